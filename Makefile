@@ -1,0 +1,44 @@
+# Everything a new machine needs is made by these targets: a virtual environment in .venv with the
+# locked Python packages, and the engine built in release mode from the locked crates.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+export PATH := $(BIN):$(HOME)/.cargo/bin:$(PATH)
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+.PHONY: help setup demo test lint bench docs lock clean
+help: ## show what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/.python: requirements.lock
+	$(PYTHON) scripts/make_venv.py $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	touch $@
+
+$(VENV)/.towtank: $(VENV)/.python pyproject.toml $(RUST_SOURCES)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e reference/content_server
+	touch $@
+
+setup: $(VENV)/.towtank ## install the Python packages and build the engine
+
+demo: setup ## run the shipped study content-users in its quick preset
+	$(BIN)/towtank run content-users --preset quick
+
+test: setup ## all tests, Rust and Python
+	cargo test --workspace --locked --release --quiet
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+lint: setup ## formatting, lints, types, schemas up to date
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --release -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+lock: $(VENV)/.python ## resolve the Python packages anew
+	scripts/lock
+
+clean: ## remove what was built
+	rm -rf $(VENV) target

@@ -1,0 +1,19 @@
+//! The program `towtank-engine`: `load | probe | guard | null-server`.
+//!
+//! Each subcommand lives in a file of its own; this file only chooses.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("--version") => {
+            println!("towtank-engine {}", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprintln!("usage: towtank-engine load PLAN | probe | guard | null-server");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Samplers of what a Linux host tells about itself: `/proc`, cgroups, pressure, disks, network.

@@ -1,0 +1,128 @@
+"""All errors that Towtank raises on purpose, and the exit statuses they end in.
+
+    TowtankError
+    ├── StudyError          a study, workload, system or model file, or a command line, is wrong    exit 2
+    ├── TargetError         the system under test could not be brought up or reached               exit 6
+    ├── EngineError         the engine or the probe ended in a way it must not                     exit 1
+    ├── MeasurementError    what was measured cannot carry the answer                              exit 4
+    ├── ModelError          a model has no answer for its input                                    exit 2
+    ├── ReportError         a report could not be written                                          exit 1
+    └── Stopped             the user stopped it                                                    exit 5
+
+A request that fails during a run is an outcome, counted by kind, never an exception.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+
+
+class ExitStatus(IntEnum):
+    """What `towtank` tells the shell; documented, never renumbered."""
+
+    DONE = 0
+    INTERNAL = 1
+    INPUT = 2
+    OBJECTIVE_MISSED = 3
+    INVALID_MEASUREMENT = 4
+    STOPPED = 5
+    TARGET = 6
+    REGRESSION = 7
+
+
+@dataclass(frozen=True, order=True)
+class Fault:
+    """One thing that is wrong in a file, at its place.
+
+    Attributes
+    ----------
+    file : str
+        The file as the user named it, or `<command line>`.
+    line, column : int
+        Place of the value, both from 1; 0 where there is no place (a file that cannot be read).
+    where : str
+        Path of keys, as `groups.editors.mix`; empty for the whole file.
+    message : str
+        What it must be, and what was got instead.
+    """
+
+    file: str
+    line: int
+    column: int
+    where: str = ""
+    message: str = field(default="")
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{place}: {self.where}: {self.message}" if self.where else f"{place}: {self.message}"
+
+
+class TowtankError(Exception):
+    """Base of all errors that Towtank raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        What went wrong, for the user, without a trailing stop on multi-line messages.
+    hint : str, optional
+        What to do about it.
+    """
+
+    exit_status = ExitStatus.INTERNAL
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message}\n\nhint: {self.hint}" if self.hint else message
+
+
+class StudyError(TowtankError):
+    """A file or a command line is wrong; carries every fault found, sorted by place."""
+
+    exit_status = ExitStatus.INPUT
+
+    def __init__(self, faults: list[Fault], *, hint: str | None = None) -> None:
+        self.faults = sorted(faults)
+        super().__init__("\n".join(str(fault) for fault in self.faults), hint=hint)
+
+    @classmethod
+    def at(cls, file: Path | str, message: str, *, line: int = 0, column: int = 0, where: str = "") -> StudyError:
+        """Build the error for a single fault."""
+        return cls([Fault(str(file), line, column, where, message)])
+
+
+class TargetError(TowtankError):
+    """The system under test could not be brought up or reached."""
+
+    exit_status = ExitStatus.TARGET
+
+
+class EngineError(TowtankError):
+    """The engine or the probe ended in a way it must not."""
+
+
+class MeasurementError(TowtankError):
+    """What was measured cannot carry the answer; the results are kept."""
+
+    exit_status = ExitStatus.INVALID_MEASUREMENT
+
+
+class ModelError(TowtankError):
+    """A model has no answer for its input."""
+
+    exit_status = ExitStatus.INPUT
+
+
+class ReportError(TowtankError):
+    """A report could not be written."""
+
+
+class Stopped(TowtankError):  # noqa: N818 - it is the user's wish, not an error
+    """The user stopped the work; the results are kept."""
+
+    exit_status = ExitStatus.STOPPED

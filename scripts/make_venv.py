@@ -1,0 +1,27 @@
+"""Makes the virtual environment, with `venv` or, where Debian split it off, with `virtualenv`."""
+
+import subprocess
+import sys
+
+HINT = """\
+error: this Python cannot make a virtual environment with pip in it.
+
+hint: on Debian, `apt-get install python3-venv`, then run the same command again.
+"""
+
+
+def main() -> int:
+    """Make the environment named on the command line; 0, or 1 with a hint."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - the hint must reach people on an older Python
+        sys.stderr.write(f"error: Python 3.11 or newer is needed, got {sys.version.split()[0]} instead.\n")
+        return 1
+    target = sys.argv[1]
+    for command in (["-m", "venv"], ["-m", "virtualenv"]):
+        if subprocess.run([sys.executable, *command, target], check=False, stderr=subprocess.DEVNULL).returncode == 0:
+            return 0
+    sys.stderr.write(HINT)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
