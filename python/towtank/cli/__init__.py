@@ -1,3 +1,24 @@
-def main() -> int:
-    print("hi")
-    return 0
+"""The command line: one file per command, thin: parse, call, print."""
+
+from __future__ import annotations
+
+import sys
+
+from towtank import __version__
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run `towtank` and return its exit status.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        What follows the name of the program; of this process by default.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments == ["--version"]:  # answered before anything heavy is imported
+        print(f"towtank {__version__}")
+        return 0
+    from towtank.cli.app import run  # noqa: PLC0415
+
+    return run(arguments)
