@@ -25,6 +25,7 @@ pub struct Encoder {
     compress: Compress,
     payload: Vec<u8>,
     deflated: Vec<u8>,
+    text: String,
 }
 
 impl Default for Encoder {
@@ -41,18 +42,16 @@ impl Encoder {
             compress: Compress::new(Compression::fast(), true),
             payload: Vec::new(),
             deflated: Vec::new(),
+            text: String::new(),
         }
     }
 
     /// Appends the base64 form of a histogram to `out`.
     pub fn append_base64<C: Counter>(&mut self, histogram: &Histogram<C>, out: &mut Vec<u8>) {
         self.deflate(histogram);
-        let start = out.len();
-        out.resize(start + self.deflated.len().div_ceil(3) * 4, 0);
-        let written = STANDARD
-            .encode_slice(&self.deflated, &mut out[start..])
-            .expect("base64 takes four thirds");
-        out.truncate(start + written);
+        self.text.clear();
+        STANDARD.encode_string(&self.deflated, &mut self.text);
+        out.extend_from_slice(self.text.as_bytes());
     }
 
     fn deflate<C: Counter>(&mut self, histogram: &Histogram<C>) {
@@ -110,9 +109,9 @@ fn append_counts<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {
             match index - next {
                 0 => {}
                 1 => append_zigzag(0, out),
-                zeros => append_zigzag(-(zeros as i64), out),
+                zeros => append_zigzag(-zeros.cast_signed() as i64, out),
             }
-            append_zigzag(count as i64, out);
+            append_zigzag(count.cast_signed(), out);
             next = index + 1;
         }
     }
@@ -124,7 +123,7 @@ fn append_counts<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {
 
 /// Zig-zag LEB128 as `HdrHistogram` has it: the ninth byte, if there is one, holds eight whole bits.
 fn append_zigzag(value: i64, out: &mut Vec<u8>) {
-    let mut rest = ((value << 1) ^ (value >> 63)) as u64;
+    let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
     for _ in 0..8 {
         if rest < 0x80 {
             out.push(rest as u8);
