@@ -1,0 +1,1 @@
+//! Log-linear histograms, compatible with `HdrHistogram`.

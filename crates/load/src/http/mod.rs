@@ -1,0 +1,3 @@
+//! HTTP/1.x as a client reads it.
+
+pub mod response;
