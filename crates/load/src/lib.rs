@@ -9,3 +9,6 @@ pub mod http;
 pub mod outcome;
 pub mod recorder;
 pub mod wheel;
+
+#[cfg(test)]
+mod testing;

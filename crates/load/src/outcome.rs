@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn status_kinds_split_at_the_hundreds() {
-        let kinds = [399, 400, 499, 500, 599, 600].map(Failure::of_status);
         use Failure::{Status4xx, Status5xx, StatusOther};
+        let kinds = [399, 400, 499, 500, 599, 600].map(Failure::of_status);
         assert_eq!(
             kinds,
             [

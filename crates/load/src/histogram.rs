@@ -1,1 +1,0 @@
-//! Log-linear histograms, compatible with `HdrHistogram`.
