@@ -215,7 +215,7 @@ const BELL: u64 = u64::MAX;
 pub fn work(setup: Setup<'_>) -> Result<Ended, WorkerFailed> {
     let refused = |what: &str, error: &io::Error| WorkerFailed::System(format!("{what}: {error}"));
     if let Some(cpu) = setup.cpu {
-        sys::pin(cpu).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
+        sys::pin(&[cpu]).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
     }
     sys::sharp_timers();
     let shape = shape_of(&setup);
