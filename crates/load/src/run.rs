@@ -182,7 +182,9 @@ impl Prepared {
                     scope.spawn(move || {
                         let result = work(setup);
                         if result.is_err() {
-                            shared.iter().for_each(|other| other.order(LEAVE));
+                            for other in shared {
+                                other.order(LEAVE);
+                            }
                         }
                         bell.ring();
                         result

@@ -134,7 +134,9 @@ impl Control {
         self.stops += times;
         let command = if self.stops > 1 { LEAVE } else { STOP };
         self.stopped_at_ns = self.stopped_at_ns.or(Some(self.now_ns()));
-        shared.iter().for_each(|one| one.order(command));
+        for one in shared {
+            one.order(command);
+        }
     }
 
     fn stage_now(&self) -> usize {

@@ -166,7 +166,7 @@ pub enum WorkerFailed {
 pub(crate) struct Worker<'a> {
     program: &'a Program,
     shared: &'a Shared,
-    worker: u32,
+    number: u32,
     workers: u32,
     open: bool,
     users_at_most: u64,
@@ -262,7 +262,7 @@ impl<'a> Worker<'a> {
         Self {
             program: setup.program,
             shared: setup.shared,
-            worker: setup.worker as u32,
+            number: setup.worker as u32,
             workers: setup.workers as u32,
             open: setup.open,
             users_at_most: setup.users_at_most,
