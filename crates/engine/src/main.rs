@@ -4,6 +4,7 @@
 
 mod cpus;
 mod guard;
+mod load;
 
 use std::process::ExitCode;
 
@@ -14,6 +15,7 @@ fn main() -> ExitCode {
             println!("towtank-engine {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
+        Some("load") => load::run(&arguments[1..]),
         Some("guard") => guard::run(&arguments[1..]),
         _ => {
             eprintln!("usage: towtank-engine load PLAN | probe | guard | null-server");
