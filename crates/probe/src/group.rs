@@ -200,7 +200,7 @@ impl Group {
         add(&mut balance.vanished, &last.stat.own);
         add(&mut balance.vanished, &last.stat.children);
         add(&mut balance.io_vanished, &last.io.unwrap_or_default());
-        self.switches_carried.add(&last.switches);
+        self.switches_carried.carry(&last.switches);
     }
 
     fn read_members(&mut self, with: &mut Reader<'_>, standing: &mut Standing) {
@@ -219,7 +219,7 @@ impl Group {
         }
         for pid in ended {
             if let Some(last) = self.members.get(&pid).and_then(|member| member.last) {
-                standing.switches.add(&last.switches);
+                standing.switches.carry(&last.switches);
             }
             self.vanish(pid, &mut standing.balance);
         }

@@ -47,6 +47,15 @@ impl Switches {
         self.involuntary = sum(self.involuntary, other.involuntary);
         self.wait_ns = sum(self.wait_ns, other.wait_ns);
     }
+
+    /// Adds what something that has ended is known to have done.
+    pub fn carry(&mut self, ended: &Self) {
+        let sum =
+            |left: Option<u64>, right: Option<u64>| left.map(|left| left + right.unwrap_or(0));
+        self.voluntary = sum(self.voluntary, ended.voluntary);
+        self.involuntary = sum(self.involuntary, ended.involuntary);
+        self.wait_ns = sum(self.wait_ns, ended.wait_ns);
+    }
 }
 
 #[derive(Debug)]
@@ -84,12 +93,15 @@ impl Threads {
         self.live.retain_mut(|thread| {
             let lives = thread.read(buffer);
             if !lives {
-                ended.add(&thread.sum);
+                ended.carry(&thread.sum);
             }
             lives
         });
         if self.live.len() as u64 != expected {
             self.find_new(buffer);
+        }
+        if self.live.is_empty() && expected > 0 {
+            return Switches::UNKNOWN;
         }
         let mut total = self.ended;
         for thread in &self.live {

@@ -216,7 +216,7 @@ mod tests {
     fn descent_goes_through_parents_and_sessions() {
         let folder = Folder::new("descent");
         let mut buffer = Buffer::default();
-        for (pid, parent, session) in [
+        for (number, parent, session) in [
             (1, 0, 1),
             (10, 1, 10),
             (11, 10, 10),
@@ -224,7 +224,7 @@ mod tests {
             (13, 1, 10),
             (14, 1, 14),
         ] {
-            folder.process(pid, parent, session, u64::from(pid));
+            folder.process(number, parent, session, u64::from(number));
         }
         folder.process(20, 21, 20, 20);
         folder.process(21, 20, 20, 21);
