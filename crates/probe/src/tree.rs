@@ -160,11 +160,11 @@ mod tests {
             Self(path)
         }
 
-        fn process(&self, pid: u32, parent: u32, session: u32, start: u64) {
+        fn process(&self, pid: u32, parent: u32, session: u32, ticks: u64) {
             let folder = self.0.join(pid.to_string());
             fs::create_dir_all(&folder).expect("a folder");
             let stat = format!(
-                "{pid} (x) S {parent} 1 {session} 0 -1 0 1 0 0 0 1 1 0 0 20 0 1 0 {start} 0 0\n"
+                "{pid} (x) S {parent} 1 {session} 0 -1 0 1 0 0 0 1 1 0 0 20 0 1 0 {ticks} 0 0\n"
             );
             fs::write(folder.join("stat"), stat).expect("a file");
         }
