@@ -254,6 +254,7 @@ impl Group {
         json.count("threads", standing.threads);
         json.count("processes", self.members.len() as u64);
         json.count("open_files", standing.open_files);
+        json.count("root_pid", u64::from(self.root));
         json.count("root_start_ticks", self.root_start_ticks);
         if let Some(cgroup) = &mut self.cgroup {
             cgroup.write(with.buffer, json);

@@ -19,7 +19,7 @@
 
 /// What changed between two samples, summed over the members of a group.
 ///
-/// The four places are user time, system time [ticks], minor and major page faults.
+/// The four places are user time, system time in clock ticks, minor and major page faults.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Balance {
     /// Own and children's use of all members that live now.

@@ -23,7 +23,7 @@ pub struct Stat {
     pub children: [u64; 4],
     /// Threads that live.
     pub threads: u64,
-    /// When it started, after the host came up; together with its number the identity of a process. [ticks]
+    /// When it started, after the host came up; together with its number the identity of a process. In clock ticks.
     pub start_ticks: u64,
 }
 

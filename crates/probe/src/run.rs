@@ -82,16 +82,6 @@ pub enum EndReason {
     Signal,
 }
 
-impl EndReason {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Duration => "duration",
-            Self::InputClosed => "input closed",
-            Self::Signal => "signal",
-        }
-    }
-}
-
 /// Makes the documents of the stream.
 pub struct Sampler {
     roots: Roots,
@@ -198,25 +188,12 @@ impl Sampler {
         self.json.end_object();
     }
 
-    /// Follows a command; gives the document that records it.
-    pub fn follow(&mut self, command: &Command) -> &str {
-        self.json.clear();
-        self.json.begin();
-        self.json.text("k", "groups");
-        self.json.count("t_ns", sys::monotonic_ns());
+    /// Follows a command; the next sample shows it.
+    pub fn follow(&mut self, command: &Command) {
         match command {
-            Command::Group(root) => {
-                self.watch(root);
-                self.json.text("watch", root.name.as_str());
-                self.json.count("pid", u64::from(root.pid));
-            }
-            Command::Drop(name) => {
-                self.groups.retain(|group| group.name != *name);
-                self.json.text("drop", name.as_str());
-            }
+            Command::Group(root) => self.watch(root),
+            Command::Drop(name) => self.groups.retain(|group| group.name != *name),
         }
-        self.json.end_object();
-        self.json.as_str()
     }
 
     fn watch(&mut self, root: &GroupRoot) {
@@ -227,16 +204,6 @@ impl Sampler {
             self.groups
                 .push(Group::new(&root.name, root.pid, &self.roots.proc));
         }
-    }
-
-    fn end(&mut self, reason: EndReason) -> &str {
-        self.json.clear();
-        self.json.begin();
-        self.json.text("k", "end");
-        self.json.count("t_ns", sys::monotonic_ns());
-        self.json.text("reason", reason.as_str());
-        self.json.end_object();
-        self.json.as_str()
     }
 }
 
@@ -266,7 +233,7 @@ impl Input {
     }
 }
 
-/// Samples until the end that the options name, and writes header, samples and end to `stream`.
+/// Samples until the end that the options name, and writes header and samples to `stream`.
 ///
 /// # Errors
 ///
@@ -286,24 +253,22 @@ pub fn run(options: &Options, stream: &mut dyn Write) -> io::Result<EndReason> {
         lines: Lines::default(),
         open: true,
     };
-    let reason = loop {
+    loop {
         match sys::wait_until(schedule.next_ns().min(end_ns), input.open) {
-            Wake::Signal => break EndReason::Signal,
-            Wake::Deadline if schedule.next_ns() > end_ns => break EndReason::Duration,
+            Wake::Signal => return Ok(EndReason::Signal),
+            Wake::Deadline if schedule.next_ns() > end_ns => return Ok(EndReason::Duration),
             Wake::Deadline => {
                 let late_ns = schedule.take(sys::monotonic_ns());
                 writer.write(sampler.sample(late_ns))?;
             }
             Wake::Input => {
                 for command in input.take() {
-                    writer.write(sampler.follow(&command))?;
+                    sampler.follow(&command);
                 }
                 if !input.open && options.until_stdin_closes {
-                    break EndReason::InputClosed;
+                    return Ok(EndReason::InputClosed);
                 }
             }
         }
-    };
-    writer.write(sampler.end(reason))?;
-    Ok(reason)
+    }
 }

@@ -20,7 +20,7 @@ pub struct Entry {
     pub parent: u32,
     /// The process that leads its session.
     pub session: u32,
-    /// When it started. [ticks]
+    /// When it started. In clock ticks.
     pub start_ticks: u64,
     /// Whether the last refresh has found it.
     pub new: bool,

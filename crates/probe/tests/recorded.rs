@@ -56,7 +56,7 @@ fn what_a_kernel_lacks_is_left_out() {
          \"receive_packets_total\":2,\"transmit_packets_total\":4,\"errors_total\":6,\"drops_total\":9}},\
          \"groups\":{\"content\":{\"cpu_user_s_total\":101.1,\"cpu_system_s_total\":0.92,\"resident_bytes\":2048000,\
          \"page_faults_total\":1012,\"major_page_faults_total\":10,\
-         \"threads\":2,\"processes\":2,\"open_files\":0,\"root_start_ticks\":777,\"alive\":true}}"
+         \"threads\":2,\"processes\":2,\"open_files\":0,\"root_pid\":50,\"root_start_ticks\":777,\"alive\":true}}"
     );
 }
 
