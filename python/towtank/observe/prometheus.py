@@ -128,7 +128,5 @@ class PrometheusScraper:
             if length > PAGE_AT_MOST_BYTES:
                 raise ScrapeError(f"{self.url}: must be at most {PAGE_AT_MOST_BYTES} bytes, got more")
             if time.monotonic() > deadline:
-                raise ScrapeError(
-                    f"{self.url}: must come within {TIMEOUT_S} s, got {length} bytes in that time"
-                )
+                raise ScrapeError(f"{self.url}: must come within {TIMEOUT_S} s, got {length} bytes in that time")
         return b"".join(parts)
