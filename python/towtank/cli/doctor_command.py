@@ -63,9 +63,9 @@ def _shown(offer: Offer) -> str:
 
 
 def _size(size: float) -> str:
-    """Bytes for people, three digits."""
+    """Bytes for people, four digits."""
     for unit in _UNITS[:-1]:
         if size < 1024:
-            return f"{size:.3g} {unit}"
+            return f"{size:.4g} {unit}"
         size /= 1024
-    return f"{size:.3g} {_UNITS[-1]}"
+    return f"{size:.4g} {_UNITS[-1]}"

@@ -152,9 +152,10 @@ def _folders(
         if controller and controller not in options:
             continue
         for entry in membership:
-            if len(entry) == 3 and controller in entry[1].split(",") and entry[2].startswith(mount_root):
+            ours = len(entry) == 3 and controller in entry[1].split(",")
+            if ours and Path(entry[2]).is_relative_to(mount_root):
                 top = root / point.lstrip("/")
-                below = Path(entry[2].removeprefix(mount_root).lstrip("/"))
+                below = Path(entry[2]).relative_to(mount_root)
                 return [top / below, *(top / parent for parent in below.parents)]
     return []
 

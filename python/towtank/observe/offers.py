@@ -95,7 +95,7 @@ def _engine() -> Offer:
             [path, "--version"], capture_output=True, text=True, timeout=_VERSION_WITHIN_S, check=True
         )
     except EngineError as error:
-        return Offer("engine", "missing", None, str(error.args[0]), error.hint)
+        return Offer("engine", "missing", None, str(error.args[0]), "make setup")
     except (OSError, subprocess.SubprocessError) as error:
         return Offer("engine", "missing", None, f"found, but it does not run: {error}", "make setup")
     return Offer("engine", "ok", answer.stdout.strip(), str(path))
