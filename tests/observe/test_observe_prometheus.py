@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -153,6 +153,25 @@ def test_silence_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/metrics"
         with pytest.raises(ScrapeError, match="timed out"):
             PrometheusScraper("content", "content_server", url).scrape()
+
+
+def test_a_page_that_drips_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TIMEOUT_S", 0.2)
+    released = threading.Event()
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "100000")
+        handler.end_headers()
+        with suppress(OSError):  # the other end leaves before the page is whole
+            while not released.wait(0.02):
+                handler.wfile.write(b"a 1\n")
+        handler.close_connection = True
+
+    with server(answer) as url:
+        with pytest.raises(ScrapeError, match="within"):
+            PrometheusScraper("content", "content_server", url).scrape()
+        released.set()
 
 
 def test_nobody_there_is_a_failure() -> None:
