@@ -5,6 +5,7 @@
 mod cpus;
 mod guard;
 mod load;
+mod probe;
 
 use std::process::ExitCode;
 
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
         }
         Some("load") => load::run(&arguments[1..]),
         Some("guard") => guard::run(&arguments[1..]),
+        Some("probe") => probe::main(&arguments[1..]),
         _ => {
             eprintln!("usage: towtank-engine load PLAN | probe | guard | null-server");
             ExitCode::from(2)
