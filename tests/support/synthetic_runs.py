@@ -1,9 +1,10 @@
 """Writes run folders whose truth is known, for tests of the readers and of the analysis.
 
-A run is a list of exchanges (one transaction of one page with one request each) with exact instants. `write_run` counts
-them into the intervals of the engine's segments and derives the probe's and the service's streams from them, so that
-every number in the folder follows from the list. Two schedules make such lists: `even_schedule`, without any queueing and
-with every law exact, and `closed_queue`, one first-come-first-served server with exponential service and think times.
+A run is a list of exchanges (one transaction of one page with one request each) with exact instants.
+`write_run` counts them into the intervals of the engine's segments and derives the probe's and the service's
+streams from them, so that every number in the folder follows from the list. Two schedules make such lists:
+`even_schedule`, without any queueing and with every law exact, and `closed_queue`, one
+first-come-first-served server with exponential service and think times.
 """
 
 from __future__ import annotations
@@ -115,8 +116,8 @@ def closed_queue(
     Returns
     -------
     exchanges, user starts, user ends
-        In order of arrival at the server; users come evenly over the first stage and leave, after the transaction in
-        hand, from the start of the last stage on.
+        In order of arrival at the server; users come evenly over the first stage and leave, after the
+        transaction in hand, from the start of the last stage on.
     """
     table = stage_table(stages)
     ramp_end, leave = table[0]["end_s"], table[-1]["start_s"]

@@ -2,7 +2,8 @@
 
     PYTHONPATH=python:tests/support python tests/support/write_results_1.py tests/data/results-1
 
-The folder is committed and is not written again when the code changes: it stands for results of format version 1.
+The folder is committed and is not written again when the code changes: it stands for results of format
+version 1.
 """
 
 from __future__ import annotations
