@@ -7,10 +7,11 @@
         ├── Bullets        a list of texts
         ├── Definitions    terms and their texts
         ├── Table          a caption, columns with units, rows of text, footnotes
-        ├── Figure         a Vega-Lite specification or a finished SVG, its description and its data as a table
-        └── Listing        text as it is, for commands and hashes
+        ├── Figure         a Vega-Lite specification or a finished SVG, its description and its data as
+        a table └── Listing        text as it is, for commands and hashes
 
-Content builds it, a writer (`html`) renders it. All texts are plain text: a writer escapes them for its own format.
+Content builds it, a writer (`html`) renders it. All texts are plain text: a writer escapes them for
+its own format.
 """
 
 from __future__ import annotations

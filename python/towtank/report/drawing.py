@@ -1,7 +1,8 @@
-"""The drawing of a system: hosts as frames, tiers as boxes with their parts, the load generator, arrows of who asks whom.
+"""The drawing of a system: hosts as frames, tiers as boxes with their parts, the load generator,
+arrows of who asks whom.
 
-An SVG of its own rather than a chart, laid out in rows: the generator on the left, then the tiers in the order of
-their distance from it. The writer of the drawing escapes every text.
+An SVG of its own rather than a chart, laid out in rows: the generator on the left, then the tiers in
+the order of their distance from it. The writer of the drawing escapes every text.
 """
 
 from __future__ import annotations
@@ -73,9 +74,17 @@ def draw(boxes: list[Box], title: str) -> str:
     height = max(one.y + one.height for one in placed) + 2 * _PAD
     svg = ElementTree.Element(
         "svg",
-        {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {width:g} {height:g}", "width": f"{width:g}",
-         "height": f"{height:g}", "role": "img", "font-family": theme.FONT, "font-size": "12", "fill": theme.INK},
-    )  # fmt: skip
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {width:g} {height:g}",
+            "width": f"{width:g}",
+            "height": f"{height:g}",
+            "role": "img",
+            "font-family": theme.FONT,
+            "font-size": "12",
+            "fill": theme.INK,
+        },
+    )
     ElementTree.SubElement(svg, "title").text = title
     ElementTree.SubElement(svg, "rect", {"width": "100%", "height": "100%", "fill": "white"})
     for host in dict.fromkeys(box.host for box in boxes):
@@ -109,7 +118,7 @@ def _place(boxes: list[Box]) -> list[_Placed]:
     below: dict[tuple[int, str], float] = {}
     # Boxes of another host start below all of this one, so that frames never cross.
     tops: dict[str, float] = {}
-    floor = _PAD + _HEAD
+    floor = float(_PAD + _HEAD)
     placed: dict[str, _Placed] = {}
     for host in dict.fromkeys(box.host for box in boxes):
         tops[host] = floor
@@ -127,16 +136,32 @@ def _frame(svg: ElementTree.Element, host: str, members: list[_Placed]) -> None:
     left, top = min(one.x for one in members) - _PAD, min(one.y for one in members) - _HEAD
     right = max(one.x for one in members) + _BOX_WIDTH + _PAD
     bottom = max(one.y + one.height for one in members) + _PAD
-    frame = {"x": f"{left:g}", "y": f"{top:g}", "width": f"{right - left:g}", "height": f"{bottom - top:g}", "rx": "6",
-             "fill": "#f7f7f7", "stroke": "#b5b5b5", "stroke-dasharray": "5 4"}  # fmt: skip
+    frame = {
+        "x": f"{left:g}",
+        "y": f"{top:g}",
+        "width": f"{right - left:g}",
+        "height": f"{bottom - top:g}",
+        "rx": "6",
+        "fill": "#f7f7f7",
+        "stroke": "#b5b5b5",
+        "stroke-dasharray": "5 4",
+    }
     ElementTree.SubElement(svg, "rect", frame)
     if host:
         _text(svg, left + 10, top + 17, f"host {host}", right - left - 20, {"fill": theme.MUTED})
 
 
 def _box(svg: ElementTree.Element, one: _Placed, colour: str) -> None:
-    outline = {"x": f"{one.x:g}", "y": f"{one.y:g}", "width": str(_BOX_WIDTH), "height": f"{one.height:g}", "rx": "4",
-               "fill": "white", "stroke": colour, "stroke-width": "2"}  # fmt: skip
+    outline = {
+        "x": f"{one.x:g}",
+        "y": f"{one.y:g}",
+        "width": str(_BOX_WIDTH),
+        "height": f"{one.height:g}",
+        "rx": "4",
+        "fill": "white",
+        "stroke": colour,
+        "stroke-width": "2",
+    }
     ElementTree.SubElement(svg, "rect", outline)
     y = one.y + 9 + 12
     _text(svg, one.x + 10, y, one.box.name, _BOX_WIDTH - 20, {"font-weight": "bold"})
@@ -145,8 +170,15 @@ def _box(svg: ElementTree.Element, one: _Placed, colour: str) -> None:
         _text(svg, one.x + 10, y, line, _BOX_WIDTH - 20, {})
     y += 7
     for part in one.box.parts:
-        inner = {"x": f"{one.x + 10:g}", "y": f"{y:g}", "width": str(_BOX_WIDTH - 20), "height": f"{_LINE + 4}", "rx": "3",
-                 "fill": "#eef4f9", "stroke": colour}  # fmt: skip
+        inner = {
+            "x": f"{one.x + 10:g}",
+            "y": f"{y:g}",
+            "width": str(_BOX_WIDTH - 20),
+            "height": f"{_LINE + 4}",
+            "rx": "3",
+            "fill": "#eef4f9",
+            "stroke": colour,
+        }
         ElementTree.SubElement(svg, "rect", inner)
         _text(svg, one.x + 18, y + 15, part, _BOX_WIDTH - 36, {})
         y += _LINE + 9
@@ -157,23 +189,32 @@ def _arrow(svg: ElementTree.Element, start: _Placed, end: _Placed) -> None:
     if start.column == end.column:
         x = start.x + _BOX_WIDTH / 2
         down = end.y > start.y
-        points = [(x, start.y + start.height if down else start.y), (x, end.y if down else end.y + end.height)]
+        points = [
+            (x, start.y + start.height if down else start.y),
+            (x, end.y if down else end.y + end.height),
+        ]
     else:
         right = end.column > start.column
         begin, finish = (start.x + _BOX_WIDTH, end.x) if right else (start.x, end.x + _BOX_WIDTH)
         bend = (begin + finish) / 2
         points = [(begin, start.middle), (bend, start.middle), (bend, end.middle), (finish, end.middle)]
     path = "M" + " L".join(f"{x:g},{y:g}" for x, y in points)
-    ElementTree.SubElement(svg, "path", {"d": path, "fill": "none", "stroke": theme.INK, "stroke-width": "1.4"})
+    ElementTree.SubElement(
+        svg, "path", {"d": path, "fill": "none", "stroke": theme.INK, "stroke-width": "1.4"}
+    )
     (x0, y0), (x1, y1) = points[-2:]
     length = max(abs(x1 - x0) + abs(y1 - y0), 1.0)
     along, across = ((x1 - x0) / length, (y1 - y0) / length), ((y0 - y1) / length, (x1 - x0) / length)
     back = (x1 - 9 * along[0], y1 - 9 * along[1])
     head = [(x1, y1), *((back[0] + side * across[0], back[1] + side * across[1]) for side in (4.5, -4.5))]
-    ElementTree.SubElement(svg, "polygon", {"points": " ".join(f"{x:g},{y:g}" for x, y in head), "fill": theme.INK})
+    ElementTree.SubElement(
+        svg, "polygon", {"points": " ".join(f"{x:g},{y:g}" for x, y in head), "fill": theme.INK}
+    )
 
 
-def _text(svg: ElementTree.Element, x: float, y: float, words: str, width: float, style: dict[str, str]) -> None:
+def _text(
+    svg: ElementTree.Element, x: float, y: float, words: str, width: float, style: dict[str, str]
+) -> None:
     room = max(1, int(width / _LETTER))
     shown = words if len(words) <= room else words[: room - 1] + "…"
     # Control characters are not allowed in XML at all.

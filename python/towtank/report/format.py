@@ -13,6 +13,7 @@ from typing import Any
 ABSENT = "–"
 _DIGITS = 3
 _KIB = 1024.0
+_TIED = "\N{NO-BREAK SPACE}"
 
 # Upper edge of the magnitude, factor from the base unit, unit.
 _SECONDS = ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (math.inf, 1.0, "s"))
@@ -56,6 +57,12 @@ def number(value: Any, digits: int = _DIGITS) -> str:
 def _fixed(value: float, places: int) -> str:
     shown = f"{value:,.{places}f}"
     return shown.replace("-", "−") if shown.strip("-0.,") else shown.lstrip("-")
+
+
+def plain(value: Any) -> str:
+    """Format a number that was chosen, not measured, as it was chosen: 30.0 as `30`, 0.25 as `0.25`."""
+    finite = _finite(value)
+    return ABSENT if finite is None else f"{finite:,.10g}"
 
 
 def count(value: Any) -> str:
@@ -132,8 +139,12 @@ def _bracketed(estimate: Estimate | None, units: tuple[tuple[float, float, str],
     low, high = _finite(estimate.get("low")), _finite(estimate.get("high"))
     interval = ""
     if low is not None and high is not None:
-        interval = f" [{_rounded(low * factor, places, step)}, {_rounded(high * factor, places, step)}]"
-    return f"{number(scaled)}{interval} {unit}{suffix}".rstrip()
+        # No line break inside the brackets, only before them.
+        # No line break inside the brackets, only before them.
+        ends = (_rounded(end * factor, places, step) for end in (low, high))
+        interval = f" [{f',{_TIED}'.join(ends)}]"
+    words = f"{_TIED}{unit}{suffix}" if unit or suffix else ""
+    return f"{number(scaled)}{interval}{words}"
 
 
 def _rounded(value: float, places: int, step: float) -> str:

@@ -1,6 +1,7 @@
 """The HTML writer: one file, no request to anywhere, readable without scripts, on paper and on screens.
 
-Every figure is there twice: as an SVG drawn beforehand, which print and browsers without scripts show, and as its
+Every figure is there twice: as an SVG drawn beforehand, which print and browsers without scripts show,
+and as its
 specification, which the Vega runtime, inlined once, turns into an interactive view when the page has loaded.
 """
 
@@ -20,13 +21,16 @@ from towtank.report import theme
 from towtank.report.document import Document, Figure, Section
 
 _TEMPLATES = files("towtank.report") / "templates"
-# Vega numbers its clip paths and gradients from one in every picture; several pictures in one page need names of their own.
+# Vega numbers its clip paths and gradients from one in every picture; several pictures in one page
+# need names of their own.
 _OWN_ID = re.compile(r'(\bid="|url\(#|href="#)')
 
 
 def render(document: Document) -> str:
     """Render a document as one self-contained HTML page."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.globals["picture"] = picture
     environment.globals["specification"] = specification
     template = environment.from_string(_read("report.html"))
@@ -71,7 +75,7 @@ def specification(figure: Figure) -> Markup:
 @lru_cache(maxsize=1)
 def _bundle() -> str:
     """The Vega runtime as one script; it holds no closing script tag, which would end its element."""
-    bundle: str = vl_convert.javascript_bundle(vl_version=theme.VEGA_LITE_VERSION)
+    bundle = vl_convert.javascript_bundle(None, vl_version=theme.VEGA_LITE_VERSION)
     return bundle.replace("</script", "<\\/script")
 
 

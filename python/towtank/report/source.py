@@ -1,7 +1,7 @@
 """What a report is made from: manifests, summaries and hashes of a results folder, read once.
 
-Summaries are made anew by the analysis, so that a report never shows numbers of an older state of the folder. What
-a killed study left out is found by comparing the design in the manifest with the runs on disk.
+Summaries are made anew by the analysis, so that a report never shows numbers of an older state of the
+folder. What a killed study left out is found by comparing the design in the manifest with the runs on disk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank.errors import Fault, StudyError
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder
+from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
 
 STATES = ("valid", "suspect", "invalid")
 Json = Mapping[str, Any]
@@ -57,12 +57,18 @@ class RunResult:
     @property
     def doubts(self) -> list[Json]:
         """Reasons of the verdict."""
-        return [doubt for doubt in dig(self.summary, "verdict", "reasons") or () if isinstance(doubt, Mapping)]
+        return [
+            doubt for doubt in dig(self.summary, "verdict", "reasons") or () if isinstance(doubt, Mapping)
+        ]
 
     @property
     def load(self) -> float | None:
         """Users (or rate [1/s]) asked for."""
-        for value in (dig(self.summary, "users", "asked"), self.manifest.get("users"), self.manifest.get("rate")):
+        for value in (
+            dig(self.summary, "users", "asked"),
+            self.manifest.get("users"),
+            self.manifest.get("rate"),
+        ):
             if isinstance(value, (int, float)):
                 return float(value)
         return None
@@ -129,7 +135,9 @@ class Results:
     def other_factors(self) -> list[str]:
         """Names of the factors that are not the load."""
         factors = self.summary.get("factors") or self.study.get("factors") or ()
-        names = [str(factor["name"]) for factor in factors if isinstance(factor, Mapping) and factor.get("name")]
+        names = [
+            str(factor["name"]) for factor in factors if isinstance(factor, Mapping) and factor.get("name")
+        ]
         return [name for name in names if name != self.load_factor]
 
     @property
@@ -153,9 +161,15 @@ class Results:
     def label(self, run: RunResult) -> str:
         """Label of the configuration of a run."""
         for configuration in self.configurations:
-            if all(run.factors.get(str(name)) == str(level) for name, level in (configuration.get("key") or {}).items()):
+            if all(
+                run.factors.get(str(name)) == str(level)
+                for name, level in (configuration.get("key") or {}).items()
+            ):
                 return label_of(configuration)
-        return ", ".join(f"{name} {run.factors[name]}" for name in self.other_factors if name in run.factors) or "all runs"
+        return (
+            ", ".join(f"{name} {run.factors[name]}" for name in self.other_factors if name in run.factors)
+            or "all runs"
+        )
 
 
 def label_of(configuration: Json) -> str:
@@ -214,9 +228,14 @@ def _json(path: Path) -> Json:
     return document if isinstance(document, dict) else {}
 
 
+def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
+    """The runs on disk without those that a later try replaced (`RUN.interrupted-N`)."""
+    return [run for run in folder.runs() if ".interrupted" not in run.run_id]
+
+
 def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunResult]:
     """Every run of the design, then any run on disk that the design does not know."""
-    on_disk = {run.run_id for run in folder.runs()}
+    on_disk = {run.run_id for run in runs_that_count(folder)}
     planned = {spec["run"]: spec for spec in _design(manifest, summary)}
     for run_id in sorted({*planned, *on_disk}):
         path = folder.run_path(run_id)
@@ -227,9 +246,17 @@ def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunR
 def _design(manifest: Json, summary: Json) -> list[Json]:
     """Runs as designed, from the manifest, else as the analysis listed them."""
     study = manifest.get("study")
-    for source in (manifest.get("design"), study.get("design") if isinstance(study, Mapping) else None, summary.get("runs")):
+    for source in (
+        manifest.get("design"),
+        study.get("design") if isinstance(study, Mapping) else None,
+        summary.get("runs"),
+    ):
         listed = source.get("runs") if isinstance(source, Mapping) else source
-        if isinstance(listed, list) and listed and all(isinstance(one, Mapping) and one.get("run") for one in listed):
+        if (
+            isinstance(listed, list)
+            and listed
+            and all(isinstance(one, Mapping) and one.get("run") for one in listed)
+        ):
             return listed
     return []
 
@@ -240,9 +267,15 @@ def _hashes(folder: ResultsFolder) -> Iterator[FileHash]:
     for path in [root / STUDY_MANIFEST, *sorted((root / "files").rglob("*"))]:
         if path.is_file():
             yield FileHash(path.relative_to(root).as_posix(), _sha256(path))
-    for run in folder.runs():
-        streams = sorted(path for part in (run.engine, run.observe) for path in part.rglob("*") if path.is_file())
-        named = [path.relative_to(root).as_posix() for path in (run.path / "run.json", run.plan, *streams) if path.is_file()]
+    for run in runs_that_count(folder):
+        streams = sorted(
+            path for part in (run.engine, run.observe) for path in part.rglob("*") if path.is_file()
+        )
+        named = [
+            path.relative_to(root).as_posix()
+            for path in (run.path / "run.json", run.plan, *streams)
+            if path.is_file()
+        ]
         lines = "".join(f"{_sha256(root / name)}  {name}\n" for name in named)
         yield FileHash(f"runs/{run.run_id}", hashlib.sha256(lines.encode()).hexdigest(), len(named))
 

@@ -72,18 +72,39 @@ def commands(results: Results) -> tuple[str, ...]:
     words = ["towtank", "run", name]
     if preset(results):
         words += ["--preset", str(preset(results))]
-    if isinstance(recorded, (list, tuple)):
+    if isinstance(recorded, Mapping):
+        words = _request(recorded, name)
+    elif isinstance(recorded, (list, tuple)):
         words = [str(word) for word in recorded]
     run = recorded if isinstance(recorded, str) else shlex.join(words)
     return (run, shlex.join(["towtank", "report", results.name]))
 
 
+def _request(request: Mapping[str, Any], name: str) -> list[str]:
+    """The command line of a recorded request: its keys are the options of `towtank run`."""
+    words = ["towtank", "run", str(request.get("study") or name)]
+    for key, value in request.items():
+        values = value if isinstance(value, (list, tuple)) else [value]
+        if key != "study":
+            words += [
+                word
+                for one in values
+                if one not in (None, False)
+                for word in (f"--{key.rstrip('_').replace('_', '-')}", str(one))
+            ]
+    return words
+
+
 def _runs(results: Results) -> Table:
     rows = tuple(
-        (run.run_id, _seed_of(run.manifest), people.moment(run.manifest.get("started_wall_ns")),
-         people.moment(run.manifest.get("ended_wall_ns")))
+        (
+            run.run_id,
+            _seed_of(run.manifest),
+            people.moment(run.manifest.get("started_wall_ns")),
+            people.moment(run.manifest.get("ended_wall_ns")),
+        )
         for run in results.runs
-    )  # fmt: skip
+    )
     columns = (Column("Run"), Column("Seed"), Column("Started"), Column("Ended"))
     return Table("Seeds and times of the runs", columns, rows)
 
@@ -96,7 +117,8 @@ def _hashes(results: Results) -> list[Block]:
     rows = tuple((one.path, people.plural(one.files, "file"), one.sha256) for one in results.hashes)
     columns = (Column("Path"), Column("Holds"), Column("SHA-256"))
     words = (
-        "The hash of a run is that of the lines that sha256sum prints for run.json, plan.json and the files of engine/ and "
+        "The hash of a run is that of the lines that sha256sum prints for run.json, plan.json and the "
+        "files of engine/ and "
         "observe/, in this order, named from the results folder."
     )
     return [paragraph(words), Table("Hashes of what was recorded", columns, rows)]

@@ -48,7 +48,11 @@ def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:
     return [
         pair
         for key, value in values.items()
-        for pair in (_flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) and value else [(f"{prefix}{key}", value)])
+        for pair in (
+            _flat(value, f"{prefix}{key}.")
+            if isinstance(value, Mapping) and value
+            else [(f"{prefix}{key}", value)]
+        )
     ]
 
 
@@ -79,7 +83,8 @@ def _pinning(results: Results) -> list[Block]:
         if isinstance(pinning := run.manifest.get("pinning"), Mapping)
     }
     return [
-        paragraph(f"The system ran on {system}, the load generator on {generator}.") for system, generator in sorted(ways)
+        paragraph(f"The system ran on {system}, the load generator on {generator}.")
+        for system, generator in sorted(ways)
     ]
 
 
@@ -94,7 +99,10 @@ def host_facts(results: Results) -> Json:
 
 def _host(results: Results) -> list[Block]:
     rows = tuple(
-        (key.removesuffix("_bytes").replace("_", " "), people.size(value) if key.endswith("_bytes") else shown(value))
+        (
+            key.removesuffix("_bytes").replace("_", " "),
+            people.size(value) if key.endswith("_bytes") else shown(value),
+        )
         for key, value in _flat(host_facts(results))
     )
     if not rows:

@@ -15,9 +15,11 @@ LEVELS = {
 }
 _CLAIMS = {
     "valid": "The numbers below may be used within the limits named in this report.",
-    "suspect": "The numbers below carry doubts that are listed under the limits of the conclusions. Values that lean on a "
+    "suspect": "The numbers below carry doubts that are listed under the limits of the conclusions. "
+    "Values that lean on a "
     "suspect run are marked; they must not be quoted without their doubt.",
-    "invalid": "No run can carry a conclusion. The numbers below are shown to find the cause; they answer nothing.",
+    "invalid": "No run can carry a conclusion. The numbers below are shown to find the cause; they "
+    "answer nothing.",
 }
 
 
@@ -35,8 +37,8 @@ def headline(results: Results) -> str:
     found = results.summary.get("headline")
     if found:
         return str(found)
-    runs, judged = len(results.runs), len(results.measured)
-    return f"Of {people.plural(runs, 'run')} of this study, {judged} could be judged and none allows a conclusion."
+    runs, judged = people.plural(len(results.runs), "run"), len(results.measured)
+    return f"Of {runs} of this study, {judged} could be judged and none allows a conclusion."
 
 
 def level(results: Results) -> str:
@@ -60,7 +62,9 @@ def counts(results: Results) -> str:
 def verdict(results: Results) -> Callout:
     """What the measurement may claim, and the reasons in one sentence each."""
     found = level(results)
-    reasons: list[Text] = [text(str(doubt["message"]) + ".") for doubt in _reasons(results) if doubt.get("message")]
+    reasons: list[Text] = [
+        text(str(doubt["message"]) + ".") for doubt in _reasons(results) if doubt.get("message")
+    ]
     return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons))
 
 
@@ -70,10 +74,14 @@ def _reasons(results: Results) -> list[Json]:
 
 def _objectives(objectives: list[dict[str, Any]]) -> Table:
     rows = tuple(
-        (str(one.get("text", "")), {True: "met", False: "missed"}.get(one.get("met"), "not decided"),  # type: ignore[arg-type]
-         _seen(one), _at(one.get("at")))
+        (
+            str(one.get("text", "")),
+            {True: "met", False: "missed"}.get(one.get("met"), "not decided"),  # type: ignore[arg-type]
+            _seen(one),
+            _at(one.get("at")),
+        )
         for one in objectives
-    )  # fmt: skip
+    )
     columns = (Column("Objective"), Column("Outcome"), Column("Seen", numeric=True), Column("At"))
     return Table("Objectives of the study", columns, rows)
 
@@ -90,7 +98,11 @@ def _seen(objective: dict[str, Any]) -> str:
 
 
 def _at(place: Any) -> str:
-    return ", ".join(f"{name} {level}" for name, level in place.items()) if isinstance(place, dict) else people.ABSENT
+    return (
+        ", ".join(f"{name} {level}" for name, level in place.items())
+        if isinstance(place, dict)
+        else people.ABSENT
+    )
 
 
 def nothing(what: str) -> Block:

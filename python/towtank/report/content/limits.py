@@ -37,7 +37,9 @@ def gather(results: Results) -> list[Doubt]:
     found: dict[tuple[str, str], list[tuple[str, Json]]] = {}
     for run in results.measured:
         for doubt in run.doubts:
-            found.setdefault((str(doubt.get("level")), str(doubt.get("kind"))), []).append((run.run_id, doubt))
+            found.setdefault((str(doubt.get("level")), str(doubt.get("kind"))), []).append(
+                (run.run_id, doubt)
+            )
     told = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
     for doubt in dig(results.summary, "verdict", "reasons") or ():
         key = (str(doubt.get("level")), str(doubt.get("kind")))
@@ -58,13 +60,16 @@ def _callout(doubt: Doubt) -> Callout:
     hints = list(dict.fromkeys(str(one["hint"]) for _, one in doubt.seen if one.get("hint")))
     content += [text(strong("What to do. "), hint) for hint in hints]
     level = doubt.level if doubt.level in _ORDER else "note"
-    return Callout(level, f"{doubt.kind.replace('_', ' ').capitalize()} ({doubt.level}{where})", tuple(content))
+    return Callout(
+        level, f"{doubt.kind.replace('_', ' ').capitalize()} ({doubt.level}{where})", tuple(content)
+    )
 
 
 def _numbers(run: str, doubt: Json) -> Text:
     unit = str(doubt.get("unit") or "")
     message = str(doubt.get("message") or doubt.get("kind"))
-    numbers = f" Seen {people.quantity(doubt.get('seen'), unit)}, limit {people.quantity(doubt.get('limit'), unit)}."
+    seen, limit = (people.quantity(doubt.get(key), unit) for key in ("seen", "limit"))
+    numbers = f" Seen {seen}, limit {limit}."
     has_numbers = isinstance(doubt.get("seen"), (int, float))
     return text(code(run), f": {message.rstrip('.')}.{numbers if has_numbers else ''}")
 
@@ -74,29 +79,57 @@ def design_limits(results: Results) -> list[Text]:
     limits: list[Text] = []
     if results.missing:
         names = people.listing([run.run_id for run in results.missing])
-        limits.append(text(f"Missing runs: {names}. Points that need them have no value, or rest on fewer runs than designed."))
+        limits.append(
+            text(
+                f"Missing runs: {names}. Points that need them have no value, or rest on fewer runs "
+                f"than designed."
+            )
+        )
     points = [point for one in results.configurations for point in one.get("points") or ()]
     counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]
     if counting and min(counting) <= 1:
         limits.append(
-            text(f"{counting.count(1)} of {people.plural(len(points), 'point')} rest on a single run. The interval of such a "
-                 "point covers variation within the run, not variation from one run to the next.")
-        )  # fmt: skip
-    bare = [one for one in points if series.point_state(one) != "invalid" and dig(one, "throughput_per_s", "low") is None]
+            text(
+                f"{counting.count(1)} of {people.plural(len(points), 'point')} rest on a single run. "
+                f"The interval of such a "
+                "point covers variation within the run, not variation from one run to the next."
+            )
+        )
+    bare = [
+        one
+        for one in points
+        if series.point_state(one) != "invalid" and dig(one, "throughput_per_s", "low") is None
+    ]
     if bare:
-        limits.append(text(f"{people.plural(len(bare), 'point')} have a throughput without an interval; differences to them are not decided."))
+        limits.append(
+            text(
+                f"{people.plural(len(bare), 'point')} have a throughput without an interval; "
+                f"differences to them are not decided."
+            )
+        )
     limits += _one_machine(results)
-    unreached = [one for one in results.configurations if isinstance(one.get("limit"), dict) and not one["limit"].get("reached")]
+    unreached = [
+        one
+        for one in results.configurations
+        if isinstance(one.get("limit"), dict) and not one["limit"].get("reached")
+    ]
     if unreached:
-        limits.append(text(f"In {len(unreached)} of {people.plural(len(results.configurations), 'configuration')} the limit of the system was not "
-                           "reached; nothing is said about loads above the highest level."))  # fmt: skip
+        limits.append(
+            text(
+                f"In {len(unreached)} of {people.plural(len(results.configurations), 'configuration')} "
+                f"the limit of the system was not "
+                "reached; nothing is said about loads above the highest level."
+            )
+        )
     return limits
 
 
 def _one_machine(results: Results) -> list[Text]:
     """Generator and system on one machine share caches, memory bandwidth and disks, whatever the pinning."""
     hosts = {tier.get("host") for run in results.runs for tier in (run.manifest.get("tiers") or {}).values()}
-    pinned = [run.manifest["pinning"] for run in results.runs if isinstance(run.manifest.get("pinning"), dict)]
+    pinned = [
+        run.manifest["pinning"] for run in results.runs if isinstance(run.manifest.get("pinning"), dict)
+    ]
     if len(hosts) != 1 or not pinned:
         return []
     system, generator = pinned[0].get("system") or [], pinned[0].get("generator") or []

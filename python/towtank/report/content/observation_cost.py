@@ -7,7 +7,9 @@ from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Results, dig
 
-LIMIT_CPUS = 0.01  # the whole of watching stays under 1 % of one core, so that it does not disturb what it watches
+LIMIT_CPUS = (
+    0.01  # the whole of watching stays under 1 % of one core, so that it does not disturb what it watches
+)
 
 
 def build(results: Results) -> Section:
@@ -16,11 +18,16 @@ def build(results: Results) -> Section:
     if not runs:
         return Section("observation", "Cost of observation", (nothing("What observation cost"),))
     rows = tuple(
-        (run.run_id, people.share(one.get("cpus_used")), people.count(one.get("samples")),
-         people.seconds(one.get("late_max_s")), people.seconds(one.get("scrape_s_mean")))
+        (
+            run.run_id,
+            people.share(one.get("cpus_used")),
+            people.count(one.get("samples")),
+            people.seconds(one.get("late_max_s")),
+            people.seconds(one.get("scrape_s_mean")),
+        )
         for run in runs
         for one in [run.summary["observation"]]
-    )  # fmt: skip
+    )
     columns = (
         Column("Run"),
         Column("CPU", "of one core", numeric=True),
@@ -34,11 +41,15 @@ def build(results: Results) -> Section:
 
 def sentence(results: Results) -> str:
     """The highest cost in any run, against the limit."""
-    costs = [cost for run in results.measured if isinstance(cost := dig(run.summary, "observation", "cpus_used"), (int, float))]
+    costs = [
+        cost
+        for run in results.measured
+        if isinstance(cost := dig(run.summary, "observation", "cpus_used"), (int, float))
+    ]
     if not costs:
         return "The CPU that observation used was not recorded."
     verdict = "below" if max(costs) < LIMIT_CPUS else "above"
     return (
         f"Observation used at most {people.share(max(costs))} of one core in any run, {verdict} the limit of "
-        f"{people.share(LIMIT_CPUS)}. This is part of the CPU of the host, not of any tier."
+        f"{people.plain(LIMIT_CPUS * 100)} %. This is part of the CPU of the host, not of any tier."
     )

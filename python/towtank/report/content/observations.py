@@ -24,7 +24,11 @@ def build(results: Results) -> Section:
 
 def sentences(results: Results) -> list[str]:
     """The sentences of the analysis."""
-    return [str(one["text"]) for one in results.summary.get("observations") or () if isinstance(one, dict) and one.get("text")]
+    return [
+        str(one["text"])
+        for one in results.summary.get("observations") or ()
+        if isinstance(one, dict) and one.get("text")
+    ]
 
 
 def _limits(results: Results) -> list[Block]:
@@ -36,10 +40,15 @@ def _limits(results: Results) -> list[Block]:
         reached = limit.get("reached")
         knee = people.plain_estimate(limit.get("knee_users"), load_title(results.load_factor))
         rows.append(
-            (label_of(configuration), "reached" if reached else "not reached", str(limit.get("resource") or people.ABSENT),
-             knee if reached else people.ABSENT, people.rate_estimate(limit.get("peak_throughput_per_s")),
-             str(limit.get("evidence") or people.ABSENT))
-        )  # fmt: skip
+            (
+                label_of(configuration),
+                "reached" if reached else "not reached",
+                str(limit.get("resource") or people.ABSENT),
+                knee if reached else people.ABSENT,
+                people.rate_estimate(limit.get("peak_throughput_per_s")),
+                str(limit.get("evidence") or people.ABSENT),
+            )
+        )
     columns = (
         Column("Configuration"),
         Column("Limit"),
@@ -58,9 +67,15 @@ def _comparisons(results: Results) -> list[Block]:
         show = _estimate_of(metric)
         change = f"{one.get('factor')} {one.get('from')} → {one.get('to')}"
         rows.append(
-            (metric, people.number(one.get("users")), change, show(one.get("from_value")), show(one.get("to_value")),
-             people.plain_estimate(one.get("ratio"), "×"))
-        )  # fmt: skip
+            (
+                quantity_name(metric),
+                people.plain(one.get("users")),
+                change,
+                show(one.get("from_value")),
+                show(one.get("to_value")),
+                people.plain_estimate(one.get("ratio"), "×"),
+            )
+        )
     columns = (
         Column("Quantity"),
         Column(load_title(results.load_factor).capitalize(), numeric=True),
@@ -73,6 +88,27 @@ def _comparisons(results: Results) -> list[Block]:
     return [Table("Comparison of configurations at equal load", columns, tuple(rows), notes)] if rows else []
 
 
+def quantity_name(metric: str) -> str:
+    """Name a quantity in words: `response_time_s.p95 of x` as `95th percentile of the response time of x`."""
+    statistics = {
+        "mean": "mean",
+        "p50": "median",
+        "p90": "90th percentile",
+        "p95": "95th percentile",
+        "p99": "99th percentile",
+    }
+    path, of, what = metric.partition(" of ")
+    name, _, statistic = path.partition(".")
+    for suffix in ("_per_s", "_s"):
+        name = name.removesuffix(suffix)
+    words = name.replace("_", " ")
+    if statistic in statistics:
+        words = f"{statistics[statistic]} of the {words}"
+    elif statistic:
+        words = f"{words} {statistic}".replace("_", " ")
+    return f"{words}{of}{what}"
+
+
 def _estimate_of(metric: str) -> Callable[[people.Estimate | None], str]:
     """Choose how to show an estimate by the name of its quantity, which carries the unit as its suffix."""
     suffixes = {
@@ -83,17 +119,22 @@ def _estimate_of(metric: str) -> Callable[[people.Estimate | None], str]:
     }
     names = [part.strip(".,") for part in metric.replace(".", " ").split()]
     return next(
-        (show for name in names for suffix, show in suffixes.items() if name.endswith(suffix)), people.plain_estimate
+        (show for name in names for suffix, show in suffixes.items() if name.endswith(suffix)),
+        people.plain_estimate,
     )
 
 
 def _demands(results: Results) -> list[Block]:
     rows = tuple(
-        (str(tier), people.seconds_estimate(one.get("d_s")), people.quantity(one.get("intercept_cpus"), "CPUs"),
-         people.count(one.get("points")))
+        (
+            str(tier),
+            people.seconds_estimate(one.get("d_s")),
+            people.quantity(one.get("intercept_cpus"), "CPUs"),
+            people.count(one.get("points")),
+        )
         for tier, one in (results.summary.get("demand") or {}).items()
         if dig(one, "d_s", "value") is not None
-    )  # fmt: skip
+    )
     columns = (
         Column("Tier"),
         Column("CPU demand per transaction", numeric=True),

@@ -19,7 +19,8 @@ def build(results: Results) -> Section:
     blocks: list[Block] = []
     if results.missing:
         names = [f"{run.run_id} ({_why_missing(run.status)})" for run in results.missing]
-        message = f"{people.plural(len(names), 'run')} of {len(results.runs)} could not be judged: {people.listing(names)}."
+        told = f"{people.plural(len(names), 'run')} of {len(results.runs)} could not be judged"
+        message = f"{told}: {people.listing(names)}."
         blocks.append(Callout("note", "These results are partial", (text(message),)))
     if not results.configurations:
         blocks.append(paragraph("No point of the study has a result."))
@@ -27,7 +28,8 @@ def build(results: Results) -> Section:
         blocks += [
             paragraph(
                 "Values are means over the steady window. Brackets hold confidence intervals of "
-                f"{confidence(results)}; a value without brackets has none, because too little was recorded for one."
+                f"{confidence(results)}; a value without brackets has none, because too little was "
+                f"recorded for one."
             ),
             _points(results),
             *_transactions(results),
@@ -48,7 +50,11 @@ def confidence(results: Results) -> str:
         for estimate in (point.get("throughput_per_s"), dig(point, "response_time_s", "mean"))
         if isinstance(estimate, dict) and estimate.get("confidence") and estimate.get("low") is not None
     }
-    return people.listing([people.share(one) for one in sorted(stated)]) if stated else "the confidence stated"
+    return (
+        people.listing([f"{people.plain(one * 100)} %" for one in sorted(stated)])
+        if stated
+        else "the confidence stated"
+    )
 
 
 def _mark(point: Json) -> str:
@@ -78,12 +84,17 @@ def _points(results: Results) -> Table:
         Column("Verdicts"),
     )
     rows = tuple(_point_row(configuration, point, tiers) for configuration, point in points)
-    return Table("Results by configuration and load", columns, rows, _footnotes([point for _, point in points]))
+    return Table(
+        "Results by configuration and load", columns, rows, _footnotes([point for _, point in points])
+    )
 
 
 def _point_row(configuration: Json, point: Json, tiers: list[str]) -> tuple[str, ...]:
     head = (label_of(configuration), f"{people.number(point.get('users'))}{_mark(point)}")
-    verdicts = [f"{run} {verdict}" for run, verdict in zip(point.get("runs") or (), point.get("verdicts") or (), strict=False)]
+    verdicts = [
+        f"{run} {verdict}"
+        for run, verdict in zip(point.get("runs") or (), point.get("verdicts") or (), strict=False)
+    ]
     if series.point_state(point) == "invalid":
         return (*head, *([people.ABSENT] * (4 + len(tiers))), ", ".join(verdicts) or "not run")
     return (
@@ -98,39 +109,37 @@ def _point_row(configuration: Json, point: Json, tiers: list[str]) -> tuple[str,
 
 
 def _transactions(results: Results) -> list[Block]:
-    """One table for each load level that counts somewhere, transactions as rows, configurations as columns."""
-    points = [(c, p) for c, p in _all_points(results) if series.point_state(p) != "invalid" and p.get("transactions")]
+    """One table for each load level that counts somewhere."""
+    points = [
+        (c, p)
+        for c, p in _all_points(results)
+        if series.point_state(p) != "invalid" and p.get("transactions")
+    ]
     return [
         _transaction_table(results, load, [(c, p) for c, p in points if p.get("users") == load])
-        for load in sorted({point.get("users") for _, point in points if point.get("users") is not None})
+        for load in sorted({float(point["users"]) for _, point in points if point.get("users") is not None})
     ]
 
 
 def _transaction_table(results: Results, load: float, points: list[tuple[Json, Json]]) -> Table:
     names = list(dict.fromkeys(str(name) for _, point in points for name in point["transactions"]))
-    heads = [f"{label_of(configuration)}{_mark(point)}" for configuration, point in points]
     columns = (
         Column("Transaction"),
-        *(
-            Column(f"{what}, {head}" if len(heads) > 1 else f"{what}{head[len(head.rstrip(_MARK)):]}", numeric=True)
-            for head in heads
-            for what in ("Throughput", "Mean", "95th percentile")
-        ),
+        Column("Configuration"),
+        Column("Throughput", numeric=True),
+        Column("Mean response", numeric=True),
+        Column("95th percentile", numeric=True),
     )
     rows = tuple(
         (
             name,
-            *(
-                cell
-                for _, point in points
-                for cell in (
-                    people.rate_estimate(dig(point, "transactions", name, "throughput_per_s")),
-                    people.seconds_estimate(dig(point, "transactions", name, "mean_s")),
-                    people.seconds_estimate(dig(point, "transactions", name, "p95_s")),
-                )
-            ),
+            f"{label_of(configuration)}{_mark(point)}",
+            people.rate_estimate(dig(point, "transactions", name, "throughput_per_s")),
+            people.seconds_estimate(dig(point, "transactions", name, "mean_s")),
+            people.seconds_estimate(dig(point, "transactions", name, "p95_s")),
         )
         for name in names
+        for configuration, point in points
     )
-    caption = f"Throughput and response time per transaction at {people.number(load)} {panel.load_title(results.load_factor)}"
+    caption = f"Transactions at {people.plain(load)} {panel.load_title(results.load_factor)}"
     return Table(caption, columns, rows, _footnotes([point for _, point in points]))

@@ -34,10 +34,17 @@ def _verdicts(results: Results) -> Table:
         Column("Reasons"),
     )
     rows = tuple(
-        (run.run_id, *(run.factors.get(name, people.ABSENT) for name in names), status(run),
-         "not judged" if run.verdict == "none" else run.verdict, _CONSEQUENCES[run.verdict], _window(run), reasons(run))
+        (
+            run.run_id,
+            *(run.factors.get(name, people.ABSENT) for name in names),
+            status(run),
+            "not judged" if run.verdict == "none" else run.verdict,
+            _CONSEQUENCES[run.verdict],
+            _window(run),
+            reasons(run),
+        )
         for run in results.runs
-    )  # fmt: skip
+    )
     return Table("Runs in the order of the design", columns, rows)
 
 
@@ -50,14 +57,17 @@ def status(run: RunResult) -> str:
 
 def reasons(run: RunResult) -> str:
     """Messages of all doubts of a run."""
-    return "; ".join(str(doubt.get("message") or doubt.get("kind")).rstrip(".") for doubt in run.doubts) or people.ABSENT
+    return (
+        "; ".join(str(doubt.get("message") or doubt.get("kind")).rstrip(".") for doubt in run.doubts)
+        or people.ABSENT
+    )
 
 
 def _window(run: RunResult) -> str:
     start, end = dig(run.summary, "window", "start_s"), dig(run.summary, "window", "end_s")
     if not isinstance(start, (int, float)) or not isinstance(end, (int, float)):
         return people.ABSENT
-    return f"{people.number(start)} s to {people.number(end)} s"
+    return f"{people.plain(round(start, 3))} s to {people.plain(round(end, 3))} s"
 
 
 def _laws(results: Results) -> Table:
@@ -65,8 +75,12 @@ def _laws(results: Results) -> Table:
     rows = []
     for run in results.measured:
         little = dig(run.summary, "laws", "little") or {}
-        others = [one for one in dig(run.summary, "laws", "utilization") or () if isinstance(one.get("residual"), (int, float))]
-        worst = max(others, key=lambda one: abs(one["residual"]), default={})
+        others = [
+            one
+            for one in dig(run.summary, "laws", "utilization") or ()
+            if isinstance(one.get("residual"), (int, float))
+        ]
+        worst: Json = max(others, key=lambda one: abs(one["residual"]), default={})
         rows.append((run.run_id, *_law(little), str(worst.get("tier") or people.ABSENT), *_law(worst)))
     columns = (
         Column("Run"),
@@ -79,14 +93,24 @@ def _laws(results: Results) -> Table:
         Column("Holds"),
     )
     notes = (
-        "Little's law: users = throughput × (response time + think time). Utilization law: CPUs used = throughput × CPU demand.",
+        "Little's law: users = throughput × (response time + think time). Utilization law: CPUs used = "
+        "throughput × CPU demand.",
     )
     return Table("Operational laws, checked on every run", columns, tuple(rows), notes)
 
 
 def _law(law: Json) -> tuple[str, str, str]:
-    holds = {True: "yes", False: "no"}.get(law.get("holds"), people.ABSENT)  # type: ignore[arg-type]
-    return people.share(law.get("residual")), people.share(law.get("limit")), holds
+    holds = _yes(law.get("holds"))
+    limit = (
+        f"{people.plain(law['limit'] * 100)} %"
+        if isinstance(law.get("limit"), (int, float))
+        else people.ABSENT
+    )
+    return people.share(law.get("residual")), limit, holds
+
+
+def _yes(value: bool | None) -> str:
+    return people.ABSENT if value is None else "yes" if value else "no"
 
 
 def _accounting(results: Results) -> Table:
@@ -94,10 +118,17 @@ def _accounting(results: Results) -> Table:
     for run in results.measured:
         found = run.summary.get("accounting") or {}
         rows.append(
-            (run.run_id, people.count(found.get("offered")), people.count(found.get("started")), people.count(found.get("ok")),
-             _kinds(found.get("failed")), _kinds(found.get("not_started")), people.count(found.get("in_flight")),
-             {True: "yes", False: "no"}.get(found.get("holds"), people.ABSENT))
-        )  # fmt: skip
+            (
+                run.run_id,
+                people.count(found.get("offered")),
+                people.count(found.get("started")),
+                people.count(found.get("ok")),
+                _kinds(found.get("failed")),
+                _kinds(found.get("not_started")),
+                people.count(found.get("in_flight")),
+                _yes(found.get("holds")),
+            )
+        )
     columns = (
         Column("Run"),
         Column("Offered", numeric=True),

@@ -27,7 +27,9 @@ def build(results: Results) -> Section:
     stages = _mappings(_stages(results))
     if stages:
         blocks += [
-            paragraph("Every run goes through these stages; all of them are recorded, only the steady one counts."),
+            paragraph(
+                "Every run goes through these stages; all of them are recorded, only the steady one counts."
+            ),
             _stage_table(stages),
         ]
     return Section("workload", "Workload", tuple(blocks))
@@ -56,25 +58,36 @@ def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
         name = str(one.get("transaction") or one.get("name"))
         count, share = measured.get(name, (None, None))
         rows.append(
-            (name, str(one.get("group") or people.ABSENT), people.quantity(one.get("weight"), "%"),
-             people.count(count), people.share(share))
-        )  # fmt: skip
+            (
+                name,
+                str(one.get("group") or people.ABSENT),
+                _weight(one.get("weight")),
+                people.count(count),
+                people.share(share),
+            )
+        )
     columns = (
         Column("Transaction"),
         Column("User group"),
         Column("Weight in its group", numeric=True),
-        Column("Completed", "steady windows", numeric=True),
+        Column("Completed in steady windows", numeric=True),
         Column("Share measured", numeric=True),
     )
     notes = ("The share measured is that of all groups together, over the runs that count.",)
     return Table("Mix of transactions, as asked and as measured", columns, tuple(rows), notes)
 
 
+def _weight(weight: Any) -> str:
+    return f"{people.plain(weight)} %" if isinstance(weight, (int, float)) else shown(weight)
+
+
 def _measured_only(measured: dict[str, tuple[int, float]]) -> Table:
-    rows = tuple((name, people.count(count), people.share(share)) for name, (count, share) in measured.items())
+    rows = tuple(
+        (name, people.count(count), people.share(share)) for name, (count, share) in measured.items()
+    )
     columns = (
         Column("Transaction"),
-        Column("Completed", "steady windows", numeric=True),
+        Column("Completed in steady windows", numeric=True),
         Column("Share measured", numeric=True),
     )
     return Table("Mix of transactions, as measured", columns, rows)
@@ -86,7 +99,9 @@ def _think(study: Json) -> list[Block]:
     if found is None:
         found = dig(study, "workload", "think_times")
     if isinstance(found, Mapping):
-        return [Bullets(tuple(text(f"Think time of {group}: {shown(words)}.") for group, words in found.items()))]
+        return [
+            Bullets(tuple(text(f"Think time of {group}: {shown(words)}.") for group, words in found.items()))
+        ]
     if isinstance(found, (list, tuple)):
         return [Bullets(tuple(text(f"Think time: {shown(words)}.") for words in found))]
     return [paragraph(f"Think time: {shown(found)}.")] if found else []
@@ -100,7 +115,11 @@ def _stages(results: Results) -> Any:
 
 def _stage_table(stages: list[Json]) -> Table:
     rows = tuple(
-        (str(one.get("name", "")).replace("_", "-"), str(one.get("phase", "")).replace("_", "-"), _length(one))
+        (
+            str(one.get("name", "")).replace("_", "-"),
+            str(one.get("phase", "")).replace("_", "-"),
+            _length(one),
+        )
         for one in stages
     )
     return Table("Stages of a run", (Column("Stage"), Column("Phase"), Column("Length", numeric=True)), rows)
@@ -110,8 +129,8 @@ def _length(stage: Json) -> str:
     for key in ("duration_s", "duration"):
         value = stage.get(key)
         if value is not None:
-            return value if isinstance(value, str) else people.seconds(value)
+            return value if isinstance(value, str) else f"{people.plain(value)} s"
     start, end = stage.get("start_s"), stage.get("end_s")
     if isinstance(start, (int, float)) and isinstance(end, (int, float)):
-        return people.seconds(end - start)
+        return f"{people.plain(end - start)} s"
     return people.ABSENT

@@ -1,7 +1,7 @@
 """Figures: one file each, `compute(results)` gives numbers, `draw(numbers)` a Vega-Lite specification.
 
-`figure(results)` joins the two with title, description and table, and gives None where there is nothing to show.
-To add one: a file, a line in `FIGURES`, a test of both functions.
+`figure(results)` joins the two with title, description and table, and gives None where there is
+nothing to show. To add one: a file, a line in `FIGURES`, a test of both functions.
 """
 
 from __future__ import annotations

@@ -55,11 +55,12 @@ class Numbers:
 
 def compute(results: Results) -> Numbers:
     """Split the CPU of every tier at every point into its known parts and the rest."""
-    slices, dropped = [], []
+    slices: list[Slice] = []
+    dropped: list[str] = []
     for configuration in results.configurations:
         for point in configuration.get("points") or ():
             if series.point_state(point) == "invalid":
-                dropped.append(f"{label_of(configuration)} at {people.number(point.get('users'))}")
+                dropped.append(f"{label_of(configuration)} at {people.plain(point.get('users'))}")
                 continue
             for name, tier in (point.get("tiers") or {}).items():
                 slices += _tier(label_of(configuration), point, str(name), tier)
@@ -80,7 +81,8 @@ def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
     if rest == total:
         yield Slice(label, load, name, rest, tier["cpus_used"], state)
     else:
-        # Parts are sampled by another clock than the tier; a part a little above its tier leaves no rest, not a negative one.
+        # Parts are sampled by another clock than the tier; a part a little above its tier leaves no
+        # rest, not a negative one.
         yield Slice(label, load, f"{name}: rest", max(rest, 0.0), None, state)
 
 
@@ -113,10 +115,17 @@ def draw(numbers: Numbers) -> dict[str, object]:
     labels = list(dict.fromkeys(one.configuration for one in numbers.slices))
     parts = list(dict.fromkeys(one.part for one in numbers.slices))
     values = [
-        {"configuration": one.configuration, "load": one.load, "part": one.part, "order": parts.index(one.part),
-         "cpus": one.cpus, "state": one.state, "capacity": numbers.capacity}
+        {
+            "configuration": one.configuration,
+            "load": one.load,
+            "part": one.part,
+            "order": parts.index(one.part),
+            "cpus": one.cpus,
+            "state": one.state,
+            "capacity": numbers.capacity,
+        }
         for one in numbers.slices
-    ]  # fmt: skip
+    ]
     columns = min(len(labels), 2)
     layers = [_bars(numbers, parts)]
     if numbers.capacity:
@@ -166,7 +175,10 @@ def _capacity(cpus: int) -> list[dict[str, Any]]:
     y = {"field": "capacity", "type": "quantitative", "aggregate": "max"}
     words = f"{people.plural(cpus, 'CPU')} of the system"
     return [
-        {"mark": {"type": "rule", "strokeDash": [5, 3], "color": theme.MUTED, "strokeWidth": 1.5}, "encoding": {"y": y}},
+        {
+            "mark": {"type": "rule", "strokeDash": [5, 3], "color": theme.MUTED, "strokeWidth": 1.5},
+            "encoding": {"y": y},
+        },
         {
             "mark": {"type": "text", "text": words, "align": "left", "dx": 4, "dy": -7, "color": theme.MUTED},
             "encoding": {"x": {"value": 0}, "y": y},
@@ -178,10 +190,12 @@ def description(numbers: Numbers) -> str:
     """The picture in words."""
     top = max((one.load for one in numbers.slices), default=0.0)
     parts = [
-        f"{one.configuration}, {one.part}: {people.number(one.cpus)} CPUs" for one in numbers.slices if one.load == top
+        f"{one.configuration}, {one.part}: {people.number(one.cpus)} CPUs"
+        for one in numbers.slices
+        if one.load == top
     ]
     return (
-        f"Stacked bars of CPUs used by tier. At {people.number(top)} {panel.load_title(numbers.load_factor)}: "
+        f"Stacked bars of CPUs used by tier. At {people.plain(top)} {panel.load_title(numbers.load_factor)}: "
         + "; ".join(parts)
         + "."
     )
@@ -229,8 +243,13 @@ def _table(numbers: Numbers) -> Table:
         Column("Verdict"),
     )
     rows = tuple(
-        (one.configuration, people.number(one.load), one.part,
-         people.plain_estimate(one.interval or {"value": one.cpus}, "CPUs"), one.state)
+        (
+            one.configuration,
+            people.plain(one.load),
+            one.part,
+            people.plain_estimate(one.interval or {"value": one.cpus}, "CPUs"),
+            one.state,
+        )
         for one in numbers.slices
-    )  # fmt: skip
+    )
     return Table("CPUs used by tier", columns, rows)

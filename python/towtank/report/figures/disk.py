@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from towtank.report import format as people
 from towtank.report import theme
@@ -29,8 +31,8 @@ def compute(results: Results) -> Numbers:
     points = {
         direction: series.collect(
             results,
-            lambda point, key=f"disk_{direction}_bytes_per_s": point.get(key),
-            lambda summary, key=f"{direction}_bytes_per_s": disks_total(summary, key),
+            partial(_estimate, f"disk_{direction}_bytes_per_s"),
+            partial(disks_total, f"{direction}_bytes_per_s"),
         )
         for direction in DIRECTIONS
     }
@@ -39,7 +41,11 @@ def compute(results: Results) -> Numbers:
     return Numbers(points, factor, unit, results.load_factor)
 
 
-def disks_total(summary: Json, key: str) -> dict[str, float] | None:
+def _estimate(key: str, point: Json) -> Any:
+    return point.get(key)
+
+
+def disks_total(key: str, summary: Json) -> dict[str, float] | None:
     """Sum one figure over the disks of a run."""
     disks = dig(summary, "host", "disks") or {}
     values = [disk[key] for disk in disks.values() if isinstance(disk.get(key), (int, float))]
@@ -51,7 +57,6 @@ def draw(numbers: Numbers) -> dict[str, object]:
     panels = [
         panel.panel(
             [point.scaled(numbers.factor) for point in points],
-            title=DIRECTIONS[direction].capitalize(),
             value_title=f"disk {DIRECTIONS[direction]} [{numbers.unit}/s]",
             load_factor=numbers.load_factor,
             width=270,
@@ -83,8 +88,8 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Disk reads and writes against {panel.load_title(numbers.load_factor)}",
         description=description(numbers),
-        note="Bytes that reached the disks of the host, whoever caused them; what a cache answered is not in them. "
-        + series.states_note(everything),
+        note="Bytes that reached the disks of the host, whoever caused them; what a cache answered is "
+        "not in them. " + series.states_note(everything),
         spec=draw(numbers),
         table=_table(numbers),
     )
@@ -99,7 +104,13 @@ def _table(numbers: Numbers) -> Table:
         Column("Verdict"),
     )
     rows = tuple(
-        (point.configuration, people.number(point.load), DIRECTIONS[direction], people.size_rate_estimate(vars(point)), point.state)
+        (
+            point.configuration,
+            people.plain(point.load),
+            DIRECTIONS[direction],
+            people.size_rate_estimate(vars(point)),
+            point.state,
+        )
         for direction, points in numbers.points.items()
         for point in points
     )

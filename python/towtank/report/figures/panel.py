@@ -31,7 +31,13 @@ def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
 
 def value_axis(title: str) -> dict[str, Any]:
     """Vertical axis from zero."""
-    return {"field": "value", "type": "quantitative", "title": title, "scale": {"zero": True}, "axis": {"tickCount": 6}}
+    return {
+        "field": "value",
+        "type": "quantitative",
+        "title": title,
+        "scale": {"zero": True},
+        "axis": {"tickCount": 6},
+    }
 
 
 def by_configuration(labels: list[str]) -> dict[str, Any]:
@@ -41,7 +47,8 @@ def by_configuration(labels: list[str]) -> dict[str, Any]:
     return {
         "color": _nominal(labels, theme.cycle(theme.COLOURS, number), legend),
         "shape": _nominal(labels, theme.cycle(theme.SYMBOLS, number), legend),
-        "strokeDash": _nominal(labels, [list(dash) for dash in theme.cycle(theme.DASHES, number)], legend),
+        # A legend symbol drawn with dashes is unreadable; colour and symbol say it already.
+        "strokeDash": _nominal(labels, [list(dash) for dash in theme.cycle(theme.DASHES, number)], None),
     }
 
 
@@ -76,25 +83,53 @@ def layers(points: list[series.Point], value_title: str, load_factor: str) -> li
     colour, shape = {"color": encoding["color"]}, {"shape": encoding["shape"]}
     place = {"x": x, "y": y, "tooltip": tooltip(value_title, load_factor)}
     return [
-        {"transform": [{"filter": f"!({_CROSS})"}], "mark": {"type": "line"},
-         "encoding": {"x": x, "y": y, **encoding}},
-        {"transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
-         "mark": {"type": "errorbar", "ticks": {"width": 9, "color": theme.INK}, "rule": {"color": theme.INK}},
-         "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "detail": {"field": "configuration"}}},
-        {"transform": [{"filter": "datum.state === 'valid'"}],
-         "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1}, "encoding": {**place, **colour, **shape}},
-        {"transform": [{"filter": _HOLLOW}],
-         "mark": {"type": "point", "filled": False, "fill": "white", "size": 80, "strokeWidth": 2, "opacity": 1},
-         "encoding": {**place, **colour, **shape}},
-        {"transform": [{"filter": _CROSS}],
-         "mark": {"type": "text", "text": "✕", "fontSize": 14, "color": theme.MUTED}, "encoding": place},
-    ]  # fmt: skip
+        {
+            "transform": [{"filter": f"!({_CROSS})"}],
+            "mark": {"type": "line"},
+            "encoding": {"x": x, "y": y, **encoding},
+        },
+        {
+            "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
+            "mark": {
+                "type": "errorbar",
+                "ticks": {"width": 9, "color": theme.INK},
+                "rule": {"color": theme.INK},
+            },
+            "encoding": {
+                "x": x,
+                "y": {**y, "field": "low"},
+                "y2": {"field": "high"},
+                "detail": {"field": "configuration"},
+            },
+        },
+        {
+            "transform": [{"filter": "datum.state === 'valid'"}],
+            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+            "encoding": {**place, **colour, **shape},
+        },
+        {
+            "transform": [{"filter": _HOLLOW}],
+            "mark": {
+                "type": "point",
+                "filled": False,
+                "fill": "white",
+                "size": 80,
+                "strokeWidth": 2,
+                "opacity": 1,
+            },
+            "encoding": {**place, **colour, **shape},
+        },
+        {
+            "transform": [{"filter": _CROSS}],
+            "mark": {"type": "text", "text": "✕", "fontSize": 14, "color": theme.MUTED},
+            "encoding": place,
+        },
+    ]
 
 
 def panel(
     points: list[series.Point],
     *,
-    title: str | None,
     value_title: str,
     load_factor: str,
     width: int,
@@ -102,10 +137,9 @@ def panel(
     below: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """One panel with its own data; `below` are layers drawn first."""
-    made: dict[str, Any] = {
+    return {
         "width": width,
         "height": height,
         "data": {"values": series.rows(points)},
         "layer": [*(below or []), *layers(points, value_title, load_factor)],
     }
-    return {"title": title, **made} if title else made

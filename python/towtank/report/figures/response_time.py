@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
 from towtank.report.figures import panel, series
-from towtank.report.source import Results, dig
+from towtank.report.source import Json, Results, dig
 
 NAME = "response-time"
 METRICS = {"mean": "mean", "p95": "95th percentile"}
@@ -26,13 +28,14 @@ class Numbers:
 
 def compute(results: Results) -> Numbers:
     """Gather mean and 95th percentile of the response time of all transactions together."""
-    points = {
-        metric: series.collect(results, lambda document, metric=metric: dig(document, "response_time_s", metric))
-        for metric in METRICS
-    }
+    points = {metric: series.collect(results, partial(_estimate, metric)) for metric in METRICS}
     largest = max((point.value for each in points.values() for point in each), default=0.0)
     factor, unit = people.seconds_unit(largest)
     return Numbers(points, factor, unit, results.load_factor)
+
+
+def _estimate(metric: str, document: Json) -> Any:
+    return dig(document, "response_time_s", metric)
 
 
 def draw(numbers: Numbers) -> dict[str, object]:
@@ -40,8 +43,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
     panels = [
         panel.panel(
             [point.scaled(numbers.factor) for point in points],
-            title=METRICS[metric].capitalize(),
-            value_title=f"response time [{numbers.unit}]",
+            value_title=f"{METRICS[metric]} of response time [{numbers.unit}]",
             load_factor=numbers.load_factor,
             width=270,
             height=260,
@@ -57,14 +59,19 @@ def description(numbers: Numbers) -> str:
     parts = []
     for metric, points in numbers.points.items():
         for label in series.labels(points):
-            own = sorted((p for p in points if p.configuration == label and p.state != "invalid"), key=lambda p: p.load)
+            own = sorted(
+                (p for p in points if p.configuration == label and p.state != "invalid"), key=lambda p: p.load
+            )
             if own:
                 parts.append(
-                    f"{METRICS[metric]} with {label}: {people.seconds(own[0].value)} at {people.number(own[0].load)}, "
-                    f"{people.seconds(own[-1].value)} at {people.number(own[-1].load)} "
+                    f"{METRICS[metric]} with {label}: {people.seconds(own[0].value)} at "
+                    f"{people.plain(own[0].load)}, "
+                    f"{people.seconds(own[-1].value)} at {people.plain(own[-1].load)} "
                     f"{panel.load_title(numbers.load_factor)}"
                 )
-    return "Line charts of response time against load. " + ("; ".join(parts) + "." if parts else "No valid point.")
+    return "Line charts of response time against load. " + (
+        "; ".join(parts) + "." if parts else "No valid point."
+    )
 
 
 def figure(results: Results) -> Figure | None:
@@ -94,7 +101,13 @@ def _table(numbers: Numbers) -> Table:
         Column("Verdict"),
     )
     rows = tuple(
-        (point.configuration, people.number(point.load), METRICS[metric], people.seconds_estimate(vars(point)), point.state)
+        (
+            point.configuration,
+            people.plain(point.load),
+            METRICS[metric],
+            people.seconds_estimate(vars(point)),
+            point.state,
+        )
         for metric, points in numbers.points.items()
         for point in points
     )

@@ -36,7 +36,8 @@ class Numbers:
 def compute(results: Results) -> Numbers:
     """Divide the throughput of each configuration by that at its lowest level that counts.
 
-    The interval is that of the point divided by the value at the lowest level, whose own uncertainty is left out.
+    The interval is that of the point divided by the value at the lowest level, whose own uncertainty
+    is left out.
     """
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     base: dict[str, series.Point] = {}
@@ -44,7 +45,9 @@ def compute(results: Results) -> Numbers:
         held = base.get(point.configuration)
         if point.state != "invalid" and point.value > 0 and (held is None or point.load < held.load):
             base[point.configuration] = point
-    scaled = [point.scaled(1 / base[point.configuration].value) for point in points if point.configuration in base]
+    scaled = [
+        point.scaled(1 / base[point.configuration].value) for point in points if point.configuration in base
+    ]
     return Numbers(scaled, {label: point.load for label, point in base.items()}, results.load_factor)
 
 
@@ -63,7 +66,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
     return theme.specification(
         description(numbers),
         **panel.panel(
-            numbers.points, title=None, value_title=_TITLE, load_factor=numbers.load_factor, width=620, below=below
+            numbers.points, value_title=_TITLE, load_factor=numbers.load_factor, width=620, below=below
         ),
     )
 
@@ -81,7 +84,8 @@ def description(numbers: Numbers) -> str:
         own = [p for p in numbers.points if p.configuration == label and p.state != "invalid"]
         last = max(own, key=lambda point: point.load)
         parts.append(
-            f"{label} reaches {people.number(last.value)} times its lowest level at {people.number(last.load)} "
+            f"{label} reaches {people.number(last.value)} times its lowest level at "
+            f"{people.plain(last.load)} "
             f"{panel.load_title(numbers.load_factor)}, {people.share(efficiency(numbers, last))} of ideal"
         )
     return "Line chart of throughput divided by that of the lowest level. " + "; ".join(parts) + "."
@@ -97,7 +101,8 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Throughput against {panel.load_title(numbers.load_factor)}, normalised to the lowest level",
         description=description(numbers),
-        note="Each configuration is divided by its own value at its lowest level that counts; the dotted line is "
+        note="Each configuration is divided by its own value at its lowest level that counts; the "
+        "dotted line is "
         "ideal scaling. " + series.states_note(numbers.points),
         spec=draw(numbers),
         table=_table(numbers),
@@ -113,8 +118,13 @@ def _table(numbers: Numbers) -> Table:
         Column("Verdict"),
     )
     rows = tuple(
-        (point.configuration, people.number(point.load), people.plain_estimate(vars(point)),
-         people.share(efficiency(numbers, point)), point.state)
+        (
+            point.configuration,
+            people.plain(point.load),
+            people.plain_estimate(vars(point)),
+            people.share(efficiency(numbers, point)),
+            point.state,
+        )
         for point in numbers.points
-    )  # fmt: skip
+    )
     return Table("Throughput relative to the lowest level", columns, rows)

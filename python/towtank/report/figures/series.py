@@ -1,14 +1,14 @@
 """Points of a study as series over load, one per configuration, with what each verdict allows.
 
-A point of valid runs stands with a filled symbol. A point that leans on a suspect run stands with an open one.
-Invalid runs are left out of points and lines, and shown as crosses where they fell.
+A point of valid runs stands with a filled symbol. A point that leans on a suspect run stands with an
+open one. Invalid runs are left out of points and lines, and shown as crosses where they fell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from towtank.report.source import Json, Results, label_of
 
@@ -59,15 +59,18 @@ def estimate_point(configuration: Json, point: Json, estimate: Any) -> Point | N
     """Make a point of an estimate; None where there is no value."""
     if not isinstance(estimate, dict) or not _is_number(estimate.get("value")):
         return None
-    interval = (estimate.get("low"), estimate.get("high"))
-    low, high = interval if all(_is_number(end) for end in interval) else (None, None)
+    low, high = estimate.get("low"), estimate.get("high")
+    if not (_is_number(low) and _is_number(high)):
+        low = high = None
     runs = tuple(str(run) for run in point.get("runs") or ())
     load = float(point.get("users") or 0)
     return Point(label_of(configuration), load, float(estimate["value"]), low, high, point_state(point), runs)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value  # NaN is no number
+def _is_number(value: Any) -> TypeGuard[float]:
+    return (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+    )  # NaN is no number
 
 
 def collect(

@@ -46,22 +46,32 @@ def compute(results: Results) -> Numbers:
 def draw(numbers: Numbers) -> dict[str, object]:
     """Draw the lines over the ideal ones."""
     top = max((point.load for point in numbers.points), default=1.0)
-    slopes = sorted({float(f"{slope:.2e}") for slope in numbers.ideal.values()})
+    slopes = _apart(sorted(numbers.ideal.values()))
     ideal = [{"load": load, "value": slope * load, "slope": slope} for slope in slopes for load in (0.0, top)]
-    below = [ideal_line(ideal, numbers.load_factor, [point.load for point in numbers.points], "throughput [1/s]")]
+    below = [
+        ideal_line(ideal, numbers.load_factor, [point.load for point in numbers.points], "throughput [1/s]")
+    ]
     if ideal:
         below.append(ideal_label(ideal[-1], numbers.load_factor, "throughput [1/s]"))
     return theme.specification(
         description(numbers),
         **panel.panel(
             numbers.points,
-            title=None,
             value_title="throughput [1/s]",
             load_factor=numbers.load_factor,
             width=620,
             below=below if ideal else [],
         ),
     )
+
+
+def _apart(slopes: list[float]) -> list[float]:
+    """Keep the slopes that the eye could tell apart: lines closer than 2 % would only blur each other."""
+    kept: list[float] = []
+    for slope in slopes:
+        if not kept or slope > 1.02 * kept[-1]:
+            kept.append(slope)
+    return kept
 
 
 def ideal_line(
@@ -84,7 +94,14 @@ def ideal_label(row: dict[str, float], load_factor: str, value_title: str) -> di
     middle = {"load": row["load"] * 0.72, "value": row["value"] * 0.72}
     return {
         "data": {"values": [middle]},
-        "mark": {"type": "text", "text": "ideal scaling", "align": "right", "dx": -8, "dy": -4, "color": theme.MUTED},
+        "mark": {
+            "type": "text",
+            "text": "ideal scaling",
+            "align": "right",
+            "dx": -8,
+            "dy": -4,
+            "color": theme.MUTED,
+        },
         "encoding": {"x": panel.load_axis(load_factor, [row["load"]]), "y": panel.value_axis(value_title)},
     }
 
@@ -93,14 +110,20 @@ def description(numbers: Numbers) -> str:
     """The picture in words."""
     parts = []
     for label in series.labels(numbers.points):
-        own = sorted((p for p in numbers.points if p.configuration == label and p.state != "invalid"), key=lambda p: p.load)
+        own = sorted(
+            (p for p in numbers.points if p.configuration == label and p.state != "invalid"),
+            key=lambda p: p.load,
+        )
         if own:
             first, last = own[0], own[-1]
             parts.append(
-                f"{label}: {people.rate(first.value)} at {people.number(first.load)}, "
-                f"{people.rate(last.value)} at {people.number(last.load)} {panel.load_title(numbers.load_factor)}"
+                f"{label}: {people.rate(first.value)} at {people.plain(first.load)}, "
+                f"{people.rate(last.value)} at {people.plain(last.load)} "
+                f"{panel.load_title(numbers.load_factor)}"
             )
-    return "Line chart of throughput against load. " + ("; ".join(parts) + "." if parts else "No valid point.")
+    return "Line chart of throughput against load. " + (
+        "; ".join(parts) + "." if parts else "No valid point."
+    )
 
 
 def figure(results: Results) -> Figure | None:
@@ -133,7 +156,13 @@ def _table(numbers: Numbers) -> Table:
         slope = numbers.ideal.get(point.configuration)
         ideal = people.rate(slope * point.load) if slope else people.ABSENT
         rows.append(
-            (point.configuration, people.number(point.load), people.rate_estimate(vars(point)), ideal, point.state,
-             ", ".join(point.runs))
-        )  # fmt: skip
+            (
+                point.configuration,
+                people.plain(point.load),
+                people.rate_estimate(vars(point)),
+                ideal,
+                point.state,
+                ", ".join(point.runs),
+            )
+        )
     return Table("Throughput of completed transactions", columns, tuple(rows))

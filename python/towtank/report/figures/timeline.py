@@ -59,7 +59,11 @@ def compute(results: Results) -> Numbers | None:
         return None
     timeline = run.summary["timeline"]
     start, end = dig(run.summary, "window", "start_s"), dig(run.summary, "window", "end_s")
-    window = (float(start), float(end)) if isinstance(start, (int, float)) and isinstance(end, (int, float)) else None
+    window = (
+        (float(start), float(end))
+        if isinstance(start, (int, float)) and isinstance(end, (int, float))
+        else None
+    )
     return Numbers(
         run=run,
         label=results.label(run),
@@ -78,7 +82,9 @@ def _tracks(timeline: Json) -> list[Track]:
         Track("virtual users", "1", _lines(timeline, {"users": "users"})),
         Track("throughput", "1/s", _lines(timeline, {"throughput_per_s": "throughput"})),
         times,
-        Track("CPUs used", "CPUs", [Line(str(name), list(values)) for name, values in tiers.items() if values]),
+        Track(
+            "CPUs used", "CPUs", [Line(str(name), list(values)) for name, values in tiers.items() if values]
+        ),
         _disks(timeline),
         Track("errors", "1/s", [line for line in errors if any(line.values)]),
     ]
@@ -135,20 +141,35 @@ def _panel(numbers: Numbers, index: int, track: Track) -> dict[str, Any]:
         for time, value in zip(numbers.times, line.values, strict=False)
     ]
     unit = "" if track.unit == "1" else f" [{track.unit}]"
-    y = {"field": "value", "type": "quantitative", "title": f"{track.title}{unit}", "scale": {"zero": True}, "axis": {"tickCount": 4}}
+    of = f", {track.lines[0].name}" if len(track.lines) == 1 and track.title == "CPUs used" else ""
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "title": f"{track.title}{of}{unit}",
+        "scale": {"zero": True},
+        "axis": {"tickCount": 3},
+    }
     return {
         "width": _WIDTH,
-        "height": 90,
+        "height": 100,
         "layer": [
             *_shading(numbers, x, names=index == 0),
-            {"data": {"values": values}, "mark": {"type": "line", "strokeWidth": 1.6}, "encoding": {"x": x, "y": y, **_styles(track)}},
+            {
+                "data": {"values": values},
+                "mark": {"type": "line", "strokeWidth": 1.6},
+                "encoding": {"x": x, "y": y, **_styles(track)},
+            },
         ],
     }
 
 
 def _styles(track: Track) -> dict[str, Any]:
     names = [line.name for line in track.lines]
-    legend = {"title": None, "orient": "right", "symbolSize": 150, "symbolStrokeWidth": 2} if len(names) > 1 else None
+    legend = (
+        {"title": None, "symbolType": "stroke", "symbolSize": 250, "symbolStrokeWidth": 2, "offset": 2}
+        if len(names) > 1
+        else None
+    )
     colour = {"domain": names, "range": theme.cycle(theme.COLOURS, len(names))}
     dash = {"domain": names, "range": [list(dash) for dash in theme.cycle(theme.DASHES, len(names))]}
     return {
@@ -165,10 +186,14 @@ def _end(numbers: Numbers) -> float:
 def _shading(numbers: Numbers, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
     """Stages as coloured ground, the steady window between two lines, and the names of the stages on top."""
     stages = [
-        {"t": stage.get("start_s"), "end": stage.get("end_s"), "name": str(stage.get("name", "")).replace("_", "-"),
-         "colour": theme.PHASES.get(str(stage.get("phase")), "#ffffff")}
+        {
+            "t": stage.get("start_s"),
+            "end": stage.get("end_s"),
+            "name": str(stage.get("name", "")).replace("_", "-"),
+            "colour": theme.PHASES.get(str(stage.get("phase")), "#ffffff"),
+        }
         for stage in numbers.stages
-    ]  # fmt: skip
+    ]
     place = {"x": x, "x2": {"field": "end"}}
     layers: list[dict[str, Any]] = [
         {
@@ -231,11 +256,17 @@ def figure(results: Results) -> Figure | None:
     if numbers is None or not numbers.tracks:
         return None
     run = numbers.run
-    verdict = "" if run.verdict == "valid" else f" This run is {run.verdict if run.verdict != 'none' else 'not judged'}."
-    window = " Dashed lines bound the window that counts." if numbers.window else " No window of this run counts."
+    verdict = (
+        ""
+        if run.verdict == "valid"
+        else f" This run is {run.verdict if run.verdict != 'none' else 'not judged'}."
+    )
+    window = (
+        " Dashed lines bound the window that counts." if numbers.window else " No window of this run counts."
+    )
     return Figure(
         name=NAME,
-        title=f"Run {run.run_id} over time: {numbers.label}, {people.number(run.load)} {results.load_factor}",
+        title=f"Run {run.run_id} over time: {numbers.label}, {people.plain(run.load)} {results.load_factor}",
         description=description(numbers),
         note=f"One value a second; the ground shows the stages.{window}{verdict}",
         spec=draw(numbers),
@@ -248,12 +279,19 @@ def _table(numbers: Numbers) -> Table:
     columns = (
         Column("Time", "s", numeric=True),
         *(
-            Column(line.name if line.name == track.title else f"{track.title}: {line.name}", track.unit, numeric=True)
+            Column(
+                line.name if line.name == track.title else f"{track.title}: {line.name}",
+                track.unit,
+                numeric=True,
+            )
             for track, line in heads
         ),
     )
     rows = tuple(
-        (people.number(time), *(people.number(line.values[index] if index < len(line.values) else None) for _, line in heads))
+        (
+            people.number(time),
+            *(people.number(line.values[index] if index < len(line.values) else None) for _, line in heads),
+        )
         for index, time in enumerate(numbers.times)
     )
     return Table(f"Run {numbers.run.run_id}, second by second", columns, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,8 @@ from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, dig, label_of
 
 NAME = "transactions"
-# Beyond this ratio the shorter bars of a linear scale cannot be read, and a logarithmic scale with points is used.
+# Beyond this ratio the shorter bars of a linear scale cannot be read, and a logarithmic scale with
+# points is used.
 _LINEAR_AT_MOST = 60.0
 
 
@@ -36,11 +38,15 @@ class Numbers:
     unit: str
     load_factor: str
 
+    def at(self, load: float) -> list[Entry]:
+        """The entries at one load."""
+        return [entry for entry in self.entries if entry.point.load == load]
+
     @property
     def logarithmic(self) -> bool:
-        """Whether the times are too far apart for a linear scale."""
-        values = [entry.point.value for entry in self.entries if entry.point.value > 0]
-        return bool(values) and max(values) / min(values) > _LINEAR_AT_MOST
+        """Whether the times at one load are too far apart for a linear scale."""
+        at_loads = [[e.point.value for e in self.at(load) if e.point.value > 0] for load in self.loads]
+        return any(max(values) / min(values) > _LINEAR_AT_MOST for values in at_loads if values)
 
 
 def compute(results: Results) -> Numbers:
@@ -59,7 +65,11 @@ def compute(results: Results) -> Numbers:
         longest[entry.transaction] = max(longest.get(entry.transaction, 0.0), entry.point.value)
     order = sorted(longest, key=lambda name: (-longest[name], name))
     factor, unit = people.seconds_unit(max(longest.values(), default=0.0))
-    shown = [label_of(one) for one in results.configurations if label_of(one) in {e.point.configuration for e in entries}]
+    shown = [
+        label_of(one)
+        for one in results.configurations
+        if label_of(one) in {e.point.configuration for e in entries}
+    ]
     return Numbers(entries, loads, order, shown, factor, unit, results.load_factor)
 
 
@@ -91,27 +101,38 @@ def draw(numbers: Numbers) -> dict[str, Any]:
 
 
 def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[str, Any]:
-    entries = [entry for entry in numbers.entries if entry.point.load == load]
+    entries = numbers.at(load)
     values = [
-        {**row, "transaction": entry.transaction, "label": _label(entry, numbers)}
+        {**row, "transaction": entry.transaction, "label": people.seconds(entry.point.value)}
         for entry in entries
         for row in series.rows([entry.point.scaled(numbers.factor)])
     ]
-    top = max((value["high"] or value["value"] for value in values), default=1.0)
     return {
-        "title": f"At {people.number(load)} {panel.load_title(numbers.load_factor)}",
+        "title": f"At {people.plain(load)} {panel.load_title(numbers.load_factor)}",
         "width": width,
         "height": {"step": 17},
         "data": {"values": values},
-        "layer": _layers(numbers, names=names, top=top),
+        "layer": _layers(numbers, [value["value"] for value in values], names=names),
     }
 
 
-def _label(entry: Entry, numbers: Numbers) -> str:
-    return people.number(entry.point.value * numbers.factor)
+def _value_axis(numbers: Numbers, values: list[float]) -> dict[str, Any]:
+    """Axis of the times: from zero, or by powers of ten; with room for the numbers behind the longest."""
+    title = f"mean response time [{numbers.unit}]"
+    x: dict[str, Any] = {"field": "value", "type": "quantitative", "title": title}
+    if not numbers.logarithmic:
+        return {
+            **x,
+            "scale": {"domain": [0, max(values, default=1.0) * 1.35], "nice": False},
+            "axis": {"tickCount": 4},
+        }
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values) * 4))
+    scale = {"type": "log", "domain": [10.0**low, 10.0**high]}
+    axis = {"values": [10.0**power for power in range(low, high + 1)], "format": ",~r"}
+    return {**x, "title": f"{title}, logarithmic scale", "scale": scale, "axis": axis}
 
 
-def _layers(numbers: Numbers, *, names: bool, top: float) -> list[dict[str, Any]]:
+def _layers(numbers: Numbers, values: list[float], *, names: bool) -> list[dict[str, Any]]:
     y = {
         "field": "transaction",
         "type": "nominal",
@@ -120,13 +141,16 @@ def _layers(numbers: Numbers, *, names: bool, top: float) -> list[dict[str, Any]
         "scale": {"paddingInner": 0.3, "domain": numbers.transactions},
         "axis": {"labelLimit": 220, "labels": names, "ticks": False, "domain": names},
     }
-    offset = {"field": "configuration", "type": "nominal", "sort": numbers.configurations,
-              "scale": {"domain": numbers.configurations}}  # fmt: skip
-    scale: dict[str, Any] = {"type": "log"} if numbers.logarithmic else {"domain": [0, top * 1.22], "nice": False}
-    title = f"mean response time [{numbers.unit}]" + (", logarithmic scale" if numbers.logarithmic else "")
-    x = {"field": "value", "type": "quantitative", "title": title, "scale": scale, "axis": {"tickCount": 5}}
-    place = {"x": x, "y": y, "yOffset": offset}
-    return [_marks(numbers, place), _whiskers(place), _numbers(place)]
+    offset = {
+        "field": "configuration",
+        "type": "nominal",
+        "sort": numbers.configurations,
+        "scale": {"domain": numbers.configurations},
+    }
+    place = {"x": _value_axis(numbers, values), "y": y, "yOffset": offset}
+    layers = [_marks(numbers, place), _whiskers(place)]
+    # A short whisker would look like a mark in the point; behind it, only what sticks out is seen.
+    return [*(reversed(layers) if numbers.logarithmic else layers), _numbers(place)]
 
 
 def _marks(numbers: Numbers, place: dict[str, Any]) -> dict[str, Any]:
@@ -135,7 +159,11 @@ def _marks(numbers: Numbers, place: dict[str, Any]) -> dict[str, Any]:
     mark: dict[str, Any] = {"type": "bar", "strokeWidth": 1.2}
     if numbers.logarithmic:  # a bar on a logarithmic scale has no foot to stand on
         mark = {"type": "point", "shape": "circle", "size": 55, "strokeWidth": 1.5}
-    colour = {"field": "configuration", "type": "nominal", "scale": {"domain": numbers.configurations, "range": colours}}
+    colour = {
+        "field": "configuration",
+        "type": "nominal",
+        "scale": {"domain": numbers.configurations, "range": colours},
+    }
     return {
         "mark": mark,
         "encoding": {
@@ -161,7 +189,9 @@ def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
 
 def _numbers(place: dict[str, Any]) -> dict[str, Any]:
     return {
-        "transform": [{"calculate": "datum.high === null ? datum.value : max(datum.high, datum.value)", "as": "end"}],
+        "transform": [
+            {"calculate": "datum.high === null ? datum.value : max(datum.high, datum.value)", "as": "end"}
+        ],
         "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 10},
         "encoding": {**place, "x": {**place["x"], "field": "end"}, "text": {"field": "label"}},
     }
@@ -176,7 +206,7 @@ def description(numbers: Numbers) -> str:
         if entry.point.load == top
     ]
     return (
-        f"Bars of the mean response time of each transaction. At {people.number(top)} "
+        f"Bars of the mean response time of each transaction. At {people.plain(top)} "
         f"{panel.load_title(numbers.load_factor)}: " + "; ".join(parts) + "."
     )
 
@@ -188,9 +218,9 @@ def figure(results: Results) -> Figure | None:
         return None
     labels = numbers.configurations
     compared = f", {people.listing(labels)}" if len(labels) > 1 else ""
-    notes = [f"Numbers are means in {numbers.unit}; lines are confidence intervals."]
+    notes = ["Numbers are means; lines are confidence intervals."]
     if any(entry.point.state == "suspect" for entry in numbers.entries):
-        notes.append("Pale bars lean on a suspect run.")
+        notes.append("Pale marks lean on a suspect run.")
     return Figure(
         name=NAME,
         title=f"Response time per transaction{compared}",
@@ -209,10 +239,17 @@ def _table(numbers: Numbers) -> Table:
         Column("Mean response time", numeric=True),
         Column("Verdict"),
     )
-    ordered = sorted(numbers.entries, key=lambda entry: (numbers.transactions.index(entry.transaction), entry.point.load))
+    ordered = sorted(
+        numbers.entries, key=lambda entry: (numbers.transactions.index(entry.transaction), entry.point.load)
+    )
     rows = tuple(
-        (entry.transaction, entry.point.configuration, people.number(entry.point.load),
-         people.seconds_estimate(vars(entry.point)), entry.point.state)
+        (
+            entry.transaction,
+            entry.point.configuration,
+            people.plain(entry.point.load),
+            people.seconds_estimate(vars(entry.point)),
+            entry.point.state,
+        )
         for entry in ordered
-    )  # fmt: skip
+    )
     return Table("Mean response time per transaction", columns, rows)
