@@ -267,7 +267,7 @@ def results(
     verdicts: dict[str, str] | None = None,
     missing: tuple[str, ...] = (),
 ) -> Results:
-    """A study with one run per point; `verdicts` by run (valid by default), `missing` names runs that never ran."""
+    """A study with one run per point; `verdicts` by run, else valid; `missing` names runs that never ran."""
     verdicts = verdicts or {}
     points: dict[str, list[dict[str, Any]]] = {index: [] for index in indices}
     runs = []

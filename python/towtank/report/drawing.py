@@ -100,7 +100,7 @@ def draw(boxes: list[Box], title: str) -> str:
 
 
 def _columns(boxes: list[Box]) -> dict[str, int]:
-    """Distance of every box from the first along the arrows; boxes that nobody asks stand beside the last column."""
+    """Distance of every box from the first along the arrows; those that nobody asks stand first."""
     column = {boxes[0].name: 0}
     asks = {box.name: box.asks for box in boxes}
     frontier = [boxes[0].name]
@@ -148,7 +148,7 @@ def _frame(svg: ElementTree.Element, host: str, members: list[_Placed]) -> None:
     }
     ElementTree.SubElement(svg, "rect", frame)
     if host:
-        _text(svg, left + 10, top + 17, f"host {host}", right - left - 20, {"fill": theme.MUTED})
+        _text(svg, left + 10, top + 17, f"host {host}", width=right - left - 20, style={"fill": theme.MUTED})
 
 
 def _box(svg: ElementTree.Element, one: _Placed, colour: str) -> None:
@@ -164,10 +164,10 @@ def _box(svg: ElementTree.Element, one: _Placed, colour: str) -> None:
     }
     ElementTree.SubElement(svg, "rect", outline)
     y = one.y + 9 + 12
-    _text(svg, one.x + 10, y, one.box.name, _BOX_WIDTH - 20, {"font-weight": "bold"})
+    _text(svg, one.x + 10, y, one.box.name, width=_BOX_WIDTH - 20, style={"font-weight": "bold"})
     for line in one.box.lines:
         y += _LINE
-        _text(svg, one.x + 10, y, line, _BOX_WIDTH - 20, {})
+        _text(svg, one.x + 10, y, line, width=_BOX_WIDTH - 20, style={})
     y += 7
     for part in one.box.parts:
         inner = {
@@ -180,7 +180,7 @@ def _box(svg: ElementTree.Element, one: _Placed, colour: str) -> None:
             "stroke": colour,
         }
         ElementTree.SubElement(svg, "rect", inner)
-        _text(svg, one.x + 18, y + 15, part, _BOX_WIDTH - 36, {})
+        _text(svg, one.x + 18, y + 15, part, width=_BOX_WIDTH - 36, style={})
         y += _LINE + 9
 
 
@@ -213,7 +213,7 @@ def _arrow(svg: ElementTree.Element, start: _Placed, end: _Placed) -> None:
 
 
 def _text(
-    svg: ElementTree.Element, x: float, y: float, words: str, width: float, style: dict[str, str]
+    svg: ElementTree.Element, x: float, y: float, words: str, *, width: float, style: dict[str, str]
 ) -> None:
     room = max(1, int(width / _LETTER))
     shown = words if len(words) <= room else words[: room - 1] + "…"

@@ -20,6 +20,8 @@ from markupsafe import Markup
 from towtank.report import theme
 from towtank.report.document import Document, Figure, Section
 
+# What the page calls of the bundled libraries.
+_NAMES = "window.vegaEmbed = vegaEmbed;"
 _TEMPLATES = files("towtank.report") / "templates"
 # Vega numbers its clip paths and gradients from one in every picture; several pictures in one page
 # need names of their own.
@@ -75,7 +77,7 @@ def specification(figure: Figure) -> Markup:
 @lru_cache(maxsize=1)
 def _bundle() -> str:
     """The Vega runtime as one script; it holds no closing script tag, which would end its element."""
-    bundle = vl_convert.javascript_bundle(None, vl_version=theme.VEGA_LITE_VERSION)
+    bundle = vl_convert.javascript_bundle(_NAMES, vl_version=theme.VEGA_LITE_VERSION)
     return bundle.replace("</script", "<\\/script")
 
 

@@ -45,26 +45,29 @@ class Slice:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn: the slices, the CPUs that the system may use (None where unknown), and the name of the load."""
+    """What is drawn: slices, CPUs that the system may use (None where unknown), load, and points left out."""
 
     slices: list[Slice]
     capacity: int | None
     load_factor: str
     dropped: list[str]
+    loads: list[float]
 
 
 def compute(results: Results) -> Numbers:
     """Split the CPU of every tier at every point into its known parts and the rest."""
     slices: list[Slice] = []
     dropped: list[str] = []
+    loads: set[float] = set()
     for configuration in results.configurations:
         for point in configuration.get("points") or ():
+            loads.add(float(point.get("users") or 0))
             if series.point_state(point) == "invalid":
                 dropped.append(f"{label_of(configuration)} at {people.plain(point.get('users'))}")
                 continue
             for name, tier in (point.get("tiers") or {}).items():
                 slices += _tier(label_of(configuration), point, str(name), tier)
-    return Numbers(slices, capacity(results), results.load_factor, dropped)
+    return Numbers(slices, capacity(results), results.load_factor, dropped, sorted(loads))
 
 
 def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
@@ -87,7 +90,7 @@ def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
 
 
 def capacity(results: Results) -> int | None:
-    """CPUs that the system may use: those it is pinned to, in every run; None where runs differ or are not pinned."""
+    """CPUs that the system may use: those it is pinned to in every run; None where there is no such number."""
     pinned = {len(set(dig(run.manifest, "pinning", "system") or ())) for run in results.measured}
     return pinned.pop() if len(pinned) == 1 and pinned != {0} else None
 
@@ -149,7 +152,7 @@ def _bars(numbers: Numbers, parts: list[str]) -> dict[str, Any]:
                 "type": "ordinal",
                 "title": panel.load_title(numbers.load_factor),
                 "axis": {"labelAngle": 0, "grid": False},
-                "scale": {"paddingInner": 0.35, "paddingOuter": 0.25},
+                "scale": {"domain": numbers.loads, "paddingInner": 0.35, "paddingOuter": 0.25},
             },
             "y": {"field": "cpus", "type": "quantitative", "title": "CPUs used", "stack": "zero"},
             "color": {

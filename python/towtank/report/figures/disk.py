@@ -18,7 +18,7 @@ DIRECTIONS = {"read": "reads", "write": "writes"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn: points of reads and of writes [B/s], the unit to show them in, and the name of the load."""
+    """What is drawn: points of reads and of writes [B/s], the unit to show them in, the load."""
 
     points: dict[str, list[series.Point]]
     factor: float

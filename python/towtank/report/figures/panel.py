@@ -1,4 +1,4 @@
-"""The panel that most figures are made of: lines with symbols and whiskers over load, one per configuration."""
+"""The panel that most figures are made of: lines with symbols and whiskers over load."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def value_axis(title: str) -> dict[str, Any]:
 def by_configuration(labels: list[str]) -> dict[str, Any]:
     """Encodings that tell configurations apart by colour, symbol and line style at once."""
     number = len(labels)
-    legend = {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2} if number > 1 else None
+    legend = (
+        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "symbolDash": []} if number > 1 else None
+    )
     return {
         "color": _nominal(labels, theme.cycle(theme.COLOURS, number), legend),
         "shape": _nominal(labels, theme.cycle(theme.SYMBOLS, number), legend),
@@ -121,8 +123,8 @@ def layers(points: list[series.Point], value_title: str, load_factor: str) -> li
         },
         {
             "transform": [{"filter": _CROSS}],
-            "mark": {"type": "text", "text": "✕", "fontSize": 14, "color": theme.MUTED},
-            "encoding": place,
+            "mark": {"type": "text", "text": "✕", "fontSize": 14, "fontWeight": "bold"},
+            "encoding": {**place, **colour},
         },
     ]
 

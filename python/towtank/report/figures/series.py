@@ -6,6 +6,7 @@ open one. Invalid runs are left out of points and lines, and shown as crosses wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -137,5 +138,5 @@ def states_note(points: Iterable[Point]) -> str:
     if "suspect" in states:
         parts.append("Open symbols lean on a suspect run.")
     if "invalid" in states:
-        parts.append("Grey crosses are invalid runs, left out of the lines.")
+        parts.append("Crosses are invalid runs, left out of the lines.")
     return " ".join(parts)

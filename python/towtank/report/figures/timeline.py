@@ -1,4 +1,4 @@
-"""One run over its time, its stages shaded: users and throughput, response time, CPU by tier, disk, errors."""
+"""One run over its time, its stages shaded: users, throughput, response time, CPU, disk, errors."""
 
 from __future__ import annotations
 
@@ -140,12 +140,11 @@ def _panel(numbers: Numbers, index: int, track: Track) -> dict[str, Any]:
         for line in track.lines
         for time, value in zip(numbers.times, line.values, strict=False)
     ]
-    unit = "" if track.unit == "1" else f" [{track.unit}]"
-    of = f", {track.lines[0].name}" if len(track.lines) == 1 and track.title == "CPUs used" else ""
+    unit = "" if track.unit in ("1", "CPUs") else f" [{track.unit}]"
     y = {
         "field": "value",
         "type": "quantitative",
-        "title": f"{track.title}{of}{unit}",
+        "title": f"{track.title}{unit}",
         "scale": {"zero": True},
         "axis": {"tickCount": 3},
     }
@@ -167,7 +166,7 @@ def _styles(track: Track) -> dict[str, Any]:
     names = [line.name for line in track.lines]
     legend = (
         {"title": None, "symbolType": "stroke", "symbolSize": 250, "symbolStrokeWidth": 2, "offset": 2}
-        if len(names) > 1
+        if len(names) > 1 or track.unit == "CPUs"
         else None
     )
     colour = {"domain": names, "range": theme.cycle(theme.COLOURS, len(names))}

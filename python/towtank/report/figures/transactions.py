@@ -28,7 +28,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn: entries, the loads compared, the order of transactions and configurations, and the unit."""
+    """What is drawn: entries, loads compared, transactions and configurations in order, and the unit."""
 
     entries: list[Entry]
     loads: list[float]
@@ -50,7 +50,7 @@ class Numbers:
 
 
 def compute(results: Results) -> Numbers:
-    """Gather the mean response times at the loads that most configurations have, the longest transaction first."""
+    """Gather the mean response times at the common loads, the longest transaction first."""
     loads = common_loads(results)
     entries = [
         Entry(str(name), made)
