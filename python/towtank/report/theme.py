@@ -1,7 +1,8 @@
 """How every figure looks: palette, symbols, line styles, fonts, and the Vega configuration made of them.
 
 The colours are those of Okabe and Ito ("Color Universal Design", 2008), which stay apart under the common
-forms of colour blindness; each is paired with a symbol and a line style, so that nothing hangs on colour alone.
+forms of colour blindness; each is paired with a symbol and a line style, so that nothing hangs on colour
+alone.
 """
 
 from __future__ import annotations

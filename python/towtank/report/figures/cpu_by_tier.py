@@ -90,7 +90,7 @@ def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
 
 
 def capacity(results: Results) -> int | None:
-    """CPUs that the system may use: those it is pinned to in every run; None where there is no such number."""
+    """CPUs that the system may use: those it is pinned to in every run; None where runs differ."""
     pinned = {len(set(dig(run.manifest, "pinning", "system") or ())) for run in results.measured}
     return pinned.pop() if len(pinned) == 1 and pinned != {0} else None
 

@@ -43,15 +43,22 @@ def value_axis(title: str) -> dict[str, Any]:
 def by_configuration(labels: list[str]) -> dict[str, Any]:
     """Encodings that tell configurations apart by colour, symbol and line style at once."""
     number = len(labels)
-    legend = (
-        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "symbolDash": []} if number > 1 else None
+    legend: dict[str, Any] | None = (
+        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2} if number > 1 else None
     )
     return {
         "color": _nominal(labels, theme.cycle(theme.COLOURS, number), legend),
         "shape": _nominal(labels, theme.cycle(theme.SYMBOLS, number), legend),
-        # A legend symbol drawn with dashes is unreadable; colour and symbol say it already.
-        "strokeDash": _nominal(labels, [list(dash) for dash in theme.cycle(theme.DASHES, number)], None),
+        # Taken from the data rather than through a scale: a legend symbol drawn with dashes is unreadable.
+        "strokeDash": {"field": "dash", "type": "nominal", "scale": None},
     }
+
+
+def _dashed(points: list[series.Point]) -> list[dict[str, Any]]:
+    """The points as data, each with the line style of its configuration."""
+    labels = series.labels(points)
+    dashes = dict(zip(labels, theme.cycle(theme.DASHES, len(labels)), strict=True))
+    return [{**row, "dash": list(dashes[row["configuration"]])} for row in series.rows(points)]
 
 
 def _nominal(domain: list[str], scale: list[Any], legend: dict[str, Any] | None) -> dict[str, Any]:
@@ -142,6 +149,6 @@ def panel(
     return {
         "width": width,
         "height": height,
-        "data": {"values": series.rows(points)},
+        "data": {"values": _dashed(points)},
         "layer": [*(below or []), *layers(points, value_title, load_factor)],
     }

@@ -69,9 +69,7 @@ def estimate_point(configuration: Json, point: Json, estimate: Any) -> Point | N
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    return (
-        isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
-    )  # NaN is no number
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def collect(
