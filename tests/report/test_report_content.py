@@ -261,7 +261,7 @@ def test_observation_above_its_limit_is_said() -> None:
         ("response_time_s.mean of search", "mean of the response time of search"),
         ("response_time_s.p95 of search", "95th percentile of the response time of search"),
         ("throughput_per_s", "throughput"),
-        ("tiers.content.cpus_used", "tiers content.cpus used"),
+        ("cpu_demand_s of content", "CPU demand of content"),
     ],
 )
 def test_quantities_have_names_in_words(metric: str, name: str) -> None:

@@ -180,6 +180,11 @@ def moment(wall_ns: Any) -> str:
     return datetime.fromtimestamp(finite // 1e9, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def sentence(words: str) -> str:
+    """Make a sentence of a phrase: its first letter large, a stop at its end."""
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
 def listing(items: list[str]) -> str:
     """Join words as a sentence does: `a, b and c`."""
     return " and ".join(items) if len(items) < 3 else f"{', '.join(items[:-1])} and {items[-1]}"

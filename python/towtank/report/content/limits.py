@@ -56,18 +56,13 @@ def _callout(doubt: Doubt) -> Callout:
     where = f": {people.plural(len(runs), 'run')}" if runs else ""
     content: list[Text] = [_numbers(run, one) for run, one in doubt.seen]
     if first.get("why"):
-        content.append(text(strong("Why it matters. "), _sentence(str(first["why"]))))
+        content.append(text(strong("Why it matters. "), people.sentence(str(first["why"]))))
     hints = list(dict.fromkeys(str(one["hint"]) for _, one in doubt.seen if one.get("hint")))
-    content += [text(strong("What to do. "), _sentence(hint)) for hint in hints]
+    content += [text(strong("What to do. "), people.sentence(hint)) for hint in hints]
     level = doubt.level if doubt.level in _ORDER else "note"
     return Callout(
         level, f"{doubt.kind.replace('_', ' ').capitalize()} ({doubt.level}{where})", tuple(content)
     )
-
-
-def _sentence(words: str) -> str:
-    """A phrase as a sentence: first letter large, a stop at the end."""
-    return words[:1].upper() + words[1:].rstrip(".") + "."
 
 
 def _numbers(run: str, doubt: Json) -> Text:

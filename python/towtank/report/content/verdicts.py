@@ -30,7 +30,7 @@ def _verdicts(results: Results) -> Table:
         Column("Ended"),
         Column("Verdict"),
         Column("In the results"),
-        Column("Steady window", numeric=True),
+        Column("Steady window", "s", numeric=True),
         Column("Reasons"),
     )
     rows = tuple(
@@ -67,7 +67,7 @@ def _window(run: RunResult) -> str:
     start, end = dig(run.summary, "window", "start_s"), dig(run.summary, "window", "end_s")
     if not isinstance(start, (int, float)) or not isinstance(end, (int, float)):
         return people.ABSENT
-    return f"{people.plain(round(start, 3))} s to {people.plain(round(end, 3))} s"
+    return f"{people.plain(round(start, 3))} to {people.plain(round(end, 3))}"
 
 
 def _laws(results: Results) -> Table:
