@@ -128,6 +128,12 @@ def quantity(value: Any, unit: str) -> str:
     return f"{shown} {unit}" if unit and shown != ABSENT else shown
 
 
+def chosen(value: Any, unit: str) -> str:
+    """Format a limit that was chosen: a bare count as it was chosen, anything else like a quantity."""
+    finite = _finite(value)
+    return plain(finite) if finite is not None and not unit and finite.is_integer() else quantity(value, unit)
+
+
 def _bracketed(estimate: Estimate | None, units: tuple[tuple[float, float, str], ...], suffix: str) -> str:
     value = _finite((estimate or {}).get("value"))
     if estimate is None or value is None:

@@ -56,9 +56,13 @@ def status(run: RunResult) -> str:
 
 
 def reasons(run: RunResult) -> str:
-    """Messages of all doubts of a run."""
+    """Messages of the doubts that made the verdict; notes stand with the limits of the conclusions."""
     return (
-        "; ".join(str(doubt.get("message") or doubt.get("kind")).rstrip(".") for doubt in run.doubts)
+        "; ".join(
+            str(doubt.get("message") or doubt.get("kind")).rstrip(".")
+            for doubt in run.doubts
+            if doubt.get("level") != "note"
+        )
         or people.ABSENT
     )
 

@@ -46,7 +46,8 @@ def compute(results: Results) -> Numbers:
 
 def draw(numbers: Numbers) -> dict[str, object]:
     """Draw the lines over the ideal ones."""
-    top = max((point.load for point in numbers.points), default=1.0)
+    loads = [point.load for point in numbers.points]
+    top = max(loads, default=1.0)
     slopes = _apart(sorted(numbers.ideal.values()))
     ideal = [{"load": load, "value": slope * load, "slope": slope} for slope in slopes for load in (0.0, top)]
     below = [ideal_line(ideal, numbers.load_factor, loads, "throughput [1/s]")]
