@@ -105,12 +105,7 @@ def _laws(results: Results) -> Table:
 
 def _law(law: Json) -> tuple[str, str, str]:
     holds = _yes(law.get("holds"))
-    limit = (
-        f"{people.plain(law['limit'] * 100)} %"
-        if isinstance(law.get("limit"), (int, float))
-        else people.ABSENT
-    )
-    return people.share(law.get("residual")), limit, holds
+    return people.share(law.get("residual")), people.share(law.get("limit")), holds
 
 
 def _yes(value: bool | None) -> str:
