@@ -78,5 +78,8 @@ def test_markup_in_names_is_not_interpreted() -> None:
     assert "[bold]x[/bold]" in printed(summary(headline="[bold]x[/bold]"))
 
 
-def test_table_fits_a_narrow_terminal() -> None:
-    assert "search_index" in printed(summary(), width=80)
+def test_numbers_stay_whole_on_a_narrow_terminal() -> None:
+    lines = printed(summary(), width=80).splitlines()
+    assert max(map(len, lines)) <= 80
+    (row,) = [line for line in lines if "62.5 [59.4, 65.6] /s" in line and " 120 " in line]
+    assert row.startswith("search_index ")
