@@ -1,29 +1,17 @@
-"""What a service of a system under test is, and the registry of those that Towtank knows.
+"""What a service of a system under test is.
 
 A service says what it needs, how it is prepared, which processes it has, when it is ready, and what can be
 watched. It starts and ends nothing itself: that is the work of `System`, the same for all kinds.
-
-To add a kind: one file under `system/services/` with a class of this form, one entry in `KINDS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from towtank.system.process import Check, ProcessSpec, no_check, run_to_end
-
-# Kind of a service to `module:class`; modules are imported when a system asks for them.
-KINDS: dict[str, str] = {
-    "content_server": "towtank.system.services.content_server:ContentServer",
-    "existing": "towtank.system.services.existing:Existing",
-    "null_server": "towtank.system.services.null_server:NullServer",
-    "postgresql": "towtank.system.services.postgresql:Postgresql",
-}
-
 
 @dataclass(frozen=True)
 class Place:
@@ -104,9 +92,8 @@ class PlainService:
     kind = "plain"
     ready_within_s = 30.0
 
-    def __init__(self, name: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.settings = dict(settings)
 
     def missing(self) -> str | None:
         """Nothing is missing."""
@@ -138,8 +125,8 @@ class PlainService:
         return []
 
     def settings_used(self) -> dict[str, Any]:
-        """The settings as given."""
-        return dict(self.settings)
+        """Nothing is configured."""
+        return {}
 
     def scrapers(self) -> list[Any]:
         """It tells nothing about itself."""
@@ -148,16 +135,3 @@ class PlainService:
     def exports(self) -> Mapping[str, Path]:
         """No files."""
         return {}
-
-
-def make_service(kind: str, name: str, settings: Mapping[str, Any]) -> Service:
-    """Make a service by kind.
-
-    Raises
-    ------
-    KeyError
-        If there is no such kind; system files are checked before this.
-    """
-    module, _, attribute = KINDS[kind].partition(":")
-    service: Service = getattr(import_module(module), attribute)(name, settings)
-    return service

@@ -5,10 +5,11 @@ What it costs is known and small, so it shows what the generator itself can do; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from towtank.engine import binary
+from towtank.system import model
 from towtank.system.ports import free_port, require_free
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection
@@ -18,31 +19,29 @@ _HOST = "127.0.0.1"
 
 
 class NullServer(PlainService):
-    """One `towtank-engine null-server`.
-
-    Settings: `port` (a free one by default), `threads`, `body` (size of the answer [bytes]), `misbehave`.
-    """
+    """One `towtank-engine null-server`."""
 
     kind = "null_server"
-    ready_within_s = 10.0
 
-    def __init__(self, name: str, settings: Mapping[str, Any]) -> None:
-        super().__init__(name, settings)
-        self._port: int | None = None
+    def __init__(self, name: str, part: model.NullServer, base: Path) -> None:  # noqa: ARG002
+        super().__init__(name)
+        self._settings = part.settings
+        self._port = part.settings.port
 
     def prepare(self, place: Place) -> None:  # noqa: ARG002
         """Choose or check the port."""
-        fixed = self.settings.get("port")
-        if fixed:
-            require_free(_HOST, int(fixed), self.name)
-        self._port = int(fixed) if fixed else free_port(_HOST)
+        if self._port:
+            require_free(_HOST, self._port, self.name)
+        else:
+            self._port = free_port(_HOST)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """One process."""
+        given = self._settings
         command = [str(binary()), "null-server", "--listen", f"{_HOST}:{self._port}"]
-        for key, option in (("threads", "--threads"), ("body", "--body"), ("misbehave", "--misbehave")):
-            if self.settings.get(key) is not None:
-                command += [option, str(self.settings[key])]
+        command += ["--threads", str(given.threads), "--body", str(given.body)]
+        if given.misbehave is not None:
+            command += ["--misbehave", given.misbehave]
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
@@ -55,4 +54,4 @@ class NullServer(PlainService):
 
     def settings_used(self) -> dict[str, Any]:
         """The settings, with the port chosen."""
-        return {**self.settings, "port": self._port}
+        return {**self._settings.model_dump(mode="json"), "port": self._port}

@@ -13,12 +13,12 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from towtank.errors import TargetError
+from towtank.system import model
 from towtank.system.identity import identity
 from towtank.system.ports import free_port, require_free
 from towtank.system.process import ProcessSpec
@@ -27,14 +27,14 @@ from towtank.system.service import Place, PlainService
 INSTALL_HINT = "apt-get install postgresql"
 _HOST = "127.0.0.1"
 _USER = "towtank"
+_DATABASE = "towtank"
 _PROGRAMS = ("initdb", "postgres", "pg_isready", "createdb")
 # Debian keeps the server's programs off the path, one folder per version.
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
-_DEFAULTS: dict[str, Any] = {"shared_buffers": "128MB", "max_connections": 100, "synchronous_commit": "on"}
+_DEFAULTS: dict[str, str | int] = {"shared_buffers": "128MB", "max_connections": 100, "synchronous_commit": "on"}
 _PREFIX = "towtank-postgresql-"
 _OWNER = "owner"
-_OWN_KEYS = ("port", "database")
 
 
 def program(name: str) -> Path | None:
@@ -45,18 +45,14 @@ def program(name: str) -> Path | None:
 
 
 class Postgresql(PlainService):
-    """One private instance.
-
-    Settings: `port` (a free one by default), `database` (name, `towtank` by default), and any setting of
-    `postgresql.conf`.
-    """
+    """One private instance."""
 
     kind = "postgresql"
-    ready_within_s = 30.0
 
-    def __init__(self, name: str, settings: Mapping[str, Any]) -> None:
-        super().__init__(name, settings)
-        self._port = 0
+    def __init__(self, name: str, part: model.Postgresql, base: Path) -> None:  # noqa: ARG002
+        super().__init__(name)
+        self._part = part
+        self._port = part.port
         self._folder: Path | None = None
 
     def missing(self) -> str | None:
@@ -69,14 +65,9 @@ class Postgresql(PlainService):
         return None
 
     @property
-    def database(self) -> str:
-        """Name of the database."""
-        return str(self.settings.get("database", "towtank"))
-
-    @property
     def dsn(self) -> str:
         """How clients connect."""
-        return f"postgresql://{_USER}@{_HOST}:{self._port}/{self.database}"
+        return f"postgresql://{_USER}@{_HOST}:{self._port}/{_DATABASE}"
 
     @property
     def data(self) -> Path:
@@ -93,10 +84,10 @@ class Postgresql(PlainService):
 
     def prepare(self, place: Place) -> None:
         """Make the data folder with `initdb`."""
-        fixed = self.settings.get("port")
-        if fixed:
-            require_free(_HOST, int(fixed), self.name)
-        self._port = int(fixed) if fixed else free_port(_HOST)
+        if self._port:
+            require_free(_HOST, self._port, self.name)
+        else:
+            self._port = free_port(_HOST)
         _sweep()
         self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         (self._folder / _OWNER).write_text(" ".join(map(str, identity(os.getpid()) or ())))
@@ -111,14 +102,13 @@ class Postgresql(PlainService):
         command = _as_server(_path("postgres"), "-D", str(self.data), *options)
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
 
-    def _configuration(self) -> dict[str, Any]:
-        own = {key: value for key, value in self.settings.items() if key not in _OWN_KEYS}
+    def _configuration(self) -> dict[str, str | int]:
         return {
             **_DEFAULTS,
-            **own,
+            **self._part.settings,
             "listen_addresses": _HOST,
             "port": self._port,
-            "unix_socket_directories": self._folder,
+            "unix_socket_directories": str(self._folder),
         }
 
     def ready(self) -> str | None:
@@ -129,7 +119,7 @@ class Postgresql(PlainService):
         if isready.returncode != 0:
             return "it does not take connections yet"
         made = subprocess.run(
-            [_path("createdb"), "-h", _HOST, "-p", str(self._port), "-U", _USER, self.database],
+            [_path("createdb"), "-h", _HOST, "-p", str(self._port), "-U", _USER, _DATABASE],
             check=False,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -156,7 +146,7 @@ class Postgresql(PlainService):
 
     def settings_used(self) -> dict[str, Any]:
         """What the server was started with."""
-        return {**self._configuration(), "database": self.database, "version": self._version()}
+        return {**self._configuration(), "database": _DATABASE, "version": self._version()}
 
     def _version(self) -> str:
         with suppress(OSError):
