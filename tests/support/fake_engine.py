@@ -4,6 +4,7 @@
 misbehaves as `FAKE_ENGINE` says: `exit:74`, `deaf` (never ends by itself), `crash` (killed by signal 9 half way).
 """
 
+import http.server
 import json
 import os
 import select
@@ -81,8 +82,16 @@ class Load:
         return 0
 
 
+def null_server(arguments: list[str]) -> int:
+    host, _, port = arguments[arguments.index("--listen") + 1].partition(":")
+    http.server.test(http.server.SimpleHTTPRequestHandler, port=int(port), bind=host)
+    return 0
+
+
 def main() -> int:
     name, arguments = sys.argv[1], sys.argv[2:]
+    if name == "null-server":
+        return null_server(arguments)
     if name == "guard":
         return guard(arguments)
     return Load(json.loads(Path(arguments[0]).read_text())).play()

@@ -22,11 +22,12 @@ def up(
     """Bring a system up; it stays up after this command has ended."""
     from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
     from towtank.system.keeper import bring_up  # noqa: PLC0415
-    from towtank.system.source import system_document  # noqa: PLC0415
+    from towtank.system.source import find_system  # noqa: PLC0415
 
-    document, base = system_document(system)
-    with console(quiet=quiet).status(f"bringing {document['name']} up"):
-        state = bring_up(document, base, console(quiet=quiet).print)
+    name, path = find_system(system)
+    progress = console(quiet=quiet)
+    with progress.status(f"bringing {name} up"):
+        state = bring_up(name, path, progress.print)
     if json:
         print_json(state)
         return

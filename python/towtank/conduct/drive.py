@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from base64 import b64encode
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +18,10 @@ from towtank.system.reach import refuses_connection
 
 COMMAND_LINE = "<command line>"
 TRANSACTION = "request"
-_HTTP_PORT = 80
 # Users an open load may have at most, and arrivals that may wait for one; the engine's plan asks for bounds.
 _USERS_AT_MOST = 10_000
 _BACKLOG_AT_MOST = 1_000_000
-_CONNECT_LIMIT_S = 5.0
+CONNECT_LIMIT_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -113,23 +111,6 @@ def split_url(url: str) -> SplitResult:
     return parts
 
 
-def resolve(parts: SplitResult) -> str:
-    """Resolve the host of a URL once, to one `address:port`.
-
-    Raises
-    ------
-    TargetError
-        If the name is not known.
-    """
-    port = parts.port or _HTTP_PORT
-    try:
-        found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise TargetError(f"{parts.hostname}: {error.strerror or error}", hint="check the name of the host") from error
-    address = str(sorted(found, key=lambda entry: entry[0])[0][4][0])
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-
-
 def require_reachable(address: str) -> None:
     """Connect once, without a request, so that a wrong port is told before the run.
 
@@ -138,7 +119,7 @@ def require_reachable(address: str) -> None:
     TargetError
         If nothing takes connections there.
     """
-    if refusal := refuses_connection(address, _CONNECT_LIMIT_S):
+    if refusal := refuses_connection(address, CONNECT_LIMIT_S):
         raise TargetError(f"the target cannot be reached: {refusal}", hint="is the server up, and is the port right?")
 
 
@@ -215,7 +196,7 @@ def url_plan(run: RunFolder, exchange: Exchange, load: Load, address: str) -> di
     return {
         **frame_part(run, load),
         "targets": [{"name": "target", "scheme": "http", "addresses": [address], "balance": "round_robin", "host": host}],
-        "timeouts": {"connect_s": _CONNECT_LIMIT_S, "response_s": exchange.timeout_s, "drain_s": exchange.timeout_s},
+        "timeouts": {"connect_s": CONNECT_LIMIT_S, "response_s": exchange.timeout_s, "drain_s": exchange.timeout_s},
         "limits": {},
         "pools": [],
         "variables": [],

@@ -41,7 +41,7 @@ def make_service(name: str, part: model.Service, base: Path) -> Service:
 
 
 def build_system(
-    file: model.SystemFile | dict[str, Any],
+    file: model.SystemFile,
     base: Path,
     logs: Path,
     *,
@@ -53,8 +53,8 @@ def build_system(
 
     Parameters
     ----------
-    file : SystemFile or dict
-        The system file, or the same as JSON.
+    file : SystemFile
+        The system file, with all factors of the run applied.
     base : Path
         Folder that its relative paths start from.
     logs : Path
@@ -64,7 +64,6 @@ def build_system(
     check, note : callable
         See `Place`.
     """
-    file = model.SystemFile.model_validate(file) if isinstance(file, dict) else file
     services = [make_service(name, part, base) for name, part in file.services.items()]
     for service in services:
         service.ready_within_s = file.start_timeout

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from typing import Any
 
 from towtank.errors import Stopped, TargetError, TowtankError
 from towtank.system.build import build_system
+from towtank.system.model import load_system
 from towtank.system.state import SystemState, lives, remember, state_root, states, up_folder
 from towtank.system.system import System
 
@@ -29,15 +29,15 @@ _DOWN_WITHIN_S = 60.0
 _KILLED_WITHIN_S = 20.0
 
 
-def bring_up(document: dict[str, Any], base: Path, note: Callable[[str], None]) -> dict[str, Any]:
+def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, Any]:
     """Bring a system up under a keeper of its own and wait until it is up.
 
     Parameters
     ----------
-    document : dict
-        The system file as JSON.
-    base : Path
-        Folder that its relative paths start from.
+    name : str
+        Name of the system.
+    path : Path
+        The system file.
     note : callable
         Tells the user what is being done.
 
@@ -51,44 +51,50 @@ def bring_up(document: dict[str, Any], base: Path, note: Callable[[str], None]) 
     TargetError
         If it could not be brought up.
     """
-    state = SystemState(up_folder() / f"{document['name']}.json")
+    state = SystemState(up_folder() / f"{name}.json")
     if lives(state.read().get("keeper")):
         note(f"{state.name} is up already")
         return state.read()
     state.remove()
     logs = state_root() / "logs" / state.name
     logs.mkdir(parents=True, exist_ok=True)
-    request = {"system": document, "base": str(base), "state": str(state.path), "logs": str(logs)}
+    request = {"system": str(path.absolute()), "state": str(state.path), "logs": str(logs)}
     keeper = _start_keeper(request, logs / "keeper.log")
     try:
         return _await_up(keeper, state, logs)
     except BaseException:
-        keeper.terminate()
-        keeper.wait()
+        _end(keeper, signal.SIGTERM, _DOWN_WITHIN_S)
         state.remove()
         raise
 
 
-def _start_keeper(request: dict[str, Any], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("wb") as stream:
-        return subprocess.Popen(
-            [sys.executable, "-m", "towtank.system.keeper", json.dumps(request)],
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            start_new_session=True,
-        )
+def _start_keeper(request: dict[str, Any], log: Path) -> dict[str, int]:
+    """Start a keeper that outlives this process, in a session of its own."""
+    command = [sys.executable, "-m", "towtank.system.keeper", json.dumps(request)]
+    writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    pid = os.posix_spawn(
+        sys.executable,
+        command,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), writing, 0o644),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
+    return remember(pid)
 
 
-def _await_up(keeper: subprocess.Popen[bytes], state: SystemState, logs: Path) -> dict[str, Any]:
+def _await_up(keeper: dict[str, int], state: SystemState, logs: Path) -> dict[str, Any]:
     while True:
-        ended = keeper.poll() is not None
+        living = lives(keeper)
         seen = state.read()
         if seen.get("status") == "up":
             return seen
         if seen.get("status") == "failed":
             raise TargetError(str(seen.get("message")))
-        if ended:
+        if not living:
             raise TargetError(f"the keeper of {state.name} ended; see {logs / 'keeper.log'}")
         time.sleep(_POLL_S)
 
@@ -153,15 +159,8 @@ class _Keeper:
     def keep(self) -> None:
         """Bring it up, wait for the end, take it down."""
         self._state.write(status="starting", keeper=remember(os.getpid()), logs=self._request["logs"])
-        system = build_system(
-            self._request["system"],
-            Path(self._request["base"]),
-            Path(self._request["logs"]),
-            check=self._check,
-            note=lambda text: print(text, flush=True),
-        )
         try:
-            with system:
+            with self._system() as system:
                 self._hold(system)
         except Stopped:
             pass
@@ -170,6 +169,16 @@ class _Keeper:
             return
         self._state.remove()
 
+    def _system(self) -> System:
+        path = Path(self._request["system"])
+        return build_system(
+            load_system(path),
+            path.parent,
+            Path(self._request["logs"]),
+            check=self._check,
+            note=lambda text: print(text, flush=True),
+        )
+
     def _hold(self, system: System) -> None:
         endpoints = system.up()
         self._state.write(
@@ -177,7 +186,9 @@ class _Keeper:
             started_wall_ns=time.time_ns(),
             addresses=endpoints.addresses,
             settings=endpoints.settings,
-            exports={name: str(path) for name, path in endpoints.exports.items()},
+            exports={
+                service: {name: str(path) for name, path in files.items()} for service, files in endpoints.exports.items()
+            },
             processes={
                 tier: {"kind": endpoints.tiers[tier]["kind"], **remember(pid)} for tier, pid in endpoints.groups.items()
             },

@@ -41,7 +41,7 @@ class Endpoints:
     scrapers : list
         What reads the services' own metrics.
     exports : dict
-        Files that workloads may name.
+        Files that workloads may name, by service and name.
     """
 
     addresses: dict[str, list[str]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Endpoints:
     tiers: dict[str, dict[str, Any]] = field(default_factory=dict)
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
     scrapers: list[Any] = field(default_factory=list)
-    exports: dict[str, Path] = field(default_factory=dict)
+    exports: dict[str, dict[str, Path]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,6 @@ class System:
         return f"{service.name} was not ready within {service.ready_within_s:.0f} s: {reason}{shown}"
 
     def _endpoints(self) -> Endpoints:
-        exports: dict[str, Path] = {}
-        for service in self._services:
-            exports.update(service.exports())
         return Endpoints(
             addresses={each.name: each.addresses() for each in self._services if each.addresses()},
             groups={process.spec.name: process.pid for _, process in self._processes},
@@ -184,7 +181,7 @@ class System:
             },
             settings={service.name: service.settings_used() for service in self._services},
             scrapers=[scraper for service in self._services for scraper in service.scrapers()],
-            exports=exports,
+            exports={each.name: dict(each.exports()) for each in self._services if each.exports()},
         )
 
     def ended(self) -> list[Ended]:

@@ -1,6 +1,6 @@
-"""The engine's own null server: answers at once with a fixed body, or misbehaves on purpose.
+"""The engine's own null server: answers at once with a fixed body.
 
-What it costs is known and small, so it shows what the generator itself can do; its ways to misbehave are for tests.
+What it costs is known and small, so it shows what the generator itself can do.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ class NullServer(PlainService):
         given = self._settings
         command = [str(binary()), "null-server", "--listen", f"{_HOST}:{self._port}"]
         command += ["--threads", str(given.threads), "--body", str(given.body)]
-        if given.misbehave is not None:
-            command += ["--misbehave", given.misbehave]
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
