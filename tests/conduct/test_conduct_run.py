@@ -119,7 +119,7 @@ def test_service_killed_in_the_steady_stage_marks_the_run(conduct: Any) -> None:
     code = "import os, time; time.sleep(1.0); os.kill(os.getpid(), 9)"
     run, outcome = conduct(Program(code), steady_s=600.0)
     assert run.manifest["status"] == "failed"
-    assert run.manifest["reason"] == "content ended by signal 9 in stage steady"
+    assert run.manifest["reason"] == "service content ended by signal 9 in stage steady"
     died = [event for event in run.events() if event["k"] == "service_died"]
     assert [(event["service"], event["stage"], event["reason"]) for event in died] == [
         ("content", "steady", "ended by signal 9")

@@ -90,6 +90,9 @@ def null_server(arguments: list[str]) -> int:
 
 def main() -> int:
     name, arguments = sys.argv[1], sys.argv[2:]
+    if name == "--version":
+        print("towtank-engine 0.0.0")
+        return 0
     if name == "null-server":
         return null_server(arguments)
     if name == "guard":

@@ -202,7 +202,7 @@ def _judge(run: RunFolder, engine: EngineProcess, outcome: RunOutcome, stop: Sto
     if status == ENGINE_DISK_FULL:
         outcome.disk_full = True
     for tier, text in outcome.died.items():
-        outcome.fail(f"{tier} {text}")
+        outcome.fail(f"service {tier} {text}")
     if status != 0:
         outcome.fail(f"the engine ended {describe_status(status)}{engine_words(run.logs / ENGINE_LOG)}")
     if stop.requested and outcome.status == "complete":
@@ -267,8 +267,11 @@ class _Watch:
             if ended.tier not in self.outcome.died:
                 where = f" in stage {self.stage}" if self.stage else ""
                 self.outcome.died[ended.tier] = ended.text + where
-                self.run.event("service_died", service=ended.tier, reason=ended.text, stage=self.stage)
-                self.display.note(f"{ended.tier} {ended.text}{where}")
+                message = f"service {ended.tier} {self.outcome.died[ended.tier]}"
+                self.run.event(
+                    "service_died", service=ended.tier, reason=ended.text, stage=self.stage, message=message
+                )
+                self.display.note(message)
 
     def _ask(self, drain: float) -> None:
         """Stop early: with a service gone or the user waiting, more load measures nothing."""
