@@ -129,7 +129,9 @@ def test_workload_file_with_its_address(run: RunFolder, server: int, tmp_path: P
     assert plan["load"]["users_at_most"] == 3
 
 
-def test_workload_file_needs_its_address_and_none_of_the_requests_options(run: RunFolder, tmp_path: Path) -> None:
+def test_workload_file_needs_its_address_and_none_of_the_requests_options(
+    run: RunFolder, tmp_path: Path
+) -> None:
     path = tmp_path / "workload.yaml"
     path.write_text(WORKLOAD)
     with pytest.raises(StudyError, match="--address: must say where"):

@@ -38,13 +38,21 @@ class Spec:
     def factors(self) -> dict[str, str]:
         return {"users": str(self.users)}
 
+    def document(self) -> dict[str, Any]:
+        return {
+            "run": self.run,
+            "index": self.index,
+            "factors": self.factors,
+            "users": self.users,
+            "rate": None,
+        }
+
 
 @dataclass
 class SmallStudy:
     """Three runs; `code` is the program of the server by run."""
 
     code: dict[str, str] = field(default_factory=dict)
-    files: list[Path] = field(default_factory=list)
     name: str = "small"
     users: tuple[int, ...] = (3, 1, 2)
 
@@ -77,19 +85,27 @@ def no_observation(run: RunFolder, endpoints: Endpoints) -> Iterator[None]:
 
 def plan(run: RunFolder) -> dict[str, Any]:
     stages = [{"name": "steady", "phase": "steady", "duration_s": 0.2, "users": 1}]
-    return {"out": str(run.engine), "load": {"kind": "closed", "stages": stages}, "timeouts": {"drain_s": 0.0}}
+    return {
+        "out": str(run.engine),
+        "load": {"kind": "closed", "stages": stages},
+        "timeouts": {"drain_s": 0.0},
+    }
 
 
 @pytest.fixture(autouse=True)
 def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
     """Replaces analysis and report, which have tests of their own, and the wiring to the study's files."""
-    state = SimpleNamespace(summarised=[], summary={"verdict": {"level": "valid"}, "objectives": []}, before_run=None)
+    state = SimpleNamespace(
+        summarised=[], summary={"verdict": {"level": "valid"}, "objectives": []}, before_run=None
+    )
 
     def summarize_run(run: RunFolder) -> dict[str, Any]:
         state.summarised.append(run.run_id)
         return {}
 
-    def make_task(study: SmallStudy, spec: Spec, run: RunFolder, title: str, stop: Any, display: Any) -> RunTask:
+    def make_task(
+        study: SmallStudy, spec: Spec, run: RunFolder, title: str, stop: Any, display: Any
+    ) -> RunTask:
         if state.before_run:
             state.before_run(spec)
         code = study.code.get(spec.run, SLEEP)
@@ -108,6 +124,7 @@ def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setitem(sys.modules, "towtank.report", report)
     monkeypatch.setitem(sys.modules, "towtank.observe.host", SimpleNamespace(host_facts=lambda: {"cpus": 2}))
     monkeypatch.setattr(conducting, "make_task", make_task)
+    monkeypatch.setattr(conducting.provenance, "keep_files", lambda study, folder: [])
     return state
 
 
@@ -126,21 +143,13 @@ def test_all_runs_in_the_order_of_the_design(tmp_path: Path, world: SimpleNamesp
     assert world.summarised == ["r001", "r002", "r003"]
     assert set(statuses(tmp_path / "results").values()) == {"complete"}
     manifest = ResultsFolder.open(tmp_path / "results").manifest
-    assert [each["factors"] for each in manifest["design"]] == [{"users": "3"}, {"users": "1"}, {"users": "2"}]
+    assert [each["factors"] for each in manifest["design"]] == [
+        {"users": "3"},
+        {"users": "1"},
+        {"users": "2"},
+    ]
     assert manifest["versions"]["towtank"]
     assert manifest["host"] == {"cpus": 2}
-
-
-def test_files_of_the_study_are_kept_with_their_hashes(tmp_path: Path) -> None:
-    (tmp_path / "study" / "data").mkdir(parents=True)
-    (tmp_path / "study" / "study.yaml").write_text("name: small\n")
-    (tmp_path / "study" / "data" / "words.csv").write_text("word\n")
-    files = [tmp_path / "study" / "study.yaml", tmp_path / "study" / "data" / "words.csv"]
-    go(SmallStudy(files=files), tmp_path / "results")
-    assert (tmp_path / "results" / "files" / "data" / "words.csv").read_text() == "word\n"
-    kept = ResultsFolder.open(tmp_path / "results").manifest["files"]
-    assert [each["name"] for each in kept] == ["study.yaml", "data/words.csv"]
-    assert all(len(each["sha256"]) == 64 for each in kept)
 
 
 def test_run_whose_server_dies_is_marked_and_the_next_goes_on(tmp_path: Path) -> None:
@@ -188,7 +197,9 @@ def test_one_ctrl_c_keeps_what_is_there_and_reports_it(tmp_path: Path, world: Si
     assert outcome.report is not None
 
 
-def test_resume_does_what_is_missing_and_keeps_the_partial_run_aside(tmp_path: Path, world: SimpleNamespace) -> None:
+def test_resume_does_what_is_missing_and_keeps_the_partial_run_aside(
+    tmp_path: Path, world: SimpleNamespace
+) -> None:
     world.before_run = lambda spec: os.kill(os.getpid(), signal.SIGINT) if spec.run == "r002" else None
     go(SmallStudy(), tmp_path / "results")
     interrupted = RunFolder(tmp_path / "results" / "runs" / "r002")
@@ -213,7 +224,9 @@ def test_resume_with_nothing_missing_makes_the_report_again(tmp_path: Path, worl
 
 def test_resume_of_another_design_is_refused(tmp_path: Path) -> None:
     go(SmallStudy(users=(1,)), tmp_path / "results")
-    with pytest.raises(StudyError, match=r"design: must hold the design of this study \(2 runs\), got another one"):
+    with pytest.raises(
+        StudyError, match=r"design: must hold the design of this study \(2 runs\), got another one"
+    ):
         go(SmallStudy(users=(1, 2)), tmp_path / "results", resume=True)
 
 
@@ -243,7 +256,9 @@ def test_earlier_tries_are_numbered(tmp_path: Path) -> None:
     assert results.runs() == []
 
 
-def test_full_disk_ends_the_study_with_a_clear_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_ends_the_study_with_a_clear_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FAKE_ENGINE", "exit:74")
     with pytest.raises(EngineError, match="the disk is full: nothing more can be written to") as caught:
         go(SmallStudy(), tmp_path / "results")
@@ -252,14 +267,18 @@ def test_full_disk_ends_the_study_with_a_clear_message(tmp_path: Path, monkeypat
     assert statuses(tmp_path / "results") == {"r001": "running"}
 
 
-def test_analysis_that_fails_does_not_keep_the_next_run_from_being_made(tmp_path: Path, world: SimpleNamespace) -> None:
+def test_analysis_that_fails_does_not_keep_the_next_run_from_being_made(
+    tmp_path: Path, world: SimpleNamespace
+) -> None:
     def broken(run: RunFolder) -> None:
         raise ValueError("no numbers")
 
     sys.modules["towtank.analysis"].summarize_run = broken  # type: ignore[attr-defined]
     go(SmallStudy(), tmp_path / "results")
     assert len(statuses(tmp_path / "results")) == 3
-    failed = [event for event in ResultsFolder.open(tmp_path / "results").events() if event["k"] == "analysis_failed"]
+    failed = [
+        event
+        for event in ResultsFolder.open(tmp_path / "results").events()
+        if event["k"] == "analysis_failed"
+    ]
     assert [event["error"] for event in failed] == ["ValueError: no numbers"] * 3
-
-

@@ -62,7 +62,15 @@ class Load:
             self._say(k="stage", t_s=time.monotonic() - start, name=stage["name"])
             length += stage["duration_s"]
             while (now := time.monotonic() - start) < length or self.mode == "deaf":
-                self._say(k="live", t_s=now, stage=stage["name"], users=3, throughput_per_s=9.0, errors=0, p95_ms=4.0)
+                self._say(
+                    k="live",
+                    t_s=now,
+                    stage=stage["name"],
+                    users=3,
+                    throughput_per_s=9.0,
+                    errors=0,
+                    p95_ms=4.0,
+                )
                 if self.mode == "crash" and stage["phase"] == "steady":
                     os.kill(os.getpid(), signal.SIGKILL)
                 if self._stdin_closed():

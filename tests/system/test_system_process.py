@@ -68,7 +68,14 @@ def test_process_that_ignores_term_is_killed_after_the_grace_time(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("status", "words"), [(None, "not yet"), (0, "with status 0"), (7, "with status 7"), (137, "by signal 9"), (-15, "by signal 15")]
+    ("status", "words"),
+    [
+        (None, "not yet"),
+        (0, "with status 0"),
+        (7, "with status 7"),
+        (137, "by signal 9"),
+        (-15, "by signal 15"),
+    ],
 )
 def test_status_in_words(status: int | None, words: str) -> None:
     assert describe_status(status) == words

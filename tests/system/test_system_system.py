@@ -88,7 +88,11 @@ def test_services_come_up_in_order_and_go_down_in_reverse(make: Any, journal: li
 
 
 def test_server_that_fails_to_start_shows_its_last_log_lines(make: Any, journal: list[str]) -> None:
-    broken = Small("content", journal, "import sys; print('reading settings', flush=True); sys.exit('no such table: documents')")
+    broken = Small(
+        "content",
+        journal,
+        "import sys; print('reading settings', flush=True); sys.exit('no such table: documents')",
+    )
     system = make(Small("database", journal), broken)
     with pytest.raises(TargetError) as caught:
         system.up()
@@ -104,7 +108,9 @@ def test_server_that_fails_to_start_shows_its_last_log_lines(make: Any, journal:
 def test_server_that_never_answers_is_told_with_its_log(make: Any, journal: list[str]) -> None:
     deaf = Small("content", journal, "import time; print('warming up', flush=True); time.sleep(600)")
     deaf.ready_within_s = 0.5
-    with pytest.raises(TargetError, match=r"content was not ready within 0 s: 127\.0\.0\.1:\d+: Connection refused"):
+    with pytest.raises(
+        TargetError, match=r"content was not ready within 0 s: 127\.0\.0\.1:\d+: Connection refused"
+    ):
         make(deaf).up()
 
 

@@ -21,7 +21,9 @@ _ARRIVALS = ("constant", "poisson")
 
 def command(
     target: Annotated[str, typer.Argument(help="URL (http://host:port/path) or a workload file.")],
-    users: Annotated[int | None, typer.Option(help="Virtual users (closed load); 1 if neither users nor rate.")] = None,
+    users: Annotated[
+        int | None, typer.Option(help="Virtual users (closed load); 1 if neither users nor rate.")
+    ] = None,
     rate: Annotated[float | None, typer.Option(help="Arrivals per second (open load).")] = None,
     think: Annotated[str, typer.Option(help="Pause between an answer and the next request.")] = "0 s",
     duration: Annotated[str, typer.Option(help="Length of the measured window, after the ramp.")] = "10 s",
@@ -31,15 +33,20 @@ def command(
     method: Annotated[str, typer.Option(help="HTTP method.")] = "GET",
     header: Annotated[list[str] | None, typer.Option(help="Header, 'Name: value'; repeatable.")] = None,
     body: Annotated[str | None, typer.Option(help="Text to send, or @FILE.")] = None,
-    insecure: Annotated[bool, typer.Option(help="Do not check certificates; for https, which is not offered yet.")] = False,
+    insecure: Annotated[
+        bool, typer.Option(help="Do not check certificates; for https, which is not offered yet.")
+    ] = False,
     arrivals: Annotated[str, typer.Option(help="constant or poisson, with --rate.")] = "constant",
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 1,
     pin: Annotated[str | None, typer.Option(help="CPUs to keep the load threads on, as 1 or 0,1.")] = None,
     address: Annotated[
-        list[str] | None, typer.Option(help="With a workload file: where a target is, NAME=host:port; repeatable.")
+        list[str] | None,
+        typer.Option(help="With a workload file: where a target is, NAME=host:port; repeatable."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Keep the run folder here.")] = None,
-    i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
+    i_may_load: Annotated[
+        list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
 ) -> int:
@@ -59,7 +66,11 @@ def command(
         cpus=given.cpus(pin),
     )
     exchange = Exchange(
-        target, given.method(method), given.headers(header), given.body(body), given.positive("--timeout", timeout)
+        target,
+        given.method(method),
+        given.headers(header),
+        given.body(body),
+        given.positive("--timeout", timeout),
     )
     given.insecure(insecure)
     given.refuse_faults()

@@ -12,7 +12,13 @@ _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 
 def drive_table(document: dict[str, Any]) -> list[RenderableType]:
     """The verdict, the rates, the times, the errors, and what the generator used."""
-    return [_headline(document), _times(document), *_errors(document), _generator(document), *_doubts(document)]
+    return [
+        _headline(document),
+        _times(document),
+        *_errors(document),
+        _generator(document),
+        *_doubts(document),
+    ]
 
 
 def _headline(document: dict[str, Any]) -> str:
@@ -52,5 +58,7 @@ def _generator(document: dict[str, Any]) -> str:
 def _doubts(document: dict[str, Any]) -> list[str]:
     if document["valid"]:
         return []
-    reasons = [each if isinstance(each, str) else each.get("message", "") for each in document["invalid_because"]]
+    reasons = [
+        each if isinstance(each, str) else each.get("message", "") for each in document["invalid_because"]
+    ]
     return ["not valid: " + "; ".join(reasons)]

@@ -101,12 +101,16 @@ def split_url(url: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise StudyError.at(COMMAND_LINE, f"must be a URL as http://host:port/path, got {url!r}: {error}", where="TARGET") from error
+        raise StudyError.at(
+            COMMAND_LINE, f"must be a URL as http://host:port/path, got {url!r}: {error}", where="TARGET"
+        ) from error
     if parts.scheme == "https":
         message = f"must be an http:// URL: https is not offered in this version, got {url!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="TARGET")
     if parts.scheme != "http" or not parts.hostname:
-        message = f"must be a URL as http://host:port/path, or a workload file that exists, got {url!r} instead"
+        message = (
+            f"must be a URL as http://host:port/path, or a workload file that exists, got {url!r} instead"
+        )
         raise StudyError.at(COMMAND_LINE, message, where="TARGET")
     return parts
 
@@ -120,7 +124,9 @@ def require_reachable(address: str) -> None:
         If nothing takes connections there.
     """
     if refusal := refuses_connection(address, CONNECT_LIMIT_S):
-        raise TargetError(f"the target cannot be reached: {refusal}", hint="is the server up, and is the port right?")
+        raise TargetError(
+            f"the target cannot be reached: {refusal}", hint="is the server up, and is the port right?"
+        )
 
 
 def stages(load: Load) -> list[dict[str, Any]]:
@@ -195,8 +201,20 @@ def url_plan(run: RunFolder, exchange: Exchange, load: Load, address: str) -> di
     think = {"dist": "fixed", "mean_s": load.think_s} if load.think_s > 0 else None
     return {
         **frame_part(run, load),
-        "targets": [{"name": "target", "scheme": "http", "addresses": [address], "balance": "round_robin", "host": host}],
-        "timeouts": {"connect_s": CONNECT_LIMIT_S, "response_s": exchange.timeout_s, "drain_s": exchange.timeout_s},
+        "targets": [
+            {
+                "name": "target",
+                "scheme": "http",
+                "addresses": [address],
+                "balance": "round_robin",
+                "host": host,
+            }
+        ],
+        "timeouts": {
+            "connect_s": CONNECT_LIMIT_S,
+            "response_s": exchange.timeout_s,
+            "drain_s": exchange.timeout_s,
+        },
         "limits": {},
         "pools": [],
         "variables": [],
@@ -218,7 +236,9 @@ def url_plan(run: RunFolder, exchange: Exchange, load: Load, address: str) -> di
     }
 
 
-def conduct_drive(run: RunFolder, title: str, plan: dict[str, Any], stop: StopRequest, display: Display) -> RunOutcome:
+def conduct_drive(
+    run: RunFolder, title: str, plan: dict[str, Any], stop: StopRequest, display: Display
+) -> RunOutcome:
     """Let the engine do a plan; what it recorded is in the run folder.
 
     Raises

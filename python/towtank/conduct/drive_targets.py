@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from towtank.conduct.drive import COMMAND_LINE, Exchange, Load, frame_part, require_reachable, split_url, url_plan
+from towtank.conduct.drive import (
+    COMMAND_LINE,
+    Exchange,
+    Load,
+    frame_part,
+    require_reachable,
+    split_url,
+    url_plan,
+)
 from towtank.errors import Fault, StudyError
 from towtank.results.folder import RunFolder
 from towtank.workload.targets import check_targets, host_and_port

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import shutil
 import subprocess
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -29,7 +27,9 @@ _PACKAGES = ("content-server", "numpy", "scipy", "hdrhistogram")
 
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    said = subprocess.run([str(binary()), "--version"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    said = subprocess.run(
+        [str(binary()), "--version"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
     found = {"towtank": __version__, "engine": said.stdout.strip().rpartition(" ")[2] or "unknown"}
     found["python"] = platform.python_version()
     for package in _PACKAGES:
@@ -53,7 +53,7 @@ def open_results(
     StudyError
         If there are results already, or, resuming, none or those of another design.
     """
-    design = [describe_spec(spec) for spec in specs]
+    design = [spec.document() for spec in specs]
     if resume:
         results = ResultsFolder.open(folder)
         require_same_design(results, design)
@@ -68,23 +68,11 @@ def open_results(
         "design": design,
         "versions": versions(),
         "host": host_facts(),
-        "files": keep_files(study.files, folder),
+        "files": keep_files(study, folder),
         "command": command,
         "started_wall_ns": time.time_ns(),
     }
     return ResultsFolder.create(folder, manifest)
-
-
-def describe_spec(spec: RunSpec) -> dict[str, Any]:
-    """One run of the design, as the manifest of the study lists it."""
-    return {
-        "run": spec.run,
-        "index": spec.index,
-        "repetition": spec.repetition,
-        "seed": spec.seed,
-        "factors": dict(spec.factors),
-        "users": spec.users,
-    }
 
 
 def require_same_design(results: ResultsFolder, design: list[dict[str, Any]]) -> None:
@@ -96,27 +84,20 @@ def require_same_design(results: ResultsFolder, design: list[dict[str, Any]]) ->
         raise StudyError.at(results.path / STUDY_MANIFEST, message, where="design")
 
 
-def keep_files(paths: Iterable[Path], folder: Path) -> list[dict[str, str]]:
-    """Copy the files of a study into its results, side by side as they were, and tell their hashes."""
-    paths = [path.absolute() for path in paths]
-    if not paths:
-        return []
-    top = common_folder(paths)
+def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
+    """Copy the files of a study into its results as they were read, and tell their hashes."""
+    documents = {
+        "study": study.path,
+        "system": study.system_document.path,
+        "workload": study.workload.document.path,
+    }
     kept = []
-    for path in paths:
-        copy = folder / FILES / path.relative_to(top)
+    for role, path in documents.items():
+        copy = folder / FILES / path.name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
-        kept.append({"name": str(path.relative_to(top)), "path": str(path), "sha256": sha256(path)})
+        copy.write_text(study.files[path.name], "utf-8")
+        kept.append({"role": role, "name": path.name, "path": str(path.absolute()), "sha256": sha256(copy)})
     return kept
-
-
-def common_folder(paths: list[Path]) -> Path:
-    """The deepest folder that all files are in."""
-    top = paths[0].parent
-    while not all(path.is_relative_to(top) for path in paths):
-        top = top.parent
-    return top
 
 
 def sha256(path: Path) -> str:

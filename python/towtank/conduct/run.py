@@ -211,7 +211,9 @@ def _judge(run: RunFolder, engine: EngineProcess, outcome: RunOutcome, stop: Sto
 
 def disk_is_full(folder: Path, hint: str = "free some space, then do it again") -> EngineError:
     """The error for a disk that took no more of what was to be recorded."""
-    return EngineError(f"the disk is full: nothing more can be written to {folder}; what was recorded is kept", hint=hint)
+    return EngineError(
+        f"the disk is full: nothing more can be written to {folder}; what was recorded is kept", hint=hint
+    )
 
 
 def engine_words(log: Path) -> str:

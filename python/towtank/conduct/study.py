@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from towtank.conduct import provenance
 from towtank.conduct.display import Display
-from towtank.conduct.run import RunOutcome, RunTask, conduct_run, disk_is_full
+from towtank.conduct.run import RunOutcome, conduct_run, disk_is_full
 from towtank.conduct.stopping import StopRequest
+from towtank.conduct.wiring import make_task
 from towtank.errors import EngineError, ExitStatus, StudyError, TowtankError
 from towtank.results.folder import ResultsFolder, RunFolder
 
@@ -61,7 +63,9 @@ def held(results: ResultsFolder) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise StudyError.at(results.path, "must not be in use, but another towtank is writing into it") from error
+            raise StudyError.at(
+                results.path, "must not be in use, but another towtank is writing into it"
+            ) from error
         yield
 
 
@@ -96,8 +100,6 @@ def run_study(
     StudyError
         If the folder cannot take the results of this study.
     """
-    from towtank.conduct import provenance  # noqa: PLC0415 - gathers facts of the host: not needed to import this
-
     specs = study.design()
     with StopRequest() as stop, _disk_full_is_said(folder):
         results = provenance.open_results(study, specs, folder, resume=resume, command=command or {})
@@ -143,7 +145,9 @@ class _Runs:
                 break
             if is_done(self.results, spec.run):
                 continue
-            title = f"{spec.run} ({number}/{len(specs)}) " + ", ".join(f"{k} {v}" for k, v in spec.factors.items())
+            title = f"{spec.run} ({number}/{len(specs)}) " + ", ".join(
+                f"{k} {v}" for k, v in spec.factors.items()
+            )
             ended.append(self._one(spec, title))
             if ended[-1].disk_full:
                 raise _disk_full(self.results.path)
@@ -153,42 +157,18 @@ class _Runs:
         set_aside(self.results, spec.run)
         run = RunFolder.create(self.results.run_path(spec.run), run_manifest(spec))
         self.display.note(f"{title}: bringing the system up")
-        outcome = conduct_run(make_task(self.study, spec, run, title, self.stop, self.display), self.stop, self.display)
+        task = make_task(self.study, spec, run, title, self.stop, self.display)
+        outcome = conduct_run(task, self.stop, self.display)
         _summarise_run(run, self.results, self.display)
         return outcome
 
 
-def make_task(
-    study: Study, spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, display: Display
-) -> RunTask:
-    """Bind one run of a design to the system it needs, its plan and its observation."""
-    from towtank.conduct.wiring import make_observation, make_plan, make_system  # noqa: PLC0415
-    from towtank.conduct.pinning import share_out  # noqa: PLC0415
-
-    pinning = share_out()
-    return RunTask(
-        run=run,
-        title=title,
-        system=lambda logs: make_system(study, spec, logs, pinning, stop, display),
-        plan=lambda endpoints: make_plan(spec, run, endpoints, pinning),
-        observe=make_observation,
-        pinning=pinning,
-    )
-
-
 def run_manifest(spec: RunSpec) -> dict[str, Any]:
     """What is known of a run before it is made."""
-    from towtank.conduct.provenance import versions  # noqa: PLC0415
-
     return {
-        "run": spec.run,
-        "index": spec.index,
-        "repetition": spec.repetition,
-        "seed": spec.seed,
+        **{key: value for key, value in spec.document().items() if value is not None},
         "status": "planned",
-        "factors": dict(spec.factors),
-        "users": spec.users,
-        "versions": versions(),
+        "versions": provenance.versions(),
     }
 
 
@@ -219,7 +199,9 @@ def _summarise_run(run: RunFolder, results: ResultsFolder, display: Display) -> 
         summarize_run(run)
     except OSError:
         raise
-    except Exception as error:  # the border to the analysis: the recorded data stay, and can be summarised again
+    except (
+        Exception
+    ) as error:  # the border to the analysis: the recorded data stay, and can be summarised again
         results.event("analysis_failed", run=run.run_id, error=f"{type(error).__name__}: {error}")
         display.note(f"{run.run_id} could not be summarised: {error}")
 

@@ -67,6 +67,7 @@ def build_system(
     services = [make_service(name, part, base) for name, part in file.services.items()]
     for service in services:
         service.ready_within_s = file.start_timeout
+        service.meet([other for other in services if other is not service])
     return System(services, data_folder(file.name, population(file)), logs, cpus=cpus, check=check, note=note)
 
 

@@ -153,7 +153,12 @@ def tail(path: Path, lines: int = SHOWN_LINES) -> list[str]:
 
 
 def run_to_end(
-    spec: ProcessSpec, log: Path, *, cpus: list[int] | None = None, check: Check = no_check, limit_s: float | None = None
+    spec: ProcessSpec,
+    log: Path,
+    *,
+    cpus: list[int] | None = None,
+    check: Check = no_check,
+    limit_s: float | None = None,
 ) -> None:
     """Run a program of a service to its end, under a guard.
 

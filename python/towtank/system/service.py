@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from towtank.system.process import Check, ProcessSpec, no_check, run_to_end
 
+
 @dataclass(frozen=True)
 class Place:
     """Where a service lives while it is up.
@@ -55,8 +56,11 @@ class Service(Protocol):
     def missing(self) -> str | None:
         """What this machine lacks for the service, with the command that installs it; None when all is there."""
 
+    def meet(self, others: list[Service]) -> None:
+        """Get to know the other services of the system, before anything is started."""
+
     def requires(self) -> list[Service]:
-        """Further services that this one brings with it; they come up before and go down after it."""
+        """Services that must be up before this one, those included that it brings with it."""
 
     def prepare(self, place: Place) -> None:
         """Make everything that must be there before the processes start; equal at every run."""
@@ -98,6 +102,9 @@ class PlainService:
     def missing(self) -> str | None:
         """Nothing is missing."""
         return None
+
+    def meet(self, others: list[Service]) -> None:
+        """It needs no other."""
 
     def requires(self) -> list[Service]:
         """It stands alone."""

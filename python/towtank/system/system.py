@@ -60,6 +60,16 @@ class Ended:
     text: str
 
 
+def in_order(services: list[Service]) -> list[Service]:
+    """Services with what they require, each once, what is required first."""
+    ordered: list[Service] = []
+    for service in services:
+        for each in (*in_order(service.requires()), service):
+            if each not in ordered:
+                ordered.append(each)
+    return ordered
+
+
 class System:
     """All services of a system under test.
 
@@ -87,7 +97,7 @@ class System:
         check: Check = no_check,
         note: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self._services = [each for service in services for each in (*service.requires(), service)]
+        self._services = in_order(services)
         self._data, self._logs, self._cpus = data, logs, cpus
         self._check, self._note = check, note
         self._processes: list[tuple[Service, ServiceProcess]] = []
@@ -131,7 +141,9 @@ class System:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            hint = "`towtank system down`, or wait for the other study, or set TOWTANK_STATE to another folder"
+            hint = (
+                "`towtank system down`, or wait for the other study, or set TOWTANK_STATE to another folder"
+            )
             raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
 
     def _place(self, service: Service) -> Place:

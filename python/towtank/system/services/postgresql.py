@@ -32,7 +32,11 @@ _PROGRAMS = ("initdb", "postgres", "pg_isready", "createdb")
 # Debian keeps the server's programs off the path, one folder per version.
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
-_DEFAULTS: dict[str, str | int] = {"shared_buffers": "128MB", "max_connections": 100, "synchronous_commit": "on"}
+_DEFAULTS: dict[str, str | int] = {
+    "shared_buffers": "128MB",
+    "max_connections": 100,
+    "synchronous_commit": "on",
+}
 _PREFIX = "towtank-postgresql-"
 _OWNER = "owner"
 
@@ -93,7 +97,16 @@ class Postgresql(PlainService):
         (self._folder / _OWNER).write_text(" ".join(map(str, identity(os.getpid()) or ())))
         if os.geteuid() == 0 and (account := _account()):
             os.chown(self._folder, account.pw_uid, account.pw_gid)
-        options = ["-D", str(self.data), "-U", _USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        options = [
+            "-D",
+            str(self.data),
+            "-U",
+            _USER,
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]
         place.run(ProcessSpec(f"{self.name}-initdb", _as_server(_path("initdb"), *options)), limit_s=60.0)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
@@ -114,7 +127,9 @@ class Postgresql(PlainService):
     def ready(self) -> str | None:
         """Ready when it takes connections and the database is there."""
         isready = subprocess.run(
-            [_path("pg_isready"), "-q", "-h", _HOST, "-p", str(self._port)], check=False, stdin=subprocess.DEVNULL
+            [_path("pg_isready"), "-q", "-h", _HOST, "-p", str(self._port)],
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
         if isready.returncode != 0:
             return "it does not take connections yet"
