@@ -1,0 +1,1 @@
+"""A small but real enterprise-content server."""
