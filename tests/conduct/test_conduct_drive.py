@@ -92,13 +92,13 @@ def test_target_that_is_no_http_url_is_refused(url: str, words: str) -> None:
 
 
 def test_host_outside_of_private_ranges_needs_leave(run: RunFolder) -> None:
-    with pytest.raises(StudyError, match="--i-may-load 192.0.2.7"):
+    with pytest.raises(StudyError, match=r"--i-may-load 192\.0\.2\.7"):
         prepare_plan(run, Exchange("http://192.0.2.7/"), Load(), [], [])
 
 
 def test_unreachable_target_is_told_before_the_run(run: RunFolder) -> None:
     port = free_port()
-    with pytest.raises(TargetError, match=f"cannot be reached: 127.0.0.1:{port}: Connection refused"):
+    with pytest.raises(TargetError, match=rf"cannot be reached: 127\.0\.0\.1:{port}: Connection refused"):
         prepare_plan(run, Exchange(f"http://127.0.0.1:{port}/"), Load(), [], [])
 
 
@@ -129,9 +129,7 @@ def test_workload_file_with_its_address(run: RunFolder, server: int, tmp_path: P
     assert plan["load"]["users_at_most"] == 3
 
 
-def test_workload_file_needs_its_address_and_none_of_the_requests_options(
-    run: RunFolder, tmp_path: Path
-) -> None:
+def test_workload_file_needs_its_address_and_none_of_the_requests_options(run: RunFolder, tmp_path: Path) -> None:
     path = tmp_path / "workload.yaml"
     path.write_text(WORKLOAD)
     with pytest.raises(StudyError, match="--address: must say where"):

@@ -11,9 +11,7 @@ from towtank.study.model import PinnedCpus
     ("available", "system", "generator"),
     [({0}, (), ()), ({0, 1}, (0,), (1,)), ({2, 5, 7}, (2, 5), (7,)), ({0, 1, 2, 3}, (0, 1, 2), (3,))],
 )
-def test_last_cpu_is_the_generators(
-    available: set[int], system: tuple[int, ...], generator: tuple[int, ...]
-) -> None:
+def test_last_cpu_is_the_generators(available: set[int], system: tuple[int, ...], generator: tuple[int, ...]) -> None:
     assert (share_out(available).system, share_out(available).generator) == (system, generator)
     assert share_out(available).pinned == (len(available) > 1)
 

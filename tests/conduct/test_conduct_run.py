@@ -150,7 +150,7 @@ def test_engine_killed_fails_the_run(conduct: Any, monkeypatch: pytest.MonkeyPat
 
 def test_engine_on_a_full_disk_is_told(conduct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_ENGINE", "exit:74")
-    run, outcome = conduct(Program(SLEEP))
+    _, outcome = conduct(Program(SLEEP))
     assert outcome.disk_full
     assert outcome.reason == "the engine ended with status 74\n  cannot write"
 

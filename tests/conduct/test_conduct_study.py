@@ -31,8 +31,7 @@ class Spec:
     run: str
     index: int
     users: int
-    repetition: int = 1
-    seed: int = 1
+    study: Any
 
     @property
     def factors(self) -> dict[str, str]:
@@ -57,7 +56,7 @@ class SmallStudy:
     users: tuple[int, ...] = (3, 1, 2)
 
     def design(self) -> list[Spec]:
-        return [Spec(f"r{index:03d}", index, users) for index, users in enumerate(self.users, start=1)]
+        return [Spec(f"r{index:03d}", index, users, self) for index, users in enumerate(self.users, start=1)]
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name}
@@ -95,20 +94,16 @@ def plan(run: RunFolder) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
     """Replaces analysis and report, which have tests of their own, and the wiring to the study's files."""
-    state = SimpleNamespace(
-        summarised=[], summary={"verdict": {"level": "valid"}, "objectives": []}, before_run=None
-    )
+    state = SimpleNamespace(summarised=[], summary={"verdict": {"level": "valid"}, "objectives": []}, before_run=None)
 
     def summarize_run(run: RunFolder) -> dict[str, Any]:
         state.summarised.append(run.run_id)
         return {}
 
-    def make_task(
-        study: SmallStudy, spec: Spec, run: RunFolder, title: str, stop: Any, display: Any
-    ) -> RunTask:
+    def make_task(spec: Spec, run: RunFolder, title: str, stop: Any, display: Any) -> RunTask:
         if state.before_run:
             state.before_run(spec)
-        code = study.code.get(spec.run, SLEEP)
+        code = spec.study.code.get(spec.run, SLEEP)
         return RunTask(
             run,
             title,
@@ -197,9 +192,7 @@ def test_one_ctrl_c_keeps_what_is_there_and_reports_it(tmp_path: Path, world: Si
     assert outcome.report is not None
 
 
-def test_resume_does_what_is_missing_and_keeps_the_partial_run_aside(
-    tmp_path: Path, world: SimpleNamespace
-) -> None:
+def test_resume_does_what_is_missing_and_keeps_the_partial_run_aside(tmp_path: Path, world: SimpleNamespace) -> None:
     world.before_run = lambda spec: os.kill(os.getpid(), signal.SIGINT) if spec.run == "r002" else None
     go(SmallStudy(), tmp_path / "results")
     interrupted = RunFolder(tmp_path / "results" / "runs" / "r002")
@@ -224,9 +217,7 @@ def test_resume_with_nothing_missing_makes_the_report_again(tmp_path: Path, worl
 
 def test_resume_of_another_design_is_refused(tmp_path: Path) -> None:
     go(SmallStudy(users=(1,)), tmp_path / "results")
-    with pytest.raises(
-        StudyError, match=r"design: must hold the design of this study \(2 runs\), got another one"
-    ):
+    with pytest.raises(StudyError, match=r"design: must hold the design of this study \(2 runs\), got another one"):
         go(SmallStudy(users=(1, 2)), tmp_path / "results", resume=True)
 
 
@@ -256,9 +247,7 @@ def test_earlier_tries_are_numbered(tmp_path: Path) -> None:
     assert results.runs() == []
 
 
-def test_full_disk_ends_the_study_with_a_clear_message(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_ends_the_study_with_a_clear_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_ENGINE", "exit:74")
     with pytest.raises(EngineError, match="the disk is full: nothing more can be written to") as caught:
         go(SmallStudy(), tmp_path / "results")
@@ -267,18 +256,12 @@ def test_full_disk_ends_the_study_with_a_clear_message(
     assert statuses(tmp_path / "results") == {"r001": "running"}
 
 
-def test_analysis_that_fails_does_not_keep_the_next_run_from_being_made(
-    tmp_path: Path, world: SimpleNamespace
-) -> None:
+def test_analysis_that_fails_does_not_keep_the_next_run_from_being_made(tmp_path: Path, world: SimpleNamespace) -> None:
     def broken(run: RunFolder) -> None:
         raise ValueError("no numbers")
 
     sys.modules["towtank.analysis"].summarize_run = broken  # type: ignore[attr-defined]
     go(SmallStudy(), tmp_path / "results")
     assert len(statuses(tmp_path / "results")) == 3
-    failed = [
-        event
-        for event in ResultsFolder.open(tmp_path / "results").events()
-        if event["k"] == "analysis_failed"
-    ]
+    failed = [event for event in ResultsFolder.open(tmp_path / "results").events() if event["k"] == "analysis_failed"]
     assert [event["error"] for event in failed] == ["ValueError: no numbers"] * 3

@@ -11,9 +11,7 @@ from towtank.system import model
 from towtank.system.services.postgresql import INSTALL_HINT, Postgresql, program
 from towtank.system.system import System
 
-needs_server = pytest.mark.skipif(
-    program("postgres") is None, reason=f"PostgreSQL is not installed: {INSTALL_HINT}"
-)
+needs_server = pytest.mark.skipif(program("postgres") is None, reason=f"PostgreSQL is not installed: {INSTALL_HINT}")
 pytestmark = [pytest.mark.postgresql, pytest.mark.usefixtures("fake_engine")]
 
 
@@ -27,9 +25,7 @@ def service(**settings: str | int) -> Postgresql:
 def ask(dsn: str, query: str) -> str:
     psql = program("psql")
     assert psql is not None
-    return subprocess.run(
-        [psql, "-At", dsn, "-c", query], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    return subprocess.run([psql, "-At", dsn, "-c", query], capture_output=True, text=True, check=True).stdout.strip()
 
 
 @needs_server
@@ -64,9 +60,7 @@ def test_wrong_setting_shows_the_servers_own_words(tmp_path: Path) -> None:
         System([service(no_such_setting=1)], tmp_path / "data", tmp_path / "logs").up()
 
 
-def test_machine_without_postgresql_is_told_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_machine_without_postgresql_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("towtank.system.services.postgresql.program", lambda name: None)
     with pytest.raises(TargetError, match="apt-get install postgresql"):
         System([service()], tmp_path / "data", tmp_path / "logs").up()

@@ -58,7 +58,9 @@ def test_stop_ends_the_process_and_is_repeatable(tmp_path: Path) -> None:
 
 
 def test_process_that_ignores_term_is_killed_after_the_grace_time(tmp_path: Path) -> None:
-    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
+    code = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
+    )
     process = ServiceProcess(python(code, grace_s=0.2), tmp_path / "worker.log")
     process.start()
     while not tail(process.log):

@@ -17,7 +17,15 @@ from towtank.system.system import System
 
 pytestmark = pytest.mark.usefixtures("fake_engine")
 
-SERVE = "import http.server, sys; http.server.test(http.server.SimpleHTTPRequestHandler, port=int(sys.argv[1]), bind='127.0.0.1')"
+SERVE = """
+import http.server, sys
+http.server.test(http.server.SimpleHTTPRequestHandler, port=int(sys.argv[1]), bind='127.0.0.1')
+"""
+DIES_AT_FIRST_CONNECTION = """
+import os, socket, sys
+socket.create_server(('127.0.0.1', int(sys.argv[1]))).accept()
+os.kill(os.getpid(), 9)
+"""
 
 
 class Small(PlainService):
@@ -108,9 +116,7 @@ def test_server_that_fails_to_start_shows_its_last_log_lines(make: Any, journal:
 def test_server_that_never_answers_is_told_with_its_log(make: Any, journal: list[str]) -> None:
     deaf = Small("content", journal, "import time; print('warming up', flush=True); time.sleep(600)")
     deaf.ready_within_s = 0.5
-    with pytest.raises(
-        TargetError, match=r"content was not ready within 0 s: 127\.0\.0\.1:\d+: Connection refused"
-    ):
+    with pytest.raises(TargetError, match=r"content was not ready within 0 s: 127\.0\.0\.1:\d+: Connection refused"):
         make(deaf).up()
 
 
@@ -123,8 +129,7 @@ def test_taken_port_is_refused_before_anything_starts(make: Any, journal: list[s
 
 
 def test_server_that_dies_is_seen(make: Any, journal: list[str]) -> None:
-    code = "import os, socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); s.accept(); os.kill(os.getpid(), 9)"
-    system = make(Small("content", journal, code))
+    system = make(Small("content", journal, DIES_AT_FIRST_CONNECTION))
     system.up()
     while not (ended := system.ended()):
         pass

@@ -21,9 +21,8 @@ _ARRIVALS = ("constant", "poisson")
 
 def command(
     target: Annotated[str, typer.Argument(help="URL (http://host:port/path) or a workload file.")],
-    users: Annotated[
-        int | None, typer.Option(help="Virtual users (closed load); 1 if neither users nor rate.")
-    ] = None,
+    *,
+    users: Annotated[int | None, typer.Option(help="Virtual users (closed load); 1 if neither users nor rate.")] = None,
     rate: Annotated[float | None, typer.Option(help="Arrivals per second (open load).")] = None,
     think: Annotated[str, typer.Option(help="Pause between an answer and the next request.")] = "0 s",
     duration: Annotated[str, typer.Option(help="Length of the measured window, after the ramp.")] = "10 s",
@@ -44,9 +43,7 @@ def command(
         typer.Option(help="With a workload file: where a target is, NAME=host:port; repeatable."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Keep the run folder here.")] = None,
-    i_may_load: Annotated[
-        list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")
-    ] = None,
+    i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
 ) -> int:

@@ -58,7 +58,5 @@ def _generator(document: dict[str, Any]) -> str:
 def _doubts(document: dict[str, Any]) -> list[str]:
     if document["valid"]:
         return []
-    reasons = [
-        each if isinstance(each, str) else each.get("message", "") for each in document["invalid_because"]
-    ]
+    reasons = [each if isinstance(each, str) else each.get("message", "") for each in document["invalid_because"]]
     return ["not valid: " + "; ".join(reasons)]

@@ -16,29 +16,20 @@ if TYPE_CHECKING:
 
 
 def command(
-    study: Annotated[
-        str | None, typer.Argument(help="Study: a file, a folder, or the name of one that ships.")
-    ] = None,
+    study: Annotated[str | None, typer.Argument(help="Study: a file, a folder, or the name of one that ships.")] = None,
+    *,
     preset: Annotated[str | None, typer.Option(help="Preset of the study.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Results folder; results/NAME-DATE-TIME if left out.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Results folder; results/NAME-DATE-TIME if left out.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on in this results folder.")] = None,
     repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each combination.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Change a value: path.to.key=value; repeatable.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Of the order of runs and of everything random.")
-    ] = None,
-    i_may_load: Annotated[
-        list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")
-    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the order of runs and of everything random.")] = None,
+    i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
-    report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Whether the report is written.")
-    ] = True,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Whether the report is written.")] = True,
 ) -> int:
     """Run a study, write its report."""
     from towtank.cli.output import console  # noqa: PLC0415
@@ -51,15 +42,11 @@ def command(
     elif study is not None:
         request = StudyRequest(study, preset, repetitions, seed, tuple(set_ or ()), tuple(i_may_load or ()))
     else:
-        raise StudyError.at(
-            COMMAND_LINE, "must name a study, or a results folder with --resume", where="STUDY"
-        )
+        raise StudyError.at(COMMAND_LINE, "must name a study, or a results folder with --resume", where="STUDY")
     loaded = request.load()
     folder = resume or out or new_folder(loaded.name)
     display = display_for(console(quiet=quiet), quiet=quiet)
-    outcome = run_study(
-        loaded, folder, display, resume is not None, command=request.document(), report=report
-    )
+    outcome = run_study(loaded, folder, display, resume is not None, command=request.document(), report=report)
     _print(outcome, request, json=json)
     return outcome.exit_status
 

@@ -15,9 +15,7 @@ _Quiet = Annotated[bool, typer.Option(help="No progress.")]
 
 @group.command("up")
 def up(
-    system: Annotated[
-        str, typer.Argument(metavar="STUDY|SYSTEM", help="Study or system file, or a study that ships.")
-    ],
+    system: Annotated[str, typer.Argument(metavar="STUDY|SYSTEM", help="Study or system file, or a study that ships.")],
     json: _Json = False,
     quiet: _Quiet = False,
 ) -> None:

@@ -108,9 +108,7 @@ def split_url(url: str) -> SplitResult:
         message = f"must be an http:// URL: https is not offered in this version, got {url!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="TARGET")
     if parts.scheme != "http" or not parts.hostname:
-        message = (
-            f"must be a URL as http://host:port/path, or a workload file that exists, got {url!r} instead"
-        )
+        message = f"must be a URL as http://host:port/path, or a workload file that exists, got {url!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="TARGET")
     return parts
 
@@ -124,9 +122,7 @@ def require_reachable(address: str) -> None:
         If nothing takes connections there.
     """
     if refusal := refuses_connection(address, CONNECT_LIMIT_S):
-        raise TargetError(
-            f"the target cannot be reached: {refusal}", hint="is the server up, and is the port right?"
-        )
+        raise TargetError(f"the target cannot be reached: {refusal}", hint="is the server up, and is the port right?")
 
 
 def stages(load: Load) -> list[dict[str, Any]]:
@@ -236,9 +232,7 @@ def url_plan(run: RunFolder, exchange: Exchange, load: Load, address: str) -> di
     }
 
 
-def conduct_drive(
-    run: RunFolder, title: str, plan: dict[str, Any], stop: StopRequest, display: Display
-) -> RunOutcome:
+def conduct_drive(run: RunFolder, title: str, plan: dict[str, Any], stop: StopRequest, display: Display) -> RunOutcome:
     """Let the engine do a plan; what it recorded is in the run folder.
 
     Raises
@@ -250,7 +244,7 @@ def conduct_drive(
     run.update(status="running")
     outcome = RunOutcome(came_up=True)
     with marked(run.path):
-        drive_engine(run, title, plan, lambda: [], outcome, stop, display)
+        drive_engine(run, title, plan, ended=list, outcome=outcome, stop=stop, display=display)
     if outcome.disk_full:
         raise disk_is_full(run.path)
     run.update(status=outcome.status)

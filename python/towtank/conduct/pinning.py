@@ -63,9 +63,7 @@ def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
     absent = sorted({*asked.system, *asked.generator} - available)
     if absent:
         shown = ", ".join(map(str, sorted(available)))
-        raise StudyError.at(
-            "study", f"must name CPUs among {shown}, got {absent[0]} instead", where="pinning"
-        )
+        raise StudyError.at("study", f"must name CPUs among {shown}, got {absent[0]} instead", where="pinning")
     return Pinning(tuple(asked.system), tuple(asked.generator))
 
 

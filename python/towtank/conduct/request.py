@@ -62,9 +62,7 @@ class StudyRequest:
         for text in self.changes:
             path, equals, value = text.partition("=")
             if not equals or not path.strip():
-                faults.append(
-                    Fault(COMMAND_LINE, 0, 0, "--set", f"must be path.to.key=value, got {text!r} instead")
-                )
+                faults.append(Fault(COMMAND_LINE, 0, 0, "--set", f"must be path.to.key=value, got {text!r} instead"))
             changes[path.strip()] = value
         if faults:
             raise StudyError(faults)
@@ -120,9 +118,7 @@ def recorded_request(folder: Path, named: str | None) -> StudyRequest:
     manifest = results.manifest
     command = manifest.get("command")
     if not isinstance(command, dict) or "study" not in command:
-        raise StudyError.at(
-            folder, "must tell how its study was asked for, got results without that", where="command"
-        )
+        raise StudyError.at(folder, "must tell how its study was asked for, got results without that", where="command")
     return StudyRequest(
         str(_study_file(results, manifest)),
         command.get("preset"),
@@ -136,9 +132,7 @@ def recorded_request(folder: Path, named: str | None) -> StudyRequest:
 def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> Path:
     """The study file where it was, if no file of the study has changed since; else its copy."""
     files = manifest.get("files", [])
-    unchanged = all(
-        Path(each["path"]).is_file() and sha256(Path(each["path"])) == each["sha256"] for each in files
-    )
+    unchanged = all(Path(each["path"]).is_file() and sha256(Path(each["path"])) == each["sha256"] for each in files)
     study = next(each for each in files if each["role"] == "study")
     return Path(study["path"]) if unchanged else results.path / FILES / study["name"]
 

@@ -152,7 +152,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         write_json(run.plan, plan)
         with task.observe(run, endpoints):
             run.event("observation_started")
-            drive_engine(run, task.title, plan, system.ended, outcome, stop, display)
+            drive_engine(run, task.title, plan, ended=system.ended, outcome=outcome, stop=stop, display=display)
         run.event("observation_stopped")
     run.event("system_down")
 
@@ -161,6 +161,7 @@ def drive_engine(
     run: RunFolder,
     title: str,
     plan: dict[str, Any],
+    *,
     ended: Callable[[], list[Ended]],
     outcome: RunOutcome,
     stop: StopRequest,
@@ -188,7 +189,9 @@ def drive_engine(
     stop.on_second = engine.stop
     try:
         run.event("engine_started", pid=engine.pid)
-        _Watch(run, engine, ended, outcome, stop, display).until_end(planned_s(plan), drain_s(plan))
+        _Watch(run=run, engine=engine, ended=ended, outcome=outcome, stop=stop, display=display).until_end(
+            planned_s(plan), drain_s(plan)
+        )
     finally:
         stop.on_second = None
         engine.close()
@@ -270,9 +273,7 @@ class _Watch:
                 where = f" in stage {self.stage}" if self.stage else ""
                 self.outcome.died[ended.tier] = ended.text + where
                 message = f"service {ended.tier} {self.outcome.died[ended.tier]}"
-                self.run.event(
-                    "service_died", service=ended.tier, reason=ended.text, stage=self.stage, message=message
-                )
+                self.run.event("service_died", service=ended.tier, reason=ended.text, stage=self.stage, message=message)
                 self.display.note(message)
 
     def _ask(self, drain: float) -> None:

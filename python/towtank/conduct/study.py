@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -63,9 +62,7 @@ def held(results: ResultsFolder) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise StudyError.at(
-                results.path, "must not be in use, but another towtank is writing into it"
-            ) from error
+            raise StudyError.at(results.path, "must not be in use, but another towtank is writing into it") from error
         yield
 
 
@@ -145,9 +142,7 @@ class _Runs:
                 break
             if is_done(self.results, spec.run):
                 continue
-            title = f"{spec.run} ({number}/{len(specs)}) " + ", ".join(
-                f"{k} {v}" for k, v in spec.factors.items()
-            )
+            title = f"{spec.run} ({number}/{len(specs)}) " + ", ".join(f"{k} {v}" for k, v in spec.factors.items())
             ended.append(self._one(spec, title))
             if ended[-1].disk_full:
                 raise _disk_full(self.results.path)
@@ -157,7 +152,7 @@ class _Runs:
         set_aside(self.results, spec.run)
         run = RunFolder.create(self.results.run_path(spec.run), run_manifest(spec))
         self.display.note(f"{title}: bringing the system up")
-        task = make_task(self.study, spec, run, title, self.stop, self.display)
+        task = make_task(spec, run, title, self.stop, self.display)
         outcome = conduct_run(task, self.stop, self.display)
         _summarise_run(run, self.results, self.display)
         return outcome
@@ -199,9 +194,7 @@ def _summarise_run(run: RunFolder, results: ResultsFolder, display: Display) -> 
         summarize_run(run)
     except OSError:
         raise
-    except (
-        Exception
-    ) as error:  # the border to the analysis: the recorded data stay, and can be summarised again
+    except Exception as error:  # the border to the analysis: the recorded data stay, and can be summarised again
         results.event("analysis_failed", run=run.run_id, error=f"{type(error).__name__}: {error}")
         display.note(f"{run.run_id} could not be summarised: {error}")
 

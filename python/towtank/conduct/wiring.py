@@ -15,30 +15,26 @@ from towtank.system.build import build_system
 from towtank.system.system import Endpoints, System
 
 if TYPE_CHECKING:
-    from towtank.study import RunSpec, Study
+    from towtank.study import RunSpec
 
 
-def make_task(
-    study: Study, spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, display: Display
-) -> RunTask:
+def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, display: Display) -> RunTask:
     """Bind one run."""
-    pinning = pinning_of(study.study.pinning)
+    pinning = pinning_of(spec.study.study.pinning)
     return RunTask(
         run=run,
         title=title,
-        system=lambda logs: _system(study, spec, logs, pinning, stop, display),
+        system=lambda logs: _system(spec, logs, pinning, stop, display),
         plan=lambda endpoints: _plan(spec, run, endpoints, pinning),
         observe=_observation,
         pinning=pinning,
     )
 
 
-def _system(
-    study: Study, spec: RunSpec, logs: Path, pinning: Pinning, stop: StopRequest, display: Display
-) -> System:
+def _system(spec: RunSpec, logs: Path, pinning: Pinning, stop: StopRequest, display: Display) -> System:
     return build_system(
         spec.system,
-        study.system_folder,
+        spec.study.system_folder,
         logs,
         cpus=list(pinning.system) or None,
         check=stop.check,

@@ -6,13 +6,12 @@ of `Service`, one entry in `KINDS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from towtank.system import model
-from towtank.system.process import Check, no_check
+from towtank.system.process import Check, Note, no_check, no_note
 from towtank.system.service import Service
 from towtank.system.state import data_folder
 from towtank.system.system import System
@@ -47,7 +46,7 @@ def build_system(
     *,
     cpus: list[int] | None = None,
     check: Check = no_check,
-    note: Callable[[str], None] = lambda text: None,
+    note: Note = no_note,
 ) -> System:
     """Make the system of a system file, down.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-# Position of `starttime` in /proc/PID/stat, counted from the field after the command's closing bracket (proc(5): field 22).
+# Places of state and start time in /proc/PID/stat after the command's closing bracket (fields 3 and 22 of proc(5)).
 _START_TIME = 19
 _STATE = 0
 

@@ -102,9 +102,7 @@ def _await_up(keeper: dict[str, int], state: SystemState, logs: Path) -> dict[st
 def describe(state: SystemState) -> dict[str, Any]:
     """State of a system, with what is true now: whether keeper and processes live."""
     seen = state.read()
-    processes = {
-        tier: {**process, "running": lives(process)} for tier, process in seen.get("processes", {}).items()
-    }
+    processes = {tier: {**process, "running": lives(process)} for tier, process in seen.get("processes", {}).items()}
     running = all(process["running"] for process in processes.values())
     status = seen.get("status", "unknown")
     if not lives(seen.get("keeper")):
@@ -193,8 +191,7 @@ class _Keeper:
                 for service, files in endpoints.exports.items()
             },
             processes={
-                tier: {"kind": endpoints.tiers[tier]["kind"], **remember(pid)}
-                for tier, pid in endpoints.groups.items()
+                tier: {"kind": endpoints.tiers[tier]["kind"], **remember(pid)} for tier, pid in endpoints.groups.items()
             },
         )
         while not self._ending:

@@ -37,9 +37,7 @@ def require_free(host: str, port: int, owner: str) -> None:
         If the port is taken; names the process where it can be found.
     """
     with socket.socket() as probe:
-        probe.setsockopt(
-            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-        )  # old connections do not block a new server
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # old connections do not block a new server
         try:
             probe.bind((host, port))
         except OSError as error:

@@ -28,6 +28,14 @@ Check = Callable[[], None]
 """Called while waiting; raises to end the wait (the user asked to stop)."""
 
 
+Note = Callable[[str], None]
+"""Tells the user what is being done."""
+
+
+def no_note(text: str) -> None:
+    """Nobody listens."""
+
+
 def no_check() -> None:
     """Wait on: nobody asks to stop."""
 

@@ -6,12 +6,12 @@ watched. It starts and ends nothing itself: that is the work of `System`, the sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from towtank.system.process import Check, ProcessSpec, no_check, run_to_end
+from towtank.system.process import Check, Note, ProcessSpec, no_check, no_note, run_to_end
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Place:
     logs: Path
     cpus: list[int] | None = None
     check: Check = no_check
-    note: Callable[[str], None] = field(default=lambda text: None)
+    note: Note = no_note
 
     def run(self, spec: ProcessSpec, *, limit_s: float | None = None) -> None:
         """Run a program of the service to its end; its output goes to `logs/NAME.log`."""

@@ -10,7 +10,6 @@ import fcntl
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from towtank.errors import TargetError
-from towtank.system.process import Check, ServiceProcess, no_check
+from towtank.system.process import Check, Note, ServiceProcess, no_check, no_note
 from towtank.system.service import Place, Service
 
 _POLL_S = 0.1
@@ -95,7 +94,7 @@ class System:
         *,
         cpus: list[int] | None = None,
         check: Check = no_check,
-        note: Callable[[str], None] = lambda text: None,
+        note: Note = no_note,
     ) -> None:
         self._services = in_order(services)
         self._data, self._logs, self._cpus = data, logs, cpus
@@ -141,9 +140,7 @@ class System:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            hint = (
-                "`towtank system down`, or wait for the other study, or set TOWTANK_STATE to another folder"
-            )
+            hint = "`towtank system down`, or wait for the other study, or set TOWTANK_STATE to another folder"
             raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
 
     def _place(self, service: Service) -> Place:
