@@ -2,6 +2,9 @@
 //!
 //! Each subcommand lives in a file of its own; this file only chooses.
 
+mod cpus;
+mod guard;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -11,6 +14,7 @@ fn main() -> ExitCode {
             println!("towtank-engine {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
+        Some("guard") => guard::run(&arguments[1..]),
         _ => {
             eprintln!("usage: towtank-engine load PLAN | probe | guard | null-server");
             ExitCode::from(2)
