@@ -4,6 +4,7 @@
 
 mod cpus;
 mod guard;
+mod probe;
 
 use std::process::ExitCode;
 
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Some("guard") => guard::run(&arguments[1..]),
+        Some("probe") => probe::main(&arguments[1..]),
         _ => {
             eprintln!("usage: towtank-engine load PLAN | probe | guard | null-server");
             ExitCode::from(2)
