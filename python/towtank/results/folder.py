@@ -74,9 +74,9 @@ class _Folder:
 class RunFolder(_Folder):
     """One run on disk.
 
-    `run.json` tells `status`: `planned`, `running`, `complete`, `failed` (the system or the engine did not do its
-    part; what was recorded is kept) or `stopped` (by the user). A run that is found `running` while nothing runs
-    was cut off and counts as `interrupted`.
+    `run.json` tells `status`: `planned`, `running`, `complete`, `failed` (the system or the engine did not do
+    its part; what was recorded is kept) or `stopped` (by the user). A run that is found `running` while
+    nothing runs was cut off and counts as `interrupted`.
     """
 
     manifest_name = RUN_MANIFEST
