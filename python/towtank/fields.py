@@ -21,6 +21,9 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank import units
 
+# A value may come from a parameter of the workload; it is put in place before the models see the file.
+PARAMETER = r"\$\{\s*parameters\.[A-Za-z][\w-]*\s*\}"
+
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,79}")
 
 
@@ -60,10 +63,20 @@ def _schema(units_by_name: dict[str, Any], *examples: str) -> WithJsonSchema:
     return WithJsonSchema(
         {
             "type": "string",
-            "pattern": rf"^\s*\d+(\.\d+)?([eE][+-]?\d+)?\s*({allowed})\s*$",
+            "pattern": rf"^(\s*\d+(\.\d+)?([eE][+-]?\d+)?\s*({allowed})\s*|{PARAMETER})$",
             "examples": list(examples),
         }
     )
+
+
+def mapping_or_plain(value: Any) -> str:
+    """Tell the two forms of a value that may be a mapping or something plain; a discriminator of unions."""
+    return "<mapping>" if isinstance(value, dict | FileModel) else "<plain>"
+
+
+def one_or_more(value: object) -> object:
+    """One value stands for a list of it."""
+    return value if isinstance(value, list) else [value]
 
 
 def _name(value: str) -> str:

@@ -50,7 +50,7 @@ class Factor:
 
     def document(self) -> dict[str, Any]:
         """For the manifest."""
-        numeric = None if self.numeric is None else list(self.numeric)
+        numeric = None if self.numeric is None else [int(n) if n == int(n) else n for n in self.numeric]
         return {"name": self.name, "levels": list(self.levels), "numeric": numeric}
 
 

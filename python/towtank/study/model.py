@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from towtank import units
-from towtank.fields import Duration, FileModel, Name, PositiveDuration, Rate, Share
+from towtank.fields import Duration, FileModel, Name, PositiveDuration, Rate, Share, mapping_or_plain
 from towtank.study.objectives import read_objective
 
 SCHEMA = "towtank/study/1"
@@ -19,17 +19,13 @@ class EachRamp(FileModel):
     each: Duration = Field(description="Time from one user to the next.")
 
 
-def _form(value: Any) -> str:
-    if isinstance(value, list):
-        return "<list>"
-    return "<mapping>" if isinstance(value, dict | FileModel) else "<plain>"
+def _list_or_mapping(value: Any) -> str:
+    return "<list>" if isinstance(value, list) else "<mapping>"
 
 
 Ramp = Annotated[
-    Annotated[EachRamp, Tag("<mapping>")]
-    | Annotated[Duration, Tag("<plain>")]
-    | Annotated[Duration, Tag("<list>")],
-    Discriminator(_form),
+    Annotated[EachRamp, Tag("<mapping>")] | Annotated[Duration, Tag("<plain>")],
+    Discriminator(mapping_or_plain),
 ]
 
 
@@ -93,10 +89,8 @@ class PinnedCpus(FileModel):
 
 
 Pinning = Annotated[
-    Annotated[PinnedCpus, Tag("<mapping>")]
-    | Annotated[Literal["auto", "off"], Tag("<plain>")]
-    | Annotated[Literal["auto", "off"], Tag("<list>")],
-    Discriminator(_form),
+    Annotated[PinnedCpus, Tag("<mapping>")] | Annotated[Literal["auto", "off"], Tag("<plain>")],
+    Discriminator(mapping_or_plain),
 ]
 
 
@@ -110,9 +104,8 @@ class Limits(FileModel):
 Overrides = dict[str, Any]
 Levels = Annotated[
     Annotated[list[Any], Field(min_length=1), Tag("<list>")]
-    | Annotated[dict[str, Overrides], Field(min_length=1), Tag("<mapping>")]
-    | Annotated[dict[str, Overrides], Tag("<plain>")],
-    Discriminator(_form),
+    | Annotated[dict[str, Overrides], Field(min_length=1), Tag("<mapping>")],
+    Discriminator(_list_or_mapping),
 ]
 
 

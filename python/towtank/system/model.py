@@ -16,15 +16,11 @@ from pydantic_core import PydanticCustomError
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
-from towtank.fields import FileModel, Name, PositiveDuration, Size
+from towtank.fields import FileModel, Name, PositiveDuration, Size, one_or_more
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/system/1"
 ServiceT = TypeVar("ServiceT", bound="Service")
-
-
-def _one_or_more(value: object) -> object:
-    return [value] if isinstance(value, str) else value
 
 
 def _http_address(value: str) -> str:
@@ -102,9 +98,12 @@ class ContentServerSettings(FileModel):
     database_pool: int = Field(4, ge=1, le=1024, description="Connections to the database per node.")
     content_cache: Size = Field(64 * 2**20, description="Memory for content per node.")
     handle_cache: int = Field(256, ge=0, le=65536, description="Open files kept per node.")
-    drop_index: Annotated[list[Literal["search_type"]], BeforeValidator(_one_or_more)] = Field(
-        default_factory=list, description="Database indexes to run without."
-    )
+    drop_index: Annotated[
+        list[Literal["search_type"]],
+        BeforeValidator(
+            one_or_more, json_schema_input_type=Literal["search_type"] | list[Literal["search_type"]]
+        ),
+    ] = Field(default_factory=list, description="Database indexes to run without.")
     sync: bool = Field(False, description="Whether every document is forced to the disk before the answer.")
     users: str | None = Field(
         None, min_length=1, description="File of users, relative to the system file; made if left out."
@@ -142,9 +141,9 @@ class Existing(Service):
     summary: ClassVar[str] = "server that runs already: only loaded, and observed where it shows metrics"
 
     kind: Literal["existing"]
-    address: Annotated[list[HttpAddress], BeforeValidator(_one_or_more)] = Field(
-        min_length=1, description="Where it answers, `http://host:port`; one, or a list."
-    )
+    address: Annotated[
+        list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])
+    ] = Field(min_length=1, description="Where it answers, `http://host:port`; one, or a list.")
     metrics: Annotated[str, Field(pattern="^/")] | None = Field(
         None, description="Path of its page of metrics in the Prometheus text format."
     )

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from towtank import units
-from towtank.fields import FileModel, Name, PositiveDuration, Text
-from towtank.workload.pauses import Pause, read_pacing
+from towtank.fields import PARAMETER, FileModel, Name, PositiveDuration, Share, Text
+from towtank.workload.pauses import Pause, PauseModel, read_pacing
 from towtank.workload.steps import Auth, Step, Template
 
 SCHEMA = "towtank/workload/1"
@@ -86,6 +85,9 @@ Item = Annotated[
 Transaction = Annotated[list[Item], Field(min_length=1)]
 
 
+Placed = Annotated[str, Field(pattern=f"^{PARAMETER}$")]
+
+
 def _weight(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"must be a weight as a number, got {value!r} instead")
@@ -94,16 +96,18 @@ def _weight(value: object) -> object:
     return float(value)
 
 
-Weight = Annotated[float, BeforeValidator(_weight)]
+Weight = Annotated[float, BeforeValidator(_weight, json_schema_input_type=float | Placed)]
 
 
 class Loop(FileModel):
     """What a user does for ever: picks a transaction at random, does it, thinks."""
 
     think: Pause | None = Field(None, description="Pause after every transaction.")
-    pacing: Annotated[Pause | None, BeforeValidator(read_pacing)] = Field(
-        None,
-        description="Transactions of one user per time, as `5 /h`, or the time from start to start as think time is written.",
+    pacing: Annotated[Pause | None, BeforeValidator(read_pacing, json_schema_input_type=str | PauseModel)] = (
+        Field(
+            None,
+            description="Transactions of one user per time, as `5 /h`, or the time from start to start as think time is written.",
+        )
     )
     mix: dict[Name, Weight] = Field(
         min_length=1, description="Transactions and their weights, which add to 100."
@@ -113,11 +117,7 @@ class Loop(FileModel):
 class Group(FileModel):
     """Users that behave alike."""
 
-    share: Annotated[float, BeforeValidator(units.share)] = Field(
-        1.0,
-        description="Share of all users; the shares of all groups add to 100 %.",
-        json_schema_extra={"type": "string"},
-    )
+    share: Share = Field(1.0, description="Share of all users; the shares of all groups add to 100 %.")
     once: list[Name] = Field(
         default_factory=list, description="Transactions done once, after the start of the user."
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from towtank import units
 from towtank.fields import Duration, FileModel, PositiveDuration
@@ -129,8 +129,4 @@ def read_pacing(value: object) -> object:
     return PauseModel.model_construct(fixed=1 / per_second)
 
 
-Pause = Annotated[
-    PauseModel,
-    BeforeValidator(_short_form),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"$ref": "#/$defs/PauseModel"}]}),
-]
+Pause = Annotated[PauseModel, BeforeValidator(_short_form, json_schema_input_type=str | PauseModel)]

@@ -7,8 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from towtank import units
-from towtank.fields import FileModel, Name, PositiveDuration, Size, Text
+from towtank.fields import (
+    FileModel,
+    Name,
+    PositiveDuration,
+    Share,
+    Size,
+    Text,
+    mapping_or_plain,
+    one_or_more,
+)
 from towtank.workload import expressions, templates
 from towtank.workload.pauses import Pause
 
@@ -23,21 +31,12 @@ Regex = Annotated[str, AfterValidator(expressions.regex)]
 CapturingRegex = Annotated[str, AfterValidator(expressions.capturing_regex)]
 
 
-def _one_or_more(value: object) -> object:
-    return value if isinstance(value, list) else [value]
-
-
 def _check_json(value: Any) -> None:
     """Check the templates in the texts of a JSON body."""
     if isinstance(value, str):
         templates.check(value)
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _check_json(inner)
-
-
-def _mapping_or_plain(value: Any) -> str:
-    """Tell the two forms of a value that may be a mapping or something plain."""
-    return "<mapping>" if isinstance(value, dict | FileModel) else "<plain>"
 
 
 class Generated(FileModel):
@@ -81,29 +80,34 @@ class SizeRange(FileModel):
 
 
 SizeOrRange = Annotated[
-    Annotated[SizeRange, Tag("<mapping>")] | Annotated[Size, Tag("<plain>")], Discriminator(_mapping_or_plain)
+    Annotated[SizeRange, Tag("<mapping>")] | Annotated[Size, Tag("<plain>")], Discriminator(mapping_or_plain)
 ]
 
 
 class Check(FileModel):
     """What an answer must be like; otherwise the step has failed."""
 
-    status: Annotated[list[int | str] | None, BeforeValidator(_one_or_more)] = Field(
+    status: (
+        Annotated[
+            list[int | str], BeforeValidator(one_or_more, json_schema_input_type=int | str | list[int | str])
+        ]
+        | None
+    ) = Field(
         None, description="Status, several of them, or classes as `2xx`. Without it 2xx and 3xx are good."
     )
     size: SizeOrRange | None = Field(None, description="Size of the body: exactly, or `{min, max}`.")
-    contains: Annotated[list[Template], BeforeValidator(_one_or_more)] = Field(
-        default_factory=list, description="Text in the body."
-    )
-    not_contains: Annotated[list[Template], BeforeValidator(_one_or_more)] = Field(
-        default_factory=list, description="Text that must not be in the body."
-    )
-    regex: Annotated[list[Regex], BeforeValidator(_one_or_more)] = Field(
-        default_factory=list, description="Regular expression found in the body."
-    )
-    not_regex: Annotated[list[Regex], BeforeValidator(_one_or_more)] = Field(
-        default_factory=list, description="Regular expression not found in the body."
-    )
+    contains: Annotated[
+        list[Template], BeforeValidator(one_or_more, json_schema_input_type=Template | list[Template])
+    ] = Field(default_factory=list, description="Text in the body.")
+    not_contains: Annotated[
+        list[Template], BeforeValidator(one_or_more, json_schema_input_type=Template | list[Template])
+    ] = Field(default_factory=list, description="Text that must not be in the body.")
+    regex: Annotated[
+        list[Regex], BeforeValidator(one_or_more, json_schema_input_type=Regex | list[Regex])
+    ] = Field(default_factory=list, description="Regular expression found in the body.")
+    not_regex: Annotated[
+        list[Regex], BeforeValidator(one_or_more, json_schema_input_type=Regex | list[Regex])
+    ] = Field(default_factory=list, description="Regular expression not found in the body.")
     json_: dict[JsonPath, Template | None] = Field(
         default_factory=dict,
         alias="json",
@@ -174,7 +178,7 @@ class Auth(FileModel):
 
 AuthOrNone = Annotated[
     Annotated[Auth, Tag("<mapping>")] | Annotated[Literal["none"], Tag("<plain>")],
-    Discriminator(_mapping_or_plain),
+    Discriminator(mapping_or_plain),
 ]
 
 
@@ -202,13 +206,13 @@ class Request(FileModel):
     json_: Any = Field(None, alias="json", description="Body: JSON, with templates in its texts.")
     body: Template | None = Field(None, description="Body: text as it is.")
     file: str | None = Field(None, min_length=1, description="Body: a file, relative to the workload file.")
-    multipart: dict[str, Annotated[Part, BeforeValidator(_part)]] | None = Field(
-        None, description="Body: parts by name."
-    )
+    multipart: (
+        dict[str, Annotated[Part, BeforeValidator(_part, json_schema_input_type=Text | Part)]] | None
+    ) = Field(None, description="Body: parts by name.")
     check: Check | None = Field(None, description="What the answer must be like.")
-    extract: dict[Name, Annotated[Extract, BeforeValidator(_extract)]] = Field(
-        default_factory=dict, description="Variables and what of the answer goes into them."
-    )
+    extract: dict[
+        Name, Annotated[Extract, BeforeValidator(_extract, json_schema_input_type=str | Extract)]
+    ] = Field(default_factory=dict, description="Variables and what of the answer goes into them.")
     timeout: PositiveDuration | None = Field(
         None, description="Time for the whole answer, where it is not the default one."
     )
@@ -305,9 +309,7 @@ class Pick(FileModel):
 class Branch(FileModel):
     """Does one thing in some cases, another in the others, by chance."""
 
-    branch: Annotated[float, BeforeValidator(units.share)] = Field(
-        description="Share of the cases, as `30 %`.", json_schema_extra={"type": "string"}
-    )
+    branch: Share = Field(description="Share of the cases, as `30 %`.")
     then: list[Step] = Field(min_length=1, description="What is done in these cases.")
     else_: list[Step] = Field(default_factory=list, alias="else", description="What is done in the others.")
 
@@ -358,7 +360,7 @@ def _count(value: object) -> object:
 class Repeat(FileModel):
     """Does something several times."""
 
-    loop: Annotated[Count, BeforeValidator(_count)] = Field(
+    loop: Annotated[Count, BeforeValidator(_count, json_schema_input_type=int | Count)] = Field(
         description="How often: a number, or `{min, max}`."
     )
     steps: list[Step] = Field(min_length=1, description="What is done.")
