@@ -89,7 +89,7 @@ def _request(request: Mapping[str, Any], name: str) -> list[str]:
             words += [
                 word
                 for one in values
-                if one not in (None, False)
+                if one is not None and one is not False
                 for word in (f"--{key.rstrip('_').replace('_', '-')}", str(one))
             ]
     return words

@@ -8,9 +8,9 @@ from typing import Any
 
 from towtank.report import format as people
 from towtank.report.content.headline import nothing
-from towtank.report.content.question import cpu_names
+from towtank.report.content.question import cpu_names, named
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Json, Results
+from towtank.report.source import Json, Results, dig
 
 
 def build(results: Results) -> Section:
@@ -38,7 +38,17 @@ def settings(results: Results) -> dict[tuple[str, str], dict[str, list[str]]]:
                 seen = found.setdefault((str(service), key), {}).setdefault(shown(value), [])
                 if results.label(run) not in seen:
                     seen.append(results.label(run))
-    return found
+    return found or _described(results)
+
+
+def _described(results: Results) -> dict[tuple[str, str], dict[str, list[str]]]:
+    """Settings as the study describes them, where no run came far enough to record them."""
+    return {
+        (name, key): {shown(value): ["as described"]}
+        for name, service in named(dig(results.study, "system", "services"))
+        for key, value in _flat(service.get("settings") or {})
+        if service.get("settings")
+    }
 
 
 def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Section, Table, Text, paragraph, text
 from towtank.report.source import Json, Results, dig
 
+_OUTCOMES = {"True": "met", "False": "missed"}
 LEVELS = {
     "valid": "Valid measurement",
     "suspect": "Suspect measurement",
@@ -28,7 +30,7 @@ def build(results: Results) -> Section:
     blocks: list[Block] = [Callout("headline", "", (text(headline(results)),)), verdict(results)]
     objectives = [one for one in results.summary.get("objectives") or () if isinstance(one, dict)]
     if objectives:
-        blocks.append(_objectives(objectives))
+        blocks.append(_objectives(results, objectives))
     return Section("summary", "Summary", tuple(blocks))
 
 
@@ -72,12 +74,13 @@ def _reasons(results: Results) -> list[Json]:
     return [doubt for doubt in dig(results.summary, "verdict", "reasons") or () if isinstance(doubt, dict)]
 
 
-def _objectives(objectives: list[dict[str, Any]]) -> Table:
+def _objectives(results: Results, objectives: Sequence[Json]) -> Table:
+    metrics = {one.get("text"): one.get("metric") for one in results.study.get("objectives") or ()}
     rows = tuple(
         (
             str(one.get("text", "")),
-            {True: "met", False: "missed"}.get(one.get("met"), "not decided"),  # type: ignore[arg-type]
-            _seen(one),
+            _OUTCOMES.get(str(one.get("met")), "not decided"),
+            people.quantity(one.get("seen"), _unit(metrics.get(one.get("text")) or one.get("metric"))),
             _at(one.get("at")),
         )
         for one in objectives
@@ -86,15 +89,9 @@ def _objectives(objectives: list[dict[str, Any]]) -> Table:
     return Table("Objectives of the study", columns, rows)
 
 
-def _seen(objective: dict[str, Any]) -> str:
-    """The value seen, in the unit named beside it, or as the time that most objectives are about."""
-    unit = objective.get("unit")
-    words = str(objective.get("text", "")).split()
-    if unit is None and words and words[-1] in ("s", "ms"):
-        unit = "s"  # times are in seconds in every summary, whatever unit the objective was written in
-    if unit is None and "%" in str(objective.get("text", "")):
-        unit = "ratio"
-    return people.quantity(objective.get("seen"), str(unit or ""))
+def _unit(metric: Any) -> str:
+    """Base unit of what an objective is about; most are about times."""
+    return {"throughput": "1/s", "errors": "ratio"}.get(str(metric), "s")
 
 
 def _at(place: Any) -> str:

@@ -52,7 +52,7 @@ def _factors(factors: list[Json], load_factor: str) -> Table:
 def tiers(results: Results) -> dict[str, dict[str, Any]]:
     """Tiers by name with kind, host, CPUs, parts and links: as described, as run, as observed."""
     found: dict[str, dict[str, Any]] = {}
-    for name, service in _named(dig(results.study, "system", "services")):
+    for name, service in named(dig(results.study, "system", "services")):
         links = [str(link) for key in _LINKS for link in _listed(service.get(key))]
         found[name] = {
             "kind": service.get("kind"),
@@ -68,10 +68,33 @@ def tiers(results: Results) -> dict[str, dict[str, Any]]:
             known = found.setdefault(str(name), {"asks": []})
             known.setdefault("kind", tier.get("kind"))
             known["parts"] = list(dict.fromkeys([*known.get("parts", ()), *(tier.get("parts") or {})]))
+    _link_by_settings(results, found)
     return found
 
 
-def _named(services: Any) -> list[tuple[str, Json]]:
+def _link_by_settings(results: Results, found: dict[str, dict[str, Any]]) -> None:
+    """A service whose setting names another, or its kind, sends requests to it (`database: postgresql`)."""
+    kinds = {str(tier.get("kind")): name for name, tier in found.items()}
+    for name, service in named(dig(results.study, "system", "services")):
+        for value in (service.get("settings") or {}).values():
+            other = (value if value in found else kinds.get(value)) if isinstance(value, str) else None
+            if other and other != name and other not in found[name]["asks"]:
+                found[name]["asks"].append(other)
+
+
+def entries(results: Results, found: dict[str, dict[str, Any]]) -> list[str]:
+    """The tiers that the load goes to: the targets, else those that no other tier asks."""
+    targets = dig(results.study, "system", "targets") or {}
+    aimed = [str(one.get("service") or name) for name, one in targets.items() if isinstance(one, Mapping)]
+    asked = {link for tier in found.values() for link in tier["asks"]}
+    return (
+        [name for name in found if name in aimed]
+        or [name for name in found if name not in asked]
+        or list(found)[:1]
+    )
+
+
+def named(services: Any) -> list[tuple[str, Json]]:
     """Services as pairs, whether they are written as a mapping or as a list with names."""
     if isinstance(services, Mapping):
         return [(str(name), one if isinstance(one, Mapping) else {}) for name, one in services.items()]
@@ -89,11 +112,7 @@ def cpu_names(cpus: Any) -> str:
 
 
 def _drawing(results: Results, found: dict[str, dict[str, Any]]) -> Figure:
-    described = [name for name, _ in _named(dig(results.study, "system", "services"))]
-    asked = {link for tier in found.values() for link in tier["asks"]}
-    # The load enters at the tiers that no other tier asks; without links known, at the first one described.
-    linked = any(tier["asks"] for tier in found.values())
-    entries = [name for name in found if name not in asked] if linked else (described or list(found))[:1]
+    entered = entries(results, found)
     generator = next(
         (dig(run.manifest, "pinning", "generator") for run in results.runs if run.manifest.get("pinning")),
         None,
@@ -101,12 +120,12 @@ def _drawing(results: Results, found: dict[str, dict[str, Any]]) -> Figure:
     hosts = [str(tier.get("host") or "") for tier in found.values()]
     lines = (f"load: {results.load_factor}", f"engine on {cpu_names(generator)}")
     boxes = [
-        drawing.Box(_GENERATOR, lines, host=hosts[0] if len(set(hosts)) == 1 else "", asks=tuple(entries))
+        drawing.Box(_GENERATOR, lines, host=hosts[0] if len(set(hosts)) == 1 else "", asks=tuple(entered))
     ]
     for (name, tier), host in zip(found.items(), hosts, strict=True):
         about = tuple(filter(None, (str(tier.get("kind") or ""), cpu_names(tier.get("cpus")))))
         boxes.append(drawing.Box(name, about, tuple(tier.get("parts") or ()), host, tuple(tier["asks"])))
-    words = f"Virtual users send requests to {people.listing(entries)}. Tiers: {people.listing(list(found))}."
+    words = f"Virtual users send requests to {people.listing(entered)}. Tiers: {people.listing(list(found))}."
     return Figure(
         name="system",
         title="The system under test and its load",

@@ -90,7 +90,7 @@ def _points(results: Results) -> Table:
 
 
 def _point_row(configuration: Json, point: Json, tiers: list[str]) -> tuple[str, ...]:
-    head = (label_of(configuration), f"{people.number(point.get('users'))}{_mark(point)}")
+    head = (label_of(configuration), f"{people.plain(point.get('users'))}{_mark(point)}")
     verdicts = [
         f"{run} {verdict}"
         for run, verdict in zip(point.get("runs") or (), point.get("verdicts") or (), strict=False)

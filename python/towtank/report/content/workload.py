@@ -61,6 +61,7 @@ def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
             (
                 name,
                 str(one.get("group") or people.ABSENT),
+                people.share(one.get("share")),
                 _weight(one.get("weight")),
                 people.count(count),
                 people.share(share),
@@ -69,6 +70,7 @@ def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
     columns = (
         Column("Transaction"),
         Column("User group"),
+        Column("Share of users", numeric=True),
         Column("Weight in its group", numeric=True),
         Column("Completed in steady windows", numeric=True),
         Column("Share measured", numeric=True),
@@ -126,6 +128,8 @@ def _stage_table(stages: list[Json]) -> Table:
 
 
 def _length(stage: Json) -> str:
+    if stage.get("each_s") is not None:
+        return f"{people.seconds(stage['each_s'])} per user"
     for key in ("duration_s", "duration"):
         value = stage.get(key)
         if value is not None:

@@ -136,7 +136,13 @@ def draw(numbers: Numbers) -> dict[str, object]:
     return theme.specification(
         description(numbers),
         data={"values": values},
-        facet={"field": "configuration", "type": "nominal", "title": None, "sort": labels},
+        facet={
+            "field": "configuration",
+            "type": "nominal",
+            "title": None,
+            "sort": labels,
+            "header": {"labels": len(labels) > 1},
+        },
         columns=columns,
         spacing=28,
         spec={"width": 620 if columns == 1 else 285, "height": 250, "layer": layers},
@@ -145,7 +151,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
 
 def _bars(numbers: Numbers, parts: list[str]) -> dict[str, Any]:
     return {
-        "mark": {"type": "bar", "stroke": theme.INK, "strokeWidth": 0.6},
+        "mark": {"type": "bar", "maxBandSize": 70, "stroke": theme.INK, "strokeWidth": 0.6},
         "encoding": {
             "x": {
                 "field": "load",
@@ -229,7 +235,7 @@ def figure(results: Results) -> Figure | None:
 def _methods(results: Results) -> set[tuple[str, str]]:
     """How the parts of a tier were told apart."""
     return {
-        (f"{tier} {part}", str(one["how"]).rstrip("."))
+        (f"The part {part} of {tier}", str(one["how"]).rstrip("."))
         for run in results.measured
         for tier, figures in (run.summary.get("tiers") or {}).items()
         for part, one in (figures.get("parts") or {}).items()

@@ -34,12 +34,13 @@ class Numbers:
 
 def compute(results: Results) -> Numbers:
     """Gather throughput by load, and the slope of ideal scaling."""
+    points = series.collect(results, lambda document: document.get("throughput_per_s"))
+    counting = {point.configuration for point in points if point.state != "invalid"}
     ideal = {
         label_of(one): float(one["ideal"]["per_user_per_s"])
         for one in results.configurations
-        if (one.get("ideal") or {}).get("per_user_per_s")
+        if label_of(one) in counting and (one.get("ideal") or {}).get("per_user_per_s")
     }
-    points = series.collect(results, lambda document: document.get("throughput_per_s"))
     return Numbers(points, ideal, results.load_factor)
 
 
@@ -135,11 +136,16 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Throughput against {panel.load_title(numbers.load_factor)}",
         description=description(numbers),
-        note="The dotted line is ideal scaling: the throughput per user of the lowest level, times the load. "
-        + series.states_note(numbers.points),
+        note=_note(numbers) + series.states_note(numbers.points),
         spec=draw(numbers),
         table=_table(numbers),
     )
+
+
+def _note(numbers: Numbers) -> str:
+    if not numbers.ideal:
+        return ""
+    return "The dotted line is ideal scaling: the throughput per load of the lowest level, times the load. "
 
 
 def _table(numbers: Numbers) -> Table:
