@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -58,9 +59,9 @@ def steady(frame: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def observation(run: RunFolder, endpoints: Endpoints) -> Iterator[None]:
+def observation(run: RunFolder, endpoints: Endpoints) -> Iterator[SimpleNamespace]:
     (run.observe / "groups.txt").write_text(str(endpoints.groups["content"]))
-    yield
+    yield SimpleNamespace(failures=list)
 
 
 def plan_for(run: RunFolder, steady_s: float) -> dict[str, Any]:

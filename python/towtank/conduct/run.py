@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from towtank.conduct.display import Display
 from towtank.conduct.pinning import Pinning, on_generator
@@ -34,6 +34,13 @@ _LOOK_EVERY_S = 0.25
 # What an engine may need beyond its stages and its drain before it counts as hanging. [s]
 _MARGIN_S = 30.0
 _DEFAULT_DRAIN_S = 30.0
+
+
+class Observing(Protocol):
+    """An observation under way."""
+
+    def failures(self) -> list[str]:
+        """What could not be observed, one sentence each."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class RunTask:
     title: str
     system: Callable[[Path], System]
     plan: Callable[[Endpoints], dict[str, Any]]
-    observe: Callable[[RunFolder, Endpoints], AbstractContextManager[Any]]
+    observe: Callable[[RunFolder, Endpoints], AbstractContextManager[Observing]]
     pinning: Pinning
 
 
@@ -150,10 +157,10 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         run.update(tiers=endpoints.tiers, settings=endpoints.settings)
         plan = task.plan(endpoints)
         write_json(run.plan, plan)
-        with task.observe(run, endpoints):
+        with task.observe(run, endpoints) as observation:
             run.event("observation_started")
             drive_engine(run, task.title, plan, ended=system.ended, outcome=outcome, stop=stop, display=display)
-        run.event("observation_stopped")
+        run.event("observation_stopped", failures=observation.failures())
     run.event("system_down")
 
 

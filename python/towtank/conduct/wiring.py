@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from towtank.conduct.display import Display
 from towtank.conduct.pinning import Pinning, pinning_of
-from towtank.conduct.run import RunTask
+from towtank.conduct.run import Observing, RunTask
 from towtank.conduct.stopping import StopRequest
 from towtank.results.folder import RunFolder
 from towtank.system.build import build_system
@@ -47,8 +47,7 @@ def _plan(spec: RunSpec, run: RunFolder, endpoints: Endpoints, pinning: Pinning)
     return spec.plan(run.engine.absolute(), endpoints.addresses, endpoints.exports, max(1, len(cpus)), cpus)
 
 
-def _observation(run: RunFolder, endpoints: Endpoints) -> AbstractContextManager[Any]:
+def _observation(run: RunFolder, endpoints: Endpoints) -> AbstractContextManager[Observing]:
     from towtank.observe import Observation  # noqa: PLC0415 - starts the probe: only where something runs
 
-    observation: AbstractContextManager[Any] = Observation(run, endpoints.groups, endpoints.scrapers)
-    return observation
+    return Observation(run, endpoints.groups, endpoints.scrapers)

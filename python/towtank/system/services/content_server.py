@@ -133,13 +133,16 @@ class ContentServer(PlainService):
         return {**self._part.configuration, "population": self._part.population.model_dump(mode="json")}
 
     def scrapers(self) -> list[Any]:
-        """The metrics of every node."""
-        from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
+        """The metrics of every node, and what SQLite's file tells; a PostgreSQL is a service that tells its own."""
+        from towtank.observe import PrometheusScraper, Scraper, SqliteScraper  # noqa: PLC0415 - only where observed
 
-        return [
+        scrapers: list[Scraper] = [
             PrometheusScraper(self._node(number), self.kind, f"http://{address}{_METRICS}")
             for number, address in enumerate(self.addresses(), start=1)
         ]
+        if self._part.settings.database == "sqlite":
+            scrapers.append(SqliteScraper(f"{self.name}-sqlite", self._data / "content.sqlite"))
+        return list(scrapers)
 
     def exports(self) -> Mapping[str, Path]:
         """Lists of what it holds, for workloads to draw from."""

@@ -163,6 +163,12 @@ class Postgresql(PlainService):
         """What the server was started with."""
         return {**self._configuration(), "database": _DATABASE, "version": self._version()}
 
+    def scrapers(self) -> list[Any]:
+        """Its statistics views."""
+        from towtank.observe import PostgresqlScraper  # noqa: PLC0415 - only where something is observed
+
+        return [PostgresqlScraper(self.name, self.dsn)]
+
     def _version(self) -> str:
         with suppress(OSError):
             return (self.data / "PG_VERSION").read_text().strip()
