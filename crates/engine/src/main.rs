@@ -5,6 +5,7 @@
 mod cpus;
 mod guard;
 mod probe;
+mod load;
 
 use std::process::ExitCode;
 
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
             println!("towtank-engine {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
+        Some("load") => load::run(&arguments[1..]),
         Some("guard") => guard::run(&arguments[1..]),
         Some("probe") => probe::main(&arguments[1..]),
         _ => {

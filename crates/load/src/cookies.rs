@@ -38,7 +38,9 @@ impl Jar {
             return;
         }
         let mut parts = field.split(|byte| *byte == b';');
-        let Some((name, value)) = parts.next().and_then(|pair| split_once(pair, b'=')) else { return };
+        let Some((name, value)) = parts.next().and_then(|pair| split_once(pair, b'=')) else {
+            return;
+        };
         let (name, value) = (name.trim_ascii(), value.trim_ascii());
         if name.is_empty() {
             return;
@@ -52,18 +54,30 @@ impl Jar {
             if key.eq_ignore_ascii_case(b"path") && setting.starts_with(b"/") {
                 path = setting;
             } else if key.eq_ignore_ascii_case(b"max-age") {
-                max_age = std::str::from_utf8(setting).ok().and_then(|text| text.parse::<i64>().ok());
+                max_age = std::str::from_utf8(setting)
+                    .ok()
+                    .and_then(|text| text.parse::<i64>().ok());
             } else if key.eq_ignore_ascii_case(b"expires") {
                 expired = parse_date(setting).map(|expires_s| expires_s <= now_s);
             }
         }
         // Max-Age has precedence over Expires (RFC 6265, section 4.1.2.2).
         let gone = max_age.map_or(expired.unwrap_or(false), |seconds| seconds <= 0);
-        self.replace(Cookie { target, path: path.into(), name: name.into(), value: value.into() }, gone);
+        self.replace(
+            Cookie {
+                target,
+                path: path.into(),
+                name: name.into(),
+                value: value.into(),
+            },
+            gone,
+        );
     }
 
     fn replace(&mut self, cookie: Cookie, gone: bool) {
-        let same = |old: &Cookie| old.target == cookie.target && old.path == cookie.path && old.name == cookie.name;
+        let same = |old: &Cookie| {
+            old.target == cookie.target && old.path == cookie.path && old.name == cookie.name
+        };
         let place = self.cookies.iter().position(same);
         match (place, gone) {
             (Some(index), true) => drop(self.cookies.remove(index)),
@@ -75,7 +89,11 @@ impl Jar {
                 }
                 // Longer paths come first in the Cookie header (RFC 6265, section 5.4).
                 let longer = |old: &Cookie| old.path.len() >= cookie.path.len();
-                let at = self.cookies.iter().position(|old| !longer(old)).unwrap_or(self.cookies.len());
+                let at = self
+                    .cookies
+                    .iter()
+                    .position(|old| !longer(old))
+                    .unwrap_or(self.cookies.len());
                 self.cookies.insert(at, cookie);
             }
         }
@@ -85,7 +103,11 @@ impl Jar {
     pub fn write_header(&self, target: u32, path: &[u8], out: &mut Vec<u8>) {
         let path = path.split(|byte| *byte == b'?').next().unwrap_or(path);
         let mut opened = false;
-        for cookie in self.cookies.iter().filter(|cookie| cookie.target == target && covers(&cookie.path, path)) {
+        for cookie in self
+            .cookies
+            .iter()
+            .filter(|cookie| cookie.target == target && covers(&cookie.path, path))
+        {
             out.extend_from_slice(if opened { b"; " } else { b"Cookie: " });
             out.extend_from_slice(&cookie.name);
             out.push(b'=');
@@ -105,7 +127,10 @@ fn split_once(bytes: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
 
 /// RFC 6265, section 5.1.4.
 fn default_path(request_path: &[u8]) -> &[u8] {
-    let path = request_path.split(|byte| *byte == b'?').next().unwrap_or(b"/");
+    let path = request_path
+        .split(|byte| *byte == b'?')
+        .next()
+        .unwrap_or(b"/");
     match memchr::memrchr(b'/', path) {
         Some(last) if last > 0 => &path[..last],
         _ => b"/",
@@ -114,13 +139,16 @@ fn default_path(request_path: &[u8]) -> &[u8] {
 
 /// RFC 6265, section 5.1.4: path-match.
 fn covers(prefix: &[u8], path: &[u8]) -> bool {
-    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || prefix.ends_with(b"/") || rest.starts_with(b"/"))
+    path.strip_prefix(prefix)
+        .is_some_and(|rest| rest.is_empty() || prefix.ends_with(b"/") || rest.starts_with(b"/"))
 }
 
 /// Seconds since 1970 of a cookie date such as `Wed, 21 Oct 2015 07:28:00 GMT`; dashes between day, month and year are
 /// as good as blanks.
 fn parse_date(text: &[u8]) -> Option<i64> {
-    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    const MONTHS: [&str; 12] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
     let text = std::str::from_utf8(text).ok()?.to_ascii_lowercase();
     let (mut day, mut month, mut year, mut time) = (None, None, None, None);
     for token in text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != ':') {
@@ -131,10 +159,19 @@ fn parse_date(text: &[u8]) -> Option<i64> {
             if day.is_none() && token.len() <= 2 {
                 day = Some(number);
             } else if year.is_none() {
-                year = Some(if number < 70 { number + 2000 } else if number < 100 { number + 1900 } else { number });
+                year = Some(if number < 70 {
+                    number + 2000
+                } else if number < 100 {
+                    number + 1900
+                } else {
+                    number
+                });
             }
         } else if token.len() >= 3 && month.is_none() {
-            month = MONTHS.iter().position(|name| token.starts_with(name)).map(|index| index as i64 + 1);
+            month = MONTHS
+                .iter()
+                .position(|name| token.starts_with(name))
+                .map(|index| index as i64 + 1);
         }
     }
     Some(days_since_1970(year?, month?, day?) * 86_400 + time?)
@@ -143,9 +180,18 @@ fn parse_date(text: &[u8]) -> Option<i64> {
 /// Days from 1970-01-01 to a date of the Gregorian calendar: whole years in days of their 400-year cycle, with the year
 /// taken to begin in March so that the leap day is its last.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
+    let (year, month) = if month <= 2 {
+        (year - 1, month + 9)
+    } else {
+        (year, month - 3)
+    };
     let days_before_month = (153 * month + 2) / 5;
-    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + days_before_month + day - 1 - 719_468
+    365 * year + year.div_euclid(4) - year.div_euclid(100)
+        + year.div_euclid(400)
+        + days_before_month
+        + day
+        - 1
+        - 719_468
 }
 
 #[cfg(test)]
@@ -165,7 +211,10 @@ mod tests {
         let mut jar = Jar::default();
         jar.store(0, b"/app/login?x=1", b"session=abc; HttpOnly; Secure", NOW);
         jar.store(0, b"/app/login", b"all=1; Path=/", NOW);
-        assert_eq!(header(&jar, "/app/docs?id=7"), "Cookie: session=abc; all=1\r\n");
+        assert_eq!(
+            header(&jar, "/app/docs?id=7"),
+            "Cookie: session=abc; all=1\r\n"
+        );
         assert_eq!(header(&jar, "/application"), "Cookie: all=1\r\n");
         let mut out = Vec::new();
         jar.write_header(1, b"/app", &mut out);
@@ -189,7 +238,10 @@ mod tests {
     #[test]
     fn dates_count_from_1970() {
         // RFC 9110, section 5.6.7: Sun, 06 Nov 1994 08:49:37 GMT; 784111777 by `date -u -d ... +%s`.
-        assert_eq!(parse_date(b"Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+        assert_eq!(
+            parse_date(b"Sun, 06 Nov 1994 08:49:37 GMT"),
+            Some(784_111_777)
+        );
         assert_eq!(parse_date(b"Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
         assert_eq!(parse_date(b"rubbish"), None);
     }

@@ -21,7 +21,12 @@ fn draw_s(pause: &Pause, random: &mut Random) -> f64 {
         Pause::Uniform { min_s, max_s } => min_s + (max_s - min_s) * random.unit(),
         // Rejection keeps the shape of the density inside the bounds; clipping would pile mass onto them. The plan's
         // checks leave enough of the distribution inside that this ends.
-        Pause::Normal { mean_s, sd_s, min_s, max_s } => loop {
+        Pause::Normal {
+            mean_s,
+            sd_s,
+            min_s,
+            max_s,
+        } => loop {
             let value = mean_s + sd_s * random.normal();
             if (min_s..=max_s).contains(&value) {
                 break value;
@@ -36,9 +41,15 @@ mod tests {
 
     fn moments(pause: &Pause) -> (f64, f64, f64, f64) {
         let mut random = Random::from_seed(11);
-        let values: Vec<f64> = (0..100_000).map(|_| draw_ns(pause, &mut random) as f64 / 1e9).collect();
+        let values: Vec<f64> = (0..100_000)
+            .map(|_| draw_ns(pause, &mut random) as f64 / 1e9)
+            .collect();
         let mean = values.iter().sum::<f64>() / 1e5;
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 1e5;
+        let variance = values
+            .iter()
+            .map(|value| (value - mean).powi(2))
+            .sum::<f64>()
+            / 1e5;
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(0.0, f64::max);
         (mean, variance.sqrt(), least, most)
@@ -60,9 +71,15 @@ mod tests {
 
     #[test]
     fn uniform_fills_its_interval() {
-        let (mean, deviation, least, most) = moments(&Pause::Uniform { min_s: 1.0, max_s: 3.0 });
+        let (mean, deviation, least, most) = moments(&Pause::Uniform {
+            min_s: 1.0,
+            max_s: 3.0,
+        });
         assert!((mean - 2.0).abs() < 0.01, "{mean}");
-        assert!((deviation - 2.0 / 12_f64.sqrt()).abs() < 0.01, "{deviation}");
+        assert!(
+            (deviation - 2.0 / 12_f64.sqrt()).abs() < 0.01,
+            "{deviation}"
+        );
         assert!(least >= 1.0 && most <= 3.0 && least < 1.001 && most > 2.999);
     }
 
@@ -71,10 +88,17 @@ mod tests {
         // Normal(1, 1) within [0, 2] is symmetric: mean 1, variance 1 - 2 phi(1) / (2 Phi(1) - 1) =
         // 1 - 2 * 0.2419707 / 0.6826895 = 0.2911251 (N. L. Johnson, S. Kotz and N. Balakrishnan, *Continuous
         // Univariate Distributions* 1, 2nd edition, 1994, section 13.10.1).
-        let (mean, deviation, least, most) =
-            moments(&Pause::Normal { mean_s: 1.0, sd_s: 1.0, min_s: 0.0, max_s: 2.0 });
+        let (mean, deviation, least, most) = moments(&Pause::Normal {
+            mean_s: 1.0,
+            sd_s: 1.0,
+            min_s: 0.0,
+            max_s: 2.0,
+        });
         assert!((mean - 1.0).abs() < 0.01, "{mean}");
-        assert!((deviation * deviation - 0.291_125_1).abs() < 0.006, "{deviation}");
+        assert!(
+            (deviation * deviation - 0.291_125_1).abs() < 0.006,
+            "{deviation}"
+        );
         assert!(least >= 0.0 && most <= 2.0);
     }
 }

@@ -24,7 +24,13 @@ enum Deal {
 
 impl Pool {
     /// Row for the `draws`-th draw (from 0) of a user, `None` when a unique pool has no row left for it.
-    pub fn draw(&self, user: u64, users_at_most: u64, draws: u64, random: &mut Random) -> Option<&[Box<[u8]>]> {
+    pub fn draw(
+        &self,
+        user: u64,
+        users_at_most: u64,
+        draws: u64,
+        random: &mut Random,
+    ) -> Option<&[Box<[u8]>]> {
         let rows = self.rows();
         let dealt = user.saturating_add(draws.saturating_mul(users_at_most));
         let row = match &self.deal {
@@ -61,10 +67,17 @@ pub fn load(plan: &Plan) -> Result<Vec<Pool>, Vec<Fault>> {
     for (index, pool) in plan.pools.iter().enumerate() {
         match load_one(pool) {
             Ok(loaded) => pools.push(loaded),
-            Err(message) => faults.push(Fault { place: format!("pools[{index}]"), message }),
+            Err(message) => faults.push(Fault {
+                place: format!("pools[{index}]"),
+                message,
+            }),
         }
     }
-    if faults.is_empty() { Ok(pools) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(pools)
+    } else {
+        Err(faults)
+    }
 }
 
 fn load_one(pool: &PoolPlan) -> Result<Pool, String> {
@@ -77,7 +90,10 @@ fn load_one(pool: &PoolPlan) -> Result<Pool, String> {
         return Err("must have one row and one column or more".to_owned());
     }
     if pool.csv.is_some() && !pool.columns.is_empty() && pool.columns != columns {
-        return Err(format!("must have the columns {:?}, the file has {columns:?}", pool.columns));
+        return Err(format!(
+            "must have the columns {:?}, the file has {columns:?}",
+            pool.columns
+        ));
     }
     let deal = match pool.order {
         Order::Random => Deal::Random,
@@ -86,16 +102,31 @@ fn load_one(pool: &PoolPlan) -> Result<Pool, String> {
         Order::Weighted => Deal::Weighted(Alias::new(&weights(pool, &columns, &rows)?)),
     };
     let count = columns.len();
-    let fields = rows.into_iter().flatten().map(|field| field.into_bytes().into_boxed_slice()).collect();
-    Ok(Pool { columns: count, fields, deal })
+    let fields = rows
+        .into_iter()
+        .flatten()
+        .map(|field| field.into_bytes().into_boxed_slice())
+        .collect();
+    Ok(Pool {
+        columns: count,
+        fields,
+        deal,
+    })
 }
 
 fn read_csv(path: &str) -> Result<(Vec<String>, Vec<Vec<String>>), String> {
     let file = File::open(path).map_err(|error| format!("{path:?} cannot be read: {error}"))?;
     let mut reader = csv::Reader::from_reader(file);
     let wrong = |error: csv::Error| format!("{path:?} is not CSV: {error}");
-    let columns = reader.headers().map_err(wrong)?.iter().map(str::to_owned).collect();
-    let rows = reader.into_records().map(|record| Ok(record.map_err(wrong)?.iter().map(str::to_owned).collect()));
+    let columns = reader
+        .headers()
+        .map_err(wrong)?
+        .iter()
+        .map(str::to_owned)
+        .collect();
+    let rows = reader
+        .into_records()
+        .map(|record| Ok(record.map_err(wrong)?.iter().map(str::to_owned).collect()));
     Ok((columns, rows.collect::<Result<_, String>>()?))
 }
 
@@ -107,17 +138,33 @@ fn weights(pool: &PoolPlan, columns: &[String], rows: &[Vec<String>]) -> Result<
             let column = column.ok_or_else(|| format!("has no column {name:?} for weights"))?;
             let number = |(index, row): (usize, &Vec<String>)| {
                 let field = &row[column];
-                field.trim().parse().map_err(|_| format!("row {}: weight must be a number, got {field:?}", index + 1))
+                field.trim().parse().map_err(|_| {
+                    format!("row {}: weight must be a number, got {field:?}", index + 1)
+                })
             };
-            rows.iter().enumerate().map(number).collect::<Result<_, String>>()?
+            rows.iter()
+                .enumerate()
+                .map(number)
+                .collect::<Result<_, String>>()?
         }
         (None, None) => return Err("must have `weights` or `weight_column`".to_owned()),
     };
     if weights.len() != rows.len() {
-        return Err(format!("must have one weight for each of {} rows, got {}", rows.len(), weights.len()));
+        return Err(format!(
+            "must have one weight for each of {} rows, got {}",
+            rows.len(),
+            weights.len()
+        ));
     }
-    let good = weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0) && weights.iter().sum::<f64>() > 0.0;
-    if good { Ok(weights) } else { Err("must have weights >= 0 with a sum above 0".to_owned()) }
+    let good = weights
+        .iter()
+        .all(|weight| weight.is_finite() && *weight >= 0.0)
+        && weights.iter().sum::<f64>() > 0.0;
+    if good {
+        Ok(weights)
+    } else {
+        Err("must have weights >= 0 with a sum above 0".to_owned())
+    }
 }
 
 #[cfg(test)]
@@ -135,15 +182,22 @@ mod tests {
 
     #[test]
     fn sequential_deals_rows_by_user_and_starts_again() {
-        let pool = pool(r#"{"name":"p","columns":["a"],"order":"sequential","rows":[["0"],["1"],["2"]]}"#);
-        let dealt: Vec<_> = (0..3).map(|draw| first(&pool, 1, draw).expect("a row")).collect();
+        let pool =
+            pool(r#"{"name":"p","columns":["a"],"order":"sequential","rows":[["0"],["1"],["2"]]}"#);
+        let dealt: Vec<_> = (0..3)
+            .map(|draw| first(&pool, 1, draw).expect("a row"))
+            .collect();
         assert_eq!(dealt, ["1", "0", "2"]);
     }
 
     #[test]
     fn unique_deals_every_row_once_and_then_none() {
-        let pool = pool(r#"{"name":"p","columns":["a"],"order":"unique","rows":[["0"],["1"],["2"]]}"#);
-        assert_eq!([first(&pool, 0, 0), first(&pool, 1, 0), first(&pool, 0, 1)].map(Option::unwrap), ["0", "1", "2"]);
+        let pool =
+            pool(r#"{"name":"p","columns":["a"],"order":"unique","rows":[["0"],["1"],["2"]]}"#);
+        assert_eq!(
+            [first(&pool, 0, 0), first(&pool, 1, 0), first(&pool, 0, 1)].map(Option::unwrap),
+            ["0", "1", "2"]
+        );
         assert_eq!(first(&pool, 1, 1), None);
     }
 
@@ -160,8 +214,12 @@ mod tests {
 
     #[test]
     fn faults_of_pools_are_told() {
-        let fault = |json: &str| load_one(&serde_json::from_str(json).expect("a pool")).expect_err("a fault");
-        assert!(fault(r#"{"name":"p","order":"random","csv":"/none.csv"}"#).contains("cannot be read"));
+        let fault = |json: &str| {
+            load_one(&serde_json::from_str(json).expect("a pool")).expect_err("a fault")
+        };
+        assert!(
+            fault(r#"{"name":"p","order":"random","csv":"/none.csv"}"#).contains("cannot be read")
+        );
         let weights = r#"{"name":"p","columns":["a","w"],"order":"weighted","rows":[["x","heavy"]],"weight_column":"w"}"#;
         assert!(fault(weights).contains("must be a number"));
     }

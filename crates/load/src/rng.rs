@@ -41,7 +41,9 @@ impl Random {
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         let mut chain = seed;
-        Self { state: std::array::from_fn(|_| splitmix64(&mut chain)) }
+        Self {
+            state: std::array::from_fn(|_| splitmix64(&mut chain)),
+        }
     }
 
     /// The next 64 bits.
@@ -103,16 +105,28 @@ impl Alias {
     #[must_use]
     pub fn new(weights: &[f64]) -> Self {
         let total: f64 = weights.iter().sum();
-        let mut keep: Vec<f64> = weights.iter().map(|weight| weight * weights.len() as f64 / total).collect();
+        let mut keep: Vec<f64> = weights
+            .iter()
+            .map(|weight| weight * weights.len() as f64 / total)
+            .collect();
         let mut other: Vec<u32> = (0..weights.len() as u32).collect();
-        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..keep.len()).partition(|index| keep[*index] < 1.0);
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+            (0..keep.len()).partition(|index| keep[*index] < 1.0);
         while let (Some(low), Some(high)) = (small.pop(), large.pop()) {
             other[low] = high as u32;
             keep[high] -= 1.0 - keep[low];
-            if keep[high] < 1.0 { small.push(high) } else { large.push(high) }
+            if keep[high] < 1.0 {
+                small.push(high)
+            } else {
+                large.push(high)
+            }
         }
         // What rounding left over is full. A weight of zero never ends here unless all others do too.
-        for index in small.into_iter().filter(|index| weights[*index] > 0.0).chain(large) {
+        for index in small
+            .into_iter()
+            .filter(|index| weights[*index] > 0.0)
+            .chain(large)
+        {
             keep[index] = 1.0;
         }
         Self { keep, other }
@@ -122,7 +136,11 @@ impl Alias {
     pub fn draw(&self, random: &mut Random) -> usize {
         let place = random.unit() * self.keep.len() as f64;
         let index = place as usize;
-        if place - (index as f64) < self.keep[index] { index } else { self.other[index] as usize }
+        if place - (index as f64) < self.keep[index] {
+            index
+        } else {
+            self.other[index] as usize
+        }
     }
 }
 
@@ -134,9 +152,19 @@ mod tests {
     fn xoshiro_reproduces_its_reference_output() {
         // First outputs of the authors' xoshiro256plusplus.c from the state 1, 2, 3, 4, as the test vectors of the
         // crate rand_xoshiro hold them.
-        let mut random = Random { state: [1, 2, 3, 4] };
+        let mut random = Random {
+            state: [1, 2, 3, 4],
+        };
         let first: [u64; 4] = std::array::from_fn(|_| random.next_u64());
-        assert_eq!(first, [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386]);
+        assert_eq!(
+            first,
+            [
+                41_943_041,
+                58_720_359,
+                3_588_806_011_781_223,
+                3_591_011_842_654_386
+            ]
+        );
     }
 
     #[test]
@@ -170,7 +198,10 @@ mod tests {
             counts[random.below(7) as usize] += 1;
         }
         // Chi-square with 6 degrees of freedom: 22.46 is its 99.9 % point.
-        let chi: f64 = counts.iter().map(|count| (f64::from(*count) - 1e4).powi(2) / 1e4).sum();
+        let chi: f64 = counts
+            .iter()
+            .map(|count| (f64::from(*count) - 1e4).powi(2) / 1e4)
+            .sum();
         assert!(chi < 22.46, "{counts:?}");
     }
 
@@ -185,7 +216,8 @@ mod tests {
         }
         assert!(counts[1] == 0.0);
         // Chi-square with 2 degrees of freedom: 13.82 is its 99.9 % point.
-        let cells = [0, 2, 3].map(|index| (counts[index] - weights[index] * 1e4).powi(2) / (weights[index] * 1e4));
+        let cells = [0, 2, 3]
+            .map(|index| (counts[index] - weights[index] * 1e4).powi(2) / (weights[index] * 1e4));
         assert!(cells.iter().sum::<f64>() < 13.82, "{counts:?}");
     }
 }

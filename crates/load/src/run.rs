@@ -61,7 +61,14 @@ impl Prepared {
         match program {
             Ok(program) if faults.is_empty() => {
                 let (stages, folder) = (schedule::stages(&plan), Path::new(&plan.out).to_owned());
-                Ok(Self { plan, program, targets, groups, stages, folder })
+                Ok(Self {
+                    plan,
+                    program,
+                    targets,
+                    groups,
+                    stages,
+                    folder,
+                })
             }
             Ok(_) => Err(faults),
             Err(more) => {
@@ -75,8 +82,11 @@ impl Prepared {
         let plan = &self.plan;
         let named = |names: &[crate::plan::Named]| {
             let each = names.iter();
-            each.map(|one| Named { name: one.name.clone(), transaction: one.transaction.clone().unwrap_or_default() })
-                .collect()
+            each.map(|one| Named {
+                name: one.name.clone(),
+                transaction: one.transaction.clone().unwrap_or_default(),
+            })
+            .collect()
         };
         Header {
             run: plan.run.clone(),
@@ -85,22 +95,39 @@ impl Prepared {
             monotonic_ns: origin_ns,
             wall_ns,
             stages: self.stages.clone(),
-            transactions: plan.transactions.iter().map(|one| one.name.clone()).collect(),
+            transactions: plan
+                .transactions
+                .iter()
+                .map(|one| one.name.clone())
+                .collect(),
             pages: named(&plan.pages),
             steps: named(&plan.steps),
             groups: plan.groups.iter().map(|group| group.name.clone()).collect(),
         }
     }
 
-    fn setup<'a>(&'a self, worker: usize, shared: &'a Shared, origin_ns: u64, wall_ns: u64) -> Setup<'a> {
+    fn setup<'a>(
+        &'a self,
+        worker: usize,
+        shared: &'a Shared,
+        origin_ns: u64,
+        wall_ns: u64,
+    ) -> Setup<'a> {
         let plan = &self.plan;
         let (open, users_at_most, backlog) = match plan.load {
             Load::Closed { users_at_most, .. } => (false, users_at_most, 0),
-            Load::Open { users_at_most, backlog_at_most, .. } => (true, users_at_most, backlog_at_most),
+            Load::Open {
+                users_at_most,
+                backlog_at_most,
+                ..
+            } => (true, users_at_most, backlog_at_most),
         };
         let places = plan.targets.iter().zip(&self.targets);
-        let targets =
-            places.map(|(target, found)| TargetPlace { addresses: found.clone(), balance: target.balance, next: worker });
+        let targets = places.map(|(target, found)| TargetPlace {
+            addresses: found.clone(),
+            balance: target.balance,
+            next: worker,
+        });
         Setup {
             program: &self.program,
             worker,
@@ -135,7 +162,10 @@ impl Prepared {
     pub fn run(&self, control: &mut Control) -> Result<Outcome, RunFailed> {
         sys::raise_file_limit();
         let internal = |error: std::io::Error| RunFailed::Internal(error.to_string());
-        let shared = (0..self.plan.threads).map(|_| Shared::new()).collect::<Result<Vec<_>, _>>().map_err(internal)?;
+        let shared = (0..self.plan.threads)
+            .map(|_| Shared::new())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(internal)?;
         let (origin_ns, wall_ns) = (sys::monotonic_ns(), sys::wall_ns());
         control.begin(&self.stages, origin_ns);
         let results = std::thread::scope(|scope| {
@@ -155,10 +185,18 @@ impl Prepared {
                     })
                 })
                 .collect();
-            control.watch(&shared, || threads.iter().all(std::thread::ScopedJoinHandle::is_finished));
+            control.watch(&shared, || {
+                threads
+                    .iter()
+                    .all(std::thread::ScopedJoinHandle::is_finished)
+            });
             threads
                 .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|_| Err(WorkerFailed::System("a load thread panicked".into()))))
+                .map(|thread| {
+                    thread.join().unwrap_or_else(|_| {
+                        Err(WorkerFailed::System("a load thread panicked".into()))
+                    })
+                })
                 .collect::<Vec<_>>()
         });
         self.conclude(results, control)
@@ -195,13 +233,23 @@ impl Prepared {
             Some(RunFailed::Disk(message) | RunFailed::Internal(message)) => Some(message.clone()),
             _ => None,
         };
-        let report = report::Report { reason, message, totals: &totals, counts: &counts, end_ns };
+        let report = report::Report {
+            reason,
+            message,
+            totals: &totals,
+            counts: &counts,
+            end_ns,
+        };
         let written = report.write(&self.folder, &self.plan, &self.stages);
         match (failure, written) {
             (Some(failure), _) => Err(failure),
-            (None, Err(error)) => Err(RunFailed::Disk(format!("cannot write engine.json: {error}"))),
+            (None, Err(error)) => Err(RunFailed::Disk(format!(
+                "cannot write engine.json: {error}"
+            ))),
             (None, Ok(())) if !(totals.offered_holds() && totals.started_holds()) => {
-                Err(RunFailed::Internal(format!("the identity of requests does not hold: {totals:?}")))
+                Err(RunFailed::Internal(format!(
+                    "the identity of requests does not hold: {totals:?}"
+                )))
             }
             (None, Ok(())) => Ok(Outcome { reason, totals }),
         }
@@ -214,7 +262,10 @@ fn resolve(plan: &Plan) -> (Vec<Vec<SocketAddr>>, Vec<Fault>) {
     for (number, target) in plan.targets.iter().enumerate() {
         let mut found = Vec::new();
         for (index, address) in target.addresses.iter().enumerate() {
-            match address.to_socket_addrs().map(|mut addresses| addresses.next()) {
+            match address
+                .to_socket_addrs()
+                .map(|mut addresses| addresses.next())
+            {
                 Ok(Some(first)) => found.push(first),
                 Ok(None) | Err(_) => faults.push(Fault {
                     place: format!("targets[{number}].addresses[{index}]"),
@@ -234,12 +285,19 @@ fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
     let groups = assign_groups(&shares, users_at_most as usize);
     if matches!(plan.load, Load::Open { .. }) {
         let has = |worker: usize, group: usize| {
-            groups.iter().skip(worker).step_by(plan.threads).any(|one| usize::from(*one) == group)
+            groups
+                .iter()
+                .skip(worker)
+                .step_by(plan.threads)
+                .any(|one| usize::from(*one) == group)
         };
         if !(0..plan.threads).all(|worker| (0..shares.len()).all(|group| has(worker, group))) {
             faults.push(Fault {
                 place: "load.users_at_most".to_owned(),
-                message: format!("must give each of {} threads a user of each group, got {users_at_most}", plan.threads),
+                message: format!(
+                    "must give each of {} threads a user of each group, got {users_at_most}",
+                    plan.threads
+                ),
             });
         }
     }

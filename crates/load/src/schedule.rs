@@ -16,21 +16,57 @@ pub fn stages(plan: &Plan) -> Vec<Stage> {
     let mut append = |name: &str, phase: Phase, level, duration_s: f64, users, rate| {
         let end_s = start_s + duration_s;
         let phase = phase.name().to_owned();
-        stages.push(Stage { name: name.to_owned(), phase, level, start_s, end_s, users, rate });
+        stages.push(Stage {
+            name: name.to_owned(),
+            phase,
+            level,
+            start_s,
+            end_s,
+            users,
+            rate,
+        });
         start_s = end_s;
     };
     match &plan.load {
         Load::Closed { stages, .. } => {
             for one in stages {
-                append(&one.name, one.phase, one.level, one.duration_s, Some(u64::from(one.users)), None);
+                append(
+                    &one.name,
+                    one.phase,
+                    one.level,
+                    one.duration_s,
+                    Some(u64::from(one.users)),
+                    None,
+                );
             }
-            append(DRAIN, Phase::RampDown, stages.last().map_or(0, |last| last.level), 0.0, Some(0), None);
+            append(
+                DRAIN,
+                Phase::RampDown,
+                stages.last().map_or(0, |last| last.level),
+                0.0,
+                Some(0),
+                None,
+            );
         }
         Load::Open { stages, .. } => {
             for one in stages {
-                append(&one.name, one.phase, one.level, one.duration_s, None, Some(one.rate));
+                append(
+                    &one.name,
+                    one.phase,
+                    one.level,
+                    one.duration_s,
+                    None,
+                    Some(one.rate),
+                );
             }
-            append(DRAIN, Phase::RampDown, stages.last().map_or(0, |last| last.level), 0.0, None, Some(0.0));
+            append(
+                DRAIN,
+                Phase::RampDown,
+                stages.last().map_or(0, |last| last.level),
+                0.0,
+                None,
+                Some(0.0),
+            );
         }
     }
     stages
@@ -71,15 +107,28 @@ impl Moves {
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let mut ramps = Vec::new();
-        if let Load::Closed { stages: planned, .. } = &plan.load {
+        if let Load::Closed {
+            stages: planned, ..
+        } = &plan.load
+        {
             let mut from = 0;
             for (stage, timed) in planned.iter().zip(stages(plan)) {
-                let (start_ns, duration_ns) = (nanoseconds(timed.start_s), nanoseconds(stage.duration_s));
-                ramps.push(Ramp { start_ns, duration_ns, from, to: stage.users });
+                let (start_ns, duration_ns) =
+                    (nanoseconds(timed.start_s), nanoseconds(stage.duration_s));
+                ramps.push(Ramp {
+                    start_ns,
+                    duration_ns,
+                    from,
+                    to: stage.users,
+                });
                 from = stage.users;
             }
         }
-        Self { ramps, ramp: 0, step: 0 }
+        Self {
+            ramps,
+            ramp: 0,
+            step: 0,
+        }
     }
 }
 
@@ -95,11 +144,20 @@ impl Iterator for Moves {
                 self.step = 0;
                 continue;
             }
-            let offset_ns = u128::from(ramp.duration_ns) * u128::from(self.step) / u128::from(steps);
+            let offset_ns =
+                u128::from(ramp.duration_ns) * u128::from(self.step) / u128::from(steps);
             let starts = ramp.to > ramp.from;
-            let user = if starts { ramp.from + self.step } else { ramp.from - 1 - self.step };
+            let user = if starts {
+                ramp.from + self.step
+            } else {
+                ramp.from - 1 - self.step
+            };
             self.step += 1;
-            return Some(Move { at_ns: ramp.start_ns + offset_ns as u64, user, starts });
+            return Some(Move {
+                at_ns: ramp.start_ns + offset_ns as u64,
+                user,
+                starts,
+            });
         }
     }
 }
@@ -179,7 +237,11 @@ impl RatePiece {
             return 0.0;
         }
         let slope = (self.to - self.from) / self.duration_s;
-        2.0 * wanted / (self.from + (self.from * self.from + 2.0 * slope * wanted).max(0.0).sqrt())
+        2.0 * wanted
+            / (self.from
+                + (self.from * self.from + 2.0 * slope * wanted)
+                    .max(0.0)
+                    .sqrt())
     }
 }
 
@@ -189,22 +251,39 @@ impl Arrivals {
     pub fn new(plan: &Plan) -> Self {
         let mut pieces = Vec::new();
         let mut spacing = Spacing::Constant;
-        if let Load::Open { stages: planned, arrivals, .. } = &plan.load {
+        if let Load::Open {
+            stages: planned,
+            arrivals,
+            ..
+        } = &plan.load
+        {
             spacing = *arrivals;
             let mut before = 0.0;
             for (stage, timed) in planned.iter().zip(stages(plan)) {
                 let moves = matches!(stage.phase, Phase::RampUp | Phase::RampDown);
                 let from = if moves { before } else { stage.rate };
-                pieces.push(RatePiece { start_s: timed.start_s, duration_s: stage.duration_s, from, to: stage.rate });
+                pieces.push(RatePiece {
+                    start_s: timed.start_s,
+                    duration_s: stage.duration_s,
+                    from,
+                    to: stage.rate,
+                });
                 before = stage.rate;
             }
         }
         let mut gaps = Random::for_stream(plan.seed, 0, Stream::Gaps);
-        let target = if spacing == Spacing::Poisson { gaps.exponential() } else { 0.0 };
+        let target = if spacing == Spacing::Poisson {
+            gaps.exponential()
+        } else {
+            0.0
+        };
         let shares: Vec<f64> = plan.groups.iter().map(|group| group.share).collect();
         let mixes = plan.groups.iter().map(|group| {
             let weights: Vec<f64> = group.mix.iter().map(|entry| entry.weight).collect();
-            (Alias::new(&weights), group.mix.iter().map(|entry| entry.transaction).collect())
+            (
+                Alias::new(&weights),
+                group.mix.iter().map(|entry| entry.transaction).collect(),
+            )
         });
         Self {
             spacing,
@@ -244,7 +323,12 @@ impl Iterator for Arrivals {
             let group = self.shares.draw(&mut self.kinds);
             let (mix, transactions) = &self.mixes[group];
             let transaction = transactions[mix.draw(&mut self.kinds)];
-            return Some(Arrival { index, at_ns, group, transaction });
+            return Some(Arrival {
+                index,
+                at_ns,
+                group,
+                transaction,
+            });
         }
     }
 }

@@ -8,11 +8,18 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 fn check(result: i64) -> io::Result<i64> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
 }
 
 fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // Safety: `time` is a valid place for the result; the clocks used here always exist.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -86,7 +93,10 @@ pub fn sharp_timers() {
 
 /// Allows as many open files as the system lets this process have.
 pub fn raise_file_limit() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // Safety: `limit` is a valid place. A refusal shows as failed connections.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
@@ -101,7 +111,11 @@ pub fn raise_file_limit() {
 /// # Errors
 /// When the system refuses at once.
 pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
-    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let family = if address.is_ipv4() {
+        libc::AF_INET
+    } else {
+        libc::AF_INET6
+    };
     // Safety: takes numbers only; the descriptor is owned from here on.
     let stream = unsafe {
         let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -114,7 +128,9 @@ pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
             let raw = libc::sockaddr_in {
                 sin_family: libc::AF_INET as libc::sa_family_t,
                 sin_port: address.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
+                sin_addr: libc::in_addr {
+                    s_addr: u32::from_ne_bytes(address.ip().octets()),
+                },
                 sin_zero: [0; 8],
             };
             connect_raw(&stream, &raw)
@@ -124,7 +140,9 @@ pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
                 sin6_family: libc::AF_INET6 as libc::sa_family_t,
                 sin6_port: address.port().to_be(),
                 sin6_flowinfo: address.flowinfo(),
-                sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
+                sin6_addr: libc::in6_addr {
+                    s6_addr: address.ip().octets(),
+                },
                 sin6_scope_id: address.scope_id(),
             };
             connect_raw(&stream, &raw)
@@ -141,7 +159,11 @@ fn connect_raw<T>(stream: &TcpStream, address: &T) -> io::Result<()> {
     // Safety: `address` is a socket address structure of its own size.
     let result = unsafe {
         let length = size_of::<T>() as libc::socklen_t;
-        libc::connect(stream.as_raw_fd(), std::ptr::from_ref(address).cast(), length)
+        libc::connect(
+            stream.as_raw_fd(),
+            std::ptr::from_ref(address).cast(),
+            length,
+        )
     };
     check(i64::from(result)).map(|_| ())
 }
@@ -158,7 +180,8 @@ impl Event {
     /// There are bytes to read, or the end of them, or an error that reading tells.
     #[must_use]
     pub fn readable(self) -> bool {
-        self.flags & (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
+        self.flags & (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32
+            != 0
     }
 
     /// There is room to write, or an error that writing tells.
@@ -188,8 +211,15 @@ impl Epoll {
     /// When the system has no descriptor left.
     pub fn new(batch: usize) -> io::Result<Self> {
         // Safety: takes numbers only; the descriptor is owned from here on.
-        let fd = unsafe { OwnedFd::from_raw_fd(check(i64::from(libc::epoll_create1(libc::EPOLL_CLOEXEC)))? as RawFd) };
-        Ok(Self { fd, events: vec![libc::epoll_event { events: 0, u64: 0 }; batch] })
+        let fd = unsafe {
+            OwnedFd::from_raw_fd(
+                check(i64::from(libc::epoll_create1(libc::EPOLL_CLOEXEC)))? as RawFd
+            )
+        };
+        Ok(Self {
+            fd,
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; batch],
+        })
     }
 
     /// Registers a descriptor for everything, once and for all: closing it removes it. With edges, interest in writing
@@ -199,10 +229,18 @@ impl Epoll {
     /// When the system refuses.
     pub fn add(&self, file: &impl AsRawFd, data: u64) -> io::Result<()> {
         let flags = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-        let mut event = libc::epoll_event { events: flags as u32, u64: data };
+        let mut event = libc::epoll_event {
+            events: flags as u32,
+            u64: data,
+        };
         // Safety: `event` is valid for the call.
         let result = unsafe {
-            libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_ADD, file.as_raw_fd(), &raw mut event)
+            libc::epoll_ctl(
+                self.fd.as_raw_fd(),
+                libc::EPOLL_CTL_ADD,
+                file.as_raw_fd(),
+                &raw mut event,
+            )
         };
         check(i64::from(result)).map(|_| ())
     }
@@ -231,7 +269,9 @@ impl Epoll {
         match check(result) {
             Ok(count) => Ok(count as usize),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
-            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => self.wait_coarse(timeout_ns),
+            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+                self.wait_coarse(timeout_ns)
+            }
             Err(error) => Err(error),
         }
     }
@@ -254,7 +294,10 @@ impl Epoll {
     #[must_use]
     pub fn event(&self, index: usize) -> Event {
         let event = self.events[index];
-        Event { data: event.u64, flags: event.events }
+        Event {
+            data: event.u64,
+            flags: event.events,
+        }
     }
 }
 
@@ -313,7 +356,9 @@ impl Signals {
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
             let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
             let fd = check(i64::from(libc::signalfd(-1, &raw const set, flags)))?;
-            Ok(Self { fd: OwnedFd::from_raw_fd(fd as RawFd) })
+            Ok(Self {
+                fd: OwnedFd::from_raw_fd(fd as RawFd),
+            })
         }
     }
 
@@ -324,7 +369,9 @@ impl Signals {
         let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
         let size = size_of::<libc::signalfd_siginfo>();
         // Safety: the buffer has the size that is told.
-        while unsafe { libc::read(self.fd.as_raw_fd(), info.as_mut_ptr().cast(), size) } == size as isize {
+        while unsafe { libc::read(self.fd.as_raw_fd(), info.as_mut_ptr().cast(), size) }
+            == size as isize
+        {
             count += 1;
         }
         count
@@ -342,8 +389,14 @@ impl AsRawFd for Signals {
 /// # Errors
 /// Anything but an interruption by a signal.
 pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
-    let mut waits: Vec<libc::pollfd> =
-        files.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
+    let mut waits: Vec<libc::pollfd> = files
+        .iter()
+        .map(|fd| libc::pollfd {
+            fd: *fd,
+            events: libc::POLLIN,
+            revents: 0,
+        })
+        .collect();
     let timeout = libc::c_int::try_from(timeout_ms).unwrap_or(libc::c_int::MAX);
     // Safety: the array has the length that is told.
     let result = unsafe { libc::poll(waits.as_mut_ptr(), waits.len() as libc::nfds_t, timeout) };

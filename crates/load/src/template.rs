@@ -16,7 +16,10 @@ impl Memory {
     /// Nothing remembered.
     #[must_use]
     pub fn new(variables: usize, lists: usize) -> Self {
-        Self { variables: vec![Vec::new(); variables].into(), lists: vec![Vec::new(); lists].into() }
+        Self {
+            variables: vec![Vec::new(); variables].into(),
+            lists: vec![Vec::new(); lists].into(),
+        }
     }
 
     /// Forgets everything, and keeps the space of the variables.
@@ -60,7 +63,9 @@ impl Text {
         for part in parts {
             match part {
                 Part::Text(literal) => text.push_literal(literal.as_bytes()),
-                Part::Variable(part) => text.pieces.push(Piece::Variable(part.variable as u32, part.encode)),
+                Part::Variable(part) => text
+                    .pieces
+                    .push(Piece::Variable(part.variable as u32, part.encode)),
                 Part::Function(function) => text.pieces.push(Piece::Function(function.clone())),
             }
         }
@@ -90,7 +95,9 @@ impl Text {
         for piece in &self.pieces {
             match piece {
                 Piece::Literal(bytes) => out.extend_from_slice(bytes),
-                Piece::Variable(index, how) => encode(&context.memory.variables[*index as usize], *how, out),
+                Piece::Variable(index, how) => {
+                    encode(&context.memory.variables[*index as usize], *how, out)
+                }
                 Piece::Function(function) => call(function, out, context),
             }
         }
@@ -113,7 +120,11 @@ fn encode_url(byte: u8, out: &mut Vec<u8>) {
     if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
         out.push(byte);
     } else {
-        out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        out.extend_from_slice(&[
+            b'%',
+            HEX[usize::from(byte >> 4)],
+            HEX[usize::from(byte & 15)],
+        ]);
     }
 }
 
@@ -153,11 +164,16 @@ fn call(function: &Function, out: &mut Vec<u8>, context: &mut Context<'_>) {
         }
         Function::RandomInt { min, max } => {
             let span = max.abs_diff(min);
-            let offset = if span == u64::MAX { context.random.next_u64() } else { context.random.below(span + 1) };
+            let offset = if span == u64::MAX {
+                context.random.next_u64()
+            } else {
+                context.random.below(span + 1)
+            };
             decimal(i128::from(min) + i128::from(offset), out);
         }
         Function::RandomText { bytes } => {
-            const LETTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+            const LETTERS: &[u8; 62] =
+                b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
             out.extend((0..bytes).map(|_| LETTERS[context.random.below(62) as usize]));
         }
     }
@@ -181,7 +197,10 @@ fn uuid(out: &mut Vec<u8>, random: &mut Random) {
         if matches!(index, 4 | 6 | 8 | 10) {
             out.push(b'-');
         }
-        out.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]].map(|hex| hex.to_ascii_lowercase()));
+        out.extend_from_slice(
+            &[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]
+                .map(|hex| hex.to_ascii_lowercase()),
+        );
     }
 }
 
@@ -195,7 +214,12 @@ mod tests {
         let mut memory = Memory::new(1, 0);
         memory.variables[0] = value.as_bytes().to_vec();
         let mut random = Random::from_seed(5);
-        let mut context = Context { memory: &mut memory, random: &mut random, user: 12, iteration: 3 };
+        let mut context = Context {
+            memory: &mut memory,
+            random: &mut random,
+            user: 12,
+            iteration: 3,
+        };
         let mut out = Vec::new();
         Text::new(&template).render(&mut out, &mut context);
         String::from_utf8(out).expect("text")
@@ -204,28 +228,54 @@ mod tests {
     #[test]
     fn variables_are_encoded_for_their_place() {
         assert_eq!(render(r#"["a", "b", {"variable": 0}]"#, "ä/ "), "abä/ ");
-        assert_eq!(render(r#"["?q=", {"variable": 0, "encode": "url"}]"#, "ä /~&"), "?q=%C3%A4%20%2F~%26");
-        assert_eq!(render(r#"[{"variable": 0, "encode": "json"}]"#, "a\"\\\n\u{1}"), "a\\\"\\\\\\n\\u0001");
-        assert_eq!(render(r#"[{"variable": 0, "encode": "html"}]"#, "<a href='x'>&"), "&lt;a href=&#39;x&#39;&gt;&amp;");
+        assert_eq!(
+            render(r#"["?q=", {"variable": 0, "encode": "url"}]"#, "ä /~&"),
+            "?q=%C3%A4%20%2F~%26"
+        );
+        assert_eq!(
+            render(r#"[{"variable": 0, "encode": "json"}]"#, "a\"\\\n\u{1}"),
+            "a\\\"\\\\\\n\\u0001"
+        );
+        assert_eq!(
+            render(r#"[{"variable": 0, "encode": "html"}]"#, "<a href='x'>&"),
+            "&lt;a href=&#39;x&#39;&gt;&amp;"
+        );
     }
 
     #[test]
     fn functions_give_values_of_their_kind() {
-        assert_eq!(render(r#"[{"function": "user"}, "-", {"function": "iteration"}]"#, ""), "12-3");
+        assert_eq!(
+            render(
+                r#"[{"function": "user"}, "-", {"function": "iteration"}]"#,
+                ""
+            ),
+            "12-3"
+        );
         let uuid = render(r#"[{"function": "uuid"}]"#, "");
         assert_eq!((uuid.len(), &uuid[14..15]), (36, "4"));
-        assert_eq!(render(r#"[{"function": "random_text", "bytes": 12}]"#, "").len(), 12);
+        assert_eq!(
+            render(r#"[{"function": "random_text", "bytes": 12}]"#, "").len(),
+            12
+        );
         for _ in 0..10 {
-            let number: i64 = render(r#"[{"function": "random_int", "min": -2, "max": 3}]"#, "").parse().expect("a number");
+            let number: i64 = render(r#"[{"function": "random_int", "min": -2, "max": 3}]"#, "")
+                .parse()
+                .expect("a number");
             assert!((-2..=3).contains(&number));
         }
-        let now: u64 = render(r#"[{"function": "now_ms"}]"#, "").parse().expect("a number");
+        let now: u64 = render(r#"[{"function": "now_ms"}]"#, "")
+            .parse()
+            .expect("a number");
         assert!(now > 1_600_000_000_000);
     }
 
     #[test]
     fn unknown_keys_of_parts_are_refused() {
-        for json in [r#"[{"variable": 0, "x": 1}]"#, r#"[{"function": "sin"}]"#, r#"[{"function": "user", "x": 1}]"#] {
+        for json in [
+            r#"[{"variable": 0, "x": 1}]"#,
+            r#"[{"function": "sin"}]"#,
+            r#"[{"function": "user", "x": 1}]"#,
+        ] {
             assert!(serde_json::from_str::<Template>(json).is_err(), "{json}");
         }
     }

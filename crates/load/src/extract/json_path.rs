@@ -59,8 +59,16 @@ impl Segment {
         match (self, node) {
             (Self::Name(name), Value::Object(map)) => found.extend(map.get(name)),
             (Self::Index(index), Value::Array(items)) => {
-                let place = if *index < 0 { *index + items.len() as i64 } else { *index };
-                found.extend(usize::try_from(place).ok().and_then(|place| items.get(place)));
+                let place = if *index < 0 {
+                    *index + items.len() as i64
+                } else {
+                    *index
+                };
+                found.extend(
+                    usize::try_from(place)
+                        .ok()
+                        .and_then(|place| items.get(place)),
+                );
             }
             (Self::Every, Value::Array(items)) => found.extend(items),
             (Self::Every, Value::Object(map)) => found.extend(map.values()),
@@ -111,7 +119,8 @@ fn parse_segment(text: &str) -> Option<(Segment, &str)> {
 fn split_name(text: &str) -> Option<(&str, &str)> {
     let end = text.find(['.', '[']).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
-    let plain = !name.is_empty() && !name.contains(|letter: char| letter.is_whitespace() || "]'\"*?@()".contains(letter));
+    let plain = !name.is_empty()
+        && !name.contains(|letter: char| letter.is_whitespace() || "]'\"*?@()".contains(letter));
     plain.then_some((name, rest))
 }
 
@@ -125,7 +134,12 @@ mod tests {
             "objects": [{"id": 1, "name": "a"}, {"id": 2, "in": {"id": 3}}],
             "cmis:name": "x", "a b": true
         });
-        JsonPath::parse(expression).expect("parses").select(&document).into_iter().cloned().collect()
+        JsonPath::parse(expression)
+            .expect("parses")
+            .select(&document)
+            .into_iter()
+            .cloned()
+            .collect()
     }
 
     #[test]
@@ -142,14 +156,30 @@ mod tests {
 
     #[test]
     fn what_is_not_there_selects_nothing() {
-        for expression in ["$.none", "$.objects[2]", "$.objects[-3]", "$.objects.id", "$..none"] {
+        for expression in [
+            "$.none",
+            "$.objects[2]",
+            "$.objects[-3]",
+            "$.objects.id",
+            "$..none",
+        ] {
             assert!(select(expression).is_empty(), "{expression}");
         }
     }
 
     #[test]
     fn what_is_no_path_is_refused_with_its_place() {
-        for expression in ["", "objects", "$.", "$..", "$[", "$[x]", "$['a'", "$.a[?(@.b)]", "$x"] {
+        for expression in [
+            "",
+            "objects",
+            "$.",
+            "$..",
+            "$[",
+            "$[x]",
+            "$['a'",
+            "$.a[?(@.b)]",
+            "$x",
+        ] {
             let message = JsonPath::parse(expression).expect_err(expression);
             assert!(message.contains("at character"), "{message}");
         }

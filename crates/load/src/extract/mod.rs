@@ -42,11 +42,26 @@ enum StatusSet {
 
 #[derive(Debug)]
 enum Check {
-    Size { min: u64, max: u64 },
-    Contains { text: Text, not: bool },
-    Regex { pattern: Regex, not: bool },
-    Json { path: JsonPath, equals: Option<Text> },
-    Header { name: String, contains: Text },
+    Size {
+        min: u64,
+        max: u64,
+    },
+    Contains {
+        text: Text,
+        not: bool,
+    },
+    Regex {
+        pattern: Regex,
+        not: bool,
+    },
+    Json {
+        path: JsonPath,
+        equals: Option<Text>,
+    },
+    Header {
+        name: String,
+        contains: Text,
+    },
 }
 
 #[derive(Debug)]
@@ -82,25 +97,57 @@ impl Inspection {
         let mut checks = Vec::new();
         for check in &request.checks {
             match check {
-                plan::Check::Status { within: Some(within), .. } => sets.push(StatusSet::In(within.clone())),
+                plan::Check::Status {
+                    within: Some(within),
+                    ..
+                } => sets.push(StatusSet::In(within.clone())),
                 plan::Check::Status { min, max, .. } => {
-                    sets.push(StatusSet::Between(min.unwrap_or(0), max.unwrap_or(u16::MAX)));
+                    sets.push(StatusSet::Between(
+                        min.unwrap_or(0),
+                        max.unwrap_or(u16::MAX),
+                    ));
                 }
                 other => checks.push(Check::new(other)?),
             }
         }
-        let extracts = request.extract.iter().map(Extract::new).collect::<Result<Vec<_>, _>>()?;
+        let extracts = request
+            .extract
+            .iter()
+            .map(Extract::new)
+            .collect::<Result<Vec<_>, _>>()?;
         let json = |check: &Check| matches!(check, Check::Json { .. });
-        let needs_json = checks.iter().any(json) || extracts.iter().any(|one| matches!(one.finder, Finder::Json(_)));
+        let needs_json = checks.iter().any(json)
+            || extracts
+                .iter()
+                .any(|one| matches!(one.finder, Finder::Json(_)));
         let needs_body = needs_json
-            || checks.iter().any(|check| matches!(check, Check::Contains { .. } | Check::Regex { .. }))
-            || extracts.iter().any(|one| matches!(one.finder, Finder::Regex(_)));
+            || checks
+                .iter()
+                .any(|check| matches!(check, Check::Contains { .. } | Check::Regex { .. }))
+            || extracts
+                .iter()
+                .any(|one| matches!(one.finder, Finder::Regex(_)));
         // A body that is looked at must not be encoded, which only its head tells.
         let needs_head = needs_body
-            || checks.iter().any(|check| matches!(check, Check::Header { .. }))
-            || extracts.iter().any(|one| matches!(one.finder, Finder::Header(_)));
-        let status = if sets.is_empty() { StatusRule::Usual } else { StatusRule::Given(sets) };
-        Ok(Self { status, checks, extracts, needs_body, needs_head, needs_json })
+            || checks
+                .iter()
+                .any(|check| matches!(check, Check::Header { .. }))
+            || extracts
+                .iter()
+                .any(|one| matches!(one.finder, Finder::Header(_)));
+        let status = if sets.is_empty() {
+            StatusRule::Usual
+        } else {
+            StatusRule::Given(sets)
+        };
+        Ok(Self {
+            status,
+            checks,
+            extracts,
+            needs_body,
+            needs_head,
+            needs_json,
+        })
     }
 
     /// Judges an answer and takes from it what the plan wants: status first, then checks, then extractions.
@@ -120,9 +167,15 @@ impl Inspection {
             return Ok(());
         }
         let readable = !self.needs_body || (is_plain(answer) && !answer.body_truncated());
-        let document = if self.needs_json && readable { serde_json::from_slice(answer.body()).ok() } else { None };
+        let document = if self.needs_json && readable {
+            serde_json::from_slice(answer.body()).ok()
+        } else {
+            None
+        };
         for check in &self.checks {
-            if (check.reads_body() && !is_plain(answer)) || !check.holds(answer, document.as_ref(), context, scratch) {
+            if (check.reads_body() && !is_plain(answer))
+                || !check.holds(answer, document.as_ref(), context, scratch)
+            {
                 return Err(Failure::Check);
             }
         }
@@ -138,7 +191,9 @@ impl Inspection {
 
 /// Whether the body is as its text reads: not compressed.
 fn is_plain(answer: &ResponseScanner) -> bool {
-    answer.header("content-encoding").is_none_or(|encoding| encoding.eq_ignore_ascii_case(b"identity"))
+    answer
+        .header("content-encoding")
+        .is_none_or(|encoding| encoding.eq_ignore_ascii_case(b"identity"))
 }
 
 impl StatusRule {
@@ -160,21 +215,37 @@ fn pattern(text: &str) -> Result<Regex, String> {
 impl Check {
     fn new(check: &plan::Check) -> Result<Self, String> {
         Ok(match check {
-            plan::Check::Size { min, max } => Self::Size { min: min.unwrap_or(0), max: max.unwrap_or(u64::MAX) },
-            plan::Check::Contains { text, not } => Self::Contains { text: Text::new(text), not: *not },
-            plan::Check::Regex { pattern: text, not } => Self::Regex { pattern: pattern(text)?, not: *not },
-            plan::Check::Json { expression, equals } => {
-                Self::Json { path: JsonPath::parse(expression)?, equals: equals.as_ref().map(|text| Text::new(text)) }
+            plan::Check::Size { min, max } => Self::Size {
+                min: min.unwrap_or(0),
+                max: max.unwrap_or(u64::MAX),
+            },
+            plan::Check::Contains { text, not } => Self::Contains {
+                text: Text::new(text),
+                not: *not,
+            },
+            plan::Check::Regex { pattern: text, not } => Self::Regex {
+                pattern: pattern(text)?,
+                not: *not,
+            },
+            plan::Check::Json { expression, equals } => Self::Json {
+                path: JsonPath::parse(expression)?,
+                equals: equals.as_ref().map(|text| Text::new(text)),
+            },
+            plan::Check::Header { name, contains } => Self::Header {
+                name: name.clone(),
+                contains: Text::new(contains),
+            },
+            plan::Check::Status { .. } => {
+                return Err("a status check is no check of content".to_owned());
             }
-            plan::Check::Header { name, contains } => {
-                Self::Header { name: name.clone(), contains: Text::new(contains) }
-            }
-            plan::Check::Status { .. } => return Err("a status check is no check of content".to_owned()),
         })
     }
 
     fn reads_body(&self) -> bool {
-        matches!(self, Self::Contains { .. } | Self::Regex { .. } | Self::Json { .. })
+        matches!(
+            self,
+            Self::Contains { .. } | Self::Regex { .. } | Self::Json { .. }
+        )
     }
 
     fn holds(
@@ -193,7 +264,9 @@ impl Check {
             }
             Self::Regex { pattern, not } => pattern.is_match(answer.body()) != *not,
             Self::Json { path, equals } => {
-                let Some(first) = document.and_then(|document| path.select(document).into_iter().next()) else {
+                let Some(first) =
+                    document.and_then(|document| path.select(document).into_iter().next())
+                else {
                     return false;
                 };
                 equals.as_ref().is_none_or(|text| {
@@ -201,9 +274,14 @@ impl Check {
                     plain_text(first) == scratch.text
                 })
             }
-            Self::Header { name, contains: text } => {
+            Self::Header {
+                name,
+                contains: text,
+            } => {
                 text.render(&mut scratch.text, context);
-                answer.headers(name).any(|value| contains(value, &scratch.text))
+                answer
+                    .headers(name)
+                    .any(|value| contains(value, &scratch.text))
             }
         }
     }
@@ -229,8 +307,20 @@ impl Extract {
             Source::Regex => Finder::Regex(pattern(&extract.expression)?),
             Source::Status => Finder::Status,
         };
-        let plan::Extract { into, pick, required, default, .. } = extract.clone();
-        Ok(Self { into, finder, pick, required, default })
+        let plan::Extract {
+            into,
+            pick,
+            required,
+            default,
+            ..
+        } = extract.clone();
+        Ok(Self {
+            into,
+            finder,
+            pick,
+            required,
+            default,
+        })
     }
 
     fn reads_body(&self) -> bool {
@@ -243,18 +333,29 @@ impl Extract {
             Finder::Header(name) => answer.headers(name).map(<[u8]>::to_vec).collect(),
             Finder::Json(path) => document.map_or_else(Vec::new, |document| {
                 // A null says that there is no value.
-                path.select(document).into_iter().filter(|value| !value.is_null()).map(plain_text).collect()
+                path.select(document)
+                    .into_iter()
+                    .filter(|value| !value.is_null())
+                    .map(plain_text)
+                    .collect()
             }),
             Finder::Regex(pattern) => {
                 let group = usize::from(pattern.captures_len() > 1);
                 let matches = pattern.captures_iter(answer.body());
-                matches.filter_map(|found| found.get(group).map(|part| part.as_bytes().to_vec())).collect()
+                matches
+                    .filter_map(|found| found.get(group).map(|part| part.as_bytes().to_vec()))
+                    .collect()
             }
         }
     }
 
     /// Whether what is required was found.
-    fn take(&self, answer: &ResponseScanner, document: Option<&Value>, context: &mut Context<'_>) -> bool {
+    fn take(
+        &self,
+        answer: &ResponseScanner,
+        document: Option<&Value>,
+        context: &mut Context<'_>,
+    ) -> bool {
         let mut found = self.find(answer, document);
         if self.pick == ExtractPick::Count {
             found = vec![found.len().to_string().into_bytes()];
@@ -271,11 +372,16 @@ impl Extract {
             ExtractPick::Random if found.is_empty() => Some(0),
             ExtractPick::Random => Some(context.random.below(found.len() as u64) as usize),
         };
-        let value = chosen.map(|index| found.get_mut(index).map(std::mem::take).unwrap_or_default());
+        let value =
+            chosen.map(|index| found.get_mut(index).map(std::mem::take).unwrap_or_default());
         match (self.into, value) {
-            (Destination::Variable(index), value) => context.memory.variables[index] = value.unwrap_or_default(),
+            (Destination::Variable(index), value) => {
+                context.memory.variables[index] = value.unwrap_or_default()
+            }
             (Destination::List(index), Some(value)) => context.memory.lists[index].push(value),
-            (Destination::List(index), None) if self.pick == ExtractPick::All => context.memory.lists[index] = found,
+            (Destination::List(index), None) if self.pick == ExtractPick::All => {
+                context.memory.lists[index] = found
+            }
             (Destination::List(index), None) => context.memory.lists[index].append(&mut found),
         }
         true

@@ -114,7 +114,11 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { connect_s: 5.0, response_s: 30.0, drain_s: 30.0 }
+        Self {
+            connect_s: 5.0,
+            response_s: 30.0,
+            drain_s: 30.0,
+        }
     }
 }
 
@@ -132,7 +136,11 @@ pub struct PlanLimits {
 
 impl Default for PlanLimits {
     fn default() -> Self {
-        Self { header_bytes: 65_536, body_bytes: 1 << 30, capture_bytes: 1 << 20 }
+        Self {
+            header_bytes: 65_536,
+            body_bytes: 1 << 30,
+            capture_bytes: 1 << 20,
+        }
     }
 }
 

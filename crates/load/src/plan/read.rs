@@ -34,8 +34,12 @@ impl fmt::Display for Fault {
 /// # Errors
 /// Every fault of the plan; one if the file cannot be read or is not JSON.
 pub fn read(path: &Path) -> Result<Plan, Vec<Fault>> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| vec![Fault { place: String::new(), message: format!("cannot be read: {error}") }])?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        vec![Fault {
+            place: String::new(),
+            message: format!("cannot be read: {error}"),
+        }]
+    })?;
     read_text(&text)
 }
 
@@ -44,10 +48,17 @@ pub fn read(path: &Path) -> Result<Plan, Vec<Fault>> {
 /// # Errors
 /// Every fault of the plan.
 pub fn read_text(text: &str) -> Result<Plan, Vec<Fault>> {
-    let value: Value = serde_json::from_str(text)
-        .map_err(|error| vec![Fault { place: String::new(), message: format!("is not JSON: {error}") }])?;
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        vec![Fault {
+            place: String::new(),
+            message: format!("is not JSON: {error}"),
+        }]
+    })?;
     let Value::Object(map) = value else {
-        return Err(vec![Fault { place: String::new(), message: "must be a JSON object".to_owned() }]);
+        return Err(vec![Fault {
+            place: String::new(),
+            message: "must be a JSON object".to_owned(),
+        }]);
     };
     let mut reader = Reader { faults: Vec::new() };
     let plan = reader.plan(map);
@@ -55,7 +66,11 @@ pub fn read_text(text: &str) -> Result<Plan, Vec<Fault>> {
         return Err(reader.faults);
     };
     let faults = validate(&plan);
-    if faults.is_empty() { Ok(plan) } else { Err(faults) }
+    if faults.is_empty() {
+        Ok(plan)
+    } else {
+        Err(faults)
+    }
 }
 
 #[derive(Deserialize)]
@@ -87,7 +102,10 @@ struct Reader {
 
 impl Reader {
     fn fault(&mut self, place: &str, message: impl Into<String>) {
-        self.faults.push(Fault { place: place.to_owned(), message: message.into() });
+        self.faults.push(Fault {
+            place: place.to_owned(),
+            message: message.into(),
+        });
     }
 
     fn plan(&mut self, mut map: Map<String, Value>) -> Option<Plan> {
@@ -154,7 +172,11 @@ impl Reader {
         }
     }
 
-    fn needed<T: DeserializeOwned>(&mut self, map: &mut Map<String, Value>, key: &str) -> Option<T> {
+    fn needed<T: DeserializeOwned>(
+        &mut self,
+        map: &mut Map<String, Value>,
+        key: &str,
+    ) -> Option<T> {
         let Some(value) = map.remove(key) else {
             self.fault(key, "is missing");
             return None;
@@ -162,20 +184,29 @@ impl Reader {
         self.decode(key, value)
     }
 
-    fn optional<T: DeserializeOwned + Default>(&mut self, map: &mut Map<String, Value>, key: &str) -> Option<T> {
-        map.remove(key).map_or_else(|| Some(T::default()), |value| self.decode(key, value))
+    fn optional<T: DeserializeOwned + Default>(
+        &mut self,
+        map: &mut Map<String, Value>,
+        key: &str,
+    ) -> Option<T> {
+        map.remove(key)
+            .map_or_else(|| Some(T::default()), |value| self.decode(key, value))
     }
 
     /// A list whose elements are decoded one by one, so that each can have its fault.
     fn each<T: DeserializeOwned>(&mut self, map: &mut Map<String, Value>, key: &str) -> Vec<T> {
         let values: Vec<Value> = self.optional(map, key).unwrap_or_default();
         let decoded = values.into_iter().enumerate();
-        decoded.filter_map(|(index, value)| self.decode(&format!("{key}[{index}]"), value)).collect()
+        decoded
+            .filter_map(|(index, value)| self.decode(&format!("{key}[{index}]"), value))
+            .collect()
     }
 
     fn ops(&mut self, place: &str, values: Vec<Value>) -> Vec<Op> {
         let decoded = values.into_iter().enumerate();
-        decoded.filter_map(|(index, value)| self.decode(&format!("{place}[{index}]"), value)).collect()
+        decoded
+            .filter_map(|(index, value)| self.decode(&format!("{place}[{index}]"), value))
+            .collect()
     }
 
     fn transactions(&mut self, map: &mut Map<String, Value>) -> Vec<Transaction> {
@@ -185,7 +216,10 @@ impl Reader {
             let place = format!("transactions[{index}]");
             if let Some(head) = self.decode::<TransactionHead>(&place, value) {
                 let ops = self.ops(&format!("{place}.ops"), head.ops);
-                transactions.push(Transaction { name: head.name, ops });
+                transactions.push(Transaction {
+                    name: head.name,
+                    ops,
+                });
             }
         }
         transactions
@@ -199,8 +233,23 @@ impl Reader {
             if let Some(head) = self.decode::<GroupHead>(&place, value) {
                 let once = self.ops(&format!("{place}.once"), head.once);
                 let exit = self.ops(&format!("{place}.exit"), head.exit);
-                let GroupHead { name, share, think, pacing, mix, .. } = head;
-                groups.push(Group { name, share, once, think, pacing, mix, exit });
+                let GroupHead {
+                    name,
+                    share,
+                    think,
+                    pacing,
+                    mix,
+                    ..
+                } = head;
+                groups.push(Group {
+                    name,
+                    share,
+                    once,
+                    think,
+                    pacing,
+                    mix,
+                    exit,
+                });
             }
         }
         groups

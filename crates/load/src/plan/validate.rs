@@ -2,8 +2,8 @@
 
 mod ops;
 
-use super::{ClosedStage, Load, OpenStage, Order, Pause, Phase, Plan, Pool, Target};
 use super::read::Fault;
+use super::{ClosedStage, Load, OpenStage, Order, Pause, Phase, Plan, Pool, Target};
 use ops::{Place, check_ops};
 
 /// Largest number of users, arrivals waiting and the like that fits the engine's own indices.
@@ -13,7 +13,10 @@ const USERS_CEILING: u32 = 1 << 28;
 const LONGEST_S: f64 = 1e7;
 
 pub(super) fn validate(plan: &Plan) -> Vec<Fault> {
-    let mut checker = Checker { plan, faults: Vec::new() };
+    let mut checker = Checker {
+        plan,
+        faults: Vec::new(),
+    };
     checker.top();
     for (index, target) in plan.targets.iter().enumerate() {
         checker.target(&format!("targets[{index}]"), target);
@@ -22,7 +25,12 @@ pub(super) fn validate(plan: &Plan) -> Vec<Fault> {
         checker.pool(&format!("pools[{index}]"), pool);
     }
     for (index, transaction) in plan.transactions.iter().enumerate() {
-        check_ops(&mut checker, &format!("transactions[{index}].ops"), &transaction.ops, Place::Transaction);
+        check_ops(
+            &mut checker,
+            &format!("transactions[{index}].ops"),
+            &transaction.ops,
+            Place::Transaction,
+        );
     }
     checker.groups();
     checker.load();
@@ -36,7 +44,10 @@ pub(super) struct Checker<'a> {
 
 impl Checker<'_> {
     pub(super) fn fault(&mut self, place: &str, message: impl Into<String>) {
-        self.faults.push(Fault { place: place.to_owned(), message: message.into() });
+        self.faults.push(Fault {
+            place: place.to_owned(),
+            message: message.into(),
+        });
     }
 
     pub(super) fn require(&mut self, good: bool, place: &str, message: impl FnOnce() -> String) {
@@ -46,7 +57,9 @@ impl Checker<'_> {
     }
 
     pub(super) fn index(&mut self, place: &str, what: &str, index: usize, length: usize) {
-        self.require(index < length, place, || format!("must be the index of one of {length} {what}, got {index}"));
+        self.require(index < length, place, || {
+            format!("must be the index of one of {length} {what}, got {index}")
+        });
     }
 
     pub(super) fn seconds(&mut self, place: &str, seconds: f64) {
@@ -66,29 +79,48 @@ impl Checker<'_> {
         self.require((1..=1024).contains(&plan.threads), "threads", || {
             format!("must be in [1, 1024], got {}", plan.threads)
         });
-        self.require(!plan.out.is_empty(), "out", || "must name a folder".to_owned());
-        self.require(plan.cpus.iter().all(|cpu| *cpu < 1024), "cpus", || "must be below 1024".to_owned());
-        self.require(!plan.targets.is_empty(), "targets", || "must have one or more".to_owned());
-        self.require(!plan.groups.is_empty(), "groups", || "must have one or more".to_owned());
+        self.require(!plan.out.is_empty(), "out", || {
+            "must name a folder".to_owned()
+        });
+        self.require(plan.cpus.iter().all(|cpu| *cpu < 1024), "cpus", || {
+            "must be below 1024".to_owned()
+        });
+        self.require(!plan.targets.is_empty(), "targets", || {
+            "must have one or more".to_owned()
+        });
+        self.require(!plan.groups.is_empty(), "groups", || {
+            "must have one or more".to_owned()
+        });
         self.positive_seconds("timeouts.connect_s", plan.timeouts.connect_s);
         self.positive_seconds("timeouts.response_s", plan.timeouts.response_s);
         self.seconds("timeouts.drain_s", plan.timeouts.drain_s);
-        self.require(plan.limits.header_bytes > 0, "limits.header_bytes", || "must be above 0".to_owned());
-        self.require(plan.limits.body_bytes > 0, "limits.body_bytes", || "must be above 0".to_owned());
+        self.require(plan.limits.header_bytes > 0, "limits.header_bytes", || {
+            "must be above 0".to_owned()
+        });
+        self.require(plan.limits.body_bytes > 0, "limits.body_bytes", || {
+            "must be above 0".to_owned()
+        });
     }
 
     fn target(&mut self, place: &str, target: &Target) {
-        self.require(!target.addresses.is_empty(), place, || "must have one address or more".to_owned());
+        self.require(!target.addresses.is_empty(), place, || {
+            "must have one address or more".to_owned()
+        });
         for (index, address) in target.addresses.iter().enumerate() {
-            let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
+            let port = address
+                .rsplit_once(':')
+                .filter(|(host, _)| !host.is_empty())
+                .map(|(_, port)| port);
             let good = port.is_some_and(|port| port.parse::<u16>().is_ok_and(|number| number > 0));
             self.require(good, &format!("{place}.addresses[{index}]"), || {
                 format!("must be host:port, got {address:?}")
             });
         }
-        self.require(is_header_value(target.host.as_bytes()) && !target.host.is_empty(), &format!("{place}.host"), || {
-            format!("must be the value of a Host header, got {:?}", target.host)
-        });
+        self.require(
+            is_header_value(target.host.as_bytes()) && !target.host.is_empty(),
+            &format!("{place}.host"),
+            || format!("must be the value of a Host header, got {:?}", target.host),
+        );
     }
 
     fn pool(&mut self, place: &str, pool: &Pool) {
@@ -96,11 +128,21 @@ impl Checker<'_> {
             "must have either `rows` or `csv`".to_owned()
         });
         if let Some(rows) = &pool.rows {
-            self.require(!rows.is_empty(), &format!("{place}.rows"), || "must have one row or more".to_owned());
+            self.require(!rows.is_empty(), &format!("{place}.rows"), || {
+                "must have one row or more".to_owned()
+            });
             for (index, row) in rows.iter().enumerate() {
-                self.require(row.len() == pool.columns.len(), &format!("{place}.rows[{index}]"), || {
-                    format!("must have {} fields as there are columns, got {}", pool.columns.len(), row.len())
-                });
+                self.require(
+                    row.len() == pool.columns.len(),
+                    &format!("{place}.rows[{index}]"),
+                    || {
+                        format!(
+                            "must have {} fields as there are columns, got {}",
+                            pool.columns.len(),
+                            row.len()
+                        )
+                    },
+                );
             }
         }
         let weighted = pool.weights.is_some() || pool.weight_column.is_some();
@@ -108,9 +150,17 @@ impl Checker<'_> {
             "must have `weights` or `weight_column` with order `weighted`, and only then".to_owned()
         });
         if let (Some(weights), Some(rows)) = (&pool.weights, &pool.rows) {
-            self.require(weights.len() == rows.len(), &format!("{place}.weights"), || {
-                format!("must be one for each of {} rows, got {}", rows.len(), weights.len())
-            });
+            self.require(
+                weights.len() == rows.len(),
+                &format!("{place}.weights"),
+                || {
+                    format!(
+                        "must be one for each of {} rows, got {}",
+                        rows.len(),
+                        weights.len()
+                    )
+                },
+            );
         }
         if let Some(weights) = &pool.weights {
             self.weights(&format!("{place}.weights"), weights.iter().copied());
@@ -118,8 +168,13 @@ impl Checker<'_> {
     }
 
     fn weights(&mut self, place: &str, weights: impl Iterator<Item = f64> + Clone) {
-        let good = weights.clone().all(|weight| weight.is_finite() && weight >= 0.0) && weights.sum::<f64>() > 0.0;
-        self.require(good, place, || "must be weights >= 0 with a sum above 0".to_owned());
+        let good = weights
+            .clone()
+            .all(|weight| weight.is_finite() && weight >= 0.0)
+            && weights.sum::<f64>() > 0.0;
+        self.require(good, place, || {
+            "must be weights >= 0 with a sum above 0".to_owned()
+        });
     }
 
     fn groups(&mut self) {
@@ -138,19 +193,34 @@ impl Checker<'_> {
                     self.pause(&format!("{place}.{key}"), pause);
                 }
             }
-            self.weights(&format!("{place}.mix"), group.mix.iter().map(|entry| entry.weight));
+            self.weights(
+                &format!("{place}.mix"),
+                group.mix.iter().map(|entry| entry.weight),
+            );
             for (index, entry) in group.mix.iter().enumerate() {
                 let transactions = plan.transactions.len();
-                self.index(&format!("{place}.mix[{index}].transaction"), "transactions", entry.transaction, transactions);
+                self.index(
+                    &format!("{place}.mix[{index}].transaction"),
+                    "transactions",
+                    entry.transaction,
+                    transactions,
+                );
             }
         }
     }
 
     pub(super) fn pause(&mut self, place: &str, pause: &Pause) {
         match *pause {
-            Pause::Fixed { mean_s } | Pause::Exponential { mean_s } => self.seconds(&format!("{place}.mean_s"), mean_s),
+            Pause::Fixed { mean_s } | Pause::Exponential { mean_s } => {
+                self.seconds(&format!("{place}.mean_s"), mean_s)
+            }
             Pause::Uniform { min_s, max_s } => self.interval(place, min_s, max_s),
-            Pause::Normal { mean_s, sd_s, min_s, max_s } => {
+            Pause::Normal {
+                mean_s,
+                sd_s,
+                min_s,
+                max_s,
+            } => {
                 self.interval(place, min_s, max_s);
                 self.seconds(&format!("{place}.sd_s"), sd_s);
                 // Rejection needs an interval that holds a fair part of the distribution: within three deviations of
@@ -167,21 +237,34 @@ impl Checker<'_> {
     fn interval(&mut self, place: &str, min_s: f64, max_s: f64) {
         self.seconds(&format!("{place}.min_s"), min_s);
         self.seconds(&format!("{place}.max_s"), max_s);
-        self.require(min_s <= max_s, place, || format!("must have min_s <= max_s, got {min_s} and {max_s}"));
+        self.require(min_s <= max_s, place, || {
+            format!("must have min_s <= max_s, got {min_s} and {max_s}")
+        });
     }
 
     fn load(&mut self) {
         match &self.plan.load {
-            Load::Closed { users_at_most, stages } => {
+            Load::Closed {
+                users_at_most,
+                stages,
+            } => {
                 self.users_at_most(*users_at_most);
-                self.require(!stages.is_empty(), "load.stages", || "must have one or more".to_owned());
+                self.require(!stages.is_empty(), "load.stages", || {
+                    "must have one or more".to_owned()
+                });
                 for (index, stage) in stages.iter().enumerate() {
                     self.closed_stage(&format!("load.stages[{index}]"), stage, *users_at_most);
                 }
             }
-            Load::Open { users_at_most, stages, .. } => {
+            Load::Open {
+                users_at_most,
+                stages,
+                ..
+            } => {
                 self.users_at_most(*users_at_most);
-                self.require(!stages.is_empty(), "load.stages", || "must have one or more".to_owned());
+                self.require(!stages.is_empty(), "load.stages", || {
+                    "must have one or more".to_owned()
+                });
                 for (index, stage) in stages.iter().enumerate() {
                     self.open_stage(&format!("load.stages[{index}]"), stage);
                 }
@@ -190,23 +273,34 @@ impl Checker<'_> {
     }
 
     fn users_at_most(&mut self, users: u32) {
-        self.require((1..=USERS_CEILING).contains(&users), "load.users_at_most", || {
-            format!("must be in [1, {USERS_CEILING}], got {users}")
-        });
+        self.require(
+            (1..=USERS_CEILING).contains(&users),
+            "load.users_at_most",
+            || format!("must be in [1, {USERS_CEILING}], got {users}"),
+        );
     }
 
     fn closed_stage(&mut self, place: &str, stage: &ClosedStage, users_at_most: u32) {
         self.stage(place, stage.duration_s, stage.phase);
-        self.require(stage.users <= users_at_most, &format!("{place}.users"), || {
-            format!("must be at most users_at_most, {users_at_most}, got {}", stage.users)
-        });
+        self.require(
+            stage.users <= users_at_most,
+            &format!("{place}.users"),
+            || {
+                format!(
+                    "must be at most users_at_most, {users_at_most}, got {}",
+                    stage.users
+                )
+            },
+        );
     }
 
     fn open_stage(&mut self, place: &str, stage: &OpenStage) {
         self.stage(place, stage.duration_s, stage.phase);
-        self.require((0.0..=1e8).contains(&stage.rate), &format!("{place}.rate"), || {
-            format!("must be in [0, 1e8] 1/s, got {}", stage.rate)
-        });
+        self.require(
+            (0.0..=1e8).contains(&stage.rate),
+            &format!("{place}.rate"),
+            || format!("must be in [0, 1e8] 1/s, got {}", stage.rate),
+        );
     }
 
     fn stage(&mut self, place: &str, duration_s: f64, phase: Phase) {

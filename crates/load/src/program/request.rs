@@ -85,7 +85,10 @@ impl Request {
     /// # Errors
     /// What is wrong with its files or patterns.
     pub fn new(request: &plan::Request, plan: &Plan, files: &mut Files) -> Result<Self, String> {
-        let boundary = format!("towtank-{:016x}", Random::from_seed(plan.seed ^ request.step as u64).next_u64());
+        let boundary = format!(
+            "towtank-{:016x}",
+            Random::from_seed(plan.seed ^ request.step as u64).next_u64()
+        );
         let body = Body::new(request, &boundary, files)?;
         let multipart = matches!(body, Body::Multipart(..)).then_some(boundary);
         Ok(Self {
@@ -97,7 +100,11 @@ impl Request {
             inspection: Inspection::new(request)?,
             method: format!("{} ", request.method).into_bytes().into(),
             path: Text::new(&request.path),
-            lines: lines(request, &plan.targets[request.target].host, multipart.as_deref()),
+            lines: lines(
+                request,
+                &plan.targets[request.target].host,
+                multipart.as_deref(),
+            ),
             body,
         })
     }
@@ -117,7 +124,10 @@ impl Request {
         head.extend_from_slice(&self.method);
         let start = head.len();
         self.path.render(head, context);
-        let valid = head.get(start) == Some(&b'/') && !head[start..].iter().any(|byte| *byte <= b' ' || *byte == 0x7f);
+        let valid = head.get(start) == Some(&b'/')
+            && !head[start..]
+                .iter()
+                .any(|byte| *byte <= b' ' || *byte == 0x7f);
         if !valid {
             return Err(Unsendable);
         }
@@ -134,7 +144,12 @@ impl Request {
 }
 
 fn lines(request: &plan::Request, host: &str, multipart: Option<&str>) -> Vec<Line> {
-    let given = |wanted: &str| request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
+    let given = |wanted: &str| {
+        request
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case(wanted))
+    };
     let mut fixed = " HTTP/1.1\r\n".to_owned();
     if !given("host") {
         fixed += &format!("Host: {host}\r\n");
@@ -168,7 +183,11 @@ fn lines(request: &plan::Request, host: &str, multipart: Option<&str>) -> Vec<Li
             literal.extend_from_slice(b"\r\n");
         } else {
             literal.extend_from_slice(b"Authorization: Basic ");
-            lines.push(Line::Basic(std::mem::take(&mut literal).into(), user, password));
+            lines.push(Line::Basic(
+                std::mem::take(&mut literal).into(),
+                user,
+                password,
+            ));
         }
     }
     if !literal.is_empty() {
@@ -178,7 +197,12 @@ fn lines(request: &plan::Request, host: &str, multipart: Option<&str>) -> Vec<Li
 }
 
 impl Line {
-    fn render(&self, out: &mut Vec<u8>, scratch: &mut Vec<u8>, context: &mut Context<'_>) -> Result<(), Unsendable> {
+    fn render(
+        &self,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+        context: &mut Context<'_>,
+    ) -> Result<(), Unsendable> {
         match self {
             Self::Literal(bytes) => out.extend_from_slice(bytes),
             Self::Header(opening, value) => {
@@ -217,7 +241,10 @@ impl Body {
             Some(plan::Body::File { path }) => Self::File(read(path, files)?),
             Some(plan::Body::Multipart { parts }) => {
                 let compiled = parts.iter().map(|part| Part::new(part, boundary, files));
-                Self::Multipart(compiled.collect::<Result<_, _>>()?, format!("--{boundary}--\r\n").into_bytes().into())
+                Self::Multipart(
+                    compiled.collect::<Result<_, _>>()?,
+                    format!("--{boundary}--\r\n").into_bytes().into(),
+                )
             }
         })
     }
@@ -259,7 +286,9 @@ fn read(path: &str, files: &mut Files) -> Result<Arc<[u8]>, String> {
     if let Some(bytes) = files.get(path) {
         return Ok(Arc::clone(bytes));
     }
-    let bytes: Arc<[u8]> = std::fs::read(path).map_err(|error| format!("{path:?} cannot be read: {error}"))?.into();
+    let bytes: Arc<[u8]> = std::fs::read(path)
+        .map_err(|error| format!("{path:?} cannot be read: {error}"))?
+        .into();
     files.insert(path.to_owned(), Arc::clone(&bytes));
     Ok(bytes)
 }
@@ -304,10 +333,19 @@ impl Part {
             (None, None, None) => return Err("a part has no content".to_owned()),
         };
         let filename = part.filename.as_ref().map(|name| Text::new(name));
-        Ok(Self { opening: opening.into_bytes().into(), filename, middle: middle.into_bytes().into(), content })
+        Ok(Self {
+            opening: opening.into_bytes().into(),
+            filename,
+            middle: middle.into_bytes().into(),
+            content,
+        })
     }
 
-    fn encode(&self, segments: &mut Vec<Segment>, context: &mut Context<'_>) -> Result<(), Unsendable> {
+    fn encode(
+        &self,
+        segments: &mut Vec<Segment>,
+        context: &mut Context<'_>,
+    ) -> Result<(), Unsendable> {
         append(segments, |bytes| {
             bytes.extend_from_slice(&self.opening);
             if let Some(filename) = &self.filename {
@@ -329,7 +367,11 @@ impl Part {
             // One number of the user's generator seeds the content, whatever its size.
             Content::Generated(made) => {
                 let random = Random::from_seed(context.random.next_u64());
-                segments.push(Segment::Generated { random, left: made.bytes, form: made.form });
+                segments.push(Segment::Generated {
+                    random,
+                    left: made.bytes,
+                    form: made.form,
+                });
             }
         }
         append(segments, |bytes| bytes.extend_from_slice(b"\r\n"));
@@ -438,8 +480,22 @@ fn copy(bytes: &[u8], offset: &mut usize, room: usize, out: &mut Vec<u8>) -> boo
 }
 
 const WORDS: [&str; 16] = [
-    "account ", "archive ", "balance ", "claim ", "contract ", "customer ", "delivery ", "document ", "invoice ",
-    "letter ", "order ", "payment ", "policy ", "report ", "statement ", "transfer\n",
+    "account ",
+    "archive ",
+    "balance ",
+    "claim ",
+    "contract ",
+    "customer ",
+    "delivery ",
+    "document ",
+    "invoice ",
+    "letter ",
+    "order ",
+    "payment ",
+    "policy ",
+    "report ",
+    "statement ",
+    "transfer\n",
 ];
 
 fn generate(random: &mut Random, form: Form, bytes: usize, out: &mut Vec<u8>) {

@@ -135,9 +135,14 @@ impl Control {
     }
 
     fn stage_now(&self) -> usize {
-        let now_ns = self.stopped_at_ns.map_or_else(|| self.now_ns(), |_| u64::MAX);
+        let now_ns = self
+            .stopped_at_ns
+            .map_or_else(|| self.now_ns(), |_| u64::MAX);
         let planned = self.stages.len().saturating_sub(1);
-        self.stages[..planned].iter().position(|stage| now_ns < nanoseconds(stage.end_s)).unwrap_or(planned)
+        self.stages[..planned]
+            .iter()
+            .position(|stage| now_ns < nanoseconds(stage.end_s))
+            .unwrap_or(planned)
     }
 
     fn tell_stage(&mut self) {

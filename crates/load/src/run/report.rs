@@ -28,7 +28,11 @@ pub struct Report<'a> {
 
 fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
     let filled = names.iter().zip(counts).filter(|(_, count)| **count > 0);
-    Value::Object(filled.map(|(name, count)| ((*name).to_owned(), json!(count))).collect::<Map<_, _>>())
+    Value::Object(
+        filled
+            .map(|(name, count)| ((*name).to_owned(), json!(count)))
+            .collect::<Map<_, _>>(),
+    )
 }
 
 impl Report<'_> {

@@ -38,7 +38,8 @@ impl Worker<'_> {
             user.page_pending_ns = 0;
         }
         self.recorder.offered(plan.step);
-        self.recorder.started(plan.step, now_ns.saturating_sub(intended_ns));
+        self.recorder
+            .started(plan.step, now_ns.saturating_sub(intended_ns));
         let connection = index * self.targets.len() + plan.target;
         let one = &mut self.exchanges[exchange];
         one.user = index as u32;
@@ -48,7 +49,11 @@ impl Worker<'_> {
         (one.bytes_in, one.bytes_out) = (0, 0);
         one.out.clear();
         let inspection = &plan.inspection;
-        one.scanner.begin(Wanted { head: true, body: inspection.needs_body, method_is_head: plan.is_head });
+        one.scanner.begin(Wanted {
+            head: true,
+            body: inspection.needs_body,
+            method_is_head: plan.is_head,
+        });
         user.exchange = exchange as u32;
         user.state = State::Exchanging;
         let mut context = Context {
@@ -57,7 +62,10 @@ impl Worker<'_> {
             user: user.number,
             iteration: user.iteration,
         };
-        if plan.encode(&mut one.out, &mut one.path, &mut context, &user.jar).is_err() {
+        if plan
+            .encode(&mut one.out, &mut one.path, &mut context, &user.jar)
+            .is_err()
+        {
             return self.finish(exchange, Err(Failure::Internal), now_ns, true);
         }
         self.set_deadline(exchange, now_ns + plan.timeout_ns, now_ns);
@@ -75,7 +83,8 @@ impl Worker<'_> {
         if self.connect(exchange, connection).is_err() {
             return self.finish(exchange, Err(Failure::Connect), now_ns, true);
         }
-        let give_up_ns = (now_ns + self.connect_timeout_ns).min(self.exchanges[exchange].deadline_ns);
+        let give_up_ns =
+            (now_ns + self.connect_timeout_ns).min(self.exchanges[exchange].deadline_ns);
         self.set_deadline(exchange, give_up_ns, now_ns);
         Flow::Wait
     }
@@ -97,7 +106,10 @@ impl Worker<'_> {
         let stream = sys::connect(&target.addresses[choice])?;
         let place = &mut self.connections[connection];
         place.generation = place.generation.wrapping_add(1);
-        self.epoll.add(&stream, (u64::from(place.generation) << 32) | connection as u64)?;
+        self.epoll.add(
+            &stream,
+            (u64::from(place.generation) << 32) | connection as u64,
+        )?;
         place.stream = Some(stream);
         place.phase = Phase::Connecting;
         Ok(())
@@ -143,7 +155,11 @@ impl Worker<'_> {
         let now_ns = self.tick();
         let connection = self.exchanges[exchange].connection as usize;
         let connecting = self.connections[connection].phase == Phase::Connecting;
-        let failure = if connecting { Failure::Connect } else { Failure::Timeout };
+        let failure = if connecting {
+            Failure::Connect
+        } else {
+            Failure::Timeout
+        };
         self.end_exchange(exchange, Err(failure), now_ns, true);
     }
 
@@ -204,7 +220,9 @@ impl Worker<'_> {
     fn send(&mut self, exchange: usize) {
         let one = &mut self.exchanges[exchange];
         let place = &mut self.connections[one.connection as usize];
-        let Some(stream) = place.stream.as_mut() else { return };
+        let Some(stream) = place.stream.as_mut() else {
+            return;
+        };
         loop {
             let pending = one.out.pending();
             if pending.is_empty() {
@@ -234,7 +252,9 @@ impl Worker<'_> {
         for _ in 0..READS_IN_A_ROW {
             let one = &mut self.exchanges[exchange];
             let connection = one.connection as usize;
-            let Some(stream) = self.connections[connection].stream.as_mut() else { return };
+            let Some(stream) = self.connections[connection].stream.as_mut() else {
+                return;
+            };
             let count = match stream.read(&mut self.buffer) {
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -263,7 +283,10 @@ impl Worker<'_> {
                 Ok(Progress::More) if count < self.buffer.len() && !closed => return,
                 Ok(Progress::More) => {}
                 Ok(Progress::Complete { consumed }) => {
-                    let usable = one.scanner.keep_alive() && consumed == count && one.out.is_done() && !closed;
+                    let usable = one.scanner.keep_alive()
+                        && consumed == count
+                        && one.out.is_done()
+                        && !closed;
                     self.answered(exchange, now_ns, count == 0 || !usable);
                     return;
                 }
@@ -274,7 +297,11 @@ impl Worker<'_> {
             }
         }
         let connection = self.exchanges[exchange].connection;
-        self.revisit.push((connection, self.connections[connection as usize].generation, closed));
+        self.revisit.push((
+            connection,
+            self.connections[connection as usize].generation,
+            closed,
+        ));
     }
 
     /// The answer is whole: cookies are kept, checks made, values taken.
@@ -284,7 +311,8 @@ impl Worker<'_> {
         let user = &mut self.users[one.user as usize];
         for field in one.scanner.headers("set-cookie") {
             let now_s = (sys::wall_ns() / 1_000_000_000) as i64;
-            user.jar.store(request.target as u32, &one.path, field, now_s);
+            user.jar
+                .store(request.target as u32, &one.path, field, now_s);
         }
         let mut context = Context {
             memory: &mut user.memory,
@@ -292,7 +320,9 @@ impl Worker<'_> {
             user: user.number,
             iteration: user.iteration,
         };
-        let result = request.inspection.apply(&one.scanner, &mut context, &mut self.scratch);
+        let result = request
+            .inspection
+            .apply(&one.scanner, &mut context, &mut self.scratch);
         if one.scanner.body().len() > KEPT_CAPTURE_BYTES {
             one.scanner.release();
         }
@@ -300,7 +330,13 @@ impl Worker<'_> {
     }
 
     /// Ends an exchange and lets its user go on.
-    fn end_exchange(&mut self, exchange: usize, result: Result<(), Failure>, now_ns: u64, close: bool) {
+    fn end_exchange(
+        &mut self,
+        exchange: usize,
+        result: Result<(), Failure>,
+        now_ns: u64,
+        close: bool,
+    ) {
         let user = self.exchanges[exchange].user as usize;
         let _ = self.finish(exchange, result, now_ns, close);
         self.go_on(user);
@@ -315,14 +351,22 @@ impl Worker<'_> {
     }
 
     /// Counts an exchange as ended and frees it.
-    fn finish(&mut self, exchange: usize, result: Result<(), Failure>, now_ns: u64, close: bool) -> Flow {
+    fn finish(
+        &mut self,
+        exchange: usize,
+        result: Result<(), Failure>,
+        now_ns: u64,
+        close: bool,
+    ) -> Flow {
         let one = &self.exchanges[exchange];
         let request = &self.program.requests[one.request as usize];
         let counted = recorder::Exchange {
             result,
             response_ns: now_ns.saturating_sub(one.intended_ns),
             exchange_ns: now_ns.saturating_sub(one.started_ns),
-            first_byte_ns: one.first_byte_ns.map(|first_ns| first_ns.saturating_sub(one.started_ns)),
+            first_byte_ns: one
+                .first_byte_ns
+                .map(|first_ns| first_ns.saturating_sub(one.started_ns)),
             bytes_in: one.bytes_in,
             bytes_out: one.bytes_out,
         };

@@ -66,8 +66,12 @@ impl Worker<'_> {
                 return self.pause(index, pause_ns, State::Thinking);
             }
             Instruction::Draw(pool, variables) => self.draw(index, *pool, variables),
-            Instruction::Branch(..) | Instruction::If(..) | Instruction::Jump(_) => self.jump(index, at),
-            Instruction::LoopBegin { .. } | Instruction::LoopEnd { .. } => self.count_loop(index, at),
+            Instruction::Branch(..) | Instruction::If(..) | Instruction::Jump(_) => {
+                self.jump(index, at)
+            }
+            Instruction::LoopBegin { .. } | Instruction::LoopEnd { .. } => {
+                self.count_loop(index, at)
+            }
             Instruction::Call(transaction) => self.call(index, *transaction),
             Instruction::Mix => return self.mix(index),
             Instruction::Rest => return self.rest(index),
@@ -75,7 +79,10 @@ impl Worker<'_> {
                 self.quit(index);
                 return Flow::Wait;
             }
-            Instruction::Set(..) | Instruction::Push(..) | Instruction::Pop(..) | Instruction::Pick(..) => {
+            Instruction::Set(..)
+            | Instruction::Push(..)
+            | Instruction::Pop(..)
+            | Instruction::Pick(..) => {
                 self.remember(index, at);
             }
         }
@@ -96,13 +103,15 @@ impl Worker<'_> {
             Instruction::Pop(list, variable, pick) => {
                 let user = &mut self.users[index];
                 let items = &mut user.memory.lists[*list as usize];
-                let value = choose(items.len(), *pick, &mut user.random).map(|place| items.remove(place));
+                let value =
+                    choose(items.len(), *pick, &mut user.random).map(|place| items.remove(place));
                 user.memory.variables[*variable as usize] = value.unwrap_or_default();
             }
             Instruction::Pick(list, variable) => {
                 let user = &mut self.users[index];
                 let items = &user.memory.lists[*list as usize];
-                let value = choose(items.len(), Pick::Random, &mut user.random).map(|place| items[place].clone());
+                let value = choose(items.len(), Pick::Random, &mut user.random)
+                    .map(|place| items[place].clone());
                 user.memory.variables[*variable as usize] = value.unwrap_or_default();
             }
             _ => {}
@@ -126,7 +135,12 @@ impl Worker<'_> {
         let program = self.program;
         let user = &mut self.users[index];
         let draws = u64::from(user.draws[pool as usize]);
-        let row = program.pools[pool as usize].draw(u64::from(user.number), self.users_at_most, draws, &mut user.random);
+        let row = program.pools[pool as usize].draw(
+            u64::from(user.number),
+            self.users_at_most,
+            draws,
+            &mut user.random,
+        );
         user.draws[pool as usize] += 1;
         let Some(row) = row else {
             self.fail(index, Failure::DataExhausted);
@@ -166,7 +180,8 @@ impl Worker<'_> {
                 let times = match count {
                     Count::Exactly(times) => *times,
                     Count::Between(bounds) => {
-                        bounds.min + user.random.below(u64::from(bounds.max - bounds.min) + 1) as u32
+                        bounds.min
+                            + user.random.below(u64::from(bounds.max - bounds.min) + 1) as u32
                     }
                 };
                 user.loops[*slot as usize] = times;
@@ -209,7 +224,8 @@ impl Worker<'_> {
             user.pc = group.exit;
         } else {
             user.back = user.pc;
-            user.pc = program.entries[group.transactions[group.mix.draw(&mut user.random)] as usize];
+            user.pc =
+                program.entries[group.transactions[group.mix.draw(&mut user.random)] as usize];
         }
         Flow::Next
     }
@@ -221,7 +237,10 @@ impl Worker<'_> {
         if self.open || user.leaving || (group.think.is_none() && group.pacing.is_none()) {
             return Flow::Next;
         }
-        let think_ns = group.think.as_ref().map_or(0, |pause| draw_ns(pause, &mut user.random));
+        let think_ns = group
+            .think
+            .as_ref()
+            .map_or(0, |pause| draw_ns(pause, &mut user.random));
         let mut until_ns = user.clock_ns + think_ns;
         if let Some(pacing) = &group.pacing {
             until_ns = until_ns.max(user.begun_ns + draw_ns(pacing, &mut user.random));
@@ -273,8 +292,11 @@ impl Worker<'_> {
         let page = std::mem::replace(&mut user.page, NONE);
         let failure = failure.or(user.page_failure.take());
         if let Some(begun_ns) = user.page_begun_ns {
-            let spent_ns = user.page_end_ns.saturating_sub(begun_ns + user.page_thought_ns);
-            self.recorder.page(page as usize, failure.map_or(Ok(()), Err), spent_ns);
+            let spent_ns = user
+                .page_end_ns
+                .saturating_sub(begun_ns + user.page_thought_ns);
+            self.recorder
+                .page(page as usize, failure.map_or(Ok(()), Err), spent_ns);
         }
     }
 
@@ -282,8 +304,15 @@ impl Worker<'_> {
         let user = &mut self.users[index];
         let transaction = std::mem::replace(&mut user.transaction, NONE);
         user.pc = user.back;
-        let spent_ns = user.clock_ns.saturating_sub(user.begun_ns + user.thought_ns);
-        self.recorder.transaction(transaction as usize, usize::from(user.group), result, spent_ns);
+        let spent_ns = user
+            .clock_ns
+            .saturating_sub(user.begun_ns + user.thought_ns);
+        self.recorder.transaction(
+            transaction as usize,
+            usize::from(user.group),
+            result,
+            spent_ns,
+        );
     }
 }
 

@@ -34,7 +34,10 @@ impl Clock {
         let planned = stages.len().saturating_sub(1);
         let mut clock = Self {
             origin_ns,
-            stage_ends_ns: stages[..planned].iter().map(|stage| nanoseconds(stage.end_s)).collect(),
+            stage_ends_ns: stages[..planned]
+                .iter()
+                .map(|stage| nanoseconds(stage.end_s))
+                .collect(),
             stage: 0,
             interval_start_ns: 0,
             interval_end_ns: 0,
@@ -84,11 +87,18 @@ impl Clock {
     /// Passes stages that are over (those of no length at once) and sets the next edge: a whole second or a stage's end.
     fn enter_stage(&mut self) {
         let start_ns = self.interval_start_ns;
-        while self.stage_ends_ns.get(self.stage).is_some_and(|end_ns| *end_ns <= start_ns) {
+        while self
+            .stage_ends_ns
+            .get(self.stage)
+            .is_some_and(|end_ns| *end_ns <= start_ns)
+        {
             self.stage += 1;
         }
         let second_ns = (start_ns / INTERVAL_NS + 1) * INTERVAL_NS;
-        self.interval_end_ns = self.stage_ends_ns.get(self.stage).map_or(second_ns, |end_ns| second_ns.min(*end_ns));
+        self.interval_end_ns = self
+            .stage_ends_ns
+            .get(self.stage)
+            .map_or(second_ns, |end_ns| second_ns.min(*end_ns));
     }
 }
 

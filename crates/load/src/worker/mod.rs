@@ -64,7 +64,11 @@ impl Shared {
     /// # Errors
     /// When the system has no descriptor left.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { command: AtomicU32::new(RUN), bell: Bell::new()?, published: Mutex::default() })
+        Ok(Self {
+            command: AtomicU32::new(RUN),
+            bell: Bell::new()?,
+            published: Mutex::default(),
+        })
     }
 
     /// Gives a command; commands only become stronger.
@@ -217,8 +221,11 @@ pub fn work(setup: Setup<'_>) -> Result<Ended, WorkerFailed> {
     let shape = shape_of(&setup);
     let writer = SegmentWriter::create(&setup.folder, setup.header.clone(), shape)
         .map_err(|error| WorkerFailed::Disk(error.to_string()))?;
-    let epoll = Epoll::new(EVENTS_AT_ONCE).map_err(|error| refused("cannot make an epoll", &error))?;
-    epoll.add(&setup.shared.bell, BELL).map_err(|error| refused("cannot watch the bell", &error))?;
+    let epoll =
+        Epoll::new(EVENTS_AT_ONCE).map_err(|error| refused("cannot make an epoll", &error))?;
+    epoll
+        .add(&setup.shared.bell, BELL)
+        .map_err(|error| refused("cannot watch the bell", &error))?;
     let mut worker = Worker::new(setup, shape, writer, epoll);
     let result = worker.turn_until_done();
     worker.end(result)
@@ -238,8 +245,9 @@ fn shape_of(setup: &Setup<'_>) -> Shape {
 impl<'a> Worker<'a> {
     fn new(setup: Setup<'a>, shape: Shape, writer: SegmentWriter, epoll: Epoll) -> Self {
         let numbers = (setup.worker..setup.groups.len()).step_by(setup.workers);
-        let users: Vec<User> =
-            numbers.map(|number| User::new(number as u32, setup.groups[number], setup.seed)).collect();
+        let users: Vec<User> = numbers
+            .map(|number| User::new(number as u32, setup.groups[number], setup.seed))
+            .collect();
         let groups = shape.groups;
         let mut fresh = vec![Vec::new(); groups];
         if setup.open {
@@ -247,7 +255,9 @@ impl<'a> Worker<'a> {
                 fresh[usize::from(user.group)].push(index as u32);
             }
         }
-        let connections = (0..users.len() * setup.targets.len()).map(|_| Connection::new()).collect();
+        let connections = (0..users.len() * setup.targets.len())
+            .map(|_| Connection::new())
+            .collect();
         let wheel = Wheel::new(users.len());
         Self {
             program: setup.program,
@@ -309,7 +319,11 @@ impl<'a> Worker<'a> {
             if let Some(until_ns) = self.drain_until_ns
                 && (self.present == 0 || now_ns >= until_ns)
             {
-                return Ok(if command == STOP { EndReason::Stopped } else { EndReason::Finished });
+                return Ok(if command == STOP {
+                    EndReason::Stopped
+                } else {
+                    EndReason::Finished
+                });
             }
             self.admit(now_ns);
             self.fire(now_ns);
@@ -348,9 +362,16 @@ impl<'a> Worker<'a> {
     fn wait(&mut self) -> Result<(), WorkerFailed> {
         let now_ns = self.now_ns();
         let busy = !self.ready.is_empty() || !self.revisit.is_empty();
-        let timeout_ns = if busy { 0 } else { self.next_due_ns().saturating_sub(now_ns).min(LONGEST_WAIT_NS) };
+        let timeout_ns = if busy {
+            0
+        } else {
+            self.next_due_ns()
+                .saturating_sub(now_ns)
+                .min(LONGEST_WAIT_NS)
+        };
         let waited = self.epoll.wait(timeout_ns);
-        let count = waited.map_err(|error| WorkerFailed::System(format!("cannot wait for sockets: {error}")))?;
+        let count = waited
+            .map_err(|error| WorkerFailed::System(format!("cannot wait for sockets: {error}")))?;
         if count > 0 {
             self.tick();
         }
@@ -382,17 +403,26 @@ impl<'a> Worker<'a> {
         self.close_interval(end_ns);
         let (reason, message) = match &result {
             Ok(reason) => (*reason, None),
-            Err(WorkerFailed::Disk(message) | WorkerFailed::System(message)) => (EndReason::Failed, Some(message.clone())),
+            Err(WorkerFailed::Disk(message) | WorkerFailed::System(message)) => {
+                (EndReason::Failed, Some(message.clone()))
+            }
         };
         let mut totals = self.clock.writer.totals().clone();
         totals.in_flight = in_flight;
         let counts = self.clock.lifetime;
-        let ended = self.clock.writer.end(reason, message.as_deref(), end_ns, &totals);
+        let ended = self
+            .clock
+            .writer
+            .end(reason, message.as_deref(), end_ns, &totals);
         result?;
         if let Some(failure) = self.clock.failure {
             return Err(WorkerFailed::Disk(failure.to_string()));
         }
         ended.map_err(|error| WorkerFailed::Disk(error.to_string()))?;
-        Ok(Ended { totals, counts, end_ns })
+        Ok(Ended {
+            totals,
+            counts,
+            end_ns,
+        })
     }
 }

@@ -18,7 +18,11 @@ impl Worker<'_> {
                 continue;
             }
             let index = (next.user / self.workers) as usize;
-            if next.starts { self.enter(index, next.at_ns) } else { self.dismiss(index) }
+            if next.starts {
+                self.enter(index, next.at_ns)
+            } else {
+                self.dismiss(index)
+            }
         }
         while let Some(next) = self.arrivals.next_if(|next| next.at_ns <= now_ns) {
             if next.index % u64::from(self.workers) == u64::from(self.worker) {
@@ -33,9 +37,17 @@ impl Worker<'_> {
             return None;
         }
         let (worker, workers) = (self.worker, self.workers);
-        while self.moves.next_if(|next| next.user % workers != worker).is_some() {}
+        while self
+            .moves
+            .next_if(|next| next.user % workers != worker)
+            .is_some()
+        {}
         let (worker, workers) = (u64::from(worker), u64::from(workers));
-        while self.arrivals.next_if(|next| next.index % workers != worker).is_some() {}
+        while self
+            .arrivals
+            .next_if(|next| next.index % workers != worker)
+            .is_some()
+        {}
         let moves = self.moves.peek().map(|next| next.at_ns);
         let arrivals = self.arrivals.peek().map(|next| next.at_ns);
         moves.into_iter().chain(arrivals).min()
@@ -100,7 +112,11 @@ impl Worker<'_> {
     /// An arrival takes an idle user, or a new one, or waits, or overflows.
     fn arrive(&mut self, arrival: Arrival) {
         let idle = self.idle[arrival.group].pop();
-        let fresh = if idle.is_none() { self.fresh[arrival.group].pop() } else { None };
+        let fresh = if idle.is_none() {
+            self.fresh[arrival.group].pop()
+        } else {
+            None
+        };
         let employed = idle.or(fresh);
         if employed.is_none() && self.waiting >= self.backlog_at_most {
             self.refuse(arrival, NotStarted::Overflow);
@@ -113,7 +129,11 @@ impl Worker<'_> {
             return;
         };
         self.users[index as usize].arrival = Some(arrival);
-        if idle.is_some() { self.run(index as usize) } else { self.enter(index as usize, arrival.at_ns) }
+        if idle.is_some() {
+            self.run(index as usize)
+        } else {
+            self.enter(index as usize, arrival.at_ns)
+        }
     }
 
     /// What a user of an open load does at the end of a transaction, and first of all.

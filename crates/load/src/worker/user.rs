@@ -133,7 +133,9 @@ impl User {
     /// Makes the user ready to run from the start of its group's code. Its generator and its place in pools go on where
     /// they were when it left.
     pub fn start(&mut self, program: &Program, at_ns: u64) {
-        if self.memory.variables.len() == program.variables && self.memory.lists.len() == program.lists {
+        if self.memory.variables.len() == program.variables
+            && self.memory.lists.len() == program.lists
+        {
             self.memory.clear();
         } else {
             self.memory = Memory::new(program.variables, program.lists);
@@ -180,7 +182,11 @@ impl Connection {
     /// None yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { stream: None, generation: 0, phase: Phase::Closed }
+        Self {
+            stream: None,
+            generation: 0,
+            phase: Phase::Closed,
+        }
     }
 }
 
