@@ -78,23 +78,23 @@ class Lines(Silent):
 
     def note(self, text: str) -> None:
         """Print it."""
-        self._console.print(text, markup=False)
+        self._console.print(text, markup=False, soft_wrap=True)
 
     def run_starts(self, title: str, duration_s: float) -> None:
         """Print what begins."""
         self._said_s = 0.0
-        self._console.print(f"{title}: {duration_s:.0f} s", markup=False)
+        self._console.print(f"{title}: {duration_s:.0f} s", markup=False, soft_wrap=True)
 
     def frame(self, frame: dict[str, Any]) -> None:
         """Print every tenth second."""
         now = float(frame.get("t_s", 0.0))
         if frame.get("k") == "live" and now - self._said_s >= _LINE_EVERY_S:
             self._said_s = now
-            self._console.print(f"  {now:4.0f} s  {describe_frame(frame)}", markup=False)
+            self._console.print(f"  {now:4.0f} s  {describe_frame(frame)}", markup=False, soft_wrap=True)
 
     def run_ends(self, text: str) -> None:
         """Print how it ended."""
-        self._console.print(f"  {text}", markup=False)
+        self._console.print(f"  {text}", markup=False, soft_wrap=True)
 
 
 class Bar(Silent):
@@ -106,7 +106,7 @@ class Bar(Silent):
             BarColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[state]}", markup=False),
+            TextColumn("{task.fields[state]}", markup=False, soft_wrap=True),
             console=console,
             auto_refresh=False,
             transient=True,
@@ -124,7 +124,7 @@ class Bar(Silent):
 
     def note(self, text: str) -> None:
         """Print it above the bar."""
-        self._progress.console.print(text, markup=False)
+        self._progress.console.print(text, markup=False, soft_wrap=True)
 
     def run_starts(self, title: str, duration_s: float) -> None:
         """Begin a bar."""
@@ -143,7 +143,7 @@ class Bar(Silent):
             title = self._progress.tasks[0].description
             self._progress.remove_task(self._task)
             self._task = None
-            self._progress.console.print(f"{title}: {text}", markup=False)
+            self._progress.console.print(f"{title}: {text}", markup=False, soft_wrap=True)
             self._progress.refresh()
 
 

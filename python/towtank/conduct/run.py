@@ -19,7 +19,7 @@ from towtank.conduct.display import Display
 from towtank.conduct.pinning import Pinning, on_generator
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import EngineProcess
-from towtank.errors import EngineError, Stopped, TargetError, TowtankError
+from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
 from towtank.results.folder import RunFolder, write_json
 from towtank.system.process import describe_status, tail
 from towtank.system.system import Ended, Endpoints, System
@@ -113,7 +113,13 @@ def marked(path: Path) -> Iterator[None]:
 
 
 def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcome:
-    """Do one run; its folder tells the same as what is returned."""
+    """Do one run; its folder tells the same as what is returned.
+
+    Raises
+    ------
+    StudyError
+        If the files turn out not to fit what the system offers.
+    """
     run, outcome = task.run, RunOutcome()
     run.update(status="running", started_wall_ns=time.time_ns(), pinning=task.pinning.document())
     with marked(run.path), on_generator(task.pinning):
@@ -123,6 +129,10 @@ def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcom
             outcome.fail(str(error))
         except Stopped:
             outcome.status = "stopped"
+        except StudyError as error:  # a fault of the input, found late: every other run would find it too
+            outcome.fail(str(error))
+            _close(run, outcome)
+            raise
         except TowtankError as error:
             outcome.fail(str(error))
         except OSError as error:
