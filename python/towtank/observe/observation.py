@@ -111,7 +111,14 @@ class Observation:
         command = [str(engine.binary()), "probe", "--out", str(self._run.observe / PROBE_STREAM)]
         command += ["--interval", str(self._interval_s), "--until-stdin-closes", *groups]
         with (self._run.logs / PROBE_LOG).open("ab") as log:
-            return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log)
+            # A session of its own: Ctrl-C on the terminal must not end the probe before the run is finished.
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def _tell(self, line: str) -> None:
         if self._probe is None or self._probe.stdin is None:
