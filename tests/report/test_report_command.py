@@ -13,7 +13,7 @@ import pytest
 
 from towtank.cli import app
 from towtank.report import write_report
-from towtank.report.source import load
+from towtank.report.source import finite, load
 
 RESULTS = Path(__file__).parents[1] / "data" / "results-1"
 RUNS = 8
@@ -147,3 +147,34 @@ def test_hashes_can_be_checked_by_hand(results: Path) -> None:
     ]
     assert found["runs/r001"].sha256 == hashlib.sha256("".join(lines).encode()).hexdigest()
     assert found["runs/r001"].files == len(names)
+
+
+DAMAGES = {
+    "segment torn": ("runs/r001/engine/worker-00.0000.ndjson", 0.5),
+    "segment empty": ("runs/r001/engine/worker-00.0000.ndjson", 0.0),
+    "engine.json torn": ("runs/r001/engine/engine.json", 0.5),
+    "run.json torn": ("runs/r001/run.json", 0.5),
+    "probe torn": ("runs/r001/observe/probe.ndjson", 0.3),
+    "probe empty": ("runs/r001/observe/probe.ndjson", 0.0),
+    "summary torn": ("runs/r001/summary.json", 0.5),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_of_one_run_spares_the_others(results: Path, damage: str) -> None:
+    name, kept = DAMAGES[damage]
+    path = results / name
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * kept)])
+    found = load(write_report(results).parent)
+    assert [run.run_id for run in found.runs if run.summary][-7:] == [
+        f"r{number:03d}" for number in range(2, 9)
+    ]
+
+
+def test_numbers_that_are_none_become_absent() -> None:
+    assert finite({"a": [1.0, float("nan")], "b": float("inf"), "c": "x"}) == {
+        "a": [1.0, None],
+        "b": None,
+        "c": "x",
+    }

@@ -301,8 +301,9 @@ def test_recorded_request_becomes_the_command() -> None:
         "preset": None,
         "repetitions": 3,
         "seed": 0,
-        "set": ["a.b=1", "c=2"],
-        "i_may_load": [],
+        "changes": ["a.b=1", "c=2"],
+        "allowed": [],
+        "folder": "/somewhere",
     }
     results = dataclasses.replace(results, manifest={**results.manifest, "command": request})
     assert (

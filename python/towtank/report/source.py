@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -194,7 +195,7 @@ def load(path: Path) -> Results:
 
     folder = open_folder(path)
     manifest = _read_manifest(folder)
-    summary = summarize_study(folder)
+    summary = finite(summarize_study(folder))
     return Results(
         name=path.resolve().name,
         manifest=manifest,
@@ -219,13 +220,22 @@ def _read_manifest(folder: ResultsFolder) -> Json:
         raise StudyError.at(folder.path / STUDY_MANIFEST, f"must be a JSON object, got {error}") from error
 
 
+def finite(document: Any) -> Any:
+    """Copy a document with None for NaN and infinity, which neither JSON nor a figure can hold."""
+    if isinstance(document, Mapping):
+        return {key: finite(value) for key, value in document.items()}
+    if isinstance(document, (list, tuple)):
+        return [finite(value) for value in document]
+    return None if isinstance(document, float) and not math.isfinite(document) else document
+
+
 def _json(path: Path) -> Json:
     """Read a JSON object that a kill may have kept from being written."""
     try:
         document = json.loads(path.read_text("utf-8"))
     except (ValueError, OSError):
         return {}
-    return document if isinstance(document, dict) else {}
+    return finite(document) if isinstance(document, dict) else {}
 
 
 def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:

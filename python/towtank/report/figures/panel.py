@@ -7,6 +7,7 @@ from typing import Any
 from towtank.report import theme
 from towtank.report.figures import series
 
+LEGEND_COLUMNS = 3  # labels of two factors fit three to a line
 _HOLLOW = "datum.state === 'suspect'"
 _CROSS = "datum.state === 'invalid'"
 
@@ -44,7 +45,9 @@ def by_configuration(labels: list[str]) -> dict[str, Any]:
     """Encodings that tell configurations apart by colour, symbol and line style at once."""
     number = len(labels)
     legend: dict[str, Any] | None = (
-        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2} if number > 1 else None
+        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": LEGEND_COLUMNS}
+        if number > 1
+        else None
     )
     return {
         "color": _nominal(labels, theme.cycle(theme.COLOURS, number), legend),

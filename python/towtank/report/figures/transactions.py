@@ -168,7 +168,11 @@ def _colours(numbers: Numbers) -> list[str]:
 
 
 def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]:
-    legend = {"title": None, "symbolType": "square"} if len(numbers.configurations) > 1 else None
+    legend = (
+        {"title": None, "symbolType": "square", "columns": panel.LEGEND_COLUMNS}
+        if len(numbers.configurations) > 1
+        else None
+    )
     mark: dict[str, Any] = {"type": "bar", "strokeWidth": 1.2}
     if numbers.logarithmic:  # a bar on a logarithmic scale has no foot to stand on
         mark = {"type": "point", "shape": "circle", "size": 55, "strokeWidth": 1.5}
