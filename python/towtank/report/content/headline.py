@@ -20,8 +20,7 @@ _CLAIMS = {
     "suspect": "The numbers below carry doubts that are listed under the limits of the conclusions. "
     "Values that lean on a "
     "suspect run are marked; they must not be quoted without their doubt.",
-    "invalid": "No run can carry a conclusion. The numbers below are shown to find the cause; they "
-    "answer nothing.",
+    "invalid": "No run can carry a conclusion. The numbers below are shown to find the cause; they answer nothing.",
 }
 
 
@@ -95,11 +94,7 @@ def _unit(metric: Any) -> str:
 
 
 def _at(place: Any) -> str:
-    return (
-        ", ".join(f"{name} {level}" for name, level in place.items())
-        if isinstance(place, dict)
-        else people.ABSENT
-    )
+    return ", ".join(f"{name} {level}" for name, level in place.items()) if isinstance(place, dict) else people.ABSENT
 
 
 def nothing(what: str) -> Block:

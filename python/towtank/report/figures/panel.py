@@ -7,9 +7,14 @@ from typing import Any
 from towtank.report import theme
 from towtank.report.figures import series
 
-LEGEND_COLUMNS = 3  # labels of two factors fit three to a line
 _HOLLOW = "datum.state === 'suspect'"
 _CROSS = "datum.state === 'invalid'"
+
+
+def legend_columns(labels: list[str]) -> int:
+    """How many labels stand side by side over a figure 620 pixels wide, at 7 pixels a letter and 45 around it."""
+    longest = max((len(label) for label in labels), default=1)
+    return max(1, 620 // (7 * longest + 45))
 
 
 def load_title(load_factor: str) -> str:
@@ -45,7 +50,7 @@ def by_configuration(labels: list[str]) -> dict[str, Any]:
     """Encodings that tell configurations apart by colour, symbol and line style at once."""
     number = len(labels)
     legend: dict[str, Any] | None = (
-        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": LEGEND_COLUMNS}
+        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": legend_columns(labels)}
         if number > 1
         else None
     )
