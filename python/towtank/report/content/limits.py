@@ -102,6 +102,25 @@ def design_limits(results: Results) -> list[Text]:
         limits.append(
             text(f"Missing runs: {names}. Points that need them have no value, or rest on fewer runs than designed.")
         )
+    limits += _thin_points(results)
+    limits += _one_machine(results)
+    unreached = [
+        one for one in results.configurations if isinstance(one.get("limit"), dict) and not one["limit"].get("reached")
+    ]
+    if unreached:
+        limits.append(
+            text(
+                f"In {len(unreached)} of {people.plural(len(results.configurations), 'configuration')} "
+                f"the limit of the system was not "
+                "reached; nothing is said about loads above the highest level."
+            )
+        )
+    return limits
+
+
+def _thin_points(results: Results) -> list[Text]:
+    """Points that rest on one run, or have no interval."""
+    limits: list[Text] = []
     points = [point for one in results.configurations for point in one.get("points") or ()]
     counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]
     if counting and min(counting) <= 1:
@@ -120,18 +139,6 @@ def design_limits(results: Results) -> list[Text]:
             text(
                 f"{people.plural(len(bare), 'point')} have a throughput without an interval; "
                 f"differences to them are not decided."
-            )
-        )
-    limits += _one_machine(results)
-    unreached = [
-        one for one in results.configurations if isinstance(one.get("limit"), dict) and not one["limit"].get("reached")
-    ]
-    if unreached:
-        limits.append(
-            text(
-                f"In {len(unreached)} of {people.plural(len(results.configurations), 'configuration')} "
-                f"the limit of the system was not "
-                "reached; nothing is said about loads above the highest level."
             )
         )
     return limits

@@ -93,47 +93,42 @@ def tooltip(value_title: str, load_factor: str) -> list[dict[str, Any]]:
 
 def layers(points: list[series.Point], value_title: str, load_factor: str) -> list[dict[str, Any]]:
     """Layers of one panel: line, whiskers, filled symbols, open symbols, crosses."""
-    labels = series.labels(points)
-    encoding = by_configuration(labels)
-    x = load_axis(load_factor, [point.load for point in points])
-    y = value_axis(value_title)
-    colour, shape = {"color": encoding["color"]}, {"shape": encoding["shape"]}
-    place = {"x": x, "y": y, "tooltip": tooltip(value_title, load_factor)}
+    encoding = by_configuration(series.labels(points))
+    place = {"x": load_axis(load_factor, [point.load for point in points]), "y": value_axis(value_title)}
+    line = {
+        "transform": [{"filter": f"!({_CROSS})"}],
+        "mark": {"type": "line"},
+        "encoding": {**place, **encoding},
+    }
+    told = {**place, "tooltip": tooltip(value_title, load_factor)}
+    return [line, _whiskers(place), *_symbols(told, {"color": encoding["color"]}, {"shape": encoding["shape"]})]
+
+
+def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
+        "mark": {"type": "errorbar", "ticks": {"width": 9, "color": theme.INK}, "rule": {"color": theme.INK}},
+        "encoding": {
+            "x": place["x"],
+            "y": {**place["y"], "field": "low"},
+            "y2": {"field": "high"},
+            "detail": {"field": "configuration"},
+        },
+    }
+
+
+def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the verdict allows to be seen: filled where valid, open where suspect, a cross where invalid."""
+    point = {"type": "point", "size": 80, "opacity": 1}
     return [
         {
-            "transform": [{"filter": f"!({_CROSS})"}],
-            "mark": {"type": "line"},
-            "encoding": {"x": x, "y": y, **encoding},
-        },
-        {
-            "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
-            "mark": {
-                "type": "errorbar",
-                "ticks": {"width": 9, "color": theme.INK},
-                "rule": {"color": theme.INK},
-            },
-            "encoding": {
-                "x": x,
-                "y": {**y, "field": "low"},
-                "y2": {"field": "high"},
-                "detail": {"field": "configuration"},
-            },
-        },
-        {
             "transform": [{"filter": "datum.state === 'valid'"}],
-            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+            "mark": {**point, "filled": True},
             "encoding": {**place, **colour, **shape},
         },
         {
             "transform": [{"filter": _HOLLOW}],
-            "mark": {
-                "type": "point",
-                "filled": False,
-                "fill": "white",
-                "size": 80,
-                "strokeWidth": 2,
-                "opacity": 1,
-            },
+            "mark": {**point, "filled": False, "fill": "white", "strokeWidth": 2},
             "encoding": {**place, **colour, **shape},
         },
         {
