@@ -4,7 +4,9 @@
 
 mod cpus;
 mod guard;
+mod load;
 mod null_server;
+mod probe;
 
 use std::process::ExitCode;
 
@@ -15,8 +17,10 @@ fn main() -> ExitCode {
             println!("towtank-engine {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
+        Some("load") => load::run(&arguments[1..]),
         Some("guard") => guard::run(&arguments[1..]),
         Some("null-server") => null_server::run(&arguments[1..]),
+        Some("probe") => probe::main(&arguments[1..]),
         _ => {
             eprintln!("usage: towtank-engine load PLAN | probe | guard | null-server");
             ExitCode::from(2)
