@@ -222,13 +222,12 @@ impl Guard {
         let started = Instant::now();
         let mut asked = Descendants::default();
         loop {
-            let left = Descendants::of_this_process();
-            let waited = started.elapsed();
-            if left.is_empty() {
-                // The last of them may have ended since the last look.
-                self.status = self.reap().or(self.status);
+            self.status = self.reap().or(self.status);
+            if !processes::any_left() {
                 return;
             }
+            let left = Descendants::of_this_process();
+            let waited = started.elapsed();
             if waited >= self.grace + KILLED_AT_LATEST {
                 eprintln!("guard: the kernel does not let go of {left}");
                 return;

@@ -1,23 +1,28 @@
 //! Finds the processes below this one, from the parents that `/proc` names.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::fs;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
-/// A process, told apart from a later one of the same number by its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// A process, told apart from a later one of the same number by its start, and from what it was before it became
+/// another program by its name: a shell that was asked to end just before it became that program has forgotten it.
+///
+/// Ordered by age: who started the others hears first that it is over.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Process {
-    pid: i32,
     start_ticks: u64,
+    pid: i32,
+    /// As the kernel has it, in parentheses.
+    name: Vec<u8>,
 }
 
 /// All processes below this one, those excepted that ended and wait for this process to reap them.
 #[derive(Debug, Default)]
 pub struct Descendants {
-    processes: HashSet<Process>,
+    processes: BTreeSet<Process>,
 }
 
 impl Descendants {
@@ -31,7 +36,7 @@ impl Descendants {
                 children.entry(stat.parent).or_default().push(stat.process);
             }
         }
-        let mut processes = HashSet::new();
+        let mut processes = BTreeSet::new();
         let mut parents = vec![own];
         while let Some(parent) = parents.pop() {
             for process in children.remove(&parent).unwrap_or_default() {
@@ -42,15 +47,11 @@ impl Descendants {
         Self { processes }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.processes.is_empty()
-    }
-
     /// Sends `SIGTERM` to those that are not `asked` yet, and wakes them if they are stopped.
     pub fn ask_to_end(&self, asked: &Self) {
         for process in self.processes.difference(&asked.processes) {
-            send(*process, Signal::SIGTERM);
-            send(*process, Signal::SIGCONT);
+            send(process, Signal::SIGTERM);
+            send(process, Signal::SIGCONT);
         }
     }
 
@@ -58,7 +59,7 @@ impl Descendants {
     pub fn kill(&self) {
         for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
             for process in &self.processes {
-                send(*process, signal);
+                send(process, signal);
             }
         }
     }
@@ -73,7 +74,7 @@ impl fmt::Display for Descendants {
     }
 }
 
-fn send(process: Process, signal: Signal) {
+fn send(process: &Process, signal: Signal) {
     // Gone since it was seen: what was wanted. Its number can hardly have a new owner in that time.
     let _ = kill(Pid::from_raw(process.pid), signal);
 }
@@ -102,9 +103,11 @@ fn parse_stat(pid: i32, stat: &[u8]) -> Option<Stat> {
     let fields = std::str::from_utf8(&stat[end_of_name + 1..]).ok()?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
     // Fields 3, 4 and 22 of proc(5), counted from after the name.
+    let name = stat[stat.iter().position(|&byte| byte == b'(')?..=end_of_name].to_vec();
     let process = Process {
         pid,
         start_ticks: fields.get(19)?.parse().ok()?,
+        name,
     };
     let is_zombie = matches!(*fields.first()?, "Z" | "X");
     Some(Stat {
@@ -122,9 +125,11 @@ mod tests {
     fn a_stat_line_is_read_whatever_the_name() {
         let line =
             b"42 (a) Z 7 (\xff) S 17 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 10 11";
+        let name = b"(a) Z 7 (\xff)".to_vec();
         let process = Process {
             pid: 42,
             start_ticks: 987_654,
+            name,
         };
         assert_eq!(
             parse_stat(42, line),

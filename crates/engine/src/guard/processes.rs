@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid, getppid, read, setsid};
 
 /// The command is not there or cannot be run.
@@ -109,4 +109,11 @@ pub fn reap() -> Option<Reaped> {
             Err(_) => return None,
         }
     }
+}
+
+/// Whether any child is left. The reaper of all descendants has none only when there is no descendant at all: this
+/// is known at once, while a look through `/proc` takes its time and may miss one that was just born.
+pub fn any_left() -> bool {
+    let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    waitid(Id::All, look) != Err(Errno::ECHILD)
 }
