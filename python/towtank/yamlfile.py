@@ -147,8 +147,10 @@ def fault_at(root: Node, path: Path_, message: str, *, key: bool = False) -> Fau
     node, parent = find(root, path)
     line, column = node.line, node.column
     key = key or path[-1:] == ("[key]",)
-    if key and parent is not None and node.path and str(node.path[-1]) in parent.keys:
-        line, column = parent.keys[str(node.path[-1])]
+    if key and parent is not None and isinstance(parent.value, dict):
+        # An override is stored under the last part of its path, so the key is looked up by what it leads to.
+        name = next(name for name, child in parent.value.items() if child is node)
+        line, column = parent.keys.get(name, (line, column))
     return Fault(node.file, line, column, where(node.path), message)
 
 

@@ -141,7 +141,7 @@ class StudyFile(FileModel):
         default_factory=dict,
         description="Values of all runs by path: `services.NAME.settings.KEY`, `parameters.NAME`.",
     )
-    load: Load = Field(description="How much load, and how it comes.")
+    load: Load = Field(description="Amount of load, its form, and the stages of a run.")
     pinning: Pinning = Field(
         "auto", description="`auto` keeps system and generator on different CPUs where there are two."
     )
