@@ -74,9 +74,9 @@ class _Folder:
 class RunFolder(_Folder):
     """One run on disk.
 
-    `run.json` tells `status`: `planned`, `running`, `complete`, `failed` (the system or the engine did not do its
-    part; what was recorded is kept) or `stopped` (by the user). A run that is found `running` while nothing runs
-    was cut off and counts as `interrupted`.
+    `run.json` tells `status`: `planned`, `running`, `complete`, `failed` (the system or the engine did not do
+    its part; what was recorded is kept) or `stopped` (by the user). A run that is found `running` while
+    nothing runs was cut off and counts as `interrupted`.
     """
 
     manifest_name = RUN_MANIFEST
@@ -145,8 +145,9 @@ class ResultsFolder(_Folder):
         return cls(path)
 
     def runs(self) -> list[RunFolder]:
-        """All runs that have a manifest, by name."""
-        return [RunFolder(path.parent) for path in sorted((self.path / "runs").glob(f"*/{RUN_MANIFEST}"))]
+        """All runs that have a manifest, by name; earlier tries, kept aside as `r003.interrupted-1`, are not among them."""
+        paths = sorted((self.path / "runs").glob(f"*/{RUN_MANIFEST}"))
+        return [RunFolder(path.parent) for path in paths if "." not in path.parent.name]
 
     def run_path(self, run_id: str) -> Path:
         """Where the run of this name is, or would be."""

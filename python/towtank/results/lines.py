@@ -1,7 +1,8 @@
 """Checksummed lines: the form of every recorded stream.
 
-A line is eight hexadecimal digits (CRC-32 of the bytes after the blank, as zlib computes it), one blank, one JSON
-document without line breaks, one line feed. A writer that dies in the middle of a line costs that line only.
+A line is eight hexadecimal digits (CRC-32 of the bytes after the blank, as zlib computes it), one blank, one
+JSON document without line breaks, one line feed. A writer that dies in the middle of a line costs that line
+only.
 """
 
 from __future__ import annotations

@@ -108,9 +108,7 @@ class ContentServerSettings(FileModel):
     users: str | None = Field(
         None, min_length=1, description="File of users, relative to the system file; made if left out."
     )
-    ldap: Annotated[str, AfterValidator(_ldap)] | None = Field(
-        None, description="LDAP server that knows the users."
-    )
+    ldap: Annotated[str, AfterValidator(_ldap)] | None = Field(None, description="LDAP server that knows the users.")
     nodes: int = Field(1, ge=1, le=64, description="Servers that share one database and one storage area.")
     port: Port = Field(0, description="Port of the first node, the others follow; 0 takes any free ones.")
 
@@ -118,9 +116,7 @@ class ContentServerSettings(FileModel):
 class Population(FileModel):
     """What the content server holds before the first run."""
 
-    scale: float = Field(
-        0.001, gt=0, le=1, description="Share of the 5.1 million documents of the full population."
-    )
+    scale: float = Field(0.001, gt=0, le=1, description="Share of the 5.1 million documents of the full population.")
     seed: int = Field(1, ge=0, description="The same seed makes the same documents.")
 
 
@@ -134,9 +130,7 @@ class ContentServer(Service):
 
     kind: Literal["content_server"]
     host: Name = Field(description="Name of the host it runs on.")
-    settings: ContentServerSettings = Field(
-        default_factory=ContentServerSettings, description="What can be tuned."
-    )
+    settings: ContentServerSettings = Field(default_factory=ContentServerSettings, description="What can be tuned.")
     population: Population = Field(default_factory=Population, description="What it holds.")
 
 
@@ -192,9 +186,7 @@ class Postgresql(Service):
     kind: Literal["postgresql"]
     host: Name = Field(description="Name of the host it runs on.")
     port: Port = Field(0, description="Where it listens; 0 takes any free port.")
-    settings: dict[Name, str | int] = Field(
-        default_factory=dict, description="Settings of `postgresql.conf`."
-    )
+    settings: dict[Name, str | int] = Field(default_factory=dict, description="Settings of `postgresql.conf`.")
 
 
 def _service(value: Any) -> Service:
@@ -209,15 +201,11 @@ def _service(value: Any) -> Service:
         allowed = ", ".join(SERVICE_KINDS)
         got = repr(kind) if "kind" in value else "none"
         near = yamlfile.did_you_mean(kind, list(SERVICE_KINDS))
-        raise PydanticCustomError(
-            "service_kind", f"must be of a kind among {allowed}, got {got} instead{near}"
-        )
+        raise PydanticCustomError("service_kind", f"must be of a kind among {allowed}, got {got} instead{near}")
     return known.model_validate(value)
 
 
-AnyService = Annotated[
-    SerializeAsAny[Service], PlainValidator(_service, json_schema_input_type=dict[str, Any])
-]
+AnyService = Annotated[SerializeAsAny[Service], PlainValidator(_service, json_schema_input_type=dict[str, Any])]
 
 
 class Target(FileModel):
@@ -280,9 +268,7 @@ def _names(root: yamlfile.Node, section: str) -> list[str]:
 
 
 def _unknown(root: yamlfile.Node, path: yamlfile.Path_, what: str, got: str, known: list[str]) -> Fault:
-    allowed = (
-        f"a {what} of this file ({', '.join(known)})" if known else f"a {what} of this file, which has none"
-    )
+    allowed = f"a {what} of this file ({', '.join(known)})" if known else f"a {what} of this file, which has none"
     near = yamlfile.did_you_mean(got, known)
     return yamlfile.fault_at(root, path, f"must be {allowed}, got {got!r} instead{near}")
 

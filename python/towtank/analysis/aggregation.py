@@ -1,0 +1,168 @@
+"""Repetitions of one load level of one configuration, brought together.
+
+The unit of replication is the run: with two or more runs every interval is Student's t over their values,
+whatever each run knows about itself. One run alone gives its own interval, and its method says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.analysis.estimates import Estimate
+from towtank.analysis.run import estimate_of
+from towtank.analysis.statistics import t_interval
+
+RESPONSE_KEYS = ("mean", "p50", "p90", "p95", "p99")
+Run = dict[str, Any]
+
+
+def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
+    """Estimate at a path of keys of the run summaries, over the runs that have it."""
+    found = [one for run in runs if (one := estimate_of(run, *path)).value is not None]
+    if len(found) == 1:
+        return found[0]
+    return t_interval([one.value for one in found if one.value is not None])
+
+
+def plain_over_runs(values: Sequence[float | None]) -> Estimate:
+    """Plain numbers of the runs; one alone has no interval."""
+    return t_interval([value for value in values if value is not None])
+
+
+@dataclass
+class Point:
+    """One load level of one configuration.
+
+    Attributes
+    ----------
+    kind : str
+        `users` or `rate`: what the load counts.
+    load : float
+        Level of the load. [1] or [1/s]
+    runs, verdicts : list of str
+        All repetitions, and their verdicts.
+    usable : list of dict
+        Summaries that are not invalid; all where every one is.
+    """
+
+    kind: str
+    load: float
+    runs: list[str]
+    verdicts: list[str]
+    usable: list[Run]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether any repetition may carry a conclusion."""
+        return any(verdict != "invalid" for verdict in self.verdicts)
+
+    @property
+    def throughput(self) -> Estimate:
+        """Transactions per second that ended well. [1/s]"""
+        return over_runs(self.usable, "throughput_per_s")
+
+    @property
+    def tiers(self) -> list[str]:
+        """Names of the tiers, in the order of the first run."""
+        return list(dict.fromkeys(name for run in self.usable for name in run["tiers"]))
+
+    def utilization(self, tier: str) -> float | None:
+        """Mean utilization of a tier's allotted CPUs, in [0, 1]."""
+        values = [run["tiers"].get(tier, {}).get("utilization") for run in self.usable]
+        return plain_over_runs(values).value
+
+    def think_s(self) -> float | None:
+        """Mean think time per transaction, from Little's law checks. [s]"""
+        values = [run["laws"]["little"]["z_s"] for run in self.usable if run["laws"]["little"]]
+        return plain_over_runs(values).value
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in a study summary."""
+        whole = int(self.load) if float(self.load).is_integer() else self.load
+        return {
+            self.kind: whole,
+            "load": whole,
+            "runs": self.runs,
+            "verdicts": self.verdicts,
+            "throughput_per_s": self.throughput.document(),
+            "response_time_s": {
+                key: over_runs(self.usable, "response_time_s", key).document() for key in RESPONSE_KEYS
+            },
+            "tiers": {name: self._tier(name) for name in self.tiers},
+            "transactions": {name: self._transaction(name) for name in self._names()},
+            "disk_read_bytes_per_s": self._disks("read_bytes_per_s"),
+            "disk_write_bytes_per_s": self._disks("write_bytes_per_s"),
+            "errors_share": plain_over_runs([run["errors"]["share"] for run in self.usable]).value,
+            "users_mean": plain_over_runs([run["users"]["mean"] for run in self.usable]).value,
+            "think_time_s": self.think_s(),
+        }
+
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(name for run in self.usable for name in run["transactions"]))
+
+    def _tier(self, name: str) -> dict[str, Any]:
+        parts = dict.fromkeys(
+            part for run in self.usable for part in run["tiers"].get(name, {}).get("parts", {})
+        )
+        kinds = [run["tiers"][name].get("kind") for run in self.usable if name in run["tiers"]]
+        return {
+            "kind": kinds[0] if kinds else None,
+            "cpus_used": over_runs(self.usable, "tiers", name, "cpus_used").document(),
+            "cpu_demand_s": over_runs(self.usable, "tiers", name, "cpu_demand_s").document(),
+            "cpus_allotted": next(
+                (run["tiers"][name].get("cpus_allotted") for run in self.usable if name in run["tiers"]), None
+            ),
+            "utilization": self.utilization(name),
+            "parts": {
+                part: {
+                    key: over_runs(self.usable, "tiers", name, "parts", part, key).document()
+                    for key in ("cpus_used", "cpu_demand_s")
+                }
+                for part in parts
+            },
+        }
+
+    def _transaction(self, name: str) -> dict[str, Any]:
+        ramps = [
+            run["transactions"].get(name, {}).get("phases", {}).get("ramp_up", {}).get("mean_s")
+            for run in self.usable
+        ]
+        path = ("transactions", name)
+        return {
+            "throughput_per_s": over_runs(self.usable, *path, "throughput_per_s").document(),
+            **{
+                f"{key}_s": over_runs(self.usable, *path, "response_time_s", key).document()
+                for key in RESPONSE_KEYS
+            },
+            "errors_share": _error_share(self.usable, name),
+            "ramp_up_mean_s": plain_over_runs(ramps).value,
+        }
+
+    def _disks(self, name: str) -> dict[str, Any]:
+        values = []
+        for run in self.usable:
+            disks = [one[name] for one in run["host"]["disks"].values() if name in one]
+            values.append(sum(disks) if disks else None)
+        return plain_over_runs(values).document()
+
+
+def aggregate(kind: str, load: float, runs: Sequence[Run]) -> Point:
+    """Bring the repetitions of one load level together; invalid ones count only where there is no other."""
+    usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
+    return Point(
+        kind,
+        load,
+        [str(run["run"]) for run in runs],
+        [str(run["verdict"]["level"]) for run in runs],
+        usable or list(runs),
+    )
+
+
+def _error_share(runs: Sequence[Run], name: str) -> float | None:
+    """Share of a transaction that failed, over all runs together, in [0, 1]."""
+    told = [run["transactions"][name] for run in runs if name in run["transactions"]]
+    failed = sum(one["errors"] for one in told)
+    ended = failed + sum(one["count"] for one in told)
+    return failed / ended if ended else None

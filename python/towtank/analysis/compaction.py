@@ -1,0 +1,34 @@
+"""The tables of a run, with the histograms told by their quantiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from towtank.analysis import histograms
+from towtank.analysis.histograms import BadHistogramError
+from towtank.results.folder import RunFolder
+from towtank.results.tables import INTERVALS, METRICS, write_tables
+
+_QUANTILES = {"response_p50_s": 0.5, "response_p95_s": 0.95, "response_p99_s": 0.99}
+
+
+def compact(run: RunFolder) -> tuple[Path, Path]:
+    """Write `intervals.parquet` and `metrics.parquet` of a run from its streams, and return their paths."""
+    return write_tables(run, _told)
+
+
+def is_compacted(run: RunFolder) -> bool:
+    """Whether both tables are there."""
+    return (run.path / INTERVALS).is_file() and (run.path / METRICS).is_file()
+
+
+def _told(encoded: str) -> dict[str, Any]:
+    try:
+        histogram = histograms.decode(encoded)
+    except BadHistogramError:
+        return {}
+    if not histogram.total:
+        return {}
+    quantiles = {name: histogram.quantile(probability) for name, probability in _QUANTILES.items()}
+    return {"timed": histogram.total, "response_max_s": histogram.maximum_s, **quantiles}

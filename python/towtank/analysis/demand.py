@@ -1,0 +1,76 @@
+"""CPU demand of a transaction, from many runs at once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from towtank.analysis import estimates
+from towtank.analysis.estimates import CONFIDENCE, Estimate
+from towtank.analysis.run import estimate_of
+
+
+def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Estimate]:
+    """Straight line U = U_0 + D X through the runs.
+
+    Parameters
+    ----------
+    throughputs : list of float
+        X of each run. [1/s]
+    cpus : list of float
+        CPUs used in each run. [1]
+
+    Returns
+    -------
+    intercept : float
+        CPUs that no transaction explains, U_0. [1]
+    demand : Estimate
+        CPU time of one transaction D, with the t interval of the slope. [s]
+
+    Notes
+    -----
+    Ordinary least squares with n - 2 degrees of freedom; the intercept keeps background work out of the
+    demand [1]_. Assumes a demand that does not change with the load. Without two different throughputs there
+    is no line; with two runs there is one but no interval.
+
+    References
+    ----------
+    .. [1] S. Spinner, G. Casale, F. Brosig and S. Kounev, "Evaluating approaches to resource demand
+           estimation", Performance Evaluation 92, 51-71, 2015, doi:10.1016/j.peva.2015.07.005.
+    """
+    x, y = np.array(throughputs), np.array(cpus)
+    if len(x) < 2 or float(np.ptp(x)) <= 1e-9 * float(np.abs(x).max()):
+        return 0.0, estimates.NOTHING
+    centred = x - x.mean()
+    power = float(centred @ centred)
+    slope = float(centred @ y) / power
+    intercept = float(y.mean() - slope * x.mean())
+    if len(x) < 3:
+        return intercept, Estimate(slope, n=len(x))
+    residuals = y - intercept - slope * x
+    error = math.sqrt(float(residuals @ residuals) / (len(x) - 2) / power)
+    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(x) - 2)) * error
+    return intercept, Estimate(slope, slope - half, slope + half, estimates.RUNS, len(x))
+
+
+def demands(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Demand at each tier by regression over the runs that are not invalid."""
+    usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
+    found = {}
+    for tier in dict.fromkeys(name for run in usable for name in run["tiers"]):
+        pairs = [
+            (rate.value, used.value)
+            for run in usable
+            if (rate := estimate_of(run, "throughput_per_s")).value is not None
+            and (used := estimate_of(run, "tiers", tier, "cpus_used")).value is not None
+        ]
+        intercept, slope = regression([x for x, _ in pairs], [y for _, y in pairs])
+        found[tier] = {
+            "intercept_cpus": intercept if slope.value is not None else None,
+            "d_s": slope.document(),
+            "points": len(pairs),
+        }
+    return found

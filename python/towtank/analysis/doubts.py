@@ -1,0 +1,175 @@
+"""The closed list of doubts about a measurement: why each matters and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Level(StrEnum):
+    """How much a doubt weighs."""
+
+    NOTE = "note"
+    SUSPECT = "suspect"
+    INVALID = "invalid"
+
+
+class Kind(StrEnum):
+    """Every doubt that can be raised."""
+
+    GENERATOR_SATURATED = "generator_saturated"
+    START_LAG = "start_lag"
+    NO_STEADY_STATE = "no_steady_state"
+    TOO_FEW_SAMPLES = "too_few_samples"
+    ERRORS_ABOVE_LIMIT = "errors_above_limit"
+    SERVICE_RESTARTED = "service_restarted"
+    SERVICE_DIED = "service_died"
+    ENGINE_FAILED = "engine_failed"
+    INTERRUPTED = "interrupted"
+    ACCOUNTING = "accounting"
+    LITTLE_LAW = "little_law"
+    UTILIZATION_LAW = "utilization_law"
+    CLOCK_JUMP = "clock_jump"
+    STEAL_TIME = "steal_time"
+    DATA_DAMAGED = "data_damaged"
+    NOT_PINNED = "not_pinned"
+    DISK_FULL = "disk_full"
+    OBSERVATION_GAP = "observation_gap"
+    OBSERVATION_COST = "observation_cost"
+
+
+EXPLANATIONS: dict[Kind, tuple[str, str]] = {
+    Kind.GENERATOR_SATURATED: (
+        "The generator was at its own limit, so throughput and response times are those of the generator as "
+        "much as "
+        "of the system.",
+        "give the generator more cores or threads, or a machine of its own, or lower the load",
+    ),
+    Kind.START_LAG: (
+        "Requests left later than intended; response times count from the intended start and hold the lag.",
+        "give the generator a core of its own (pinning), more threads, or lower the load",
+    ),
+    Kind.NO_STEADY_STATE: (
+        "The system still changed while it was measured, so the mean depends on when one looks.",
+        "lengthen the ramp-up and settle stages, or the steady stage; look at the timeline for what changes",
+    ),
+    Kind.TOO_FEW_SAMPLES: (
+        "The interval around the number is wide, or there is none.",
+        "lengthen the steady stage or add repetitions",
+    ),
+    Kind.ERRORS_ABOVE_LIMIT: (
+        "Failed requests cost the system less or more than good ones; the numbers describe another workload.",
+        "see the errors by kind and the log of the service; raise limits.errors only if errors are expected",
+    ),
+    Kind.SERVICE_RESTARTED: (
+        "A service began again within the run with cold caches; before and after are two different systems.",
+        "see the log of the service for why it restarted, then repeat the run",
+    ),
+    Kind.SERVICE_DIED: (
+        "A service ended within the run; what follows measures its absence.",
+        "see the last lines of its log, then repeat the run",
+    ),
+    Kind.ENGINE_FAILED: (
+        "The load generator did not do the run to its end.",
+        "see the log of the engine, then repeat the run",
+    ),
+    Kind.INTERRUPTED: (
+        "The run was stopped before its end; what was recorded until then is kept.",
+        "repeat the run: towtank run --resume goes on with the runs that are missing",
+    ),
+    Kind.ACCOUNTING: (
+        "Not every request is accounted for, so no count can be trusted.",
+        "this is a fault of the generator or of the data on disk: keep the run folder and report it",
+    ),
+    Kind.LITTLE_LAW: (
+        "Users, throughput and times contradict each other: a counter or the clock is wrong, or the window "
+        "is not "
+        "steady.",
+        "lengthen the steady stage; look at the timeline for users that were neither thinking nor waiting",
+    ),
+    Kind.UTILIZATION_LAW: (
+        "The CPU time of a transaction changed within the window: a cache fills, data grow, or something "
+        "else works "
+        "on the same CPUs.",
+        "lengthen the settle stage; look for background work of the service",
+    ),
+    Kind.CLOCK_JUMP: (
+        "The wall clock was set during the run. Times count on the monotonic clock and are not affected; "
+        "stamps in logs "
+        "of services are.",
+        "run the clock service with slewing, or compare with logs by order rather than by time",
+    ),
+    Kind.STEAL_TIME: (
+        "The hypervisor gave CPU time to other machines, so the system had less than it seemed to have.",
+        "measure on a host of its own, or at a quieter time",
+    ),
+    Kind.DATA_DAMAGED: (
+        "Part of what was recorded cannot be read; sums and counts miss it.",
+        "check the disk; repeat the run if it matters",
+    ),
+    Kind.NOT_PINNED: (
+        "Generator and system share CPUs, so each takes time from the other.",
+        "use a machine with more cores, or generate the load from another one",
+    ),
+    Kind.DISK_FULL: (
+        "The disk was full, so the recording ends early.",
+        "free space or give another results folder, then repeat the run",
+    ),
+    Kind.OBSERVATION_GAP: (
+        "The system was not observed for a while within the window; its CPU time there is interpolated.",
+        "look for what kept the probe from running: an overloaded or suspended host",
+    ),
+    Kind.OBSERVATION_COST: (
+        "Watching the system took CPU time that the system might have used.",
+        "lengthen the sampling interval, or leave out costly metrics",
+    ),
+}
+"""Why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One doubt, with the number seen and the limit it passed."""
+
+    kind: Kind
+    level: Level
+    message: str
+    seen: float | None = None
+    limit: float | None = None
+    unit: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in a summary."""
+        why, hint = EXPLANATIONS[self.kind]
+        return {
+            "kind": str(self.kind),
+            "level": str(self.level),
+            "seen": self.seen,
+            "limit": self.limit,
+            "unit": self.unit,
+            "message": self.message,
+            "why": why,
+            "hint": hint,
+        }
+
+
+def level_of(doubts: list[Doubt]) -> str:
+    """Verdict on a run: invalid or suspect when a doubt is, else valid."""
+    levels = {doubt.level for doubt in doubts}
+    if Level.INVALID in levels:
+        return "invalid"
+    return "suspect" if Level.SUSPECT in levels else "valid"
+
+
+def seconds(value: float) -> str:
+    """A time for a message, with the unit that suits it."""
+    for limit, factor, unit in ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
+        if abs(value) < limit:
+            return f"{factor * value:.3g} {unit}"
+    return f"{value:.3g} s"
+
+
+def percent(value: float) -> str:
+    """A share for a message."""
+    return f"{100 * value:.3g} %"

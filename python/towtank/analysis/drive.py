@@ -1,0 +1,129 @@
+"""The answer of `towtank drive`: one JSON document about one load on one target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towtank.analysis.doubts import Level
+from towtank.analysis.load import QUANTILES
+from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
+from towtank.analysis.run import SUMMARY, RunData, describe, read_run, study_limits
+from towtank.results.folder import RunFolder, write_json
+
+SCHEMA = "towtank/drive/1"
+_KINDS_ALWAYS_TOLD = ("timeout", "status_5xx", "connect", "check")
+
+
+def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
+    """Analyse the run of a drive; write its `summary.json`, and return the document of the command.
+
+    Parameters
+    ----------
+    run : RunFolder
+    target : str
+        The target as the user named it.
+
+    Notes
+    -----
+    Counts and times are those of the whole steady stage, as asked; the verdict is that of the run summary.
+    Throughput counts what ended well.
+    """
+    data = read_run(run)
+    summary = describe(data, run.run_id, study_limits(run))
+    write_json(run.path / SUMMARY, summary)
+    chosen = _asked(data)
+    measurement, requests = data.measurement, data.measurement.requests
+    length = float(measurement.lengths[chosen].sum())
+    reasons = summary["verdict"]["reasons"]
+    return {
+        "schema": SCHEMA,
+        "target": target,
+        "valid": summary["verdict"]["level"] != "invalid",
+        "invalid_because": [one["message"] for one in reasons if one["level"] == Level.INVALID],
+        "doubts": reasons,
+        "window_s": round(length, 9),
+        "users": data.manifest.get("users"),
+        "rate": data.manifest.get("rate"),
+        "requests": int(requests.ended[chosen].sum()),
+        "errors": int(requests.failed[chosen].sum()),
+        "throughput_per_s": _per_second(requests.ok, chosen, length),
+        "response_time_ms": times_ms(requests.response, requests.response_sum_s, chosen),
+        "exchange_time_ms": times_ms(requests.exchange, requests.exchange_sum_s, chosen),
+        "transactions": {
+            name: _transaction(column, chosen, length)
+            for name, column in measurement.columns("transaction").items()
+        },
+        "errors_by_kind": _kinds(requests, chosen),
+        "generator": _generator(data, summary),
+        "intervals": _intervals(measurement, chosen),
+    }
+
+
+def _asked(data: RunData) -> Mask:
+    window = data.window
+    if window is None:
+        return data.chosen
+    return data.measurement.inside(window.asked_start_s, window.asked_end_s)
+
+
+def _per_second(counts: Floats, chosen: Mask, length: float) -> float | None:
+    return float(counts[chosen].sum()) / length if length > 0 else None
+
+
+def times_ms(timed: TimedHistograms, sums: Floats, chosen: Mask) -> dict[str, float | None]:
+    """Mean, extremes and quantiles in milliseconds; None where nothing was timed."""
+    merged = timed.merged(chosen)
+    if merged is None:
+        return dict.fromkeys(["mean", "min", *QUANTILES, "max"])
+    return {
+        "mean": 1e3 * float(sums[chosen].sum()) / merged.total,
+        "min": 1e3 * merged.minimum_s,
+        **{name: 1e3 * merged.quantile(probability) for name, probability in QUANTILES.items()},
+        "max": 1e3 * merged.maximum_s,
+    }
+
+
+def _transaction(column: Column, chosen: Mask, length: float) -> dict[str, Any]:
+    return {
+        "count": int(column.ended[chosen].sum()),
+        "errors": int(column.failed[chosen].sum()),
+        "throughput_per_s": _per_second(column.ok, chosen, length),
+        "response_time_ms": times_ms(column.response, column.response_sum_s, chosen),
+    }
+
+
+def _kinds(requests: Column, chosen: Mask) -> dict[str, int]:
+    counted = {kind: int(counts[chosen].sum()) for kind, counts in requests.failed_by_kind.items()}
+    others = {kind: count for kind, count in sorted(counted.items()) if count}
+    return {**dict.fromkeys(_KINDS_ALWAYS_TOLD, 0), **others}
+
+
+def _generator(data: RunData, summary: dict[str, Any]) -> dict[str, Any]:
+    told = (data.engine or {}).get("generator") or {}
+    lag = summary["generator"]["start_lag_p99_s"]
+    return {
+        "cpu_s": told.get("cpu_s", float(data.measurement.cpu_s.sum())),
+        "cpu_us_per_request": summary["generator"]["cpu_us_per_request"],
+        "start_lag_ms_p99": told.get("lag_p99_ms", None if lag is None else 1e3 * lag),
+        "peak_rss_bytes": summary["generator"]["peak_rss_bytes"],
+        "saturated": summary["generator"]["saturated"],
+    }
+
+
+def _intervals(measurement: Measurement, chosen: Mask) -> list[dict[str, Any]]:
+    """Second by second within the window; `t_s` is the end of each, counted from the start of the window."""
+    requests = measurement.requests
+    p95 = requests.response.quantile_by_bin(0.95)
+    numbers = [number for number, inside in enumerate(chosen) if inside]
+    if not numbers:
+        return []
+    start = float(measurement.starts[numbers[0]])
+    return [
+        {
+            "t_s": round(float(measurement.ends[number]) - start, 9),
+            "requests": int(requests.ended[number]),
+            "errors": int(requests.failed[number]),
+            "p95_ms": None if (value := p95[number]) is None else 1e3 * value,
+        }
+        for number in numbers
+    ]

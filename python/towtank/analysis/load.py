@@ -1,0 +1,165 @@
+"""What the load did in a window: throughput, response times, errors, by transaction and by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis import estimates
+from towtank.analysis.estimates import CONFIDENCE, Estimate
+from towtank.analysis.histograms import Histogram, rank_of
+from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
+from towtank.analysis.statistics import design_effect, effective_ranks, ratio_of_sums
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+"""Quantiles that every distribution is described by."""
+STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
+
+
+def throughput(counts: Floats, measurement: Measurement, chosen: Mask) -> Estimate:
+    """Completions per second over the chosen bins. [1/s]"""
+    return ratio_of_sums(counts[chosen], measurement.lengths[chosen])[0]
+
+
+def quantile(timed: TimedHistograms, merged: Histogram, probability: float, chosen: Mask) -> Estimate:
+    """Quantile of the chosen bins, with an interval that allows for seconds that resemble each other. [s]"""
+    count = merged.total
+    index = merged.index_at_rank(rank_of(probability, count))
+    effect = design_effect(timed.below(index)[chosen], timed.counts[chosen], probability)
+    ranks = effective_ranks(count, probability, effect)
+    value = merged.quantile(probability)
+    if ranks is None:
+        return Estimate(value, n=count)
+    low, high = (merged.value_at_rank(rank) for rank in ranks)
+    return Estimate(value, low, high, estimates.ORDER_STATISTICS, count, CONFIDENCE)
+
+
+def distribution(
+    timed: TimedHistograms,
+    sums: Floats,
+    chosen: Mask,
+    quantiles: dict[str, float] | None = None,
+    extremes: bool = True,
+) -> dict[str, Any]:
+    """Mean, quantiles and extremes of times, as they stand in a summary.
+
+    Parameters
+    ----------
+    timed : TimedHistograms
+    sums : ndarray of shape (n_bins,)
+        Exact sums of the values. [s]
+    chosen : ndarray of bool of shape (n_bins,)
+    quantiles : dict, default `QUANTILES`
+    extremes : bool, default True
+        Whether minimum and maximum belong to it.
+    """
+    quantiles = QUANTILES if quantiles is None else quantiles
+    merged = timed.merged(chosen)
+    found: dict[str, Any] = {"mean": mean_of(timed, sums, chosen)[0].document()}
+    for name, probability in quantiles.items():
+        one = estimates.NOTHING if merged is None else quantile(timed, merged, probability, chosen)
+        found[name] = one.document()
+    if extremes:
+        found["min"] = None if merged is None else merged.minimum_s
+        found["max"] = None if merged is None else merged.maximum_s
+    return found
+
+
+def mean_of(timed: TimedHistograms, sums: Floats, chosen: Mask) -> tuple[Estimate, float | None]:
+    """Mean of the chosen bins from exact sums, with its standard error. [s]"""
+    return ratio_of_sums(sums[chosen], timed.counts[chosen])
+
+
+def effective_samples(column: Column, chosen: Mask) -> float:
+    """How many independent values would give a mean as exact as this one.
+
+    Notes
+    -----
+    Variance of the values over the square of the standard error of their mean, at most their number. Where
+    the series is too short for a standard error it is the number of values.
+    """
+    merged = column.response.merged(chosen)
+    if merged is None:
+        return 0.0
+    error = mean_of(column.response, column.response_sum_s, chosen)[1]
+    if not error:
+        return float(merged.total)
+    return min(float(merged.total), merged.variance_s2 / error**2)
+
+
+def errors(column: Column, chosen: Mask) -> dict[str, Any]:
+    """Failures in the chosen bins: number, share of all that ended, by kind."""
+    ended, failed = float(column.ended[chosen].sum()), float(column.failed[chosen].sum())
+    kinds = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
+    return {
+        "count": int(failed),
+        "share": failed / ended if ended else 0.0,
+        "by_kind": {kind: count for kind, count in kinds.items() if count},
+    }
+
+
+def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]) -> dict[str, Any]:
+    """Every transaction in the window and, briefly, in each phase."""
+    total = float(measurement.transactions.ended[chosen].sum())
+    found = {}
+    for name, column in measurement.columns("transaction").items():
+        ended = float(column.ended[chosen].sum())
+        found[name] = {
+            "count": int(column.ok[chosen].sum()),
+            "errors": int(column.failed[chosen].sum()),
+            "throughput_per_s": throughput(column.ok, measurement, chosen).document(),
+            "response_time_s": distribution(column.response, column.response_sum_s, chosen),
+            "phases": {
+                phase: brief for phase, mask in phases.items() if (brief := _brief(column, mask)) is not None
+            },
+            "share": ended / total if total else 0.0,
+        }
+    return found
+
+
+def _brief(column: Column, chosen: Mask) -> dict[str, Any] | None:
+    merged = column.response.merged(chosen)
+    if merged is None:
+        return None
+    total = float(column.response_sum_s[chosen].sum())
+    return {"count": merged.total, "mean_s": total / merged.total, "p95_s": merged.quantile(0.95)}
+
+
+def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """Every request of the window."""
+    return {
+        name: {
+            "count": int(column.ok[chosen].sum()),
+            "errors": int(column.failed[chosen].sum()),
+            "response_time_s": distribution(
+                column.response, column.response_sum_s, chosen, STEP_QUANTILES, extremes=False
+            ),
+        }
+        for name, column in measurement.columns("step").items()
+    }
+
+
+def timeline(measurement: Measurement) -> dict[str, Any]:
+    """The whole run second by second; `t_s` is the middle of each second."""
+    column, lengths = measurement.transactions, measurement.lengths
+    counts = column.response.counts
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = column.response_sum_s / counts
+    return {
+        "t_s": numbers(measurement.middles),
+        "users": numbers(measurement.user_s / lengths),
+        "throughput_per_s": numbers(column.ok / lengths),
+        "response_mean_s": numbers(means),
+        "p50_s": column.response.quantile_by_bin(0.5),
+        "p95_s": column.response.quantile_by_bin(0.95),
+        "errors_per_s": numbers(column.failed / lengths),
+        "stages": [
+            {key: stage[key] for key in ("name", "phase", "start_s", "end_s")} for stage in measurement.stages
+        ],
+    }
+
+
+def numbers(values: Floats) -> list[float | None]:
+    """As JSON: None for what is not a number, nine digits after the point for the rest."""
+    return [round(float(value), 9) if np.isfinite(value) else None for value in values]

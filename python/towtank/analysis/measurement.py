@@ -1,0 +1,284 @@
+"""The engine's segments as arrays over time: what every number about the load is computed from.
+
+Intervals of all load threads that belong to the same second and stage become one bin. Histograms stay encoded
+until somebody asks for them; each is decoded once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from towtank.analysis import histograms
+from towtank.analysis.histograms import BadHistogramError, Histogram
+from towtank.results.segments import Interval, Recording, Series, names, stages_of
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass
+class TimedHistograms:
+    """Encoded histograms by bin, decoded on first use.
+
+    Attributes
+    ----------
+    bins : int
+        Number of bins of the run. [1]
+    encoded : list of (int, str)
+        Bin and histogram.
+    """
+
+    bins: int
+    encoded: list[tuple[int, str]] = field(default_factory=list)
+
+    @cached_property
+    def _decoded(self) -> tuple[histograms.Layout | None, Counts, Counts, Counts, int]:
+        layout, bins, indices, counts, bad = None, [], [], [], 0
+        for number, text in self.encoded:
+            try:
+                one = histograms.decode(text)
+            except BadHistogramError:
+                bad += 1
+                continue
+            if one.layout != (layout or one.layout):
+                bad += 1
+                continue
+            layout = one.layout
+            bins.append(np.full(len(one.indices), number, dtype=np.int64))
+            indices.append(one.indices)
+            counts.append(one.counts)
+        return layout, _joined(bins), _joined(indices), _joined(counts), bad
+
+    @property
+    def bad(self) -> int:
+        """Histograms that could not be decoded, or have another layout than the first."""
+        return self._decoded[4]
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Number of values in each bin; ndarray of shape (n_bins,)."""
+        _, bins, _, counts, _ = self._decoded
+        return np.bincount(bins, weights=counts, minlength=self.bins).astype(float)
+
+    def below(self, index: int) -> Floats:
+        """Number of values in each bin that lie in a bucket or under it; ndarray of shape (n_bins,)."""
+        _, bins, indices, counts, _ = self._decoded
+        return np.bincount(bins, weights=counts * (indices <= index), minlength=self.bins).astype(float)
+
+    def merged(self, chosen: Mask) -> Histogram | None:
+        """All values of the chosen bins; None where there is none."""
+        layout, bins, indices, counts, _ = self._decoded
+        inside = chosen[bins] if len(bins) else np.zeros(0, dtype=bool)
+        if layout is None or not inside.any():
+            return None
+        return histograms.gather(layout, indices[inside], counts[inside])
+
+    def quantile_by_bin(self, probability: float) -> list[float | None]:
+        """Quantile of each bin; None where it holds nothing. [s]"""
+        layout, bins, indices, counts, _ = self._decoded
+        found: list[float | None] = [None] * self.bins
+        if layout is None:
+            return found
+        order = np.argsort(bins, kind="stable")
+        bins, indices, counts = bins[order], indices[order], counts[order]
+        edges = np.searchsorted(bins, np.arange(self.bins + 1))
+        for number in range(self.bins):
+            first, last = edges[number], edges[number + 1]
+            if first < last:
+                one = histograms.gather(layout, indices[first:last], counts[first:last])
+                found[number] = one.quantile(probability)
+        return found
+
+    @classmethod
+    def union(cls, bins: int, parts: Iterable[TimedHistograms]) -> TimedHistograms:
+        """All values of several, from what they decoded already."""
+        whole = cls(bins)
+        decoded = [one._decoded for one in parts]
+        layouts = {one[0] for one in decoded if one[0] is not None}
+        if len(layouts) > 1:
+            raise BadHistogramError("histograms of different layouts cannot be added")
+        whole.__dict__["_decoded"] = (
+            next(iter(layouts), None),
+            _joined([one[1] for one in decoded]),
+            _joined([one[2] for one in decoded]),
+            _joined([one[3] for one in decoded]),
+            sum(one[4] for one in decoded),
+        )
+        return whole
+
+
+def _joined(parts: Sequence[Counts]) -> Counts:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+@dataclass
+class Column:
+    """One step, page or transaction, or all of them together, over the bins of a run.
+
+    Attributes
+    ----------
+    ok, failed, offered, started : ndarray of shape (n_bins,)
+        Counts. [1]
+    failed_by_kind, not_started : dict of ndarray of shape (n_bins,)
+    response_sum_s, exchange_sum_s : ndarray of shape (n_bins,)
+        Exact sums of the times in the histograms. [s]
+    """
+
+    bins: int
+    ok: Floats
+    failed: Floats
+    offered: Floats
+    started: Floats
+    response_sum_s: Floats
+    exchange_sum_s: Floats
+    response: TimedHistograms
+    exchange: TimedHistograms
+    failed_by_kind: dict[str, Floats] = field(default_factory=dict)
+    not_started: dict[str, Floats] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, bins: int) -> Column:
+        """Nothing in any bin."""
+        ok, failed, offered, started, response, exchange = (np.zeros(bins) for _ in range(6))
+        timed = TimedHistograms(bins), TimedHistograms(bins)
+        return cls(bins, ok, failed, offered, started, response, exchange, *timed)
+
+    @property
+    def ended(self) -> Floats:
+        """Everything that ended, well or not."""
+        return self.ok + self.failed
+
+    def add(self, number: int, series: Series) -> None:
+        """Add what one load thread counted in one interval."""
+        self.ok[number] += series.ok
+        self.failed[number] += sum(series.failed.values())
+        self.offered[number] += series.offered
+        self.started[number] += series.started
+        self.response_sum_s[number] += series.response_sum_s
+        self.exchange_sum_s[number] += series.exchange_sum_s
+        for table, counts in (
+            (self.failed_by_kind, series.failed),
+            (self.not_started, series.not_started),
+        ):
+            for kind, count in counts.items():
+                table.setdefault(kind, np.zeros(self.bins))[number] += count
+        if series.response:
+            self.response.encoded.append((number, series.response))
+        if series.exchange:
+            self.exchange.encoded.append((number, series.exchange))
+
+    @classmethod
+    def total(cls, bins: int, parts: Sequence[Column]) -> Column:
+        """The sum of several columns."""
+        whole = cls.empty(bins)
+        for part in parts:
+            for name in ("ok", "failed", "offered", "started", "response_sum_s", "exchange_sum_s"):
+                getattr(whole, name)[:] += getattr(part, name)
+            for name in ("failed_by_kind", "not_started"):
+                for kind, counts in getattr(part, name).items():
+                    table = getattr(whole, name)
+                    table[kind] = table.get(kind, 0.0) + counts
+        whole.response = TimedHistograms.union(bins, [part.response for part in parts])
+        whole.exchange = TimedHistograms.union(bins, [part.exchange for part in parts])
+        return whole
+
+
+class Measurement:
+    """What the engine recorded of a run, bin by bin.
+
+    Attributes
+    ----------
+    starts, ends : ndarray of shape (n_bins,)
+        Edges of the bins in run time. [s]
+    stage : ndarray of shape (n_bins,)
+        Number of the stage of each bin.
+    user_s, cpu_s, think_s, think_count : ndarray of shape (n_bins,)
+        User seconds, CPU time of the generator, pauses that ended. [s]
+    in_flight : ndarray of shape (n_bins,)
+        Requests in flight at the end of each bin. [1]
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.stages: list[dict[str, Any]] = stages_of(recording)
+        keys = sorted({_key(one) for one in recording.intervals})
+        place = {key: number for number, key in enumerate(keys)}
+        self.bins = len(keys)
+        self.starts = np.full(self.bins, np.inf)
+        self.ends = np.zeros(self.bins)
+        self.stage = np.array([key[1] for key in keys], dtype=np.int64)
+        self.user_s, self.cpu_s = np.zeros(self.bins), np.zeros(self.bins)
+        self.think_s, self.think_count = np.zeros(self.bins), np.zeros(self.bins)
+        self.in_flight = np.zeros(self.bins)
+        self.lag = TimedHistograms(self.bins)
+        self._columns: dict[str, dict[int, Column]] = defaultdict(dict)
+        self._recorded_until: dict[int, float] = {}
+        for one in recording.intervals:
+            self._add(place[_key(one)], one)
+
+    def _add(self, number: int, one: Interval) -> None:
+        self.starts[number] = min(self.starts[number], one.start_s)
+        self.ends[number] = max(self.ends[number], one.end_s)
+        self.user_s[number] += one.user_s
+        self.cpu_s[number] += one.cpu_s
+        self.think_s[number] += one.think_sum_s
+        self.think_count[number] += one.think_count
+        self.in_flight[number] += one.in_flight
+        if one.lag:
+            self.lag.encoded.append((number, one.lag))
+        self._recorded_until[one.worker] = max(self._recorded_until.get(one.worker, 0.0), one.end_s)
+        for series in one.series:
+            columns = self._columns[series.of]
+            if series.number not in columns:
+                columns[series.number] = Column.empty(self.bins)
+            columns[series.number].add(number, series)
+
+    @property
+    def lengths(self) -> Floats:
+        """Lengths of the bins. [s]"""
+        return np.asarray(self.ends - self.starts, dtype=float)
+
+    @property
+    def middles(self) -> Floats:
+        """Middles of the bins. [s]"""
+        return (self.starts + self.ends) / 2
+
+    @property
+    def recorded_until(self) -> float:
+        """Until when every thread has recorded; 0 without any record. [s]"""
+        return min(self._recorded_until.values(), default=0.0)
+
+    def inside(self, start_s: float, end_s: float) -> Mask:
+        """Which bins lie wholly between two instants."""
+        return (self.starts >= start_s - 1e-6) & (self.ends <= end_s + 1e-6)
+
+    def columns(self, of: str) -> dict[str, Column]:
+        """All transactions, pages or steps that occurred, by name."""
+        known = list(names(self.recording, of))
+        table = self._columns.get(of, {})
+        return {
+            known[number] if number < len(known) else f"{of} {number}": table[number]
+            for number in sorted(table)
+        }
+
+    @cached_property
+    def transactions(self) -> Column:
+        """All transactions together."""
+        return Column.total(self.bins, list(self.columns("transaction").values()))
+
+    @cached_property
+    def requests(self) -> Column:
+        """All requests together."""
+        return Column.total(self.bins, list(self.columns("step").values()))
+
+
+def _key(one: Interval) -> tuple[int, int]:
+    return int((one.start_s + one.end_s) / 2), one.stage

@@ -1,0 +1,278 @@
+"""Sentences computed from a study's numbers: nothing is said that no number stands behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from towtank.analysis.doubts import seconds
+
+Summary = dict[str, Any]
+Sentence = dict[str, Any]
+
+
+def observations(summary: Summary) -> list[Sentence]:
+    """All observations, the most important kinds first.
+
+    Returns
+    -------
+    list of dict
+        `kind`, `text`, and the `numbers` the text is made of.
+    """
+    found: list[Sentence] = []
+    for configuration in summary["configurations"]:
+        found += _scaling(configuration)
+        found += _limits(configuration)
+        found += _response(configuration)
+        found += _tiers(configuration)
+    found += _comparisons(summary)
+    found += _objectives(summary)
+    found += _quality(summary)
+    return found
+
+
+def _sentence(kind: str, text: str, **numbers: Any) -> Sentence:
+    return {"kind": kind, "text": text, "numbers": numbers}
+
+
+def _valid(configuration: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        point
+        for point in configuration["points"]
+        if any(verdict != "invalid" for verdict in point["verdicts"])
+        and point["throughput_per_s"]["value"] is not None
+    ]
+
+
+def _load(point: dict[str, Any]) -> str:
+    return f"{point['load']:g} users" if "users" in point else f"{point['load']:g} arrivals per second"
+
+
+def _prefix(configuration: dict[str, Any]) -> str:
+    return f"With {configuration['label']}, " if configuration["key"] else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
+    points, ideal = _valid(configuration), configuration["ideal"]
+    if len(points) < 2 or ideal is None:
+        return
+    first, last = points[0], points[-1]
+    times = last["load"] / first["load"]
+    grown = last["throughput_per_s"]["value"] / first["throughput_per_s"]["value"]
+    text = (
+        f"{_prefix(configuration)}throughput grows from {interval(first['throughput_per_s'])} /s at "
+        f"{_load(first)} to "
+        f"{interval(last['throughput_per_s'])} /s at {_load(last)}: {grown:.3g} times as much for "
+        f"{times:.3g} times the "
+        f"load, {100 * grown / times:.0f} % of ideal scaling."
+    )
+    yield _sentence("scaling", _capital(text), growth=grown, load_ratio=times, of_ideal=grown / times)
+
+
+def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
+    limit = configuration["limit"]
+    knee = limit["knee_users"]
+    if limit["reached"]:
+        text = (
+            f"{_prefix(configuration)}the limit is the CPU of {limit['resource']}: {limit['evidence']}; "
+            f"the highest throughput seen is {interval(limit['peak_throughput_per_s'])} /s."
+        )
+    else:
+        text = f"{_prefix(configuration)}the limit: {limit['evidence']}."
+    yield _sentence("limit", _capital(text), reached=limit["reached"], resource=limit["resource"])
+    if knee["value"] is not None:
+        yield _sentence(
+            "knee",
+            _capital(
+                f"{_prefix(configuration)}the demands at the lowest load put the knee (D + Z) / D_max at "
+                f"{interval(knee)} users{_leaves(limit)}."
+            ),
+            knee_users=knee["value"],
+            leaves_ideal_at=limit["leaves_ideal_at"],
+        )
+
+
+def _leaves(limit: dict[str, Any]) -> str:
+    leaves = limit["leaves_ideal_at"]
+    if leaves is None:
+        return "; the measured curve does not leave the line of ideal scaling"
+    if leaves["after"] is None:
+        return f"; the measured curve has left the line of ideal scaling at {leaves['at']:g}"
+    return (
+        f"; the measured curve leaves the line of ideal scaling between {leaves['after']:g} and "
+        f"{leaves['at']:g}"
+    )
+
+
+def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
+    points = _valid(configuration)
+    if len(points) < 2:
+        return
+    first, last = (point["response_time_s"]["mean"]["value"] for point in (points[0], points[-1]))
+    if not first or not last:
+        return
+    tail = points[-1]["response_time_s"]["p95"]["value"]
+    text = (
+        f"{_prefix(configuration)}the mean response time goes from {seconds(first)} at {_load(points[0])} to "
+        f"{seconds(last)} at {_load(points[-1])} (p95 {seconds(tail)}), {last / first:.3g} times as long."
+    )
+    yield _sentence("response_time", _capital(text), first_s=first, last_s=last, ratio=last / first)
+
+
+def _tiers(configuration: dict[str, Any]) -> Iterator[Sentence]:
+    points = _valid(configuration)
+    if not points:
+        return
+    top = points[-1]
+    for name, tier in top["tiers"].items():
+        used, demand = tier["cpus_used"]["value"], tier["cpu_demand_s"]["value"]
+        if used is None or demand is None:
+            continue
+        text = (
+            f"{_prefix(configuration)}at {_load(top)} {name} uses {used:.3g} CPUs, {seconds(demand)} of CPU "
+            f"time per "
+            f"transaction"
+        )
+        numbers: dict[str, Any] = {"cpus_used": used, "cpu_demand_s": demand}
+        for part, about in tier["parts"].items():
+            part_used = about["cpus_used"]["value"]
+            if part_used is not None and used > 0:
+                text += f"; {100 * part_used / used:.0f} % of it in the {part}"
+                numbers[f"{part}_share"] = part_used / used
+        yield _sentence("cpu", _capital(text + "."), **numbers)
+
+
+def _comparisons(summary: Summary) -> Iterator[Sentence]:
+    """For every factor at its lowest and highest load what changed; at the highest the CPU demands too."""
+    groups: dict[tuple[Any, ...], dict[float, list[dict[str, Any]]]] = {}
+    for one in summary["comparisons"]:
+        key = (one["factor"], one["from"], one["to"], tuple(one["others"].items()))
+        groups.setdefault(key, {}).setdefault(one["load"], []).append(one)
+    for (factor, base, other, _), loads in groups.items():
+        for load in dict.fromkeys((min(loads), max(loads))):
+            transactions = [one for one in loads[load] if "transaction" in one]
+            if transactions:
+                yield _change(factor, base, other, load, transactions[0])
+            for one in loads[load]:
+                if one["metric"] == "throughput_per_s" or ("tier" in one and load == max(loads)):
+                    yield _change(factor, base, other, load, one)
+
+
+def _change(factor: str, base: str, other: str, load: float, one: dict[str, Any]) -> Sentence:
+    ratio, first, second = one["ratio"], one["from_value"]["value"], one["to_value"]["value"]
+    if one["metric"] == "throughput_per_s":
+        what, values = "throughput", f"from {first:.3g} /s to {second:.3g} /s"
+    elif "transaction" in one:
+        what = f"the mean response time of {one['transaction']}"
+        values = f"from {seconds(first)} to {seconds(second)}"
+    else:
+        where = f"the {one['part']} in {one['tier']}" if "part" in one else one["tier"]
+        what = f"the CPU demand of a transaction at {where}"
+        values = f"from {seconds(first)} to {seconds(second)}"
+    certain = {True: "", False: "; the interval holds 1, so this may be chance", None: "; no interval"}[
+        one["differs"]
+    ]
+    text = (
+        f"At load {load:g}, {factor} {other} instead of {base} changes {what} {values}: "
+        f"{interval(ratio)} times as much{certain}."
+    )
+    return _sentence(
+        "comparison",
+        text,
+        factor=factor,
+        load=load,
+        metric=one["metric"],
+        ratio=ratio["value"],
+        low=ratio["low"],
+        high=ratio["high"],
+    )
+
+
+def _objectives(summary: Summary) -> Iterator[Sentence]:
+    for one in summary["objectives"]:
+        where = f" with {one['label']}" if one["configuration"] else ""
+        if one["met"] is None:
+            text = f"The objective “{one['text']}”{where} cannot be judged: nothing was measured for it."
+        elif one["met"]:
+            text = (
+                f"The objective “{one['text']}” is met at every load{where}; the worst seen is "
+                f"{one['seen']:.3g}."
+            )
+        else:
+            upto = one["holds_up_to"]
+            holds = "at no load" if upto is None else f"up to {upto:g}"
+            text = (
+                f"The objective “{one['text']}” is missed{where}: {one['seen']:.3g} seen, limit "
+                f"{one['limit']:.3g}; it holds "
+                f"{holds}."
+            )
+        yield _sentence("objective", text, seen=one["seen"], limit=one["limit"])
+
+
+def _quality(summary: Summary) -> Iterator[Sentence]:
+    verdict = summary["verdict"]
+    total = verdict["valid_runs"] + verdict["suspect_runs"] + verdict["invalid_runs"]
+    text = (
+        f"Of {total} runs {verdict['valid_runs']} are valid, {verdict['suspect_runs']} suspect and "
+        f"{verdict['invalid_runs']} invalid"
+    )
+    if verdict["missing_runs"]:
+        text += f"; {verdict['missing_runs']} of the design are missing"
+    yield _sentence("quality", text + ".", **{key: verdict[key] for key in verdict if key.endswith("_runs")})
+
+
+def interval(document: dict[str, Any]) -> str:
+    """A value with its interval, as `12.3 (11.9 to 12.7)`."""
+    value = f"{document['value']:.3g}"
+    if document["low"] is None:
+        return value
+    return f"{value} ({document['low']:.3g} to {document['high']:.3g})"
+
+
+def headline(summary: Summary) -> str:
+    """The study in one sentence with numbers."""
+    usable = [one for one in summary["configurations"] if _valid(one)]
+    if not usable:
+        return "No run of this study can carry an answer; see the verdicts of the runs."
+    first = usable[0]
+    text = _capacity(first)
+    change = _strongest(summary)
+    if change is not None:
+        text += (
+            f"; {change['factor']} {change['to']} instead of {change['from']} multiplies the mean response "
+            f"time of "
+            f"{change['transaction']} by {interval(change['ratio'])} at load {change['load']:g}"
+        )
+    if summary["verdict"]["level"] == "invalid":
+        text += " (the measurement is not valid)"
+    return text + "."
+
+
+def _capacity(configuration: dict[str, Any]) -> str:
+    points, limit = _valid(configuration), configuration["limit"]
+    peak = max(points, key=lambda point: point["throughput_per_s"]["value"])
+    head = _capital(
+        f"{_prefix(configuration)}the system carries {interval(peak['throughput_per_s'])} transactions/s at "
+        f"{_load(peak)} "
+        f"with a mean response time of {seconds(peak['response_time_s']['mean']['value'] or 0.0)}"
+    )
+    if limit["reached"]:
+        return f"{head}, limited by the CPU of {limit['resource']}"
+    if limit["leaves_ideal_at"] is not None:
+        return f"{head}, short of ideal scaling without a saturated CPU"
+    return f"{head}, its limit not reached"
+
+
+def _strongest(summary: Summary) -> dict[str, Any] | None:
+    """The comparison of a transaction that differs most, and beyond chance."""
+    found = [one for one in summary["comparisons"] if "transaction" in one and one["differs"]]
+    return max(found, key=_strength, default=None)
+
+
+def _strength(one: dict[str, Any]) -> float:
+    ratio = float(one["ratio"]["value"])
+    return max(ratio, 1 / ratio) if ratio > 0 else 0.0

@@ -1,0 +1,130 @@
+"""Counters on the clock of the run: what they grew by between any two instants.
+
+Samples do not come at the edges of the load's intervals, some are missing, and a counter starts again from
+zero with its process. A `Track` is the growth of one counter, made whole across restarts and linear between
+samples.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+GAP_S = 3.0
+"""Samples further apart than this are a gap in the observation. [s]"""
+CLOCK_JUMP_S = 0.5
+"""A step of the wall clock against the monotonic clock that counts as a jump. [s]"""
+
+
+@dataclass(frozen=True)
+class Track:
+    """Growth of a counter over run time.
+
+    Attributes
+    ----------
+    times_s : ndarray of shape (n_samples,)
+        Ascending. [s]
+    values : ndarray of shape (n_samples,)
+        Growth since the first sample; never falls.
+    restarts : int
+        How often the counter began again.
+    """
+
+    times_s: Floats
+    values: Floats
+    restarts: int
+
+    def growth(self, start_s: float, end_s: float) -> float | None:
+        """Growth between two instants, linear between samples; None where samples do not cover them."""
+        if not self.covers(start_s, end_s):
+            return None
+        first, last = np.interp([start_s, end_s], self.times_s, self.values)
+        return float(last - first)
+
+    def rate(self, start_s: float, end_s: float) -> float | None:
+        """Mean rate between two instants [1/s]; None where samples do not cover them."""
+        growth = self.growth(start_s, end_s)
+        return None if growth is None or end_s <= start_s else growth / (end_s - start_s)
+
+    def covers(self, start_s: float, end_s: float) -> bool:
+        """Whether samples reach from one instant to the other, half a second allowed at the edges."""
+        return len(self.times_s) > 1 and self.times_s[0] <= start_s + 0.5 and self.times_s[-1] >= end_s - 0.5
+
+    def by_bin(self, starts: Floats, ends: Floats) -> Floats:
+        """Growth in each bin; NaN in bins the samples do not cover. Shape (n_bins,)."""
+        if len(self.times_s) < 2:
+            return np.full(len(starts), np.nan)
+        edges = [np.interp(at, self.times_s, self.values) for at in (starts, ends)]
+        covered = (self.times_s[0] <= starts + 0.5) & (self.times_s[-1] >= ends - 0.5)
+        return np.where(covered, edges[1] - edges[0], np.nan)
+
+
+def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
+    """Make a counter whole: missing samples are left out, a fall means that it began again at zero."""
+    pairs = [(at, value) for at, value in zip(times_s, raw, strict=True) if value is not None]
+    if not pairs:
+        return Track(np.zeros(0), np.zeros(0), 0)
+    times = np.array([at for at, _ in pairs])
+    values = np.array([value for _, value in pairs], dtype=float)
+    steps = np.diff(values)
+    fell = steps < 0
+    steps[fell] = values[1:][fell]
+    grown = np.concatenate([[0.0], np.cumsum(steps)])
+    return Track(times, grown, int(fell.sum()))
+
+
+def lookup(sample: dict[str, Any], path: Sequence[str]) -> float | None:
+    """Number at a path of keys; None where it is missing or is no number."""
+    found: Any = sample
+    for key in path:
+        if not isinstance(found, dict) or key not in found:
+            return None
+        found = found[key]
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+
+class Samples:
+    """Samples of one stream on the clock of the run.
+
+    Parameters
+    ----------
+    samples : list of dict
+        With `t_ns`, ascending.
+    origin_ns : int
+        Monotonic time of the start of the run. [ns]
+    """
+
+    def __init__(self, samples: list[dict[str, Any]], origin_ns: int) -> None:
+        self.samples = samples
+        self.times_s = [(one["t_ns"] - origin_ns) / 1e9 for one in samples]
+        self._tracks: dict[tuple[str, ...], Track] = {}
+
+    def track(self, *path: str) -> Track:
+        """The counter at a path of keys."""
+        if path not in self._tracks:
+            self._tracks[path] = track(self.times_s, [lookup(one, path) for one in self.samples])
+        return self._tracks[path]
+
+    def gauge(self, start_s: float, end_s: float, *path: str) -> list[float]:
+        """Values of the gauge at a path of keys, of the samples between two instants."""
+        chosen = [one for at, one in zip(self.times_s, self.samples, strict=True) if start_s <= at <= end_s]
+        return [value for one in chosen if (value := lookup(one, path)) is not None]
+
+    def longest_gap(self, start_s: float, end_s: float) -> float:
+        """Longest time without a sample between two instants; all of it where there is none. [s]"""
+        inside = [at for at in self.times_s if start_s <= at <= end_s]
+        return max(np.diff([start_s, *inside, end_s]), default=0.0) if end_s > start_s else 0.0
+
+    def clock_jump(self) -> float:
+        """Largest step of the wall clock against the monotonic clock between two samples. [s]"""
+        offsets = [
+            one["wall_ns"] - one["t_ns"] for one in self.samples if isinstance(one.get("wall_ns"), int)
+        ]
+        return max((abs(b - a) for a, b in itertools.pairwise(offsets)), default=0) / 1e9

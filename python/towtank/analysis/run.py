@@ -1,0 +1,365 @@
+"""From the folder of one run to its summary, on whatever a run left behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis import estimates, laws, load, tiers, verdict
+from towtank.analysis import window as windows
+from towtank.analysis.compaction import compact, is_compacted
+from towtank.analysis.doubts import Kind, level_of
+from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.steady import SIGNIFICANCE, trend
+from towtank.analysis.tiers import Observed
+from towtank.analysis.window import Window
+from towtank.results import observe, segments
+from towtank.results.folder import STUDY_MANIFEST, RunFolder, write_json
+from towtank.results.segments import Recording
+
+SCHEMA = "towtank/run-summary/1"
+SUMMARY = "summary.json"
+# The start lag grows when it rises by half over the window, beyond noise.
+_LAG_GROWTH = 0.5
+
+
+@dataclass
+class RunData:
+    """Everything that is on disk of a run, read once.
+
+    Attributes
+    ----------
+    manifest : dict
+        `run.json`; empty where it cannot be read.
+    engine : dict or None
+        `engine.json`.
+    """
+
+    manifest: dict[str, Any]
+    engine: dict[str, Any] | None
+    recording: Recording
+    measurement: Measurement
+    observed: Observed
+    events: list[dict[str, Any]]
+
+    @cached_property
+    def window(self) -> Window | None:
+        """The window that is analysed; None where nothing steady was recorded."""
+        window = windows.asked(self.measurement)
+        if window is None:
+            return None
+        cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
+        return windows.tested(self.measurement, window, cpu)
+
+    @cached_property
+    def chosen(self) -> Mask:
+        """Bins inside the window."""
+        if self.window is None:
+            return np.zeros(self.measurement.bins, dtype=bool)
+        return self.measurement.inside(self.window.start_s, self.window.end_s)
+
+    @property
+    def phases(self) -> dict[str, Mask]:
+        """Bins of each phase, in the order of the plan."""
+        found: dict[str, Mask] = {}
+        for number, stage in enumerate(self.measurement.stages):
+            mask = self.measurement.stage == number
+            name = str(stage.get("phase"))
+            found[name] = found[name] | mask if name in found else mask
+        return {name: mask for name, mask in found.items() if mask.any()}
+
+    @property
+    def damage(self) -> dict[str, Any]:
+        """Damage of all streams together."""
+        streams = [
+            self.recording.damage,
+            self.observed.probe.damage,
+            *(one.damage for one in self.observed.services.values()),
+        ]
+        return {
+            "torn_tail": any(one.torn_tail for one in streams),
+            "bad_lines": sum(one.bad_lines for one in streams),
+        }
+
+
+def read_run(run: RunFolder) -> RunData:
+    """Read all of a run folder; what is missing or damaged is left out and told."""
+    try:
+        manifest = run.manifest
+    except (OSError, ValueError):
+        manifest = {}
+    recording = segments.read(run.engine)
+    probe, services = observe.read_probe(run.observe), observe.read_services(run.observe)
+    declared = manifest.get("tiers")
+    groups = probe.header.get("groups", {})
+    known = declared if isinstance(declared, dict) and declared else {name: {} for name in groups}
+    origin = (recording.header or {}).get("monotonic_ns")
+    if not isinstance(origin, int):
+        # Without any segment there is no load to line up with; the first sample serves as the origin.
+        origin = probe.samples[0]["t_ns"] if probe.samples else 0
+    return RunData(
+        manifest,
+        segments.read_engine_document(run.engine),
+        recording,
+        Measurement(recording),
+        Observed(probe, services, known, origin),
+        list(run.events()),
+    )
+
+
+def summarize_run(
+    run: RunFolder, limits: dict[str, Any] | None = None, tables: bool = True
+) -> dict[str, Any]:
+    """Analyse one run and write its `summary.json`.
+
+    Parameters
+    ----------
+    run : RunFolder
+        In any state: whole, cut off at any byte, without any record.
+    limits : dict, optional
+        Limits of the study in SI units; by default those of the study the folder lies in, where there is one.
+    tables : bool, default True
+        Whether the streams are written as Parquet as well, where they are not yet.
+
+    Returns
+    -------
+    dict
+        As `docs/reference/summary.md` describes.
+    """
+    summary = describe(read_run(run), run.run_id, study_limits(run) if limits is None else limits)
+    write_json(run.path / SUMMARY, summary)
+    if tables and not is_compacted(run):
+        compact(run)
+    return summary
+
+
+def study_limits(run: RunFolder) -> dict[str, Any]:
+    """`limits` of the study that a run folder lies in; empty where there is none."""
+    try:
+        manifest = json.loads((run.path.parent.parent / STUDY_MANIFEST).read_text("utf-8"))
+        limits = manifest["study"]["limits"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return limits if isinstance(limits, dict) else {}
+
+
+def describe(data: RunData, name: str, limits: dict[str, Any]) -> dict[str, Any]:
+    """Run summary of what was read."""
+    summary = {**_identity(data, name), **_load(data), **_system(data)}
+    summary["laws"] = _laws(data)
+    summary["accounting"] = _accounting(data)
+    summary["generator"] = _generator(data)
+    summary["timeline"] = {
+        **load.timeline(data.measurement),
+        **tiers.timeline(data.observed, data.measurement),
+    }
+    summary["damage"] = data.damage
+    doubts = verdict.doubts(_evidence(data, summary, limits))
+    summary["generator"]["saturated"] = any(one.kind is Kind.GENERATOR_SATURATED for one in doubts)
+    summary["verdict"] = {"level": level_of(doubts), "reasons": [one.document() for one in doubts]}
+    return summary
+
+
+def _identity(data: RunData, name: str) -> dict[str, Any]:
+    manifest, measurement = data.manifest, data.measurement
+    length = float(measurement.lengths[data.chosen].sum())
+    mean = float(measurement.user_s[data.chosen].sum()) / length if length else None
+    return {
+        "schema": SCHEMA,
+        "run": str(manifest.get("run", name)),
+        "index": manifest.get("index"),
+        "repetition": manifest.get("repetition", 1),
+        "factors": manifest.get("factors", {}),
+        "status": manifest.get("status"),
+        "verdict": {},
+        "window": data.window.document() if data.window else None,
+        "users": {"asked": manifest.get("users"), "mean": mean},
+        "rate": manifest.get("rate"),
+    }
+
+
+def _load(data: RunData) -> dict[str, Any]:
+    measurement, chosen = data.measurement, data.chosen
+    every, requests = measurement.transactions, measurement.requests
+    return {
+        "throughput_per_s": load.throughput(every.ok, measurement, chosen).document(),
+        "request_throughput_per_s": load.throughput(requests.ok, measurement, chosen).document(),
+        "response_time_s": load.distribution(every.response, every.response_sum_s, chosen),
+        "exchange_time_s": load.distribution(requests.exchange, requests.exchange_sum_s, chosen),
+        "errors": load.errors(every, chosen),
+        "request_errors": load.errors(requests, chosen),
+        "transactions": load.transactions(measurement, chosen, data.phases),
+        "steps": load.steps(measurement, chosen),
+    }
+
+
+def _system(data: RunData) -> dict[str, Any]:
+    observed, measurement, chosen = data.observed, data.measurement, data.chosen
+    end = float(measurement.ends.max()) if measurement.bins else 0.0
+    return {
+        "tiers": {name: tiers.tier(observed, name, measurement, chosen) for name in observed.tiers},
+        "host": tiers.host(observed, measurement, chosen),
+        "services": tiers.services(observed, measurement, chosen),
+        "phases": _phases(data),
+        "observation": tiers.observation(observed, 0.0, end),
+    }
+
+
+def _phases(data: RunData) -> dict[str, Any]:
+    measurement, observed = data.measurement, data.observed
+    found = {}
+    for name, mask in data.phases.items():
+        length = float(measurement.lengths[mask].sum())
+        timed = float(measurement.transactions.response.counts[mask].sum())
+        found[name] = {
+            "start_s": float(measurement.starts[mask].min()),
+            "end_s": float(measurement.ends[mask].max()),
+            "throughput_per_s": float(measurement.transactions.ok[mask].sum()) / length,
+            "response_mean_s": (
+                float(measurement.transactions.response_sum_s[mask].sum()) / timed if timed else None
+            ),
+            "tiers": {tier: _phase_tier(observed, tier, measurement, mask) for tier in observed.tiers},
+        }
+    return found
+
+
+def _phase_tier(observed: Observed, name: str, measurement: Measurement, mask: Mask) -> dict[str, Any]:
+    lengths = measurement.lengths
+    parts = {}
+    for part in observed.parts(name):
+        seconds = observed.part_cpu_s(name, part, measurement)
+        if seconds is not None:
+            parts[part.name] = tiers.ratio(seconds, lengths, mask).value
+    used = tiers.ratio(observed.cpu_s(name, measurement), lengths, mask).value
+    return {"cpus_used": used, "parts": parts}
+
+
+def _laws(data: RunData) -> dict[str, Any]:
+    measurement, chosen = data.measurement, data.chosen
+    # An open load has no population and no think time; its users are servers that wait for arrivals.
+    closed = data.manifest.get("rate") is None
+    checked = [
+        laws.utilization(name, data.observed.cpu_s(name, measurement), measurement, chosen)
+        for name in data.observed.tiers
+    ]
+    return {
+        "little": laws.little(measurement, chosen) if closed else None,
+        "utilization": [one for one in checked if one is not None],
+    }
+
+
+def _accounting(data: RunData) -> dict[str, Any]:
+    engine = data.engine or {}
+    identity = engine.get("identity") or {}
+    totals = engine.get("totals")
+    found = laws.accounting(totals if isinstance(totals, dict) else _totals_of_segments(data))
+    told = all(identity.get(name, True) for name in ("offered_holds", "started_holds"))
+    return {**found, "holds": found["holds"] and told}
+
+
+def _totals_of_segments(data: RunData) -> dict[str, Any]:
+    requests = data.measurement.requests
+    last: dict[int, int] = {}
+    for one in data.recording.intervals:
+        last[one.worker] = one.in_flight
+    return {
+        "offered": requests.offered.sum(),
+        "started": requests.started.sum(),
+        "ok": requests.ok.sum(),
+        "failed": {kind: counts.sum() for kind, counts in requests.failed_by_kind.items()},
+        "not_started": {kind: counts.sum() for kind, counts in requests.not_started.items()},
+        "in_flight": sum(last.values()),
+    }
+
+
+def _generator(data: RunData) -> dict[str, Any]:
+    measurement, chosen = data.measurement, data.chosen
+    told = (data.engine or {}).get("generator") or {}
+    length = float(measurement.lengths[chosen].sum())
+    cpu, started = float(measurement.cpu_s.sum()), float(measurement.requests.started.sum())
+    lag = measurement.lag.merged(chosen)
+    return {
+        "cpus_used": float(measurement.cpu_s[chosen].sum()) / length if length else None,
+        "cpu_us_per_request": told.get("cpu_us_per_request", 1e6 * cpu / started if started else None),
+        "start_lag_p99_s": lag.quantile(0.99) if lag else None,
+        "peak_rss_bytes": told.get("peak_rss_bytes"),
+        "saturated": False,
+    }
+
+
+def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) -> verdict.Evidence:
+    measurement, engine = data.measurement, data.engine or {}
+    accounting = summary["accounting"]
+    asked = accounting["offered"] - accounting["not_started"].get("stopped", 0)
+    every = measurement.transactions
+    return verdict.Evidence(
+        manifest=data.manifest,
+        engine=data.engine,
+        summary=summary,
+        window=data.window,
+        observed=data.observed,
+        run_end_s=_planned_end(data),
+        finished=data.recording.finished,
+        bad_histograms=every.response.bad + measurement.requests.exchange.bad,
+        workers=data.recording.workers,
+        workers_found=len(data.recording.workers_found),
+        effective_samples=load.effective_samples(every, data.chosen),
+        timed=int(every.response.counts[data.chosen].sum()),
+        relative_half_width=_relative_half_width(summary),
+        limits=limits,
+        events=list(_lasting(data)),
+        generator_cpus=summary["generator"]["cpus_used"],
+        threads=int(engine.get("threads") or data.recording.workers or 1),
+        offered_share=accounting["started"] / asked if asked > 0 else None,
+        lag_grows=_lag_grows(data),
+    )
+
+
+def _relative_half_width(summary: dict[str, Any]) -> float | None:
+    mean = estimate_of(summary, "response_time_s", "mean")
+    return mean.half_width / mean.value if mean.half_width is not None and mean.value else None
+
+
+def _planned_end(data: RunData) -> float:
+    """Until when services must be alive: the end of the last steady stage. [s]"""
+    ends = [one["end_s"] for one in data.measurement.stages if one.get("phase") == windows.STEADY_PHASE]
+    return float(max(ends, default=0.0))
+
+
+def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
+    """Events of the time of the load; a service may end once the load is over."""
+    origin = data.observed.origin_ns
+    end = origin + round(1e9 * _planned_end(data))
+    for event in data.events:
+        at = event.get("t_ns")
+        if isinstance(at, int) and origin <= at <= end:
+            yield event
+
+
+def _lag_grows(data: RunData) -> bool:
+    """Whether the median start lag rises over the window by more than noise and by half of itself."""
+    medians = data.measurement.lag.quantile_by_bin(0.5)
+    pairs = [
+        (at, value)
+        for at, value, inside in zip(data.measurement.middles, medians, data.chosen, strict=True)
+        if inside and value is not None
+    ]
+    if len(pairs) < 5:
+        return False
+    line = trend(np.array([at for at, _ in pairs]), np.array([value for _, value in pairs]))
+    return line.p_value < SIGNIFICANCE and line.relative_change > _LAG_GROWTH
+
+
+def estimate_of(summary: dict[str, Any], *path: str) -> estimates.Estimate:
+    """Estimate at a path of keys of a summary; `NOTHING` where it is missing."""
+    found: Any = summary
+    for key in path:
+        if not isinstance(found, dict) or key not in found:
+            return estimates.NOTHING
+        found = found[key]
+    return estimates.from_document(found) if isinstance(found, dict) else estimates.NOTHING

@@ -1,0 +1,172 @@
+"""Whether the asked steady window is steady: where the transient ends, and whether a trend is left.
+
+MSER-5 proposes where to cut. Its minimum falls somewhere even on pure noise, so a cut counts only when what
+it removes differs from what it keeps by more than noise; a cut that would have to go beyond half of the
+window, or a trend in what is kept, means that there is no steady state.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from towtank.analysis.statistics import lag_one
+
+Floats = npt.NDArray[np.float64]
+
+BATCH = 5
+"""Observations in a batch of MSER-5."""
+# Fewer batches than this leave the minimum of MSER to chance; shorter series are tested in shorter batches.
+_MSER_BATCHES = 10
+# Several series are tested on every run, so each test is strict.
+SIGNIFICANCE = 0.01
+# The minimum of MSER picks, of all places to cut, the one with the largest difference, which noise alone
+# makes look significant. At 0.01, noise of 20 to 300 observations with lag-1 autocorrelations up to 0.6
+# passes in 2 to 13 % of series, at this level in 0.2 to 4 % (2,000 series each).
+CUT_SIGNIFICANCE = 0.001
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where MSER would truncate a series.
+
+    Attributes
+    ----------
+    observations : int
+        How many observations to leave out. [1]
+    statistic : float
+        Value of the minimum.
+    at_limit : bool
+        Whether the minimum lies at the end of the range searched: half of the series is not enough.
+    batch : int
+        Observations in a batch. [1]
+    """
+
+    observations: int
+    statistic: float
+    at_limit: bool
+    batch: int
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A straight line through a series.
+
+    Attributes
+    ----------
+    slope_per_s : float
+        [unit/s]
+    relative_change : float
+        Change over the whole series relative to its mean.
+    p_value : float
+        Probability of a slope as large without any trend, in [0, 1].
+    """
+
+    slope_per_s: float
+    relative_change: float
+    p_value: float
+
+
+def mser(values: Floats, batch: int = BATCH) -> Cut:
+    """Truncation point by the marginal standard error rule.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_observations,)
+    batch : int, default 5
+        Observations in a batch m; 5 gives MSER-5.
+
+    Notes
+    -----
+    With the means Z_1 .. Z_k of k = floor(n / m) batches, d minimises sum_{j > d} (Z_j - mean_d)^2 / (k -
+    d)^2 over 0 <= d <= k / 2 [1]_. A minimum at d = k / 2 says that the series is too short or never steady.
+
+    References
+    ----------
+    .. [1] K. P. White, M. J. Cobb and S. C. Spratt, "A comparison of five steady-state truncation heuristics
+           for simulation", Proceedings of the 2000 Winter Simulation Conference, 755-760,
+           doi:10.1109/WSC.2000.899788.
+    """
+    count = len(values) // batch
+    if count < 2:
+        return Cut(0, 0.0, False, batch)
+    means = values[: count * batch].reshape(count, batch).mean(axis=1)
+    # Suffix sums give all candidates in one pass; the shift keeps the squares from cancelling.
+    shifted = means - means.mean()
+    kept = count - np.arange(count // 2 + 1)
+    sums = np.cumsum(shifted[::-1])[::-1][: count // 2 + 1]
+    squares = np.cumsum((shifted**2)[::-1])[::-1][: count // 2 + 1]
+    statistic = np.maximum(squares - sums**2 / kept, 0.0) / kept**2
+    best = int(np.argmin(statistic))
+    return Cut(best * batch, float(statistic[best]), best == count // 2, batch)
+
+
+def batch_for(count: int) -> int:
+    """Batch size for a series of this many observations: 5, less where it would leave under ten batches."""
+    return max(1, min(BATCH, count // _MSER_BATCHES))
+
+
+def differs(values: Floats, cut: int) -> tuple[float, float]:
+    """How much the observations before a cut differ from those after it.
+
+    Returns
+    -------
+    p_value : float
+        Of the difference, from the noise of what is kept, its autocorrelation taken into account. In [0, 1].
+    relative : float
+        Difference relative to the mean of what is kept.
+    """
+    kept = values[cut:]
+    if not 0 < cut < len(values) - 2:
+        return 1.0, 0.0
+    mean, spread = float(kept.mean()), float(kept.std(ddof=1))
+    difference = float(values[:cut].mean()) - mean
+    relative = difference / abs(mean) if mean else 0.0
+    stretch = _stretch(kept)
+    if spread == 0:
+        return (0.0 if difference else 1.0), relative
+    error = spread * math.sqrt(stretch / cut + stretch / len(kept))
+    freedom = max(1.0, len(kept) / stretch - 1)
+    return float(2 * stats.t.sf(abs(difference) / error, freedom)), relative
+
+
+def trend(times_s: Floats, values: Floats) -> Trend:
+    """Straight line through a series, with a test that allows for autocorrelation.
+
+    Notes
+    -----
+    Ordinary least squares. The variance of the slope is raised by (1 + r) / (1 - r), r the lag-1
+    autocorrelation of the residuals, and the degrees of freedom lowered by as much: the effective sample size
+    of a first-order autoregressive series [1]_. Without it noise that drifts slowly looks like a trend.
+
+    References
+    ----------
+    .. [1] B. D. Santer et al., "Statistical significance of trends and trend differences in layer-average
+           atmospheric temperature time series", Journal of Geophysical Research 105(D6), 7337-7356, 2000,
+           equations 3 to 6, doi:10.1029/1999JD901105.
+    """
+    if len(values) < 4:
+        return Trend(0.0, 0.0, 1.0)
+    centred = times_s - times_s.mean()
+    power = float(centred @ centred)
+    slope = float(centred @ values) / power
+    residuals = values - values.mean() - slope * centred
+    mean = float(values.mean())
+    relative = slope * float(np.ptp(times_s)) / abs(mean) if mean else 0.0
+    stretch = _stretch(residuals)
+    freedom = max(1.0, len(values) / stretch - 2)
+    squares = float(residuals @ residuals)
+    if squares <= 1e-18 * float(values @ values):
+        return Trend(slope, relative, 0.0 if abs(relative) > 1e-9 else 1.0)
+    error = math.sqrt(squares / freedom / power)
+    return Trend(slope, relative, float(2 * stats.t.sf(abs(slope) / error, freedom)))
+
+
+def _stretch(values: Floats) -> float:
+    """How many correlated observations are worth one, >= 1."""
+    correlation = min(0.9, max(0.0, lag_one(values)))
+    return (1 + correlation) / (1 - correlation)

@@ -1,0 +1,256 @@
+"""From the summaries of all runs of a study to the answer to its question."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.analysis import capacity, comparison, demand, narrative, objectives
+from towtank.analysis.aggregation import Point, aggregate
+from towtank.analysis.doubts import Kind
+from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
+from towtank.analysis.run import SUMMARY, summarize_run
+from towtank.results.folder import ResultsFolder, RunFolder, write_json
+
+SCHEMA = "towtank/study-summary/1"
+SUMMARY_FILE = "study-summary.json"
+# Only a run that has ended keeps its summary; one that was seen while it ran has more to tell by now.
+ENDED = ("complete", "failed", "stopped")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the manifest says about the study, with what is missing filled in from the runs.
+
+    Attributes
+    ----------
+    factors : list of dict
+        `name`, `levels`, `numeric`.
+    load_factor : str or None
+        The factor that is the load, `users` or `rate`; None where no factor is.
+    """
+
+    name: str
+    title: str
+    text: str
+    factors: list[dict[str, Any]]
+    load_factor: str | None
+    objectives: list[dict[str, Any]]
+    design: list[dict[str, Any]]
+
+
+def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, Any]:
+    """Analyse all runs of a study and write its `study-summary.json`.
+
+    Parameters
+    ----------
+    results : ResultsFolder
+        In any state; runs that are missing or cut off are told.
+    fresh : bool, default False
+        Whether runs that have a summary already are analysed again.
+
+    Returns
+    -------
+    dict
+        As `docs/reference/summary.md` describes.
+    """
+    runs = [_summary_of(run, fresh) for run in results.runs()]
+    summary = describe_study(results.manifest, runs)
+    write_json(results.path / SUMMARY_FILE, summary)
+    return summary
+
+
+def _summary_of(run: RunFolder, fresh: bool) -> dict[str, Any]:
+    path = run.path / SUMMARY
+    if not fresh and path.is_file():
+        try:
+            known = json.loads(path.read_text("utf-8"))
+            status = run.manifest.get("status")
+        except (OSError, ValueError):
+            return summarize_run(run)
+        current = isinstance(known, dict) and known.get("schema") == RUN_SUMMARY_SCHEMA
+        if current and status in ENDED and known.get("status") == status:
+            return dict(known)
+    return summarize_run(run)
+
+
+def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Study summary from the study's manifest and the summaries of its runs."""
+    runs = sorted((run for run in runs if run.get("status") != "planned"), key=lambda run: str(run["run"]))
+    question = question_of(manifest, runs)
+    configurations = _configurations(question, runs)
+    demands = demand.demands(runs)
+    for configuration in configurations:
+        points = configuration.pop("_points")
+        configuration["ideal"] = capacity.ideal_line(points)
+        configuration["limit"] = capacity.limit(points, configuration["ideal"])
+        configuration["demand"] = demand.demands(
+            [run for run in runs if str(run["run"]) in {name for point in points for name in point.runs}]
+        )
+    summary: dict[str, Any] = {
+        "schema": SCHEMA,
+        "study": question.name,
+        "title": question.title,
+        "question": question.text,
+        "factors": question.factors,
+        "load_factor": question.load_factor,
+        "configurations": configurations,
+        "comparisons": comparison.comparisons(question.factors, question.load_factor, configurations),
+        "demand": demands,
+        "verdict": _verdict(question, runs),
+        "objectives": objectives.check(question.objectives, configurations),
+        "runs": [
+            {
+                "run": run["run"],
+                "factors": run["factors"],
+                "verdict": run["verdict"]["level"],
+                "reasons": [one["message"] for one in run["verdict"]["reasons"]],
+            }
+            for run in runs
+        ],
+    }
+    summary["observations"] = narrative.observations(summary)
+    summary["headline"] = narrative.headline(summary)
+    return summary
+
+
+def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Question:
+    """What the study asks; factors that the manifest does not tell are those of the runs."""
+    study = manifest.get("study")
+    study = study if isinstance(study, dict) else {"name": study}
+    factors = study.get("factors") or _factors_of(runs)
+    load = study.get("load_factor")
+    if load is None:
+        load = next((one["name"] for one in factors if one["name"] in ("users", "rate")), None)
+    design = manifest.get("design")
+    return Question(
+        str(study.get("name") or "study"),
+        str(study.get("title") or study.get("name") or "study"),
+        str(study.get("question") or ""),
+        factors,
+        load,
+        list(study.get("objectives") or []),
+        [one for one in design if isinstance(one, dict)] if isinstance(design, list) else [],
+    )
+
+
+def _factors_of(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    levels: dict[str, list[str]] = defaultdict(list)
+    for run in runs:
+        for name, level in run["factors"].items():
+            if level not in levels[name]:
+                levels[name].append(level)
+    found = []
+    for name, values in levels.items():
+        numeric = [_number(value) for value in values]
+        whole = None if any(value is None for value in numeric) else numeric
+        found.append({"name": name, "levels": values, "numeric": whole})
+    return found
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _configurations(question: Question, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Runs by the levels of all factors but the load, in the order of the factors' levels."""
+    others = [one for one in question.factors if one["name"] != question.load_factor]
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for run in runs:
+        groups[tuple(str(run["factors"].get(one["name"])) for one in others)].append(run)
+    order = [{str(level): place for place, level in enumerate(one["levels"])} for one in others]
+    found = []
+    for key in sorted(groups, key=lambda key: [order[n].get(level, 99) for n, level in enumerate(key)]):
+        points = _points(question, groups[key])
+        found.append(
+            {
+                "key": {one["name"]: level for one, level in zip(others, key, strict=True)},
+                "label": ", ".join(f"{one['name']} {level}" for one, level in zip(others, key, strict=True))
+                or "all runs",
+                "points": [point.document() for point in points],
+                "_points": points,
+            }
+        )
+    return found
+
+
+def _points(question: Question, runs: list[dict[str, Any]]) -> list[Point]:
+    groups: dict[float, list[dict[str, Any]]] = defaultdict(list)
+    for run in runs:
+        groups[_load_of(question, run)].append(run)
+    kind = "rate" if question.load_factor == "rate" else "users"
+    return [aggregate(kind, load, groups[load]) for load in sorted(groups)]
+
+
+def _load_of(question: Question, run: dict[str, Any]) -> float:
+    """Load of a run as a number: from the factor's numeric level, else from what the run was asked."""
+    name = question.load_factor
+    level = None if name is None else run["factors"].get(name)
+    for factor in question.factors:
+        if factor["name"] == name and factor.get("numeric"):
+            table = dict(zip(map(str, factor["levels"]), factor["numeric"], strict=False))
+            if str(level) in table:
+                return float(table[str(level)])
+    asked = run["users"].get("asked") or run.get("rate")
+    number = _number(str(level)) if level is not None else None
+    return float(asked if asked is not None else number or 0.0)
+
+
+def _verdict(question: Question, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    levels = [run["verdict"]["level"] for run in runs]
+    done = {str(run["run"]) for run in runs}
+    if question.design and all("run" in one for one in question.design):
+        missing = sum(str(one["run"]) not in done for one in question.design)
+    else:
+        missing = max(0, len(question.design) - len(runs))
+    counts = {level: levels.count(level) for level in ("valid", "suspect", "invalid")}
+    if not runs or counts["invalid"] == len(runs):
+        level = "invalid"
+    elif counts["invalid"] or missing or counts["suspect"]:
+        level = "suspect"
+    else:
+        level = "valid"
+    return {
+        "level": level,
+        "reasons": _reasons(runs),
+        "valid_runs": counts["valid"],
+        "suspect_runs": counts["suspect"],
+        "invalid_runs": counts["invalid"],
+        "missing_runs": missing,
+    }
+
+
+def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One doubt of each kind and level that makes a run less than valid, told for all runs that have it."""
+    found: dict[tuple[str, str], tuple[dict[str, Any], list[str]]] = {}
+    for run in runs:
+        for one in run["verdict"]["reasons"]:
+            if one["level"] == "note":
+                continue
+            worst, names = found.setdefault((one["level"], one["kind"]), (one, []))
+            if str(run["run"]) not in names:
+                names.append(str(run["run"]))
+            if one["seen"] is not None and worst["seen"] is not None and _worse(one, worst):
+                found[one["level"], one["kind"]] = (one, names)
+    order = {"invalid": 0, "suspect": 1}
+    kinds = {str(kind): place for place, kind in enumerate(Kind)}
+    keys = sorted(found, key=lambda key: (order.get(key[0], 2), kinds.get(key[1], 99)))
+    return [
+        {
+            **found[key][0],
+            "message": f"{found[key][0]['message']} ({', '.join(found[key][1])})",
+            "runs": found[key][1],
+        }
+        for key in keys
+    ]
+
+
+def _worse(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether a number is further beyond its limit than another."""
+    distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (one, other)]
+    return distances[0] > distances[1]

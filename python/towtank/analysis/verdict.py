@@ -1,0 +1,319 @@
+"""The verdict on a run: every check, in one place, each a function from the evidence to doubts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.analysis.rates import CLOCK_JUMP_S, GAP_S
+from towtank.analysis.tiers import Observed
+from towtank.analysis.window import GROSS, Window
+
+# A load thread that is busy for more of its time than this starts requests late by chance alone: at 85 % an
+# M/M/1 queue holds 5.7 requests.
+GENERATOR_BUSY = 0.85
+OFFERED_SHARE = 0.98
+START_LAG_CLOSED_S = 0.010
+START_LAG_OPEN_S = 0.001
+ERRORS_SHARE = 0.01
+STEAL_SHARE = 0.02
+STEAL_INVALID = 0.10
+EFFECTIVE_SAMPLES = 30
+NARROW = 0.10
+TAIL_SAMPLES = 100
+OBSERVATION_CPUS = 0.01
+OBSERVATION_CPUS_SUSPECT = 0.05
+_TAIL = 0.01
+# A lag many times the limit is a load that was not offered.
+_LAG_INVALID = 10.0
+
+_DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
+
+_LIMIT_NAMES = {
+    "start_lag": ("start_lag_p99", "start_lag_p99_s", "start_lag", "start_lag_s"),
+    "errors": ("errors", "errors_share", "error_share", "error_rate"),
+}
+
+
+@dataclass
+class Evidence:
+    """All that the checks look at.
+
+    Attributes
+    ----------
+    manifest : dict
+        `run.json`.
+    engine : dict or None
+        `engine.json`; None where the engine did not write it.
+    summary : dict
+        The run summary as far as it is made.
+    limits : dict
+        `limits` of the study, SI units.
+    effective_samples : float
+        Independent values that the mean response time is worth. [1]
+    timed : int
+        Response times in the window. [1]
+    relative_half_width : float or None
+        Half width of the interval of the mean response time, relative to it.
+    """
+
+    manifest: dict[str, Any]
+    engine: dict[str, Any] | None
+    summary: dict[str, Any]
+    window: Window | None
+    observed: Observed
+    run_end_s: float
+    finished: bool
+    bad_histograms: int = 0
+    workers: int = 0
+    workers_found: int = 0
+    effective_samples: float = 0.0
+    timed: int = 0
+    relative_half_width: float | None = None
+    limits: dict[str, Any] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    generator_cpus: float | None = None
+    threads: int = 1
+    offered_share: float | None = None
+    lag_grows: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether arrivals do not wait for answers."""
+        return self.manifest.get("users") is None and self.manifest.get("rate") is not None
+
+    def limit(self, name: str, default: float) -> float:
+        """A limit of the study, or the default."""
+        for key in _LIMIT_NAMES[name]:
+            value = self.limits.get(key)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return float(value)
+        return default
+
+
+def doubts(evidence: Evidence) -> list[Doubt]:
+    """All doubts about a run, the heaviest first."""
+    found = [doubt for check in CHECKS for doubt in check(evidence)]
+    weight = {Level.INVALID: 0, Level.SUSPECT: 1, Level.NOTE: 2}
+    return sorted(found, key=lambda doubt: weight[doubt.level])
+
+
+def _ended_early(evidence: Evidence) -> Iterator[Doubt]:
+    status, reason = evidence.manifest.get("status"), str(evidence.manifest.get("reason") or "")
+    engine = evidence.engine or {}
+    message = str(engine.get("message") or "")
+    if _DISK_FULL.search(f"{reason} {message}"):
+        yield Doubt(Kind.DISK_FULL, Level.INVALID, reason or message)
+    # The recording tells on its own when somebody stopped the engine, so an old or missing status does no
+    # harm.
+    if status == "stopped" or engine.get("reason") == "stopped":
+        yield Doubt(Kind.INTERRUPTED, Level.INVALID, reason or "the run was stopped before its end")
+    elif status in ("running", "planned"):
+        yield Doubt(Kind.INTERRUPTED, Level.INVALID, "the run was cut off before its end")
+    elif not evidence.finished or engine.get("reason") == "failed":
+        text = message or reason or "the engine ended without its last record"
+        yield Doubt(Kind.ENGINE_FAILED, Level.INVALID, text)
+    elif status == "failed":
+        kind = Kind.SERVICE_DIED if "service" in reason.lower() else Kind.ENGINE_FAILED
+        yield Doubt(kind, Level.INVALID, reason or "the run failed")
+
+
+def _services(evidence: Evidence) -> Iterator[Doubt]:
+    end = evidence.run_end_s
+    for name in evidence.observed.tiers:
+        alive = [
+            (at, group["alive"], group.get("root_start_ticks"))
+            for at, one in zip(
+                evidence.observed.samples.times_s, evidence.observed.probe.samples, strict=True
+            )
+            if 0 <= at <= end and "alive" in (group := one.get("groups", {}).get(name, {}))
+        ]
+        dead = [at for at, is_alive, _ in alive if not is_alive]
+        ticks = {tick for _, is_alive, tick in alive if is_alive and tick is not None}
+        if dead:
+            yield Doubt(
+                Kind.SERVICE_DIED,
+                Level.INVALID,
+                f"{name} was gone at {dead[0]:.0f} s of the run",
+                dead[0],
+                unit="s",
+            )
+        if len(ticks) > 1:
+            yield Doubt(
+                Kind.SERVICE_RESTARTED,
+                Level.INVALID,
+                f"{name} was started {len(ticks)} times within the run",
+                float(len(ticks)),
+                1.0,
+            )
+    for event in evidence.events:
+        kind = {"service_died": Kind.SERVICE_DIED, "service_restarted": Kind.SERVICE_RESTARTED}.get(
+            str(event.get("k"))
+        )
+        if kind is not None:
+            name = event.get("service", "a service")
+            yield Doubt(
+                kind, Level.INVALID, str(event.get("message") or f"{name}: {str(kind).replace('_', ' ')}")
+            )
+
+
+def _errors(evidence: Evidence) -> Iterator[Doubt]:
+    share = evidence.summary["errors"]["share"]
+    limit = evidence.limit("errors", ERRORS_SHARE)
+    if share > limit:
+        kinds = evidence.summary["errors"]["by_kind"]
+        worst = ", ".join(
+            f"{count} {kind}" for kind, count in sorted(kinds.items(), key=lambda one: -one[1])[:3]
+        )
+        text = f"{percent(share)} of transactions failed, limit {percent(limit)} ({worst})"
+        yield Doubt(Kind.ERRORS_ABOVE_LIMIT, Level.INVALID, text, share, limit)
+
+
+def _generator(evidence: Evidence) -> Iterator[Doubt]:
+    used = evidence.generator_cpus
+    share = used / max(1, evidence.threads) if used is not None else None
+    if share is not None and share > GENERATOR_BUSY:
+        text = (
+            f"the generator's threads were busy for {percent(share)} of the window, limit "
+            f"{percent(GENERATOR_BUSY)}"
+        )
+        yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, GENERATOR_BUSY)
+    elif evidence.lag_grows and share is not None and share > 0.5 * GENERATOR_BUSY:
+        text = f"the generator's start lag grows, with its threads busy for {percent(share)} of the window"
+        yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, GENERATOR_BUSY)
+    offered = evidence.offered_share
+    if offered is not None and offered < OFFERED_SHARE:
+        text = f"only {percent(offered)} of the load offered was started, limit {percent(OFFERED_SHARE)}"
+        yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, offered, OFFERED_SHARE)
+
+
+def _start_lag(evidence: Evidence) -> Iterator[Doubt]:
+    lag = evidence.summary["generator"]["start_lag_p99_s"]
+    default = START_LAG_OPEN_S if evidence.is_open else START_LAG_CLOSED_S
+    limit = evidence.limit("start_lag", default)
+    if lag is not None and lag > limit:
+        level = Level.INVALID if lag > _LAG_INVALID * limit else Level.SUSPECT
+        text = f"start lag is {seconds(lag)} at p99, limit {seconds(limit)}"
+        yield Doubt(Kind.START_LAG, level, text, lag, limit, "s")
+
+
+def _steady(evidence: Evidence) -> Iterator[Doubt]:
+    window = evidence.window
+    if window is None:
+        yield Doubt(Kind.NO_STEADY_STATE, Level.INVALID, "nothing was recorded in a steady stage")
+        return
+    for name, change, tolerance in window.changes:
+        level = Level.INVALID if abs(change) > GROSS * tolerance else Level.SUSPECT
+        text = (
+            f"{name.replace('_', ' ')} changes by {100 * change:+.3g} % over the window, limit "
+            f"{percent(tolerance)}"
+        )
+        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change), tolerance)
+    planned = window.planned_end_s - window.asked_start_s
+    recorded = window.asked_end_s - window.asked_start_s
+    if recorded < 0.98 * planned:
+        text = f"only {seconds(recorded)} of the {seconds(planned)} of the steady stage were recorded"
+        yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, recorded, planned, "s")
+
+
+def _samples(evidence: Evidence) -> Iterator[Doubt]:
+    if evidence.window is None:
+        return
+    worth = evidence.effective_samples
+    if worth < EFFECTIVE_SAMPLES:
+        text = (
+            f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} "
+            f"are needed"
+        )
+        # Few slow swings with a narrow interval all the same: at saturation all response times are nearly
+        # equal.
+        narrow = evidence.relative_half_width is not None and evidence.relative_half_width <= NARROW
+        level = Level.NOTE if narrow else Level.SUSPECT
+        yield Doubt(Kind.TOO_FEW_SAMPLES, level, text, worth, float(EFFECTIVE_SAMPLES))
+    tail = _TAIL * evidence.timed
+    if tail < TAIL_SAMPLES:
+        text = f"p99 rests on {tail:.0f} transactions slower than it, at least {TAIL_SAMPLES} are wanted"
+        yield Doubt(Kind.TOO_FEW_SAMPLES, Level.NOTE, text, tail, float(TAIL_SAMPLES))
+
+
+def _laws(evidence: Evidence) -> Iterator[Doubt]:
+    accounting = evidence.summary["accounting"]
+    if not accounting["holds"]:
+        yield Doubt(Kind.ACCOUNTING, Level.INVALID, "requests offered, started and ended do not add up")
+    little = evidence.summary["laws"]["little"]
+    if little is not None and not little["holds"]:
+        text = (
+            f"N = {little['n']:.4g} but X (R + Z) = "
+            f"{little['x_per_s'] * (little['r_s'] + little['z_s']):.4g}: "
+            f"residual {percent(little['residual'])}, limit {percent(little['limit'])}"
+        )
+        yield Doubt(Kind.LITTLE_LAW, Level.SUSPECT, text, little["residual"], little["limit"])
+    for law in evidence.summary["laws"]["utilization"]:
+        if not law["holds"]:
+            text = (
+                f"{law['tier']} used {law['u']:.3g} CPUs where throughput × demand gives "
+                f"{law['x_per_s'] * law['d_s']:.3g}: residual {percent(law['residual'])}, limit "
+                f"{percent(law['limit'])}"
+            )
+            yield Doubt(Kind.UTILIZATION_LAW, Level.SUSPECT, text, law["residual"], law["limit"])
+
+
+def _host(evidence: Evidence) -> Iterator[Doubt]:
+    steal = evidence.summary["host"]["steal"]
+    if steal is not None and steal > STEAL_SHARE:
+        level = Level.INVALID if steal > STEAL_INVALID else Level.SUSPECT
+        text = f"{percent(steal)} of CPU time was stolen by the hypervisor, limit {percent(STEAL_SHARE)}"
+        yield Doubt(Kind.STEAL_TIME, level, text, steal, STEAL_SHARE)
+    jump = evidence.observed.samples.clock_jump()
+    if jump > CLOCK_JUMP_S:
+        text = f"the wall clock jumped by {seconds(jump)}, limit {seconds(CLOCK_JUMP_S)}"
+        yield Doubt(Kind.CLOCK_JUMP, Level.NOTE, text, jump, CLOCK_JUMP_S, "s")
+    pinning = evidence.manifest.get("pinning") or {}
+    system, generator = set(pinning.get("system") or []), set(pinning.get("generator") or [])
+    if evidence.observed.tiers and (not system or not generator or system & generator):
+        yield Doubt(Kind.NOT_PINNED, Level.NOTE, "generator and system were not kept on different CPUs")
+
+
+def _observation(evidence: Evidence) -> Iterator[Doubt]:
+    window, samples = evidence.window, evidence.observed.samples
+    if window is not None and evidence.observed.tiers:
+        gap = samples.longest_gap(window.start_s, window.end_s)
+        if gap > GAP_S:
+            text = f"{seconds(gap)} of the window went by without a sample, limit {seconds(GAP_S)}"
+            yield Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, gap, GAP_S, "s")
+    cost = evidence.summary["observation"]["cpus_used"]
+    if cost is not None and cost > OBSERVATION_CPUS:
+        level = Level.SUSPECT if cost > OBSERVATION_CPUS_SUSPECT else Level.NOTE
+        text = f"observing took {percent(cost)} of one core, limit {percent(OBSERVATION_CPUS)}"
+        yield Doubt(Kind.OBSERVATION_COST, level, text, cost, OBSERVATION_CPUS)
+
+
+def _damage(evidence: Evidence) -> Iterator[Doubt]:
+    bad = evidence.summary["damage"]["bad_lines"] + evidence.bad_histograms
+    if bad:
+        yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, f"{bad} records cannot be read", float(bad), 0.0)
+    elif evidence.summary["damage"]["torn_tail"]:
+        yield Doubt(Kind.DATA_DAMAGED, Level.NOTE, "the last record of a stream is torn and was left out")
+    if evidence.workers_found < evidence.workers:
+        missing = evidence.workers - evidence.workers_found
+        text = f"the records of {missing} of {evidence.workers} load threads are missing"
+        yield Doubt(Kind.DATA_DAMAGED, Level.INVALID, text, float(missing), 0.0)
+
+
+CHECKS: tuple[Callable[[Evidence], Iterator[Doubt]], ...] = (
+    _ended_early,
+    _services,
+    _errors,
+    _generator,
+    _start_lag,
+    _steady,
+    _samples,
+    _laws,
+    _host,
+    _observation,
+    _damage,
+)
+"""Every check; to add one, write it above and name it here."""

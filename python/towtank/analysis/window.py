@@ -1,0 +1,202 @@
+"""The window that is analysed: the asked steady stage, tested, and shortened where it starts too early."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis import steady
+from towtank.analysis.measurement import Floats, Mask, Measurement
+from towtank.analysis.steady import CUT_SIGNIFICANCE, SIGNIFICANCE, Trend
+
+STEADY_PHASE = "steady"
+# A change over the window that matters, besides being significant. Response time is taken by its logarithm,
+# and near saturation wanders more than throughput does; what would change a capacity figure by a twentieth is
+# no steady state.
+TOLERANCE = {"throughput": 0.05, "response_time": 0.20}
+CPU_TOLERANCE = 0.10
+# From this multiple of the tolerance on the run cannot carry an answer at all.
+GROSS = 3.0
+# Observations are made long enough to hold this many transactions, so that slow loads are not tested on zeros
+# and ones.
+_TRANSACTIONS_PER_OBSERVATION = 5
+_KEEP_AT_LEAST = 0.5
+# A tier that hardly works shows the ticks of the kernel's clock, not its load.
+_CPUS_WORTH_A_TEST = 0.05
+
+
+@dataclass
+class Window:
+    """What was asked, what is analysed, and why.
+
+    Attributes
+    ----------
+    start_s, end_s : float
+        Of the part that is analysed, in run time. [s]
+    asked_start_s, asked_end_s : float
+        Of the steady stages in the plan, as far as they were recorded. [s]
+    planned_end_s : float
+        Of the steady stages in the plan. [s]
+    steady : bool
+    cuts_s : dict
+        What MSER would leave out, by metric, counted from the asked start. [s]
+    trends : dict
+        By metric, within the analysed part.
+    changes : list of (str, float, float)
+        Metrics that are not steady, with the relative change and its tolerance.
+    """
+
+    start_s: float
+    end_s: float
+    asked_start_s: float
+    asked_end_s: float
+    planned_end_s: float
+    steady: bool = True
+    cuts_s: dict[str, float] = field(default_factory=dict)
+    trends: dict[str, Trend] = field(default_factory=dict)
+    changes: list[tuple[str, float, float]] = field(default_factory=list)
+    note: str = ""
+
+    @property
+    def length_s(self) -> float:
+        """Length of the analysed part. [s]"""
+        return self.end_s - self.start_s
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in a run summary."""
+        return {
+            "start_s": self.start_s,
+            "end_s": self.end_s,
+            "asked_start_s": self.asked_start_s,
+            "asked_end_s": self.asked_end_s,
+            "steady": self.steady,
+            "mser": self.cuts_s,
+            "trend": {
+                name: {
+                    "slope_per_s": one.slope_per_s,
+                    "relative_change": one.relative_change,
+                    "p_value": one.p_value,
+                }
+                for name, one in self.trends.items()
+            },
+            "note": self.note,
+        }
+
+
+def asked(measurement: Measurement) -> Window | None:
+    """The steady stages of the plan, as far as recorded; None where nothing of them was.
+
+    Of several stretches of steady stages the longest is taken: stages that follow each other are one stretch.
+    """
+    stretches: list[list[float]] = []
+    for stage in measurement.stages:
+        if stage.get("phase") != STEADY_PHASE:
+            continue
+        if stretches and abs(stretches[-1][1] - stage["start_s"]) < 1e-6:
+            stretches[-1][1] = stage["end_s"]
+        else:
+            stretches.append([stage["start_s"], stage["end_s"]])
+    if not stretches:
+        return None
+    start, planned = max(stretches, key=lambda one: one[1] - one[0])
+    chosen = measurement.inside(start, min(planned, measurement.recorded_until))
+    if not chosen.any():
+        return None
+    end = float(measurement.ends[chosen].max())
+    return Window(start, end, start, end, planned)
+
+
+def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floats]) -> Window:
+    """Test a window and set what of it is analysed.
+
+    Parameters
+    ----------
+    measurement : Measurement
+    window : Window
+        As asked; it is changed in place and returned.
+    tiers_cpu_s : dict of ndarray of shape (n_bins,)
+        CPU time of each tier in each bin. [s]
+    """
+    chosen = measurement.inside(window.asked_start_s, window.asked_end_s)
+    series, edges = _series(measurement, chosen, tiers_cpu_s)
+    if len(edges) < 5:
+        window.note = "too short to be tested"
+        return window
+    latest = 0
+    for name, values in series.items():
+        cut = steady.mser(values, steady.batch_for(len(values)))
+        window.cuts_s[name] = float(edges[cut.observations] - edges[0])
+        probability, relative = steady.differs(values, cut.observations)
+        if cut.observations and probability < CUT_SIGNIFICANCE:
+            if cut.at_limit and abs(relative) > _tolerance(name):
+                window.changes.append((name, relative, _tolerance(name)))
+            latest = max(latest, cut.observations)
+    if latest and edges[-1] - edges[latest] >= _KEEP_AT_LEAST * (edges[-1] - edges[0]) - 1e-9:
+        window.start_s = float(edges[latest])
+    _test_trends(window, {name: values[latest:] for name, values in series.items()}, edges[latest:])
+    window.steady = not window.changes
+    window.note = _note(window)
+    return window
+
+
+def _test_trends(window: Window, series: dict[str, Floats], edges: Floats) -> None:
+    middles = (edges[:-1] + edges[1:]) / 2
+    for name, values in series.items():
+        one = steady.trend(middles, values)
+        if name == "response_time":
+            span = float(np.ptp(middles)) if len(middles) else 0.0
+            one = Trend(one.slope_per_s, math.expm1(min(50.0, one.slope_per_s * span)), one.p_value)
+        window.trends[name] = one
+        known = {metric for metric, _, _ in window.changes}
+        significant = one.p_value < SIGNIFICANCE and abs(one.relative_change) > _tolerance(name)
+        if significant and name not in known:
+            window.changes.append((name, one.relative_change, _tolerance(name)))
+
+
+def _series(
+    measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]
+) -> tuple[dict[str, Floats], Floats]:
+    """What is tested: observations of equal length, and their edges in run time."""
+    numbers = np.flatnonzero(chosen)
+    column = measurement.transactions
+    ended = column.ended[numbers]
+    rate = float(ended.mean()) if len(ended) else 0.0
+    size = max(1, math.ceil(_TRANSACTIONS_PER_OBSERVATION / rate)) if rate > 0 else max(1, len(numbers))
+    count = len(numbers) // size
+    # Seconds that do not fill an observation are left out at the end, so that a transient at the start stays
+    # seen.
+    groups = numbers[: count * size].reshape(count, size) if count else np.zeros((0, size), dtype=np.int64)
+
+    def summed(values: Floats) -> Floats:
+        return np.asarray(values[groups].sum(axis=1), dtype=float)
+
+    lengths = summed(measurement.lengths)
+    edges = np.concatenate([measurement.starts[groups[:, 0]], measurement.ends[groups[-1:, -1]]])
+    series = {"throughput": summed(column.ended) / lengths}
+    counts, sums = summed(column.response.counts), summed(column.response_sum_s)
+    if len(counts) and counts.min() > 0 and sums.min() > 0:
+        series["response_time"] = np.log(sums / counts)
+    for name, seconds in tiers_cpu_s.items():
+        used = summed(seconds) / lengths
+        if len(used) and np.isfinite(used).all() and used.mean() >= _CPUS_WORTH_A_TEST:
+            series[f"cpu of {name}"] = used
+    return series, edges
+
+
+def _tolerance(name: str) -> float:
+    return TOLERANCE.get(name, CPU_TOLERANCE)
+
+
+def _note(window: Window) -> str:
+    parts = []
+    if window.start_s > window.asked_start_s:
+        left_out = window.start_s - window.asked_start_s
+        parts.append(f"the first {left_out:.0f} s of the steady stage were left out as transient")
+    parts += [
+        f"{name.replace('_', ' ')} changes by {100 * change:+.0f} % over the window"
+        for name, change, _ in window.changes
+    ]
+    return "; ".join(parts)

@@ -1,0 +1,103 @@
+"""Reads what the observers recorded: the probe's samples and the streams of the services.
+
+As with the engine's segments, whole lines are kept and the rest is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from towtank.results import lines
+
+PROBE = "probe.ndjson"
+
+
+@dataclass
+class ProbeStream:
+    """Samples of one host.
+
+    Attributes
+    ----------
+    header : dict
+        First line; empty where it did not survive.
+    samples : list of dict
+        In the order of their time.
+    damage : Damage
+        What could not be read.
+    """
+
+    header: dict[str, Any] = field(default_factory=dict)
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    damage: lines.Damage = field(default_factory=lines.Damage)
+
+
+@dataclass
+class ServiceStream:
+    """Metrics of one service, as it tells them itself.
+
+    Attributes
+    ----------
+    service, kind : str
+        Name of the service in the system file, and its kind.
+    samples : list of dict
+        Lines with `t_ns`, `took_s` and `values`, in the order of their time.
+    failures : list of dict
+        Scrapes that failed, with `t_ns` and `message`.
+    """
+
+    service: str
+    kind: str = ""
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    damage: lines.Damage = field(default_factory=lines.Damage)
+
+
+def read_probe(folder: Path) -> ProbeStream:
+    """Read `RUN/observe/probe.ndjson`; an empty stream where there is none."""
+    stream = ProbeStream()
+    path = folder / PROBE
+    if not path.is_file():
+        return stream
+    for document in lines.read(path, stream.damage):
+        if document.get("k") == "header":
+            stream.header = stream.header or document
+        elif document.get("k") == "sample" and _is_time(document.get("t_ns")):
+            stream.samples.append(document)
+        else:
+            stream.damage.bad_lines += 1
+    stream.samples.sort(key=_time)
+    return stream
+
+
+def read_services(folder: Path) -> dict[str, ServiceStream]:
+    """Read the streams of all services in `RUN/observe`, by name of the service."""
+    paths = sorted(path for path in folder.glob("*.ndjson") if path.name != PROBE)
+    return {path.stem: _read_service(path) for path in paths}
+
+
+def _read_service(path: Path) -> ServiceStream:
+    stream = ServiceStream(path.stem)
+    for document in lines.read(path, stream.damage):
+        kind = document.get("k")
+        if kind == "header":
+            stream.kind = str(document.get("kind", ""))
+        elif (
+            kind == "metrics" and _is_time(document.get("t_ns")) and isinstance(document.get("values"), dict)
+        ):
+            stream.samples.append(document)
+        elif kind == "failure" and _is_time(document.get("t_ns")):
+            stream.failures.append(document)
+        else:
+            stream.damage.bad_lines += 1
+    stream.samples.sort(key=_time)
+    return stream
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _time(document: dict[str, Any]) -> int:
+    return int(document["t_ns"])

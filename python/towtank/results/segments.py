@@ -1,0 +1,209 @@
+"""Reads what the engine recorded: one series of checksummed segments per load thread.
+
+Reading never fails on what a kill or a bad disk left behind: whole lines are kept, the rest is counted in
+`Damage`. Histograms stay encoded here; who needs one decodes it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from towtank.results import lines
+
+_SECOND_NS = 1e9
+_SEGMENT = re.compile(r"worker-(\d+)\.(\d+)\.ndjson")
+_BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError)
+
+
+@dataclass(slots=True)
+class Series:
+    """Counts and times of one step, page or transaction within one interval.
+
+    Attributes
+    ----------
+    of : str
+        `step`, `page` or `transaction`.
+    number : int
+        Index into the names of the header.
+    group : int or None
+        User group; only of transactions.
+    failed, not_started : dict
+        Counts by kind and by reason.
+    response, exchange, first_byte : str or None
+        Encoded histograms; None where there is no value.
+    response_sum_s, exchange_sum_s : float
+        Exact sums of the values in the histograms. [s]
+    """
+
+    of: str
+    number: int
+    group: int | None
+    offered: int
+    started: int
+    ok: int
+    failed: dict[str, int]
+    not_started: dict[str, int]
+    bytes_out: int
+    bytes_in: int
+    response: str | None
+    response_sum_s: float
+    exchange: str | None
+    exchange_sum_s: float
+    first_byte: str | None
+
+
+@dataclass(slots=True)
+class Interval:
+    """What one load thread saw between two instants of run time. [s]"""
+
+    worker: int
+    start_s: float
+    end_s: float
+    stage: int
+    users: int
+    user_s: float
+    in_flight: int
+    connections: int
+    cpu_s: float
+    lag: str | None
+    connect: str | None
+    think_count: int
+    think_sum_s: float
+    series: list[Series]
+
+
+@dataclass
+class Recording:
+    """All segments of one run.
+
+    Attributes
+    ----------
+    header : dict or None
+        Header line of the first segment that has one; None where no header survived.
+    intervals : list of Interval
+        Of all threads, by start and thread.
+    ends : dict
+        Last line of each thread that ended by itself, by thread.
+    workers_found : set of int
+        Threads that left at least one segment.
+    damage : Damage
+        What could not be read.
+    """
+
+    header: dict[str, Any] | None = None
+    intervals: list[Interval] = field(default_factory=list)
+    ends: dict[int, dict[str, Any]] = field(default_factory=dict)
+    workers_found: set[int] = field(default_factory=set)
+    damage: lines.Damage = field(default_factory=lines.Damage)
+
+    @property
+    def workers(self) -> int:
+        """Number of load threads the run had."""
+        announced = int(self.header.get("workers", 0)) if self.header else 0
+        return max(announced, len(self.workers_found))
+
+    @property
+    def finished(self) -> bool:
+        """Whether every thread wrote its last line."""
+        return bool(self.ends) and len(self.ends) >= self.workers
+
+
+def read(folder: Path) -> Recording:
+    """Read the segments in `RUN/engine`, in whatever state they are.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with `worker-WW.NNNN.ndjson`; it may be missing or empty.
+    """
+    recording = Recording()
+    for path in sorted(folder.glob("worker-*.ndjson")):
+        match = _SEGMENT.fullmatch(path.name)
+        if match:
+            recording.workers_found.add(int(match[1]))
+            _read_segment(path, int(match[1]), recording)
+    recording.intervals.sort(key=lambda one: (one.start_s, one.worker))
+    return recording
+
+
+def _read_segment(path: Path, worker: int, recording: Recording) -> None:
+    for document in lines.read(path, recording.damage):
+        try:
+            kind = document["k"]
+            if kind == "header":
+                recording.header = recording.header or document
+            elif kind == "interval":
+                recording.intervals.append(_interval(document, worker))
+            elif kind == "end":
+                recording.ends[worker] = document
+        except _BROKEN:
+            recording.damage.bad_lines += 1
+
+
+def _interval(document: dict[str, Any], worker: int) -> Interval:
+    think = document.get("think") or {}
+    return Interval(
+        worker=worker,
+        start_s=document["t0_ns"] / _SECOND_NS,
+        end_s=document["t1_ns"] / _SECOND_NS,
+        stage=int(document["stage"]),
+        users=int(document["users"]),
+        user_s=document["user_ns"] / _SECOND_NS,
+        in_flight=int(document["in_flight"]),
+        connections=int(document.get("connections", 0)),
+        cpu_s=document["cpu_ns"] / _SECOND_NS,
+        lag=document.get("lag"),
+        connect=document.get("connect"),
+        think_count=int(think.get("count", 0)),
+        think_sum_s=think.get("sum_ns", 0) / _SECOND_NS,
+        series=[_series(one) for one in document["series"]],
+    )
+
+
+def _series(document: dict[str, Any]) -> Series:
+    return Series(
+        of=str(document["of"]),
+        number=int(document["id"]),
+        group=document.get("group"),
+        offered=int(document.get("offered", 0)),
+        started=int(document.get("started", 0)),
+        ok=int(document.get("ok", 0)),
+        failed=dict(document.get("failed") or {}),
+        not_started=dict(document.get("not_started") or {}),
+        bytes_out=int(document.get("bytes_out", 0)),
+        bytes_in=int(document.get("bytes_in", 0)),
+        response=document.get("response"),
+        response_sum_s=document.get("response_sum_ns", 0) / _SECOND_NS,
+        exchange=document.get("exchange"),
+        exchange_sum_s=document.get("exchange_sum_ns", 0) / _SECOND_NS,
+        first_byte=document.get("first_byte"),
+    )
+
+
+def read_engine_document(folder: Path) -> dict[str, Any] | None:
+    """Read `engine.json`; None where the engine did not get as far, or the file is not a JSON object."""
+    try:
+        document = json.loads((folder / "engine.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def stages_of(recording: Recording) -> list[dict[str, Any]]:
+    """Stages as the header tells them; empty where no header survived."""
+    return list(recording.header.get("stages", [])) if recording.header else []
+
+
+def names(recording: Recording, of: str) -> Iterator[str]:
+    """Names of all transactions, pages or steps, by number; a page or step as `transaction / name`."""
+    header = recording.header or {}
+    if of == "transaction":
+        yield from header.get("transactions", [])
+        return
+    for one in header.get(f"{of}s", []):
+        yield f"{one['transaction']} / {one['name']}"

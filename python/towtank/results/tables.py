@@ -1,0 +1,183 @@
+"""The recorded streams of a run as tables: `intervals.parquet` and `metrics.parquet`, for tools of one's own.
+
+They hold nothing that the streams do not, and can be made again at any time. Counters and gauges stand as
+they were sampled, on the clock of the run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from towtank.results import observe, segments
+from towtank.results.folder import RunFolder
+from towtank.results.observe import ProbeStream, ServiceStream
+from towtank.results.segments import Interval, Recording, Series
+
+INTERVALS = "intervals.parquet"
+METRICS = "metrics.parquet"
+
+Describe = Callable[[str], dict[str, Any]]
+"""What an encoded histogram holds, by column."""
+
+_INTERVAL_COLUMNS = {
+    "start_s": "DOUBLE",
+    "end_s": "DOUBLE",
+    "stage": "VARCHAR",
+    "phase": "VARCHAR",
+    "worker": "INTEGER",
+    "users": "INTEGER",
+    "user_s": "DOUBLE",
+    "of": "VARCHAR",
+    "name": "VARCHAR",
+    "user_group": "VARCHAR",
+    "offered": "BIGINT",
+    "started": "BIGINT",
+    "ok": "BIGINT",
+    "failed": "BIGINT",
+    "not_started": "BIGINT",
+    "bytes_out": "BIGINT",
+    "bytes_in": "BIGINT",
+    "timed": "BIGINT",
+    "response_sum_s": "DOUBLE",
+    "response_p50_s": "DOUBLE",
+    "response_p95_s": "DOUBLE",
+    "response_p99_s": "DOUBLE",
+    "response_max_s": "DOUBLE",
+    "response_histogram": "VARCHAR",
+}
+_METRIC_COLUMNS = {"t_s": "DOUBLE", "source": "VARCHAR", "metric": "VARCHAR", "value": "DOUBLE"}
+
+
+def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Path]:
+    """Write both tables of a run, each replaced in one step.
+
+    Parameters
+    ----------
+    run : RunFolder
+    describe_histogram : callable
+        From an encoded histogram to the columns `timed`, `response_p50_s`, ... ; decoding belongs to the
+        analysis.
+    """
+    recording = segments.read(run.engine)
+    probe, services = observe.read_probe(run.observe), observe.read_services(run.observe)
+    origin = (recording.header or {}).get("monotonic_ns")
+    if not isinstance(origin, int):
+        origin = probe.samples[0]["t_ns"] if probe.samples else 0
+    paths = run.path / INTERVALS, run.path / METRICS
+    _write(paths[0], _INTERVAL_COLUMNS, _interval_rows(recording, describe_histogram))
+    _write(paths[1], _METRIC_COLUMNS, _metric_rows(probe, services, origin))
+    return paths
+
+
+def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) -> None:
+    table: dict[str, list[Any]] = defaultdict(list)
+    for row in rows:
+        for name in columns:
+            table[name].append(row.get(name))
+    # DuckDB reads a dictionary of arrays as a table; the casts give an empty table its types as well.
+    arrays = {name: _array(table[name], kind) for name, kind in columns.items()}
+    casts = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in columns.items())
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        connection.register("recorded", arrays)
+        connection.execute(
+            f"COPY (SELECT {casts} FROM recorded) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION "
+            f"zstd)"
+        )
+    temporary.replace(path)
+
+
+def _array(values: list[Any], kind: str) -> np.ndarray[Any, Any]:
+    if kind == "VARCHAR":
+        return np.array(values, dtype=object)
+    if any(value is None for value in values):
+        masked = np.ma.masked_invalid([np.nan if value is None else float(value) for value in values])
+        return np.asarray(masked.filled(np.nan))
+    return np.array(values, dtype=float if kind == "DOUBLE" else np.int64)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def _interval_rows(recording: Recording, describe_histogram: Describe) -> Iterator[dict[str, Any]]:
+    known = {of: list(segments.names(recording, of)) for of in ("transaction", "page", "step")}
+    groups = list((recording.header or {}).get("groups", []))
+    stages = segments.stages_of(recording)
+    for one in recording.intervals:
+        stage = stages[one.stage] if 0 <= one.stage < len(stages) else {}
+        for series in one.series:
+            yield {
+                **_place(one, stage),
+                **_counts(series),
+                "name": _item(known.get(series.of, []), series.number),
+                "user_group": None if series.group is None else _item(groups, series.group),
+                **(describe_histogram(series.response) if series.response else {}),
+            }
+
+
+def _item(names: list[str], number: int) -> str:
+    return names[number] if 0 <= number < len(names) else str(number)
+
+
+def _place(one: Interval, stage: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "start_s": one.start_s,
+        "end_s": one.end_s,
+        "stage": stage.get("name"),
+        "phase": stage.get("phase"),
+        "worker": one.worker,
+        "users": one.users,
+        "user_s": one.user_s,
+    }
+
+
+def _counts(series: Series) -> dict[str, Any]:
+    return {
+        "of": series.of,
+        "offered": series.offered,
+        "started": series.started,
+        "ok": series.ok,
+        "failed": sum(series.failed.values()),
+        "not_started": sum(series.not_started.values()),
+        "bytes_out": series.bytes_out,
+        "bytes_in": series.bytes_in,
+        "timed": 0,
+        "response_sum_s": series.response_sum_s,
+        "response_histogram": series.response,
+    }
+
+
+def _metric_rows(
+    probe: ProbeStream, services: dict[str, ServiceStream], origin_ns: int
+) -> Iterator[dict[str, Any]]:
+    for sample in probe.samples:
+        at = (sample["t_ns"] - origin_ns) / 1e9
+        for metric, value in _leaves(sample):
+            yield {"t_s": at, "source": "probe", "metric": metric, "value": value}
+    for name, stream in services.items():
+        for sample in stream.samples:
+            at = (sample["t_ns"] - origin_ns) / 1e9
+            for metric, value in _leaves(sample["values"]):
+                yield {"t_s": at, "source": name, "metric": metric, "value": value}
+
+
+def _leaves(tree: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """All numbers of a sample, named by their path of keys."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            if path or key not in ("k", "t_ns", "wall_ns"):
+                yield from _leaves(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(tree, list):
+        for number, value in enumerate(tree):
+            yield from _leaves(value, f"{path}.{number}")
+    elif isinstance(tree, int | float):
+        yield path, float(tree)

@@ -1,0 +1,485 @@
+"""Writes run folders whose truth is known, for tests of the readers and of the analysis.
+
+A run is a list of exchanges (one transaction of one page with one request each) with exact instants.
+`write_run` counts them into the intervals of the engine's segments and derives the probe's and the service's
+streams from them, so that every number in the folder follows from the list. Two schedules make such lists:
+`even_schedule`, without any queueing and with every law exact, and `closed_queue`, one
+first-come-first-served server with exponential service and think times.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hdrh.histogram import HdrHistogram
+
+from towtank.results import lines
+from towtank.results.folder import RunFolder, write_json
+
+SECOND = 1_000_000_000
+MONOTONIC_NS = 5_000 * SECOND
+WALL_NS = 1_780_000_000 * SECOND
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of the load; `users` is the number reached at its end."""
+
+    name: str
+    phase: str
+    seconds: float
+    users: int
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One transaction, made of one request; times count from the start of the run. [s]"""
+
+    transaction: int
+    intended: float
+    actual: float
+    end: float
+    service: float
+    """CPU time of the system under test, spent evenly over the last `service` seconds before `end`. [s]"""
+    think: float
+    """Pause after the transaction. [s]"""
+    user: int
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Script:
+    """Everything a run folder is written from."""
+
+    name: str
+    transactions: Sequence[str]
+    stages: Sequence[Stage]
+    exchanges: Sequence[Exchange]
+    factors: dict[str, str]
+    users: int
+    index: int = 1
+    repetition: int = 1
+    seed: int = 1
+    user_starts: Sequence[float] = ()
+    """When each user came. [s]"""
+    user_ends: Sequence[float] = ()
+    """When each user left. [s]"""
+    database_share: Sequence[float] = ()
+    """Share of a transaction's CPU time that the database part takes, in [0, 1]."""
+    workers: int = 1
+    generator_cpu_s: float = 50e-6
+    """CPU time of the generator per request. [s]"""
+    system_share: float = 0.2
+    """Share of CPU time that is the kernel's, in [0, 1]."""
+    tiers: dict[str, Any] = field(
+        default_factory=lambda: {"content": {"kind": "content_server", "host": "here", "cpus": [0]}}
+    )
+    status: str = "complete"
+
+
+def stage_table(stages: Sequence[Stage]) -> list[dict[str, Any]]:
+    """Stages as the engine's header and engine.json have them."""
+    table, start = [], 0.0
+    for stage in stages:
+        table.append(
+            {
+                "name": stage.name,
+                "phase": stage.phase,
+                "level": 0,
+                "start_s": start,
+                "end_s": start + stage.seconds,
+                "users": stage.users,
+            }
+        )
+        start += stage.seconds
+    return table
+
+
+def closed_queue(
+    *,
+    users: int,
+    think_s: float,
+    demands_s: Sequence[float],
+    weights: Sequence[float],
+    stages: Sequence[Stage],
+    seed: int,
+) -> tuple[list[Exchange], list[float], list[float]]:
+    """Simulate one first-come-first-served server under a closed load.
+
+    Returns
+    -------
+    exchanges, user starts, user ends
+        In order of arrival at the server; users come evenly over the first stage and leave, after the
+        transaction in hand, from the start of the last stage on.
+    """
+    table = stage_table(stages)
+    ramp_end, leave = table[0]["end_s"], table[-1]["start_s"]
+    stream = random.Random(seed)
+    starts = [ramp_end * user / users for user in range(users)]
+    ends = [leave] * users
+    queue = [(start, user) for user, start in enumerate(starts)]
+    heapq.heapify(queue)
+    free, exchanges = 0.0, []
+    while queue:
+        arrival, user = heapq.heappop(queue)
+        if arrival >= leave:
+            ends[user] = max(leave, ends[user])
+            continue
+        transaction = stream.choices(range(len(weights)), weights)[0]
+        service = stream.expovariate(1 / demands_s[transaction])
+        lag = stream.expovariate(1 / 40e-6)
+        end = max(arrival + lag, free) + service
+        free = end
+        think = stream.expovariate(1 / think_s)
+        exchanges.append(Exchange(transaction, arrival, arrival + lag, end, service, think, user))
+        ends[user] = max(leave, end)
+        heapq.heappush(queue, (end + think, user))
+    return exchanges, starts, ends
+
+
+def even_schedule(
+    *, users: int, response_s: float, think_s: float, seconds: float, service_s: float, transactions: int = 1
+) -> tuple[list[Exchange], list[float], list[float]]:
+    """Users in even steps, every cycle `response_s + think_s` long: all laws hold exactly on whole cycles."""
+    cycle = response_s + think_s
+    exchanges = []
+    for user in range(users):
+        for number in itertools.count():
+            start = cycle * user / users + number * cycle
+            if start + cycle > seconds + 1e-9:
+                break
+            end = start + response_s
+            exchanges.append(
+                Exchange((user + number) % transactions, start, start, end, service_s, think_s, user)
+            )
+    return exchanges, [0.0] * users, [seconds] * users
+
+
+def encode_histogram(values_ns: Iterable[float]) -> str | None:
+    """The values as the engine encodes them; None where there is none."""
+    histogram = HdrHistogram(1_000, 3_600_000_000_000, 3)
+    for value in values_ns:
+        histogram.record_value(max(1, round(value)))
+    return histogram.encode().decode() if histogram.total_count else None
+
+
+def edges_of(stages: Sequence[Stage]) -> list[tuple[float, float, int]]:
+    """Interval edges: whole seconds and stage edges, with the stage of each interval."""
+    intervals = []
+    for number, row in enumerate(stage_table(stages)):
+        at = row["start_s"]
+        while at < row["end_s"] - 1e-9:
+            after = min(float(int(at + 1e-9) + 1), row["end_s"])
+            intervals.append((at, after, number))
+            at = after
+    return intervals
+
+
+def write_run(path: Path, script: Script) -> RunFolder:
+    """Write the whole run folder of a script."""
+    run = RunFolder.create(path, _run_manifest(script))
+    for worker in range(script.workers):
+        _write_segment(run, script, worker)
+    write_json(run.engine / "engine.json", _engine_document(script))
+    _write_probe(run, script)
+    _write_service(run, script)
+    return run
+
+
+def _run_manifest(script: Script) -> dict[str, Any]:
+    end_ns = round(sum(stage.seconds for stage in script.stages) * SECOND)
+    return {
+        "run": script.name,
+        "index": script.index,
+        "repetition": script.repetition,
+        "seed": script.seed,
+        "status": script.status,
+        "factors": script.factors,
+        "users": script.users,
+        "tiers": script.tiers,
+        "settings": {"content": {"workers": 8, "drop_index": script.factors.get("search_index") == "absent"}},
+        "pinning": {"system": [0], "generator": [1]},
+        "versions": {"towtank": "0.1.0", "synthetic": "1"},
+        "started_wall_ns": WALL_NS,
+        "ended_wall_ns": WALL_NS + end_ns,
+    }
+
+
+def _stages_end(script: Script) -> float:
+    return sum(stage.seconds for stage in script.stages)
+
+
+def _counts(script: Script) -> dict[str, Any]:
+    ended = [one for one in script.exchanges if one.end <= _stages_end(script)]
+    failed: dict[str, int] = defaultdict(int)
+    for one in ended:
+        if one.failure:
+            failed[one.failure] += 1
+    ok = len(ended) - sum(failed.values())
+    started = len(script.exchanges)
+    return {
+        "offered": started,
+        "started": started,
+        "ok": ok,
+        "failed": dict(failed),
+        "not_started": {},
+        "in_flight": started - len(ended),
+    }
+
+
+def _engine_document(script: Script) -> dict[str, Any]:
+    totals = _counts(script)
+    cpu = script.generator_cpu_s * totals["started"]
+    lags = sorted(one.actual - one.intended for one in script.exchanges)
+    return {
+        "schema": "towtank/engine/1",
+        "version": "0.1.0",
+        "run": script.name,
+        "reason": "finished",
+        "message": None,
+        "threads": script.workers,
+        "cpus": [1],
+        "stages": stage_table(script.stages),
+        "totals": totals,
+        "identity": {"offered_holds": True, "started_holds": True},
+        "generator": {
+            "cpu_s": cpu,
+            "cpu_user_s": 0.6 * cpu,
+            "cpu_system_s": 0.4 * cpu,
+            "peak_rss_bytes": 12_000_000,
+            "lag_p99_ms": 1e3 * lags[int(0.99 * (len(lags) - 1))] if lags else 0.0,
+            "wall_s": _stages_end(script),
+            "cpu_us_per_request": 1e6 * script.generator_cpu_s,
+        },
+    }
+
+
+def _header(script: Script, worker: int) -> dict[str, Any]:
+    return {
+        "k": "header",
+        "schema": "towtank/segment/1",
+        "run": script.name,
+        "worker": worker,
+        "workers": script.workers,
+        "part": 0,
+        "monotonic_ns": MONOTONIC_NS,
+        "wall_ns": WALL_NS,
+        "stages": stage_table(script.stages),
+        "transactions": list(script.transactions),
+        "pages": [{"name": "page", "transaction": name} for name in script.transactions],
+        "steps": [{"name": "request", "transaction": name} for name in script.transactions],
+        "groups": ["everybody"],
+    }
+
+
+def _write_segment(run: RunFolder, script: Script, worker: int) -> None:
+    mine = [one for one in script.exchanges if one.user % script.workers == worker]
+    users = [number for number in range(len(script.user_starts)) if number % script.workers == worker]
+    with (run.engine / f"worker-{worker:02d}.0000.ndjson").open("wb") as stream:
+        stream.write(lines.encode(_header(script, worker)))
+        for seq, (t0, t1, stage) in enumerate(edges_of(script.stages)):
+            stream.write(lines.encode(_interval(script, mine, users, (seq, t0, t1, stage))))
+        end = round(_stages_end(script) * SECOND)
+        totals = _counts(Script(**{**script.__dict__, "exchanges": mine}))
+        stream.write(
+            lines.encode({"k": "end", "t_ns": end, "reason": "finished", "message": None, "totals": totals})
+        )
+
+
+def _interval(
+    script: Script, mine: Sequence[Exchange], users: Sequence[int], place: tuple[int, float, float, int]
+) -> dict[str, Any]:
+    seq, t0, t1, stage = place
+    pauses = [one.think for one in mine if t0 < one.end + one.think <= t1]
+    inside = [max(0.0, min(t1, script.user_ends[user]) - max(t0, script.user_starts[user])) for user in users]
+    started = [one for one in mine if t0 <= one.actual < t1]
+    series = []
+    for of in ("step", "page", "transaction"):
+        for number in range(len(script.transactions)):
+            found = _series(of, number, mine, t0, t1)
+            if found:
+                series.append(found)
+    document: dict[str, Any] = {
+        "k": "interval",
+        "seq": seq,
+        "t0_ns": round(t0 * SECOND),
+        "t1_ns": round(t1 * SECOND),
+        "stage": stage,
+        "users": sum(script.user_starts[user] < t1 <= script.user_ends[user] for user in users),
+        "user_ns": round(sum(inside) * SECOND),
+        "in_flight": sum(one.actual < t1 < one.end for one in mine),
+        "connections": len(users),
+        "cpu_ns": round(script.generator_cpu_s * len(started) * SECOND),
+        "think": {"count": len(pauses), "sum_ns": round(sum(pauses) * SECOND)},
+        "series": series,
+    }
+    lag = encode_histogram((one.actual - one.intended) * SECOND for one in started)
+    return {**document, "lag": lag} if lag else document
+
+
+def _series(of: str, number: int, mine: Sequence[Exchange], t0: float, t1: float) -> dict[str, Any] | None:
+    own = [one for one in mine if one.transaction == number]
+    started = sum(t0 <= one.actual < t1 for one in own)
+    ended = [one for one in own if t0 < one.end <= t1]
+    if not ended and not (started and of == "step"):
+        return None
+    failed: dict[str, int] = defaultdict(int)
+    for one in ended:
+        if one.failure:
+            failed[one.failure] += 1
+    times = [one for one in ended if one.failure not in ("connect", "closed", "protocol")]
+    document: dict[str, Any] = {"of": of, "id": number}
+    if of == "transaction":
+        document["group"] = 0
+    if of == "step":
+        document |= {"offered": started, "started": started, "not_started": {}}
+        document |= {"bytes_out": 300 * started, "bytes_in": 4_000 * len(ended)}
+    document |= {"ok": len(ended) - sum(failed.values()), "failed": dict(failed)}
+    response = [(one.end - one.intended) * SECOND for one in times]
+    document |= {"response": encode_histogram(response), "response_sum_ns": sum(map(round, response))}
+    if of == "step":
+        exchange = [(one.end - one.actual) * SECOND for one in times]
+        document |= {"exchange": encode_histogram(exchange), "exchange_sum_ns": sum(map(round, exchange))}
+        document["first_byte"] = encode_histogram(0.9 * value for value in exchange)
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def _spent(script: Script, at: float, database: bool = False) -> float:
+    """CPU time of the system under test until an instant. [s]"""
+    total = 0.0
+    for one in script.exchanges:
+        share = (
+            (script.database_share or [0.0] * len(script.transactions))[one.transaction] if database else 1.0
+        )
+        if one.service:
+            total += share * min(one.service, max(0.0, at - (one.end - one.service)))
+    return total
+
+
+def _sample_times(script: Script) -> list[float]:
+    return [number + 0.037 for number in range(-1, int(_stages_end(script)) + 2)]
+
+
+def _write_probe(run: RunFolder, script: Script) -> None:
+    with (run.observe / "probe.ndjson").open("wb") as stream:
+        stream.write(
+            lines.encode(
+                {
+                    "k": "header",
+                    "schema": "towtank/probe/1",
+                    "host": {
+                        "name": "synthetic",
+                        "kernel": "6.1.0",
+                        "cpus": 2,
+                        "cpu_model": "Synthetic CPU",
+                        "memory_bytes": 8 << 30,
+                        "page_bytes": 4096,
+                        "clock_ticks": 100,
+                    },
+                    "interval_s": 1.0,
+                    "groups": {"content": {"pid": 4711}},
+                }
+            )
+        )
+        for at in _sample_times(script):
+            stream.write(lines.encode(_sample(script, at)))
+
+
+def _sample(script: Script, at: float) -> dict[str, Any]:
+    spent = _spent(script, at)
+    done = sum(one.end <= at for one in script.exchanges)
+    generator = script.generator_cpu_s * sum(one.actual <= at for one in script.exchanges)
+    up = at + 100.0
+    user, system = (1 - script.system_share) * spent, script.system_share * spent
+    return {
+        "k": "sample",
+        "t_ns": MONOTONIC_NS + round(at * SECOND),
+        "wall_ns": WALL_NS + round(at * SECOND),
+        "host": {
+            "cpu_user_s_total": user + 0.6 * generator,
+            "cpu_system_s_total": system + 0.4 * generator,
+            "cpu_idle_s_total": 2 * up - spent - generator,
+            "cpu_iowait_s_total": 0.0,
+            "cpu_irq_s_total": 0.0,
+            "cpu_steal_s_total": 0.0,
+            "context_switches_total": 20 * done + round(50 * up),
+            "memory_total_bytes": 8 << 30,
+            "memory_available_bytes": 6 << 30,
+            "pressure": {"cpu": {"some_s_total": 0.3 * spent}, "io": {"some_s_total": 0.01 * spent}},
+        },
+        "cpus": [
+            {"busy_s_total": spent, "idle_s_total": up - spent, "steal_s_total": 0.0},
+            {"busy_s_total": generator, "idle_s_total": up - generator, "steal_s_total": 0.0},
+        ],
+        "disks": {
+            "vda": {
+                "read_bytes_total": 4096 * (done // 10),
+                "write_bytes_total": 16384 * (done // 4),
+                "read_operations_total": done // 10,
+                "write_operations_total": done // 4,
+                "busy_s_total": 0.0005 * done,
+                "queue_s_total": 0.0006 * done,
+            }
+        },
+        "networks": {
+            "lo": {
+                "receive_bytes_total": 4300 * done,
+                "transmit_bytes_total": 4300 * done,
+                "receive_packets_total": 8 * done,
+                "transmit_packets_total": 8 * done,
+                "errors_total": 0,
+                "drops_total": 0,
+            }
+        },
+        "groups": {
+            "content": {
+                "cpu_user_s_total": user,
+                "cpu_system_s_total": system,
+                "resident_bytes": 90_000_000 + 1000 * done,
+                "page_faults_total": 3 * done,
+                "major_page_faults_total": 0,
+                "read_bytes_total": 4096 * (done // 10),
+                "write_bytes_total": 16384 * (done // 4),
+                "threads": 12,
+                "processes": 1,
+                "open_files": 40,
+                "root_start_ticks": 400_000,
+                "alive": True,
+            }
+        },
+        "probe": {"cpu_s_total": 0.0008 * up, "resident_bytes": 3_000_000, "late_s": 0.0002},
+    }
+
+
+def _write_service(run: RunFolder, script: Script) -> None:
+    with (run.observe / "content.ndjson").open("wb") as stream:
+        stream.write(
+            lines.encode(
+                {
+                    "k": "header",
+                    "schema": "towtank/service-metrics/1",
+                    "service": "content",
+                    "kind": "content_server",
+                    "source": "prometheus",
+                }
+            )
+        )
+        for at in _sample_times(script):
+            done = sum(one.end <= at for one in script.exchanges)
+            waiting = sum(one.actual <= at < one.end for one in script.exchanges)
+            values = {
+                'content_server_requests_total{operation="query",status="200"}': float(done),
+                "content_server_database_cpu_seconds_total": _spent(script, at, database=True),
+                'content_server_cache_hits_total{cache="content"}': float(done * 3 // 5),
+                "content_server_queue_length": float(max(0, waiting - 1)),
+            }
+            t_ns = round((at + 0.004) * SECOND)
+            document = {"k": "metrics", "t_ns": MONOTONIC_NS + t_ns, "wall_ns": WALL_NS + t_ns}
+            stream.write(lines.encode({**document, "took_s": 0.002, "values": values}))
