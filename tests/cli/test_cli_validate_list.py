@@ -28,9 +28,7 @@ def test_validate_gives_one_json_document(tmp_path: Path) -> None:
         (2, 7, "name"),
         (3, 15, "services.a"),
     ]
-    assert all(
-        each["file"] == str(path) and each["message"].startswith("must be ") for each in document["faults"]
-    )
+    assert all(each["file"] == str(path) and each["message"].startswith("must be ") for each in document["faults"])
 
 
 def test_validate_of_what_ships() -> None:
@@ -52,9 +50,7 @@ def test_list_shows_what_ships() -> None:
     assert done.returncode == 0
     document = json.loads(done.stdout)
     assert document["schema"] == "towtank/list/1"
-    names = {
-        section: [entry["name"] for entry in document[section]] for section in document if section != "schema"
-    }
+    names = {section: [entry["name"] for entry in document[section]] for section in document if section != "schema"}
     assert "content-users" in names["studies"]
     assert {"content_server", "existing"} <= set(names["service_kinds"])
     assert names["drivers"] == ["http"]
@@ -67,3 +63,11 @@ def test_list_for_people_has_one_line_each() -> None:
     entries = [entry for section, entries in document.items() if section != "schema" for entry in entries]
     assert len(lines) == len(entries) + len(document) - 1
     assert all(any(entry["name"] in line and entry["summary"] in line for line in lines) for entry in entries)
+
+
+def test_a_wrong_command_line_is_not_an_internal_fault() -> None:
+    for arguments in (["list", "--bogus"], ["validate", "--jsn", "x"], ["nonsense"], ["validate"]):
+        done = run(*arguments)
+        assert done.returncode == 2, (arguments, done)
+        assert "internal fault" not in done.stderr
+        assert "Traceback" not in done.stderr

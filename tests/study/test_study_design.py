@@ -26,9 +26,7 @@ def test_design_is_a_full_factorial_in_randomised_blocks(files: Files) -> None:
     runs = load_study(files.study).design()
     cells = [tuple(run.factors.items()) for run in runs]
     everything = Counter(
-        (("users", users), ("search_index", index))
-        for users in ("10", "20")
-        for index in ("present", "absent")
+        (("users", users), ("search_index", index)) for users in ("10", "20") for index in ("present", "absent")
     )
     assert Counter(cells[:4]) == Counter(cells[4:]) == everything
     assert [run.run for run in runs] == [f"r00{n}" for n in range(1, 9)]
@@ -93,9 +91,7 @@ def test_changes_from_the_command_line_come_last(files: Files) -> None:
         ("seed", "[", "must be YAML"),
     ],
 )
-def test_wrong_changes_are_faults_of_the_command_line(
-    files: Files, path: str, value: str, message: str
-) -> None:
+def test_wrong_changes_are_faults_of_the_command_line(files: Files, path: str, value: str, message: str) -> None:
     with pytest.raises(StudyError) as raised:
         load_study(files.study, changes={path: value})
     text = str(raised.value)
@@ -232,9 +228,7 @@ def test_the_system_of_a_run_survives_json(files: Files) -> None:
 
 def test_texts_of_the_files_are_kept(files: Files) -> None:
     study = load_study(files.study)
-    assert study.files == {
-        f"{name}.yaml": getattr(files, name).read_text() for name in ("study", "system", "workload")
-    }
+    assert study.files == {f"{name}.yaml": getattr(files, name).read_text() for name in ("study", "system", "workload")}
 
 
 def test_studies_are_found_by_file_folder_and_name(files: Files, tmp_path: Path) -> None:

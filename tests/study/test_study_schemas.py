@@ -38,9 +38,14 @@ def test_right_files_pass_the_schema(kind: str, files: Files) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "old", "new"),
-    [("study", "repetitions: 2", "repetition: 2"), ("study", "steady: 10 s", "steady: 10"), ("system", "threads: 8", "threads: 0"),
-     ("workload", "draw: documents", "take: documents"), ("workload", "share: 70 %", "share: 0.7")],
-)  # fmt: skip
+    [
+        ("study", "repetitions: 2", "repetition: 2"),
+        ("study", "steady: 10 s", "steady: 10"),
+        ("system", "threads: 8", "threads: 0"),
+        ("workload", "draw: documents", "take: documents"),
+        ("workload", "share: 70 %", "share: 0.7"),
+    ],
+)
 def test_wrong_files_do_not_pass_the_schema(kind: str, old: str, new: str, files: Files) -> None:
     files.edit(kind, old, new)
     data = yamlfile.load(files.folder / f"{kind}.yaml").data

@@ -93,11 +93,9 @@ def test_rates_are_per_second_and_shares_are_ratios() -> None:
         (units.share, 0.7, "must be a share in %, with its unit, got 0.7 instead"),
     ],
 )
-def test_what_is_no_quantity_is_refused_with_what_is_allowed(
-    reader: object, value: object, message: str
-) -> None:
+def test_what_is_no_quantity_is_refused_with_what_is_allowed(reader: object, value: object, message: str) -> None:
     assert callable(reader)
-    with pytest.raises(ValueError, match="^must be") as raised:
+    with pytest.raises(ValueError, match=r"^must be") as raised:
         reader(value)
     assert message in str(raised.value)
 
@@ -146,9 +144,20 @@ def test_any_text_is_read_or_refused_in_one_sentence(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0, "0 s"), (0.412, "412 ms"), (0.0154, "15.4 ms"), (2.5e-5, "25 µs"), (5e-8, "50 ns"), (12.0, "12 s"), (90.0, "90 s"),
-     (5400.0, "1.5 h"), (300.0, "5 min"), (0.9999999, "1 s"), (1e7, "2778 h")],
-)  # fmt: skip
+    [
+        (0.0, "0 s"),
+        (0.412, "412 ms"),
+        (0.0154, "15.4 ms"),
+        (2.5e-5, "25 µs"),
+        (5e-8, "50 ns"),
+        (12.0, "12 s"),
+        (90.0, "90 s"),
+        (5400.0, "1.5 h"),
+        (300.0, "5 min"),
+        (0.9999999, "1 s"),
+        (1e7, "2778 h"),
+    ],
+)
 def test_durations_for_people(value: float, text: str) -> None:
     assert units.format_duration(value) == text
 

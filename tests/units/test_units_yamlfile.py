@@ -20,11 +20,27 @@ def read(tmp_path: Path, text: str) -> yamlfile.Document:
 
 
 def test_scalars_are_those_of_yaml_1_2(tmp_path: Path) -> None:
-    text = "{a: yes, b: on, c: 017, d: 0x1F, e: 1_000, f: 1.5, g: 1e3, h: .5, i: true, j: ~, k: null, l: '5', m: 12:30, n: -3, o: 2026-11-20}"
+    text = (
+        "{a: yes, b: on, c: 017, d: 0x1F, e: 1_000, f: 1.5, g: 1e3, h: .5, i: true, j: ~, k: null, l: '5', "
+        "m: 12:30, n: -3, o: 2026-11-20}"
+    )
     assert read(tmp_path, text).data == {
-        "a": "yes", "b": "on", "c": 17, "d": "0x1F", "e": "1_000", "f": 1.5, "g": 1000.0, "h": 0.5, "i": True, "j": None,
-        "k": None, "l": "5", "m": "12:30", "n": -3, "o": "2026-11-20",
-    }  # fmt: skip
+        "a": "yes",
+        "b": "on",
+        "c": 17,
+        "d": "0x1F",
+        "e": "1_000",
+        "f": 1.5,
+        "g": 1000.0,
+        "h": 0.5,
+        "i": True,
+        "j": None,
+        "k": None,
+        "l": "5",
+        "m": "12:30",
+        "n": -3,
+        "o": "2026-11-20",
+    }
 
 
 def test_every_key_and_value_has_its_place(tmp_path: Path) -> None:
@@ -105,9 +121,7 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
 
 @given(st.text(alphabet="ab:-[]{}&*!|>'\"#%@`, \n\t", max_size=60))
 @settings(max_examples=300, deadline=None)
-def test_any_text_of_yaml_signs_is_read_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, text: str
-) -> None:
+def test_any_text_of_yaml_signs_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = tmp_path_factory.mktemp("text") / "file.yaml"
     path.write_text(text, "utf-8")
     try:

@@ -33,7 +33,13 @@ transactions:
       name: open
       headers: {accept: "*/*", X-User: "u${user.number}"}
       query: {q: "a b&${rows.id}", n: 5, yes: true}
-      check: {status: [200, 3xx], size: {min: 1 KiB}, contains: [a, "${rows.id}"], not_regex: "err(or)?", json: {"$.a['b']": "${rows.id}", $.c: null}, header: {ETag: x}}
+      check:
+        status: [200, 3xx]
+        size: {min: 1 KiB}
+        contains: [a, "${rows.id}"]
+        not_regex: "err(or)?"
+        json: {"$.a['b']": "${rows.id}", $.c: null}
+        header: {ETag: x}
       extract:
         tag: {header: ETag}
         links: {regex: 'href="([^"]*)"', pick: all}
@@ -92,9 +98,7 @@ groups:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "workload.yaml").write_text(
-        WORKLOAD.replace("    once: [start, view]", "    once: [start, view]")
-    )
+    (tmp_path / "workload.yaml").write_text(WORKLOAD)
     (tmp_path / "up.txt").write_text("up")
     (tmp_path / "accounts.csv").write_text("password,user\np,u\n")
     return tmp_path
@@ -111,8 +115,17 @@ def compiled(folder: Path, **options: Any) -> dict[str, Any]:
 def test_frame_of_the_plan(folder: Path) -> None:
     plan = compiled(folder)
     assert list(plan) == [
-        "targets", "connections", "timeouts", "pools", "variables", "lists", "steps", "pages", "transactions", "groups",
-    ]  # fmt: skip
+        "targets",
+        "connections",
+        "timeouts",
+        "pools",
+        "variables",
+        "lists",
+        "steps",
+        "pages",
+        "transactions",
+        "groups",
+    ]
     assert plan["targets"] == [
         {
             "name": "web",
@@ -191,16 +204,48 @@ def test_first_page_of_the_plan(folder: Path) -> None:
                 "target": 0,
                 "method": "GET",
                 "path": [
-                    "/item/", {"variable": 1, "encode": "url"}, "?x=1&q=a%20b%26", {"variable": 1, "encode": "url"}, "&n=5&yes=true",
+                    "/item/",
+                    {"variable": 1, "encode": "url"},
+                    "?x=1&q=a%20b%26",
+                    {"variable": 1, "encode": "url"},
+                    "&n=5&yes=true",
                 ],
                 "headers": [["accept", ["*/*"]], ["X-User", ["u", {"function": "user"}]]],
                 "auth": AUTH,
                 "body": None,
                 "extract": [
-                    {"into": {"variable": 2}, "from": "header", "expression": "ETag", "pick": "first", "required": True, "default": None},
-                    {"into": {"list": 0}, "from": "regex", "expression": 'href="([^"]*)"', "pick": "all", "required": True, "default": None},
-                    {"into": {"variable": 3}, "from": "json", "expression": "$.items[*]", "pick": "count", "required": False, "default": "0"},
-                    {"into": {"variable": 4}, "from": "status", "expression": "", "pick": "first", "required": True, "default": None},
+                    {
+                        "into": {"variable": 2},
+                        "from": "header",
+                        "expression": "ETag",
+                        "pick": "first",
+                        "required": True,
+                        "default": None,
+                    },
+                    {
+                        "into": {"list": 0},
+                        "from": "regex",
+                        "expression": 'href="([^"]*)"',
+                        "pick": "all",
+                        "required": True,
+                        "default": None,
+                    },
+                    {
+                        "into": {"variable": 3},
+                        "from": "json",
+                        "expression": "$.items[*]",
+                        "pick": "count",
+                        "required": False,
+                        "default": "0",
+                    },
+                    {
+                        "into": {"variable": 4},
+                        "from": "status",
+                        "expression": "",
+                        "pick": "first",
+                        "required": True,
+                        "default": None,
+                    },
                 ],
                 "checks": [
                     {"kind": "status", "in": [200, *range(300, 400)]},
@@ -216,7 +261,7 @@ def test_first_page_of_the_plan(folder: Path) -> None:
                 "on_failure": "end",
             },
         ],
-    }  # fmt: skip
+    }
     assert second["page"] == 1
     several, form = second["ops"]
     assert several == {
@@ -228,11 +273,15 @@ def test_first_page_of_the_plan(folder: Path) -> None:
                 "op": "set",
                 "variable": 6,
                 "value": [
-                    {"function": "random_int", "min": 1, "max": 6}, "-", {"function": "iteration"}, "-", {"function": "now_ms"},
+                    {"function": "random_int", "min": 1, "max": 6},
+                    "-",
+                    {"function": "iteration"},
+                    "-",
+                    {"function": "now_ms"},
                 ],
             },
         ],
-    }  # fmt: skip
+    }
     assert form["body"] == {"kind": "text", "template": ["f=a%20b&g=", {"variable": 2, "encode": "url"}]}
     assert form["headers"] == [
         ["Accept", ["text/html"]],
@@ -245,8 +294,12 @@ def test_bodies_lists_and_blocks_of_the_plan(folder: Path) -> None:
     page, pick, condition, loop, other, upload, raw = compiled(folder)["transactions"][2]["ops"]
     json_body, text_body = (request["body"] for request in page["ops"])
     assert json_body["template"] == [
-        '{"name":"say \\"', {"variable": 1, "encode": "json"}, '\\"","list":[1,true,null,"', {"function": "uuid"}, '"],"empty":{}}',
-    ]  # fmt: skip
+        '{"name":"say \\"',
+        {"variable": 1, "encode": "json"},
+        '\\"","list":[1,true,null,"',
+        {"function": "uuid"},
+        '"],"empty":{}}',
+    ]
     assert text_body == {"kind": "text", "template": ["${literal} ", {"function": "random_text", "bytes": 8}]}
     assert pick == {"op": "pick", "list": 0, "variable": 7}
     assert condition["test"] == {"variable": 7, "is": "filled"}
@@ -352,9 +405,7 @@ def test_think_time_of_pauses_in_words(folder: Path) -> None:
 
 def test_pacing_is_the_time_between_starts(folder: Path) -> None:
     path = folder / "workload.yaml"
-    path.write_text(
-        path.read_text().replace('think: {exponential: "${parameters.pause}"}', "pacing: 5 /h per user")
-    )
+    path.write_text(path.read_text().replace('think: {exponential: "${parameters.pause}"}', "pacing: 5 /h per user"))
     group = compiled(folder)["groups"][0]
     assert group["pacing"] == {"dist": "fixed", "mean_s": 720.0}
     assert group["think"] is None

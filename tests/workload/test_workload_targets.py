@@ -32,18 +32,40 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["127.0.0.1:8080", "http://127.9.9.9:1/x", "10.0.0.1:80", "172.16.0.1:80", "172.31.255.255:80", "192.168.1.1:80",
-     "169.254.0.9:80", "[::1]:80", "[fd00::1]:80", "[fe80::1]:80", "[::ffff:10.0.0.1]:80", "inside.test:80"],
-)  # fmt: skip
+    [
+        "127.0.0.1:8080",
+        "http://127.9.9.9:1/x",
+        "10.0.0.1:80",
+        "172.16.0.1:80",
+        "172.31.255.255:80",
+        "192.168.1.1:80",
+        "169.254.0.9:80",
+        "[::1]:80",
+        "[fd00::1]:80",
+        "[fe80::1]:80",
+        "[::ffff:10.0.0.1]:80",
+        "inside.test:80",
+    ],
+)
 def test_own_addresses_may_be_loaded(names: None, address: str) -> None:
     assert check_targets([address])
 
 
 @pytest.mark.parametrize(
     "address",
-    ["8.8.8.8:80", "172.32.0.1:80", "172.15.0.1:80", "192.169.0.1:80", "11.0.0.1:80", "100.64.0.1:80", "[2001:db8::1]:80",
-     "[::ffff:8.8.8.8]:80", "http://outside.test/", "both.test:80"],
-)  # fmt: skip
+    [
+        "8.8.8.8:80",
+        "172.32.0.1:80",
+        "172.15.0.1:80",
+        "192.169.0.1:80",
+        "11.0.0.1:80",
+        "100.64.0.1:80",
+        "[2001:db8::1]:80",
+        "[::ffff:8.8.8.8]:80",
+        "http://outside.test/",
+        "both.test:80",
+    ],
+)
 def test_other_addresses_need_leave(names: None, address: str) -> None:
     with pytest.raises(StudyError) as raised:
         check_targets([address])
@@ -62,14 +84,12 @@ def test_all_refused_hosts_are_told_at_once_and_each_once(names: None) -> None:
 
 
 def test_leave_for_one_host_is_not_leave_for_another(names: None) -> None:
-    with pytest.raises(StudyError, match="8.8.8.8"):
+    with pytest.raises(StudyError, match=r"8.8.8.8"):
         check_targets(["8.8.8.8:80"], ["outside.test"])
 
 
 def test_names_are_resolved_once_for_all(names: None) -> None:
-    assert check_targets(["both.test:80", "both.test:81"], ["both.test"]) == {
-        "both.test": ["10.0.0.1", "203.0.113.8"]
-    }
+    assert check_targets(["both.test:80", "both.test:81"], ["both.test"]) == {"both.test": ["10.0.0.1", "203.0.113.8"]}
 
 
 def test_unknown_name_is_a_target_that_cannot_be_reached(names: None) -> None:
