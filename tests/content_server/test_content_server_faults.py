@@ -205,8 +205,9 @@ def test_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert "at least 1" in _refused("--threads", "0", data=tmp_path)
     (tmp_path / "users.txt").write_text("ann:plain-text-password\n")
     assert "users.txt:1: must be name:scrypt$" in _refused(*free, data=tmp_path)
+    write_users(tmp_path / "users.txt")
     (tmp_path / "content.sqlite").write_bytes(b"no database" * 1000)
-    assert "database" in _refused(*free, data=tmp_path)
+    assert "file is not a database" in _refused(*free, data=tmp_path)
 
 
 def test_stop_finishes_what_is_in_work(start: Any) -> None:
