@@ -26,7 +26,9 @@ def _postgresql_programs() -> Path | None:
 
 def _as_postgres(command: list[str]) -> list[str]:
     """PostgreSQL refuses to run as root: run it as its own user then."""
-    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command] if os.getuid() == 0 else command
+    return (
+        ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command] if os.getuid() == 0 else command
+    )
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+
 from content_server.users import hash_password
 
 PASSWORDS = {"ann": "secret-a", "bob": "secret-b", "reader": "secret-r", "root": "secret-0"}

@@ -84,7 +84,10 @@ def test_name_is_taken_once_for_all_kinds(ann: Client) -> None:
     again = ann.act("createFolder", properties={"cmis:objectTypeId": "cmis:folder", "cmis:name": "taken"})
     assert fault(again) == (409, "nameConstraintViolation")
     other = ann.create("free")["cmis:objectId"]
-    assert fault(ann.act("update", objectId=other, properties={"cmis:name": "taken"})) == (409, "nameConstraintViolation")
+    assert fault(ann.act("update", objectId=other, properties={"cmis:name": "taken"})) == (
+        409,
+        "nameConstraintViolation",
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +170,11 @@ def test_wrong_logins(node: Node, header: str | None) -> None:
 def test_half_a_request_does_no_harm(ann: Client, node: Node) -> None:
     host, port = node.url.removeprefix("http://").split(":")
     login = base64.b64encode(b"ann:secret-a").decode()
-    for body in (b"GET / HTT", b"\x16\x03\x01\x00\xa5" * 20, b"POST /browser/content/root HTTP/1.1\r\nContent-Length: 99\r\n\r\nab"):
+    for body in (
+        b"GET / HTT",
+        b"\x16\x03\x01\x00\xa5" * 20,
+        b"POST /browser/content/root HTTP/1.1\r\nContent-Length: 99\r\n\r\nab",
+    ):
         with socket.create_connection((host, int(port)), 30) as connection:
             connection.sendall(body)
     with socket.create_connection((host, int(port)), 30) as connection:

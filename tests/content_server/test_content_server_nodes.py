@@ -39,7 +39,9 @@ def test_nodes_see_each_others_changes_at_once(pair: tuple[Client, Client]) -> N
     second.act("delete", objectId=id)
     assert fault(first.select("content", objectId=id)) == (404, "objectNotFound")
     assert second.act("delete", objectId=folder).status_code == 200
-    late = first.act("createDocument", objectId=folder, properties={"cmis:objectTypeId": "tt:document", "cmis:name": "x"})
+    late = first.act(
+        "createDocument", objectId=folder, properties={"cmis:objectTypeId": "tt:document", "cmis:name": "x"}
+    )
     assert fault(late) == (404, "objectNotFound")
 
 

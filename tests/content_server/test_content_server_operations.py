@@ -20,9 +20,7 @@ def test_service_document_names_the_urls_that_work(ann: Client, node: Node) -> N
 
 
 def test_types(ann: Client) -> None:
-    definition = ann.get(
-        "/browser/content", params={"cmisselector": "typeDefinition", "typeId": "tt:search"}
-    ).json()
+    definition = ann.get("/browser/content", params={"cmisselector": "typeDefinition", "typeId": "tt:search"}).json()
     assert (definition["baseId"], definition["parentId"]) == ("cmis:item", "cmis:item")
     assert definition["propertyDefinitions"]["tt:searchType"]["propertyType"] == "string"
     assert "cmis:contentStreamLength" not in definition["propertyDefinitions"]
@@ -68,7 +66,10 @@ def test_filter_keeps_what_was_asked_for(ann: Client) -> None:
     document = ann.select("object", objectId=created["cmis:objectId"], filter="cmis:name,tt:department").json()
     names = {"cmis:name", "tt:department", "cmis:objectId", "cmis:objectTypeId", "cmis:baseTypeId"}
     assert set(document["succinctProperties"]) == names
-    assert fault(ann.select("object", objectId=created["cmis:objectId"], filter="cmis:nosuch")) == (400, "filterNotValid")
+    assert fault(ann.select("object", objectId=created["cmis:objectId"], filter="cmis:nosuch")) == (
+        400,
+        "filterNotValid",
+    )
 
 
 def test_children_in_pages_and_orders(ann: Client) -> None:
@@ -118,7 +119,10 @@ def test_entity_tags(ann: Client) -> None:
     same = ann.select("content", objectId=created["cmis:versionSeriesId"], headers={"If-None-Match": tag})
     assert (same.status_code, same.content) == (304, b"")
     ann.act("setContent", objectId=created["cmis:versionSeriesId"], content=b"two")
-    assert ann.select("content", objectId=created["cmis:versionSeriesId"], headers={"If-None-Match": tag}).content == b"two"
+    assert (
+        ann.select("content", objectId=created["cmis:versionSeriesId"], headers={"If-None-Match": tag}).content
+        == b"two"
+    )
     stale = {"If-Range": tag, "Range": "bytes=0-0"}
     assert ann.select("content", objectId=created["cmis:versionSeriesId"], headers=stale).status_code == 200
 
@@ -142,7 +146,10 @@ def test_update_changes_only_what_it_names(ann: Client) -> None:
     assert "tt:department" not in changed
     assert int(changed["cmis:changeToken"]) > int(created["cmis:changeToken"])
     stale = ann.act(
-        "update", objectId=created["cmis:objectId"], changeToken=created["cmis:changeToken"], properties={"tt:status": "x"}
+        "update",
+        objectId=created["cmis:objectId"],
+        changeToken=created["cmis:changeToken"],
+        properties={"tt:status": "x"},
     )
     assert fault(stale) == (409, "updateConflict")
 
@@ -207,7 +214,11 @@ def test_check_out_edit_check_in(ann: Client, bob: Client) -> None:
     created = ann.create("versions.txt", b"version one", department="law")
     id = created["cmis:versionSeriesId"]
     copy = ann.act("checkOut", objectId=id).json()["succinctProperties"]
-    assert (copy["cmis:objectId"], copy["cmis:isPrivateWorkingCopy"], copy["tt:department"]) == (f"{id};pwc", True, "law")
+    assert (copy["cmis:objectId"], copy["cmis:isPrivateWorkingCopy"], copy["tt:department"]) == (
+        f"{id};pwc",
+        True,
+        "law",
+    )
     assert ann.select("content", objectId=f"{id};pwc").content == b"version one"
     latest = ann.select("object", objectId=id).json()["succinctProperties"]
     assert (latest["cmis:isVersionSeriesCheckedOut"], latest["cmis:versionSeriesCheckedOutBy"]) == (True, "ann")

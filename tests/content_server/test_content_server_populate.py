@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 from content_nodes import Client, Node, fault
+from PIL import Image
+
 from content_server.populate import formats
 from content_server.populate.classes import load_classes
 from content_server.populate.words import text, vocabulary
 from content_server.query import compile_query, parse
-from PIL import Image
 
 # The smallest scale: at least one document of each class, 44 MiB.
 SCALE = "0.00001"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from content_nodes import Client, Node, fault
+
 from content_server.errors import InvalidArgument
 from content_server.query.fulltext import parse_contains, to_fts5, to_tsquery
 from content_server.query.parser import parse
@@ -113,7 +114,11 @@ def test_order_and_pages(ann: Client, library: str) -> None:
 
 
 def test_query_by_post(ann: Client, library: str) -> None:
-    form = {"cmisaction": "query", "statement": "SELECT * FROM cmis:document WHERE CONTAINS('hamburg')", "succinct": "true"}
+    form = {
+        "cmisaction": "query",
+        "statement": "SELECT * FROM cmis:document WHERE CONTAINS('hamburg')",
+        "succinct": "true",
+    }
     answer = ann.post("/browser/content", data=form).json()
     assert [r["succinctProperties"]["cmis:name"] for r in answer["results"]] == ["alpha.txt"]
 
@@ -164,7 +169,27 @@ def test_statements_that_are_refused(ann: Client, statement: str) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["a*", "*", "a AND", "NEAR(a b)", "a:b", "(", ")", "a\"b", "\\", "x & !y", "a'b", "col : x", "ü", "^a", "{a}", "a+b"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a*",
+        "*",
+        "a AND",
+        "NEAR(a b)",
+        "a:b",
+        "(",
+        ")",
+        'a"b',
+        "\\",
+        "x & !y",
+        "a'b",
+        "col : x",
+        "ü",
+        "^a",
+        "{a}",
+        "a+b",
+    ],
+)
 def test_full_text_operators_of_the_databases_are_only_words(ann: Client, text: str) -> None:
     quoted = text.replace("\\", "\\\\").replace("'", "\\'")
     answer = ann.query(f"SELECT * FROM cmis:document WHERE CONTAINS('{quoted}')")
@@ -178,7 +203,7 @@ def test_precedence() -> None:
 
 
 def test_contains_in_both_languages() -> None:
-    terms = parse_contains("one -two OR \"three four\" fi*")
+    terms = parse_contains('one -two OR "three four" fi*')
     assert to_fts5(terms) == '("one" NOT "two") OR ("three four" AND "fi"*)'
     assert to_tsquery(terms) == "('one' & !'two') | ('three four' & 'fi':*)"
     with pytest.raises(InvalidArgument, match="not excluded"):

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
 from content_server.caches import ContentCache, HandleCache
 from content_server.errors import RangeNotSatisfiable, Storage
 from content_server.repository.content import parse_range

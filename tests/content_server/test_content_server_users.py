@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from content_nodes import Client, Node, fault
+
 from content_server.errors import NotAuthenticated
 from content_server.repository import User
 from content_server.users import Authenticator, Directory, hash_password, verify_password
@@ -142,7 +143,13 @@ def test_users_of_a_directory(start: Any, ldap_url: str) -> None:
     node: Node = start("--ldap", ldap_url, "--ldap-user-dn", "uid={},ou=people,dc=example,dc=org", users=False)
     with Client(node.url, "ann", "secret-a") as ann:
         assert ann.create("by ldap.txt")["cmis:createdBy"] == "ann"
-    for name, password in (("ann", "wrong"), ("ann", ""), ("nosuch", "x"), ("ann,ou=people", "secret-a"), ("*", "secret-a")):
+    for name, password in (
+        ("ann", "wrong"),
+        ("ann", ""),
+        ("nosuch", "x"),
+        ("ann,ou=people", "secret-a"),
+        ("*", "secret-a"),
+    ):
         with Client(node.url, name, password or " ") as other:
             assert fault(other.get("/browser")) == (401, "permissionDenied"), name
     empty = {"Authorization": header("ann", "")}

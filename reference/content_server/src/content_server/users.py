@@ -88,11 +88,11 @@ class LdapDirectory(Directory):
         `ldap://host:port` or `ldaps://host:port`.
     pattern : str
         Distinguished name of a user, with `{}` for the name: `uid={},ou=people,dc=example,dc=org`.
-    timeout : float
+    timeout : int
         How long a bind may take. [s]
     """
 
-    def __init__(self, url: str, pattern: str, timeout: float = 5.0) -> None:
+    def __init__(self, url: str, pattern: str, timeout: int = 5) -> None:
         try:
             import ldap3  # type: ignore[import-untyped]
         except ImportError as error:
