@@ -37,6 +37,9 @@ lint: setup ## formatting, lints, types, schemas up to date
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+bench: setup ## CPU per request beside other load generators, one run
+	$(BIN)/python benches/generator_cpu.py
+
 lock: $(VENV)/.python ## resolve the Python packages anew
 	scripts/lock
 

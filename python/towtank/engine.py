@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import select
 import shutil
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from towtank.errors import EngineError
 
@@ -40,3 +45,75 @@ def guarded(command: list[str], *, cpus: list[int] | None = None, grace_s: float
     """
     pin = ["--cpus", ",".join(map(str, cpus))] if cpus else []
     return [str(binary()), "guard", "--grace", str(grace_s), *pin, "--", *command]
+
+
+class EngineProcess:
+    """The engine at work on one plan.
+
+    It watches its standard input, of which this process holds the only other end: it does not outlive us.
+
+    Parameters
+    ----------
+    plan : Path
+        The plan, as JSON.
+    log : Path
+        Where its messages go.
+    """
+
+    def __init__(self, plan: Path, log: Path) -> None:
+        self._log = log
+        with log.open("ab") as stream:
+            self._process = subprocess.Popen(
+                [str(binary()), "load", str(plan), "--live", "--until-stdin-closes"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stream,
+                start_new_session=True,  # Ctrl-C on the terminal is the conductor's business alone
+            )
+        assert self._process.stdout is not None
+        self._output = self._process.stdout
+        os.set_blocking(self._output.fileno(), False)
+        self._rest = b""
+
+    @property
+    def pid(self) -> int:
+        """Process id of the engine."""
+        return self._process.pid
+
+    def status(self) -> int | None:
+        """Exit status, or None while it runs."""
+        return self._process.poll()
+
+    def frames(self, wait_s: float) -> list[dict[str, Any]]:
+        """Live frames that came since the last call, after waiting at most `wait_s` for one."""
+        select.select([self._output], [], [], wait_s)
+        chunk = self._output.read()
+        if chunk == b"":  # its end is closed: wait for the process instead of spinning
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(wait_s)
+        whole, newline, rest = (self._rest + (chunk or b"")).rpartition(b"\n")
+        self._rest = rest
+        frames = []
+        for line in whole.split(b"\n") if newline else ():
+            with suppress(ValueError):
+                frames.append(json.loads(line))
+        return [frame for frame in frames if isinstance(frame, dict)]
+
+    def stop(self) -> None:
+        """Ask it to finish: ramp down now, write everything. A second time: leave after writing what is there."""
+        if self.status() is None:
+            self._process.terminate()
+
+    def kill(self) -> None:
+        """End it without asking."""
+        if self.status() is None:
+            self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        """End it if it still runs, and let go of its pipes."""
+        self.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()

@@ -2,6 +2,11 @@
 //!
 //! Each subcommand lives in a file of its own; this file only chooses.
 
+mod cpus;
+mod guard;
+mod load;
+mod probe;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -11,6 +16,9 @@ fn main() -> ExitCode {
             println!("towtank-engine {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
+        Some("load") => load::run(&arguments[1..]),
+        Some("guard") => guard::run(&arguments[1..]),
+        Some("probe") => probe::main(&arguments[1..]),
         _ => {
             eprintln!("usage: towtank-engine load PLAN | probe | guard | null-server");
             ExitCode::from(2)

@@ -1,1 +1,27 @@
 //! Virtual users, arrivals, protocol drivers and the recorder of Towtank: pure Rust, testable alone.
+//!
+//! The parts that touch the wire and the disk: [`http::response`] recognises answers, [`outcome`] names how a
+//! request ended, [`histogram`] counts times, [`recorder`] keeps one interval of them per thread and writes
+//! them away, [`wheel`] knows what is due.
+
+pub mod cookies;
+pub mod extract;
+pub mod histogram;
+pub mod http;
+pub mod live;
+pub mod outcome;
+pub mod pause;
+pub mod plan;
+pub mod pools;
+pub mod program;
+pub mod recorder;
+pub mod rng;
+pub mod run;
+pub mod schedule;
+pub mod sys;
+pub mod template;
+pub mod wheel;
+pub mod worker;
+
+#[cfg(test)]
+mod testing;

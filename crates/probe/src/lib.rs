@@ -1,1 +1,42 @@
 //! Samplers of what a Linux host tells about itself: `/proc`, cgroups, pressure, disks, network.
+//!
+//! The probe wakes on a fixed grid of `CLOCK_MONOTONIC` (every multiple of the interval, so that anything else on the
+//! host that uses the same grid samples at the same instants), reads counters of the host and of *groups* of
+//! processes, and appends one checksummed line per sample to a stream. A group is a root process and all its
+//! descendants; what descendants used stays counted when they end.
+//!
+//! Files under `/proc` are kept open and read with `pread`, which makes the kernel produce them anew. What the kernel
+//! does not offer is left out of a sample; it is never written as zero.
+//!
+//! ```no_run
+//! use towtank_probe::{GroupRoot, Options, run};
+//!
+//! let options = Options {
+//!     groups: vec![GroupRoot { name: "content".into(), pid: 4711 }],
+//!     duration_ns: Some(10_000_000_000),
+//!     ..Options::default()
+//! };
+//! let reason = run(&options, &mut std::io::stdout())?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+// Units stand in brackets behind what they belong to, as `[ns]`; rustdoc takes them for links.
+#![allow(rustdoc::broken_intra_doc_links)]
+
+pub mod cgroup;
+pub mod control;
+pub mod group;
+pub mod host;
+pub mod json;
+pub mod ledger;
+pub mod line;
+pub mod process;
+pub mod procfile;
+mod run;
+pub mod schedule;
+pub mod sys;
+pub mod text;
+pub mod threads;
+pub mod tree;
+
+pub use run::{EndReason, GroupRoot, Options, Roots, Sampler, run};

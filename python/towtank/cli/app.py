@@ -18,8 +18,16 @@ COMMANDS = ("run", "drive", "report", "list", "doctor", "validate")
 GROUPS = ("system",)
 
 
-def application() -> typer.Typer:
-    """Build the application with all commands registered."""
+def application(arguments: list[str] | None = None) -> typer.Typer:
+    """Build the application.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        When they begin with the name of a command, only this one is registered: the others need not be imported.
+    """
+    named = arguments[0] if arguments else ""
+    everything = named not in (*COMMANDS, *GROUPS)
     app = typer.Typer(
         name="towtank",
         help="Drives a system, watches every tier, explains why it behaves as it does, and sizes the hardware.",
@@ -28,10 +36,10 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_version_option)
-    for name in COMMANDS:
+    for name in (name for name in COMMANDS if everything or name == named):
         module = import_module(f"towtank.cli.{name}_command")
         app.command(name)(module.command)
-    for name in GROUPS:
+    for name in (name for name in GROUPS if everything or name == named):
         module = import_module(f"towtank.cli.{name}_command")
         app.add_typer(module.group, name=name)
     return app
@@ -50,7 +58,7 @@ def _version_option(
 def run(arguments: list[str]) -> int:
     """Run one command; never raises, never shows a traceback for bad input."""
     try:
-        status = application()(arguments, standalone_mode=False)
+        status = application(arguments)(arguments, standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return ExitStatus.INPUT

@@ -145,8 +145,9 @@ class ResultsFolder(_Folder):
         return cls(path)
 
     def runs(self) -> list[RunFolder]:
-        """All runs that have a manifest, by name."""
-        return [RunFolder(path.parent) for path in sorted((self.path / "runs").glob(f"*/{RUN_MANIFEST}"))]
+        """All runs that have a manifest, by name; earlier tries, kept aside as `r003.interrupted-1`, are not among them."""
+        paths = sorted((self.path / "runs").glob(f"*/{RUN_MANIFEST}"))
+        return [RunFolder(path.parent) for path in paths if "." not in path.parent.name]
 
     def run_path(self, run_id: str) -> Path:
         """Where the run of this name is, or would be."""

@@ -1,0 +1,257 @@
+//! `towtank-engine guard`: runs a command and makes sure that nothing of it stays behind.
+//!
+//! The guard is the reaper of all descendants of the command, also of those that detached themselves. It ends all of
+//! them when its standard input ends or its parent dies (the conductor is gone), and when the command itself exits.
+//! It runs in a session of its own: Ctrl-C is for the conductor, which then closes things in order.
+
+mod descendants;
+mod options;
+mod processes;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::{Pid, getppid, setsid};
+
+use descendants::Descendants;
+use options::Options;
+use processes::{CannotStart, Reaped};
+
+/// Signals that are passed on to the command.
+const FORWARDED: [Signal; 6] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+];
+/// How often the descendants are looked for while they end.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// A process that the kernel does not let go for so long after `SIGKILL` (a dead disk, say) is left to it, and named.
+const KILLED_AT_LATEST: Duration = Duration::from_secs(30);
+/// How often the parent is looked at where the kernel cannot tell of its death.
+const LOOK_AT_PARENT_EVERY: u16 = 500;
+
+/// Runs the subcommand; the exit status is that of the command, 128 + n if signal n ended it.
+pub fn run(arguments: &[String]) -> ExitCode {
+    let options = match Options::parse(arguments) {
+        Ok(options) => options,
+        Err(faults) => {
+            for fault in faults {
+                eprintln!("guard: {fault}");
+            }
+            eprintln!("{}", options::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match Guard::start(&options) {
+        Ok(mut guard) => ExitCode::from(guard.watch()),
+        Err(Fault::Cpus(fault)) => {
+            eprintln!("guard: --cpus {fault}");
+            ExitCode::from(2)
+        }
+        Err(Fault::Command(cannot_start)) => {
+            eprintln!("guard: {cannot_start}");
+            ExitCode::from(cannot_start.exit_status())
+        }
+        Err(Fault::System(errno)) => {
+            eprintln!("guard: {}", errno.desc());
+            ExitCode::from(70)
+        }
+    }
+}
+
+enum Fault {
+    Cpus(String),
+    Command(CannotStart),
+    System(Errno),
+}
+
+impl From<Errno> for Fault {
+    fn from(errno: Errno) -> Self {
+        Self::System(errno)
+    }
+}
+
+/// What woke the guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// The conductor is gone or lets go: end everything.
+    LetGo,
+    /// The command ended with this status, as a shell has it.
+    Ended(u8),
+    Nothing,
+}
+
+struct Guard {
+    signals: SignalFd,
+    parent: Pid,
+    /// Readable once the parent is dead.
+    parent_death: Option<OwnedFd>,
+    watch_stdin: bool,
+    grace: Duration,
+    command: Pid,
+    status: Option<u8>,
+}
+
+impl Guard {
+    fn start(options: &Options) -> Result<Self, Fault> {
+        // Before anything else: a parent that dies from here on is noticed.
+        let parent = getppid();
+        let parent_death = processes::death_of(parent);
+        // Fails for the leader of a process group, as when a shell starts the guard; see `forward`.
+        let _ = setsid();
+        prctl::set_child_subreaper(true)?;
+        let mut mask = SigSet::empty();
+        FORWARDED
+            .into_iter()
+            .chain([Signal::SIGCHLD])
+            .for_each(|signal| mask.add(signal));
+        mask.thread_block()?;
+        let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        if let Some(cpus) = &options.cpus {
+            crate::cpus::pin(cpus).map_err(Fault::Cpus)?;
+        }
+        let command = processes::start(&options.command).map_err(Fault::Command)?;
+        let (watch_stdin, grace) = (options.watch_stdin, options.grace);
+        Ok(Self {
+            signals,
+            parent,
+            parent_death,
+            watch_stdin,
+            grace,
+            command,
+            status: None,
+        })
+    }
+
+    /// Waits for the end of the command or of the conductor, ends what is left, and says the exit status.
+    fn watch(&mut self) -> u8 {
+        loop {
+            match self.wait(None) {
+                Event::LetGo => {
+                    self.end_all();
+                    break;
+                }
+                Event::Ended(status) => {
+                    self.status = Some(status);
+                    self.end_all();
+                    break;
+                }
+                Event::Nothing => {}
+            }
+        }
+        // Without a status the command outlived `SIGKILL`.
+        self.status.unwrap_or(128 + Signal::SIGKILL as u8)
+    }
+
+    /// Sleeps until something happens, or for `at_most`.
+    fn wait(&self, at_most: Option<Duration>) -> Event {
+        let stdin = io::stdin();
+        let mut watched = vec![readable(self.signals.as_fd())];
+        let ending = at_most.is_some();
+        if !ending {
+            let death = self.parent_death.as_ref().map(AsFd::as_fd);
+            let stdin = self.watch_stdin.then(|| stdin.as_fd());
+            watched.extend([death, stdin].into_iter().flatten().map(readable));
+        }
+        let timeout = match at_most {
+            Some(time) => PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX),
+            None if self.parent_death.is_none() => PollTimeout::from(LOOK_AT_PARENT_EVERY),
+            None => PollTimeout::NONE,
+        };
+        // An interrupted poll is one with no news.
+        let _ = poll(&mut watched, timeout);
+        let stdin_has_news = self.watch_stdin
+            && !ending
+            && watched
+                .last()
+                .and_then(PollFd::revents)
+                .is_some_and(|events| !events.is_empty());
+        drop(watched);
+        self.forward();
+        if let Some(status) = self.reap() {
+            return Event::Ended(status);
+        }
+        let abandoned = getppid() != self.parent
+            || (stdin_has_news && processes::drained_to_the_end(stdin.as_fd()));
+        if abandoned {
+            Event::LetGo
+        } else {
+            Event::Nothing
+        }
+    }
+
+    /// Passes pending signals on to the command.
+    fn forward(&self) {
+        while let Ok(Some(news)) = self.signals.read_signal() {
+            let Ok(signal) = Signal::try_from(news.ssi_signo.cast_signed()) else {
+                continue;
+            };
+            // From the kernel itself, these two come from the terminal: Ctrl-C and Ctrl-\ are for the conductor.
+            let from_terminal = matches!(signal, Signal::SIGINT | Signal::SIGQUIT)
+                && news.ssi_code == libc::SI_KERNEL;
+            if signal != Signal::SIGCHLD && !from_terminal && self.status.is_none() {
+                // The command may have ended this instant.
+                let _ = kill(self.command, signal);
+            }
+        }
+    }
+
+    /// Reaps every child that ended; the status of the command if it is among them.
+    fn reap(&self) -> Option<u8> {
+        let mut status = None;
+        while let Some(Reaped { pid, exit_status }) = processes::reap() {
+            if pid == self.command {
+                status = Some(exit_status);
+            }
+        }
+        status
+    }
+
+    /// Ends all descendants: `SIGTERM`, and `SIGKILL` to what is left after the grace time.
+    fn end_all(&mut self) {
+        let started = Instant::now();
+        let mut asked = Descendants::default();
+        loop {
+            self.status = self.reap().or(self.status);
+            if !processes::any_left() {
+                return;
+            }
+            let left = Descendants::of_this_process();
+            let waited = started.elapsed();
+            if waited >= self.grace + KILLED_AT_LATEST {
+                eprintln!("guard: the kernel does not let go of {left}");
+                return;
+            }
+            if waited >= self.grace {
+                left.kill();
+            } else {
+                // Each is asked once, also those that came while others were ending.
+                left.ask_to_end(&asked);
+                asked = left;
+            }
+            let rest = self.grace.saturating_sub(waited);
+            let pause = if rest.is_zero() {
+                LOOK_EVERY
+            } else {
+                LOOK_EVERY.min(rest)
+            };
+            if let Event::Ended(status) = self.wait(Some(pause)) {
+                self.status = Some(status);
+            }
+        }
+    }
+}
+
+fn readable(descriptor: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::new(descriptor, PollFlags::POLLIN)
+}

@@ -1,0 +1,151 @@
+//! Finds the processes below this one, from the parents that `/proc` names.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::fs;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, getpid};
+
+/// A process, told apart from a later one of the same number by its start, and from what it was before it became
+/// another program by its name: a shell that was asked to end just before it became that program has forgotten it.
+///
+/// Ordered by age: who started the others hears first that it is over.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Process {
+    start_ticks: u64,
+    pid: i32,
+    /// As the kernel has it, in parentheses.
+    name: Vec<u8>,
+}
+
+/// All processes below this one, those excepted that ended and wait for this process to reap them.
+#[derive(Debug, Default)]
+pub struct Descendants {
+    processes: BTreeSet<Process>,
+}
+
+impl Descendants {
+    /// Looks at all processes of the machine. Those that detached from their parent are children of this process,
+    /// which is their reaper, so that nothing below escapes.
+    pub fn of_this_process() -> Self {
+        let own = getpid().as_raw();
+        let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
+        for stat in all_stats() {
+            if !(stat.parent == own && stat.is_zombie) {
+                children.entry(stat.parent).or_default().push(stat.process);
+            }
+        }
+        let mut processes = BTreeSet::new();
+        let mut parents = vec![own];
+        while let Some(parent) = parents.pop() {
+            for process in children.remove(&parent).unwrap_or_default() {
+                parents.push(process.pid);
+                processes.insert(process);
+            }
+        }
+        Self { processes }
+    }
+
+    /// Sends `SIGTERM` to those that are not `asked` yet, and wakes them if they are stopped.
+    pub fn ask_to_end(&self, asked: &Self) {
+        for process in self.processes.difference(&asked.processes) {
+            send(process, Signal::SIGTERM);
+            send(process, Signal::SIGCONT);
+        }
+    }
+
+    /// Stops all, so that none starts another meanwhile, and kills them.
+    pub fn kill(&self) {
+        for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+            for process in &self.processes {
+                send(process, signal);
+            }
+        }
+    }
+}
+
+impl fmt::Display for Descendants {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut pids: Vec<i32> = self.processes.iter().map(|process| process.pid).collect();
+        pids.sort_unstable();
+        let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
+        write!(formatter, "process {}", pids.join(", "))
+    }
+}
+
+fn send(process: &Process, signal: Signal) {
+    // Gone since it was seen: what was wanted. Its number can hardly have a new owner in that time.
+    let _ = kill(Pid::from_raw(process.pid), signal);
+}
+
+/// What matters of `/proc/PID/stat`.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    process: Process,
+    parent: i32,
+    is_zombie: bool,
+}
+
+fn all_stats() -> impl Iterator<Item = Stat> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        // A process may end between the two looks.
+        let stat = fs::read(entry.path().join("stat")).ok()?;
+        parse_stat(pid, &stat)
+    })
+}
+
+/// The name of a process, in parentheses, may hold anything, also blanks, parentheses and bytes that are no text.
+fn parse_stat(pid: i32, stat: &[u8]) -> Option<Stat> {
+    let end_of_name = stat.iter().rposition(|&byte| byte == b')')?;
+    let fields = std::str::from_utf8(&stat[end_of_name + 1..]).ok()?;
+    let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+    // Fields 3, 4 and 22 of proc(5), counted from after the name.
+    let name = stat[stat.iter().position(|&byte| byte == b'(')?..=end_of_name].to_vec();
+    let process = Process {
+        pid,
+        start_ticks: fields.get(19)?.parse().ok()?,
+        name,
+    };
+    let is_zombie = matches!(*fields.first()?, "Z" | "X");
+    Some(Stat {
+        process,
+        parent: fields.get(1)?.parse().ok()?,
+        is_zombie,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stat_line_is_read_whatever_the_name() {
+        let line =
+            b"42 (a) Z 7 (\xff) S 17 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 10 11";
+        let name = b"(a) Z 7 (\xff)".to_vec();
+        let process = Process {
+            pid: 42,
+            start_ticks: 987_654,
+            name,
+        };
+        assert_eq!(
+            parse_stat(42, line),
+            Some(Stat {
+                process,
+                parent: 17,
+                is_zombie: false
+            })
+        );
+        assert_eq!(parse_stat(42, b"42 (cut off) S 1"), None);
+        assert_eq!(parse_stat(42, b""), None);
+    }
+
+    #[test]
+    fn this_process_is_among_all() {
+        let own = getpid().as_raw();
+        assert!(all_stats().any(|stat| stat.process.pid == own));
+    }
+}

@@ -1,0 +1,71 @@
+//! `towtank-engine load PLAN [--live] [--until-stdin-closes]`: drives what a plan says.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use towtank_load::plan::{self, Fault};
+use towtank_load::run::{Control, Prepared, RunFailed, Switches};
+use towtank_load::sys::Signals;
+
+/// The plan or the command line is wrong.
+const WRONG: u8 = 2;
+/// The engine itself failed: `EX_SOFTWARE` of sysexits.h.
+const INTERNAL: u8 = 70;
+/// Results cannot be written: `EX_IOERR` of sysexits.h.
+const DISK: u8 = 74;
+
+/// Runs the subcommand.
+pub fn run(arguments: &[String]) -> ExitCode {
+    let (path, switches) = match parse(arguments) {
+        Ok(parsed) => parsed,
+        Err(message) => {
+            eprintln!("towtank-engine load: {message}");
+            eprintln!("usage: towtank-engine load PLAN [--live] [--until-stdin-closes]");
+            return ExitCode::from(WRONG);
+        }
+    };
+    let prepared = match plan::read(&path).and_then(Prepared::new) {
+        Ok(prepared) => prepared,
+        Err(faults) => return tell_faults(&path, &faults),
+    };
+    // Before any thread is made, so that none of them takes the signals.
+    let control = Signals::block().and_then(|signals| Control::new(switches, Some(signals)));
+    let result = match control {
+        Ok(mut control) => prepared.run(&mut control),
+        Err(error) => Err(RunFailed::Internal(error.to_string())),
+    };
+    match result {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(RunFailed::Disk(message)) => {
+            eprintln!("towtank-engine load: the results cannot be written: {message}");
+            ExitCode::from(DISK)
+        }
+        Err(RunFailed::Internal(message)) => {
+            eprintln!("towtank-engine load: {message}");
+            ExitCode::from(INTERNAL)
+        }
+    }
+}
+
+fn parse(arguments: &[String]) -> Result<(PathBuf, Switches), String> {
+    let mut path = None;
+    let mut switches = Switches::default();
+    for argument in arguments {
+        match argument.as_str() {
+            "--live" => switches.live = true,
+            "--until-stdin-closes" => switches.until_stdin_closes = true,
+            option if option.starts_with("--") => return Err(format!("{option} is not an option")),
+            _ if path.is_some() => return Err("only one plan can be driven".to_owned()),
+            plan => path = Some(PathBuf::from(plan)),
+        }
+    }
+    path.map(|path| (path, switches))
+        .ok_or_else(|| "a plan is needed".to_owned())
+}
+
+fn tell_faults(path: &Path, faults: &[Fault]) -> ExitCode {
+    for fault in faults {
+        eprintln!("{}: {fault}", path.display());
+    }
+    ExitCode::from(WRONG)
+}

@@ -1,0 +1,397 @@
+//! Values taken from answers, and what answers must be.
+
+mod json_path;
+
+use base64::Engine as _;
+use regex::bytes::Regex;
+use serde_json::Value;
+
+pub use json_path::JsonPath;
+
+use crate::http::response::ResponseScanner;
+use crate::outcome::Failure;
+use crate::plan::{self, Destination, ExtractPick, Source};
+use crate::template::{Context, Text};
+
+/// What is done with the answer to one request, compiled.
+#[derive(Debug)]
+pub struct Inspection {
+    status: StatusRule,
+    checks: Vec<Check>,
+    extracts: Vec<Extract>,
+    /// Whether the body must be kept.
+    pub needs_body: bool,
+    /// Whether the head must be kept, for more than cookies.
+    pub needs_head: bool,
+    needs_json: bool,
+}
+
+#[derive(Debug)]
+enum StatusRule {
+    /// 2xx and 3xx are good.
+    Usual,
+    /// All of these must hold.
+    Given(Vec<StatusSet>),
+}
+
+#[derive(Debug)]
+enum StatusSet {
+    In(Vec<u16>),
+    Between(u16, u16),
+}
+
+#[derive(Debug)]
+enum Check {
+    Size {
+        min: u64,
+        max: u64,
+    },
+    Contains {
+        text: Text,
+        not: bool,
+    },
+    Regex {
+        pattern: Regex,
+        not: bool,
+    },
+    Json {
+        path: JsonPath,
+        equals: Option<Text>,
+    },
+    Header {
+        name: String,
+        contains: Text,
+    },
+}
+
+#[derive(Debug)]
+enum Finder {
+    Json(JsonPath),
+    Header(String),
+    Regex(Regex),
+    Status,
+}
+
+#[derive(Debug)]
+struct Extract {
+    into: Destination,
+    finder: Finder,
+    pick: ExtractPick,
+    required: bool,
+    default: Option<String>,
+}
+
+/// Reusable space for one inspection.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    text: Vec<u8>,
+}
+
+impl Inspection {
+    /// Compiles checks and extractions that the plan's checks accepted.
+    ///
+    /// # Errors
+    /// What could not be compiled.
+    pub fn new(request: &plan::Request) -> Result<Self, String> {
+        let mut sets = Vec::new();
+        let mut checks = Vec::new();
+        for check in &request.checks {
+            match check {
+                plan::Check::Status {
+                    within: Some(within),
+                    ..
+                } => sets.push(StatusSet::In(within.clone())),
+                plan::Check::Status { min, max, .. } => {
+                    sets.push(StatusSet::Between(
+                        min.unwrap_or(0),
+                        max.unwrap_or(u16::MAX),
+                    ));
+                }
+                other => checks.push(Check::new(other)?),
+            }
+        }
+        let extracts = request
+            .extract
+            .iter()
+            .map(Extract::new)
+            .collect::<Result<Vec<_>, _>>()?;
+        let json = |check: &Check| matches!(check, Check::Json { .. });
+        let needs_json = checks.iter().any(json)
+            || extracts
+                .iter()
+                .any(|one| matches!(one.finder, Finder::Json(_)));
+        let needs_body = needs_json
+            || checks
+                .iter()
+                .any(|check| matches!(check, Check::Contains { .. } | Check::Regex { .. }))
+            || extracts
+                .iter()
+                .any(|one| matches!(one.finder, Finder::Regex(_)));
+        // A body that is looked at must not be encoded, which only its head tells.
+        let needs_head = needs_body
+            || checks
+                .iter()
+                .any(|check| matches!(check, Check::Header { .. }))
+            || extracts
+                .iter()
+                .any(|one| matches!(one.finder, Finder::Header(_)));
+        let status = if sets.is_empty() {
+            StatusRule::Usual
+        } else {
+            StatusRule::Given(sets)
+        };
+        Ok(Self {
+            status,
+            checks,
+            extracts,
+            needs_body,
+            needs_head,
+            needs_json,
+        })
+    }
+
+    /// Judges an answer and takes from it what the plan wants: status first, then checks, then extractions.
+    ///
+    /// # Errors
+    /// How the request failed.
+    pub fn apply(
+        &self,
+        answer: &ResponseScanner,
+        context: &mut Context<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(), Failure> {
+        if !self.status.allows(answer.status()) {
+            return Err(Failure::of_status(answer.status()));
+        }
+        if self.checks.is_empty() && self.extracts.is_empty() {
+            return Ok(());
+        }
+        let readable = !self.needs_body || (is_plain(answer) && !answer.body_truncated());
+        let document = if self.needs_json && readable {
+            serde_json::from_slice(answer.body()).ok()
+        } else {
+            None
+        };
+        for check in &self.checks {
+            if (check.reads_body() && !is_plain(answer))
+                || !check.holds(answer, document.as_ref(), context, scratch)
+            {
+                return Err(Failure::Check);
+            }
+        }
+        for extract in &self.extracts {
+            let blocked = extract.reads_body() && !readable;
+            if blocked || !extract.take(answer, document.as_ref(), context) {
+                return Err(Failure::Extract);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the body is as its text reads: not compressed.
+fn is_plain(answer: &ResponseScanner) -> bool {
+    answer
+        .header("content-encoding")
+        .is_none_or(|encoding| encoding.eq_ignore_ascii_case(b"identity"))
+}
+
+impl StatusRule {
+    fn allows(&self, status: u16) -> bool {
+        match self {
+            Self::Usual => (200..400).contains(&status),
+            Self::Given(sets) => sets.iter().all(|set| match set {
+                StatusSet::In(list) => list.contains(&status),
+                StatusSet::Between(min, max) => (*min..=*max).contains(&status),
+            }),
+        }
+    }
+}
+
+fn pattern(text: &str) -> Result<Regex, String> {
+    Regex::new(text).map_err(|error| error.to_string())
+}
+
+impl Check {
+    fn new(check: &plan::Check) -> Result<Self, String> {
+        Ok(match check {
+            plan::Check::Size { min, max } => Self::Size {
+                min: min.unwrap_or(0),
+                max: max.unwrap_or(u64::MAX),
+            },
+            plan::Check::Contains { text, not } => Self::Contains {
+                text: Text::new(text),
+                not: *not,
+            },
+            plan::Check::Regex { pattern: text, not } => Self::Regex {
+                pattern: pattern(text)?,
+                not: *not,
+            },
+            plan::Check::Json { expression, equals } => Self::Json {
+                path: JsonPath::parse(expression)?,
+                equals: equals.as_ref().map(|text| Text::new(text)),
+            },
+            plan::Check::Header { name, contains } => Self::Header {
+                name: name.clone(),
+                contains: Text::new(contains),
+            },
+            plan::Check::Status { .. } => {
+                return Err("a status check is no check of content".to_owned());
+            }
+        })
+    }
+
+    fn reads_body(&self) -> bool {
+        matches!(
+            self,
+            Self::Contains { .. } | Self::Regex { .. } | Self::Json { .. }
+        )
+    }
+
+    fn holds(
+        &self,
+        answer: &ResponseScanner,
+        document: Option<&Value>,
+        context: &mut Context<'_>,
+        scratch: &mut Scratch,
+    ) -> bool {
+        scratch.text.clear();
+        match self {
+            Self::Size { min, max } => (*min..=*max).contains(&answer.body_bytes()),
+            Self::Contains { text, not } => {
+                text.render(&mut scratch.text, context);
+                contains(answer.body(), &scratch.text) != *not
+            }
+            Self::Regex { pattern, not } => pattern.is_match(answer.body()) != *not,
+            Self::Json { path, equals } => {
+                let Some(first) =
+                    document.and_then(|document| path.select(document).into_iter().next())
+                else {
+                    return false;
+                };
+                equals.as_ref().is_none_or(|text| {
+                    text.render(&mut scratch.text, context);
+                    plain_text(first) == scratch.text
+                })
+            }
+            Self::Header {
+                name,
+                contains: text,
+            } => {
+                text.render(&mut scratch.text, context);
+                answer
+                    .headers(name)
+                    .any(|value| contains(value, &scratch.text))
+            }
+        }
+    }
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    memchr::memmem::find(haystack, needle).is_some()
+}
+
+/// A JSON value as a template shows it: text without quotes, everything else as JSON.
+fn plain_text(value: &Value) -> Vec<u8> {
+    match value {
+        Value::String(text) => text.clone().into_bytes(),
+        other => other.to_string().into_bytes(),
+    }
+}
+
+impl Extract {
+    fn new(extract: &plan::Extract) -> Result<Self, String> {
+        let finder = match extract.from {
+            Source::Json => Finder::Json(JsonPath::parse(&extract.expression)?),
+            Source::Header => Finder::Header(extract.expression.clone()),
+            Source::Regex => Finder::Regex(pattern(&extract.expression)?),
+            Source::Status => Finder::Status,
+        };
+        let plan::Extract {
+            into,
+            pick,
+            required,
+            default,
+            ..
+        } = extract.clone();
+        Ok(Self {
+            into,
+            finder,
+            pick,
+            required,
+            default,
+        })
+    }
+
+    fn reads_body(&self) -> bool {
+        matches!(self.finder, Finder::Json(_) | Finder::Regex(_))
+    }
+
+    fn find(&self, answer: &ResponseScanner, document: Option<&Value>) -> Vec<Vec<u8>> {
+        match &self.finder {
+            Finder::Status => vec![answer.status().to_string().into_bytes()],
+            Finder::Header(name) => answer.headers(name).map(<[u8]>::to_vec).collect(),
+            Finder::Json(path) => document.map_or_else(Vec::new, |document| {
+                // A null says that there is no value.
+                path.select(document)
+                    .into_iter()
+                    .filter(|value| !value.is_null())
+                    .map(plain_text)
+                    .collect()
+            }),
+            Finder::Regex(pattern) => {
+                let group = usize::from(pattern.captures_len() > 1);
+                let matches = pattern.captures_iter(answer.body());
+                matches
+                    .filter_map(|found| found.get(group).map(|part| part.as_bytes().to_vec()))
+                    .collect()
+            }
+        }
+    }
+
+    /// Whether what is required was found.
+    fn take(
+        &self,
+        answer: &ResponseScanner,
+        document: Option<&Value>,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let mut found = self.find(answer, document);
+        if self.pick == ExtractPick::Count {
+            found = vec![found.len().to_string().into_bytes()];
+        } else if found.is_empty() {
+            if self.required {
+                return false;
+            }
+            found.extend(self.default.as_ref().map(|text| text.clone().into_bytes()));
+        }
+        let chosen = match self.pick {
+            ExtractPick::All | ExtractPick::Append => None,
+            ExtractPick::First | ExtractPick::Count => Some(0),
+            ExtractPick::Last => Some(found.len().saturating_sub(1)),
+            ExtractPick::Random if found.is_empty() => Some(0),
+            ExtractPick::Random => Some(context.random.below(found.len() as u64) as usize),
+        };
+        let value =
+            chosen.map(|index| found.get_mut(index).map(std::mem::take).unwrap_or_default());
+        match (self.into, value) {
+            (Destination::Variable(index), value) => {
+                context.memory.variables[index] = value.unwrap_or_default();
+            }
+            (Destination::List(index), Some(value)) => context.memory.lists[index].push(value),
+            (Destination::List(index), None) if self.pick == ExtractPick::All => {
+                context.memory.lists[index] = found;
+            }
+            (Destination::List(index), None) => context.memory.lists[index].append(&mut found),
+        }
+        true
+    }
+}
+
+/// `user:password` as the value of an Authorization header (RFC 7617).
+pub(crate) fn basic_credentials(plain: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + plain.len().div_ceil(3) * 4, 0);
+    let written = base64::engine::general_purpose::STANDARD.encode_slice(plain, &mut out[start..]);
+    out.truncate(start + written.unwrap_or(0));
+}

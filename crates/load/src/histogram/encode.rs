@@ -1,0 +1,136 @@
+//! The interchange form of a histogram: `HdrHistogram` V2, deflated, base64.
+//!
+//! Layout as in `org.HdrHistogram.AbstractHistogram.encodeIntoCompressedByteBuffer`, all numbers big-endian:
+//! cookie, length of the deflated payload, payload; in the payload a cookie, length of the counts, normalizing
+//! offset, significant digits, lowest and highest value, conversion ratio, and the counts up to the highest that
+//! is not zero as zig-zag LEB128, a run of zeros as its negative length.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::{Compress, Compression, FlushCompress, Status};
+
+use super::{
+    Counter, HIGHEST_TRACKABLE_NS, Histogram, LOWEST_DISCERNIBLE_NS, PAGE_BITS, SIGNIFICANT_DIGITS,
+};
+
+/// Cookies of encoding V2; the `0x10` says that a count is a LEB128 number.
+const COOKIE: u32 = 0x1c84_9303 | 0x10;
+const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
+/// Length of the payload before its counts. [B]
+const PAYLOAD_HEADER_BYTES: usize = 40;
+
+/// Encodes histograms one after the other and keeps its working memory.
+#[derive(Debug)]
+pub struct Encoder {
+    compress: Compress,
+    payload: Vec<u8>,
+    deflated: Vec<u8>,
+    text: String,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Encoder {
+    /// An encoder with nothing encoded.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            compress: Compress::new(Compression::fast(), true),
+            payload: Vec::new(),
+            deflated: Vec::new(),
+            text: String::new(),
+        }
+    }
+
+    /// Appends the base64 form of a histogram to `out`.
+    pub fn append_base64<C: Counter>(&mut self, histogram: &Histogram<C>, out: &mut Vec<u8>) {
+        self.deflate(histogram);
+        self.text.clear();
+        STANDARD.encode_string(&self.deflated, &mut self.text);
+        out.extend_from_slice(self.text.as_bytes());
+    }
+
+    fn deflate<C: Counter>(&mut self, histogram: &Histogram<C>) {
+        payload(histogram, &mut self.payload);
+        self.deflated.clear();
+        self.deflated
+            .extend_from_slice(&COMPRESSED_COOKIE.to_be_bytes());
+        self.deflated.extend_from_slice(&[0; 4]);
+        self.compress.reset();
+        loop {
+            self.deflated.reserve(self.payload.len() / 2 + 64);
+            let taken = self.compress.total_in() as usize;
+            let status = self
+                .compress
+                .compress_vec(
+                    &self.payload[taken..],
+                    &mut self.deflated,
+                    FlushCompress::Finish,
+                )
+                .expect("deflating from memory to memory has no way to fail");
+            if status == Status::StreamEnd {
+                break;
+            }
+        }
+        let length = (self.deflated.len() - 8) as u32;
+        self.deflated[4..8].copy_from_slice(&length.to_be_bytes());
+    }
+}
+
+/// The V2 form before deflation.
+pub(super) fn payload<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(&COOKIE.to_be_bytes());
+    out.extend_from_slice(&[0; 4]); // length of the counts, known below
+    out.extend_from_slice(&0_u32.to_be_bytes()); // normalizing offset, used by no writer we know of
+    out.extend_from_slice(&u32::from(SIGNIFICANT_DIGITS).to_be_bytes());
+    out.extend_from_slice(&LOWEST_DISCERNIBLE_NS.to_be_bytes());
+    out.extend_from_slice(&HIGHEST_TRACKABLE_NS.to_be_bytes());
+    out.extend_from_slice(&1.0_f64.to_be_bytes());
+    append_counts(histogram, out);
+    let length = (out.len() - PAYLOAD_HEADER_BYTES) as u32;
+    out[4..8].copy_from_slice(&length.to_be_bytes());
+}
+
+fn append_counts<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {
+    let mut next = 0;
+    for (page, counters) in histogram.pages() {
+        let first = page << PAGE_BITS;
+        for (slot, &count) in counters.iter().enumerate() {
+            let count: u64 = count.into();
+            if count == 0 {
+                continue;
+            }
+            let index = first + slot;
+            match index - next {
+                0 => {}
+                1 => append_zigzag(0, out),
+                zeros => append_zigzag(-zeros.cast_signed() as i64, out),
+            }
+            append_zigzag(count.cast_signed(), out);
+            next = index + 1;
+        }
+    }
+    if next == 0 {
+        // `HdrHistogram` writes the counter of the highest value even when there is none.
+        append_zigzag(0, out);
+    }
+}
+
+/// Zig-zag LEB128 as `HdrHistogram` has it: the ninth byte, if there is one, holds eight whole bits.
+fn append_zigzag(value: i64, out: &mut Vec<u8>) {
+    let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
+    for _ in 0..8 {
+        if rest < 0x80 {
+            out.push(rest as u8);
+            return;
+        }
+        out.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    out.push(rest as u8);
+}

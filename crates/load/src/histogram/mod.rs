@@ -1,0 +1,245 @@
+//! Log-linear histograms that agree bit for bit with `HdrHistogram` (lowest discernible value 1,000 ns, highest
+//! trackable 3.6e12 ns, three significant digits).
+//!
+//! A full histogram has 24,576 counters, and a plan has dozens of series, most of which fill a narrow band. The
+//! counters therefore live in pages of 256 that are taken from the histogram's own stock on first use; emptying
+//! it returns the pages but keeps their memory, so that counting does not allocate once the bands are known.
+
+mod encode;
+
+pub use encode::Encoder;
+
+/// Lowest value that can be told from zero. [ns]
+pub const LOWEST_DISCERNIBLE_NS: u64 = 1_000;
+/// Highest value that is counted as itself; see [`Histogram::saturated`]. [ns]
+pub const HIGHEST_TRACKABLE_NS: u64 = 3_600_000_000_000;
+/// Decimal digits kept of every value.
+pub const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// Values are counted in units of `2^UNIT_MAGNITUDE` ns: the largest power of two not above the lowest
+/// discernible value.
+const UNIT_MAGNITUDE: u32 = LOWEST_DISCERNIBLE_NS.ilog2();
+/// Each octave has `2^HALF_COUNT_MAGNITUDE` counters, the least power of two that keeps 10^3 apart.
+const HALF_COUNT_MAGNITUDE: u32 = 10;
+const HALF_COUNT: usize = 1 << HALF_COUNT_MAGNITUDE;
+const SUB_BUCKET_MASK: u64 = ((2 * HALF_COUNT as u64) - 1) << UNIT_MAGNITUDE;
+
+const PAGE_BITS: u32 = 8;
+const PAGE_COUNTERS: usize = 1 << PAGE_BITS;
+const PAGES: usize = (index_of(HIGHEST_TRACKABLE_NS) >> PAGE_BITS) + 1;
+/// Mark of a page that was never touched; a page number below it fits into a byte.
+const NO_PAGE: u8 = u8::MAX;
+const _: () = assert!(PAGES < NO_PAGE as usize);
+
+/// Counter of a value up to [`HIGHEST_TRACKABLE_NS`].
+const fn index_of(value_ns: u64) -> usize {
+    let bucket = u64::BITS
+        - UNIT_MAGNITUDE
+        - HALF_COUNT_MAGNITUDE
+        - 1
+        - (value_ns | SUB_BUCKET_MASK).leading_zeros();
+    let sub_bucket = (value_ns >> (bucket + UNIT_MAGNITUDE)) as usize;
+    ((bucket as usize) << HALF_COUNT_MAGNITUDE) + sub_bucket
+}
+
+/// Least value that a counter holds, and the width of its range. [ns]
+const fn range_of(index: usize) -> (u64, u64) {
+    let octave = index >> HALF_COUNT_MAGNITUDE;
+    let bucket = octave.saturating_sub(1);
+    let sub_bucket = index - (bucket << HALF_COUNT_MAGNITUDE);
+    let shift = bucket as u32 + UNIT_MAGNITUDE;
+    ((sub_bucket as u64) << shift, 1 << shift)
+}
+
+/// A counter of a histogram: `u32` for an interval, `u64` for a run.
+pub trait Counter: Copy + Default + Into<u64> {
+    /// Adds another count.
+    #[must_use]
+    fn plus(self, more: u64) -> Self;
+}
+
+impl Counter for u32 {
+    fn plus(self, more: u64) -> Self {
+        self.wrapping_add(more as u32)
+    }
+}
+
+impl Counter for u64 {
+    fn plus(self, more: u64) -> Self {
+        self.wrapping_add(more)
+    }
+}
+
+/// Counts times in nanoseconds.
+///
+/// With the default counter one range may hold 4 billion values, which an interval of a second cannot reach; a
+/// histogram that sums up a whole run takes `u64`.
+///
+/// ```
+/// use towtank_load::histogram::Histogram;
+///
+/// let mut histogram: Histogram = Histogram::new();
+/// for milliseconds in 1..=100 {
+///     histogram.record(milliseconds * 1_000_000);
+/// }
+/// assert_eq!(histogram.value_at_quantile(0.5), Some(50_003_967));
+/// assert_eq!(histogram.sum_ns(), 5_050_000_000);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Histogram<C: Counter = u32> {
+    /// Place of each page in `counters`, or [`NO_PAGE`].
+    table: [u8; PAGES],
+    /// Pages in the order of first use; zero beyond `used`.
+    counters: Vec<C>,
+    /// Pages in use.
+    used: u8,
+    count: u64,
+    saturated: u64,
+    sum_ns: u128,
+}
+
+impl<C: Counter> Default for Histogram<C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<C: Counter> Histogram<C> {
+    /// An empty histogram; takes memory for counters only as values come.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            table: [NO_PAGE; PAGES],
+            counters: Vec::new(),
+            used: 0,
+            count: 0,
+            saturated: 0,
+            sum_ns: 0,
+        }
+    }
+
+    /// Counts a value. One above [`HIGHEST_TRACKABLE_NS`] is counted as that, and in [`Histogram::saturated`].
+    #[inline]
+    pub fn record(&mut self, value_ns: u64) {
+        self.count += 1;
+        self.sum_ns += u128::from(value_ns);
+        let index = if value_ns <= HIGHEST_TRACKABLE_NS {
+            index_of(value_ns)
+        } else {
+            self.saturated += 1;
+            index_of(HIGHEST_TRACKABLE_NS)
+        };
+        let counter = self.counter(index);
+        *counter = counter.plus(1);
+    }
+
+    /// Adds all values of another histogram.
+    pub fn merge<D: Counter>(&mut self, other: &Histogram<D>) {
+        for (index, count) in other.counts() {
+            let counter = self.counter(index);
+            *counter = counter.plus(count);
+        }
+        self.count += other.count;
+        self.saturated += other.saturated;
+        self.sum_ns += other.sum_ns;
+    }
+
+    /// Forgets all values, keeps the memory.
+    pub fn clear(&mut self) {
+        let used = usize::from(self.used) * PAGE_COUNTERS;
+        self.counters[..used].fill(C::default());
+        self.table.fill(NO_PAGE);
+        self.used = 0;
+        self.count = 0;
+        self.saturated = 0;
+        self.sum_ns = 0;
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Number of values that were above [`HIGHEST_TRACKABLE_NS`].
+    #[must_use]
+    pub const fn saturated(&self) -> u64 {
+        self.saturated
+    }
+
+    /// Exact sum of the values. [ns]
+    #[must_use]
+    pub const fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    /// Whether there are no values.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The value that a share `quantile` in `[0, 1]` of all values do not exceed, or `None` without values. As
+    /// `HdrHistogram` has it: the highest value of the counter's range. [ns]
+    #[must_use]
+    pub fn value_at_quantile(&self, quantile: f64) -> Option<u64> {
+        let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        self.counts().find_map(|(index, count)| {
+            seen += count;
+            let (lowest, width) = range_of(index);
+            (seen >= wanted).then_some(lowest + width - 1)
+        })
+    }
+
+    /// The counters that are not zero, in ascending order of value.
+    fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.pages().flat_map(|(page, counters)| {
+            let first = page << PAGE_BITS;
+            counters
+                .iter()
+                .enumerate()
+                .filter_map(move |(slot, &count)| {
+                    let count: u64 = count.into();
+                    (count != 0).then_some((first + slot, count))
+                })
+        })
+    }
+
+    /// The pages in use, in ascending order of value.
+    fn pages(&self) -> impl Iterator<Item = (usize, &[C])> {
+        self.table
+            .iter()
+            .enumerate()
+            .filter(|&(_, &place)| place != NO_PAGE)
+            .map(|(page, &place)| {
+                let start = usize::from(place) << PAGE_BITS;
+                (page, &self.counters[start..start + PAGE_COUNTERS])
+            })
+    }
+
+    #[inline]
+    fn counter(&mut self, index: usize) -> &mut C {
+        let page = index >> PAGE_BITS;
+        let mut place = self.table[page];
+        if place == NO_PAGE {
+            place = self.add_page(page);
+        }
+        &mut self.counters[(usize::from(place) << PAGE_BITS) + (index & (PAGE_COUNTERS - 1))]
+    }
+
+    #[cold]
+    fn add_page(&mut self, page: usize) -> u8 {
+        let place = self.used;
+        self.table[page] = place;
+        self.used += 1;
+        let needed = usize::from(self.used) * PAGE_COUNTERS;
+        if self.counters.len() < needed {
+            self.counters.resize(needed, C::default());
+        }
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! The status line and the fields that decide how long the body is (RFC 9112, sections 4, 5 and 6).
+//!
+//! Where the RFC leaves a choice: a folded field (obs-fold), blanks before the colon, a control character in a value, a
+//! `Content-Length` together with a `Transfer-Encoding`, and a `101` that nobody asked for are errors. Each of them
+//! means that two readers of the same bytes may disagree where the response ends, and a measurement must not guess.
+
+use super::response::ProtocolError;
+
+/// What every status line begins with.
+const PROTOCOL: &[u8] = b"HTTP/1.";
+
+/// What the head of a response says about its message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub(super) status: u16,
+    /// 0 for HTTP/1.0, 1 for everything after.
+    minor_version: u8,
+    content_length: Option<u64>,
+    /// `Some` when there is a `Transfer-Encoding`: whether its last coding is `chunked`.
+    chunked: Option<bool>,
+    says_close: bool,
+    says_keep_alive: bool,
+}
+
+/// How the end of a body is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    Empty,
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// Whether `bytes`, which begin `offset` bytes into a stream, can go on a status line; no at the first wrong byte.
+pub(super) fn may_be_http(offset: usize, bytes: &[u8]) -> bool {
+    bytes
+        .iter()
+        .zip(PROTOCOL.iter().skip(offset))
+        .all(|(have, want)| have == want)
+}
+
+impl Head {
+    /// Reads a status line: `HTTP/1.x SP 3DIGIT [SP reason]`. The blank before an empty reason may be missing.
+    pub(super) fn of_status_line(line: &[u8]) -> Result<Self, ProtocolError> {
+        let rest = line.strip_prefix(PROTOCOL).ok_or(ProtocolError::NotHttp)?;
+        let Some((&[minor, b' ', hundreds, tens, ones], reason)) = rest.split_first_chunk() else {
+            return Err(ProtocolError::NotHttp);
+        };
+        let digits = [hundreds, tens, ones];
+        let fits = minor.is_ascii_digit()
+            && digits.iter().all(u8::is_ascii_digit)
+            && (b'1'..=b'9').contains(&hundreds)
+            && (reason.is_empty() || reason[0] == b' ')
+            && is_field_content(reason);
+        if !fits {
+            return Err(ProtocolError::NotHttp);
+        }
+        Ok(Self {
+            status: digits
+                .iter()
+                .fold(0, |status, digit| status * 10 + u16::from(digit - b'0')),
+            minor_version: minor - b'0',
+            content_length: None,
+            chunked: None,
+            says_close: false,
+            says_keep_alive: false,
+        })
+    }
+
+    /// Takes a field into account.
+    pub(super) fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), ProtocolError> {
+        // The length sorts almost all fields out at once.
+        match name.len() {
+            14 if name.eq_ignore_ascii_case(b"content-length") => self.length(value),
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.encoding(value),
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                for option in elements(value) {
+                    self.says_close |= option.eq_ignore_ascii_case(b"close");
+                    self.says_keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Equal lengths, in one field or in several, are one length; different ones are an error.
+    fn length(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
+        for element in value.split(|&byte| byte == b',') {
+            let length = decimal(trimmed(element)).ok_or(ProtocolError::BadLength)?;
+            if self.content_length.is_some_and(|before| before != length) {
+                return Err(ProtocolError::BadLength);
+            }
+            self.content_length = Some(length);
+        }
+        Ok(())
+    }
+
+    fn encoding(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
+        for coding in elements(value) {
+            if self.chunked == Some(true) {
+                // Chunked must be applied last, and once.
+                return Err(ProtocolError::BadEncoding);
+            }
+            self.chunked = Some(coding.eq_ignore_ascii_case(b"chunked"));
+        }
+        self.chunked
+            .map_or(Err(ProtocolError::BadEncoding), |_| Ok(()))
+    }
+
+    /// Whether another head follows this one.
+    pub(super) fn is_informational(&self) -> bool {
+        self.status < 200
+    }
+
+    /// How the body ends (RFC 9112, section 6.3).
+    pub(super) fn framing(&self, method_is_head: bool) -> Result<Framing, ProtocolError> {
+        if self.content_length.is_some() && self.chunked.is_some() {
+            return Err(ProtocolError::LengthAndEncoding);
+        }
+        if method_is_head || matches!(self.status, 100..=199 | 204 | 304) {
+            return Ok(Framing::Empty);
+        }
+        Ok(match (self.chunked, self.content_length) {
+            (Some(true), _) => Framing::Chunked,
+            (None, Some(0)) => Framing::Empty,
+            (None, Some(length)) => Framing::Length(length),
+            (Some(false), _) | (None, None) => Framing::UntilClose,
+        })
+    }
+
+    /// Whether the connection persists (RFC 9112, section 9.3), the body allowing. A transfer coding in HTTP/1.0 is
+    /// faulty framing: the response is read, the connection not used again (section 6.1).
+    pub(super) fn persists(&self) -> bool {
+        !self.says_close
+            && (self.minor_version > 0 || (self.says_keep_alive && self.chunked.is_none()))
+    }
+}
+
+/// Splits a field line into name and value, the blanks around the value removed.
+pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), ProtocolError> {
+    let colon = memchr::memchr(b':', line).ok_or(ProtocolError::BadField)?;
+    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    // A folded line begins with a blank, which is no character of a name.
+    if name.is_empty()
+        || !name.iter().all(|&byte| IS_TOKEN[usize::from(byte)])
+        || !is_field_content(value)
+    {
+        return Err(ProtocolError::BadField);
+    }
+    Ok((name, trimmed(value)))
+}
+
+/// No control characters but the tab; a CR within a line is one, too.
+pub(super) fn is_field_content(value: &[u8]) -> bool {
+    !value
+        .iter()
+        .any(|&byte| (byte < b' ' && byte != b'\t') || byte == 0x7f)
+}
+
+/// The elements of a list value, empty ones left out (RFC 9110, section 5.6.1).
+fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value
+        .split(|&byte| byte == b',')
+        .map(trimmed)
+        .filter(|element| !element.is_empty())
+}
+
+fn trimmed(mut value: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
+        value = rest;
+    }
+    value
+}
+
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |value, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        value.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// The characters of a token (RFC 9110, section 5.6.2).
+const IS_TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let marks = b"!#$%&'*+-.^_`|~";
+    let mut index = 0;
+    while index < marks.len() {
+        table[marks[index] as usize] = true;
+        index += 1;
+    }
+    let mut byte = 0_u8;
+    while byte < 128 {
+        if byte.is_ascii_alphanumeric() {
+            table[byte as usize] = true;
+        }
+        byte += 1;
+    }
+    table
+};

@@ -1,0 +1,72 @@
+//! Lines out of bytes that come in any pieces. A line that lies whole in one piece is not copied.
+
+/// The start of a line whose end did not come yet.
+#[derive(Debug, Default)]
+pub(super) struct LineBuffer {
+    partial: Vec<u8>,
+}
+
+/// What a piece of the stream gave.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    /// A whole line without its end; `consumed` bytes of the piece belong to it.
+    Whole { line: &'a [u8], consumed: usize },
+    /// The whole piece belongs to a line that goes on; the line so far.
+    Partial(&'a [u8]),
+    /// The line is longer than allowed.
+    TooLong,
+}
+
+impl LineBuffer {
+    /// Takes the next line of at most `limit` bytes, its end included, from `bytes`. Lines end with LF; a CR before it
+    /// belongs to the end (RFC 9112, section 2.2, lets a recipient do so).
+    pub(super) fn take<'a>(&'a mut self, bytes: &'a [u8], limit: usize) -> Line<'a> {
+        let Some(end) = memchr::memchr(b'\n', bytes) else {
+            if self.partial.len() + bytes.len() >= limit {
+                return Line::TooLong;
+            }
+            self.partial.extend_from_slice(bytes);
+            return Line::Partial(&self.partial);
+        };
+        let consumed = end + 1;
+        if self.partial.len() + consumed > limit {
+            return Line::TooLong;
+        }
+        if self.partial.is_empty() {
+            return Line::Whole {
+                line: without_return(&bytes[..end]),
+                consumed,
+            };
+        }
+        self.partial.extend_from_slice(&bytes[..end]);
+        Line::Whole {
+            line: without_return(&self.partial),
+            consumed,
+        }
+    }
+
+    /// Length of the line so far. [B]
+    pub(super) fn len(&self) -> usize {
+        self.partial.len()
+    }
+
+    /// Forgets a line that was dealt with, keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.partial.clear();
+    }
+
+    /// Forgets the line, and keeps at most so much memory.
+    pub(super) fn clear_to(&mut self, kept_bytes: usize) {
+        self.partial.clear();
+        self.partial.shrink_to(kept_bytes);
+    }
+
+    /// Gives the memory back.
+    pub(super) fn release(&mut self) {
+        self.partial = Vec::new();
+    }
+}
+
+fn without_return(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}

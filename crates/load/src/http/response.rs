@@ -1,0 +1,486 @@
+//! Recognises one response after the other in the bytes of a connection, however they are split.
+//!
+//! Written for a client that holds very many connections: nothing is kept that was not asked for, a head that lies
+//! whole in one piece is not copied, and a connection that idles holds no memory besides the scanner itself. Rubbish
+//! is told at its first wrong byte where the grammar allows it. Choices that RFC 9112 leaves open:
+//!
+//! * A lone LF ends a line like CR LF, in heads, chunk sizes and trailers; a CR anywhere else is an error.
+//! * `Content-Length` together with `Transfer-Encoding` is an error, not a contest that one of them wins.
+//! * Lengths given twice must agree. Folded fields are errors. Trailers are read, checked and dropped.
+//! * Any `1xx` but `101` is skipped; nothing here asks for an upgrade, so `101` is an error.
+//! * A response without length or chunks ends with the connection.
+
+use std::fmt;
+
+use super::chunks::{self, SIZE_LINE_BYTES};
+use super::head::{self, Framing, Head};
+use super::lines::{Line, LineBuffer};
+use crate::outcome::Failure;
+
+/// Memory of captured bodies and heads that a connection keeps from one response to the next. [B]
+const KEPT_BYTES: usize = 16 << 10;
+
+/// What a response may at most take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the status line and all fields, informational responses and trailers included. [B]
+    pub header_bytes: usize,
+    /// Bytes of the body, decoded from chunks. [B]
+    pub body_bytes: u64,
+    /// How much of a body is kept for the caller. [B]
+    pub capture_bytes: usize,
+}
+
+/// What to keep of the next response, and how it was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Keep the fields of the head.
+    pub head: bool,
+    /// Keep the body, up to [`Limits::capture_bytes`].
+    pub body: bool,
+    /// The request was a HEAD: the answer has no body, whatever its fields say.
+    pub method_is_head: bool,
+}
+
+/// How far a response is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// More bytes are needed.
+    More,
+    /// The response is whole.
+    Complete {
+        /// How many of the bytes fed last belong to it.
+        consumed: usize,
+    },
+}
+
+/// Why what came is not a response that can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtocolError {
+    /// The stream ended before the response was whole.
+    Truncated,
+    /// Not a status line of HTTP/1.x.
+    NotHttp,
+    /// A field line that is none.
+    BadField,
+    /// The head, or the trailers with it, is beyond [`Limits::header_bytes`].
+    HeaderTooLarge,
+    /// A `Content-Length` that is no number, or two that differ.
+    BadLength,
+    /// A `Transfer-Encoding` with `chunked` anywhere but once at its end.
+    BadEncoding,
+    /// Both `Content-Length` and `Transfer-Encoding`.
+    LengthAndEncoding,
+    /// `101 Switching Protocols`, which nobody asked for.
+    Upgrade,
+    /// A chunk without size, or without its end where the size says.
+    BadChunk,
+    /// The body is beyond [`Limits::body_bytes`].
+    BodyTooLarge,
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Truncated => "the connection ended within the response",
+            Self::NotHttp => "not a status line of HTTP/1.x",
+            Self::BadField => "a malformed field line",
+            Self::HeaderTooLarge => "the header is larger than allowed",
+            Self::BadLength => "a malformed or contradictory Content-Length",
+            Self::BadEncoding => "a Transfer-Encoding that does not end with one chunked",
+            Self::LengthAndEncoding => "both Content-Length and Transfer-Encoding",
+            Self::Upgrade => "an upgrade that was not asked for",
+            Self::BadChunk => "a malformed chunk",
+            Self::BodyTooLarge => "the body is larger than allowed",
+        })
+    }
+}
+
+impl std::error::Error for ProtocolError {}
+
+impl From<ProtocolError> for Failure {
+    fn from(error: ProtocolError) -> Self {
+        match error {
+            ProtocolError::Truncated => Self::Closed,
+            _ => Self::Protocol,
+        }
+    }
+}
+
+/// Where in a response the next byte belongs. Each state but the last two waits for at least one byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    StatusLine,
+    Fields,
+    Body { remaining: u64 },
+    ChunkSize,
+    Chunk { remaining: u64 },
+    ChunkEnd,
+    Trailers,
+    UntilClose,
+    Complete,
+    Failed(ProtocolError),
+}
+
+/// Reads the responses of one connection; one object serves all of them in turn.
+///
+/// ```
+/// use towtank_load::http::response::{Limits, Progress, ResponseScanner, Wanted};
+///
+/// let limits = Limits { header_bytes: 65_536, body_bytes: 1 << 30, capture_bytes: 1 << 20 };
+/// let mut scanner = ResponseScanner::new(limits);
+/// scanner.begin(Wanted { head: true, body: true, ..Wanted::default() });
+/// assert_eq!(scanner.feed(b"HTTP/1.1 200 OK\r\nETag: \"7\"\r\nContent-Le"), Ok(Progress::More));
+/// assert_eq!(scanner.feed(b"ngth: 2\r\n\r\nhi"), Ok(Progress::Complete { consumed: 13 }));
+/// assert_eq!(scanner.status(), 200);
+/// assert_eq!(scanner.header("etag"), Some(b"\"7\"".as_slice()));
+/// assert_eq!(scanner.body(), b"hi");
+/// assert!(scanner.keep_alive());
+/// ```
+#[derive(Debug)]
+pub struct ResponseScanner {
+    limits: Limits,
+    wanted: Wanted,
+    state: State,
+    started: bool,
+    /// Of the final response; an informational one is forgotten at its end.
+    head: Option<Head>,
+    /// Bytes of all heads and trailers of this response. [B]
+    head_bytes: usize,
+    body_bytes: u64,
+    line: LineBuffer,
+    /// The fields, if wanted: `name:value` and a line feed each.
+    fields: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl ResponseScanner {
+    /// A scanner that is ready for a response of which nothing is kept; it takes no memory beyond itself before bytes
+    /// come.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            wanted: Wanted::default(),
+            state: State::StatusLine,
+            started: false,
+            head: None,
+            head_bytes: 0,
+            body_bytes: 0,
+            line: LineBuffer::default(),
+            fields: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// Makes ready for the next response.
+    pub fn begin(&mut self, wanted: Wanted) {
+        self.wanted = wanted;
+        self.state = State::StatusLine;
+        self.started = false;
+        self.head = None;
+        self.head_bytes = 0;
+        self.body_bytes = 0;
+        self.line.clear_to(KEPT_BYTES);
+        self.fields.clear();
+        self.body.clear();
+        self.fields.shrink_to(KEPT_BYTES);
+        self.body.shrink_to(KEPT_BYTES);
+    }
+
+    /// Takes bytes of the connection. Once the response is whole, further bytes are left alone.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] as soon as the bytes cannot become a response within the limits, and again at every further
+    /// call; the connection is of no use then.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, ProtocolError> {
+        self.started |= !bytes.is_empty();
+        let mut consumed = 0;
+        loop {
+            match self.state {
+                State::Complete => return Ok(Progress::Complete { consumed }),
+                State::Failed(error) => return Err(error),
+                _ if consumed == bytes.len() => return Ok(Progress::More),
+                _ => {}
+            }
+            match self.step(&bytes[consumed..]) {
+                Ok(taken) => consumed += taken,
+                Err(error) => self.state = State::Failed(error),
+            }
+        }
+    }
+
+    /// The other side closed: completes a body that the close delimits.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Truncated`] when the response was not whole.
+    pub fn end_of_stream(&mut self) -> Result<Progress, ProtocolError> {
+        match self.state {
+            State::Complete | State::UntilClose => {
+                self.state = State::Complete;
+                Ok(Progress::Complete { consumed: 0 })
+            }
+            State::Failed(error) => Err(error),
+            _ => {
+                self.state = State::Failed(ProtocolError::Truncated);
+                Err(ProtocolError::Truncated)
+            }
+        }
+    }
+
+    /// Status of the final response, 0 before its status line was read.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.head.map_or(0, |head| head.status)
+    }
+
+    /// First value of a field, by name in any case; only when the head was wanted.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers(name).next()
+    }
+
+    /// All values of a field, in order; only when the head was wanted.
+    pub fn headers<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        self.fields
+            .split(|&byte| byte == b'\n')
+            .filter_map(move |field| {
+                let (have, value) = field.split_at_checked(name.len())?;
+                let value = value.strip_prefix(b":")?;
+                have.eq_ignore_ascii_case(name.as_bytes()).then_some(value)
+            })
+    }
+
+    /// The body as far as it was captured; empty when it was not wanted.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Whether the wanted body was longer than what was kept.
+    #[must_use]
+    pub fn body_truncated(&self) -> bool {
+        self.wanted.body && self.body_bytes > self.body.len() as u64
+    }
+
+    /// Length of the body so far, decoded from chunks. [B]
+    #[must_use]
+    pub fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// Whether the connection may carry another request: the response is whole, nothing in it speaks against.
+    #[must_use]
+    pub fn keep_alive(&self) -> bool {
+        self.state == State::Complete
+            && self.head.is_some_and(|head| {
+                head.persists()
+                    && head.framing(self.wanted.method_is_head) != Ok(Framing::UntilClose)
+            })
+    }
+
+    /// Whether any byte of the response was seen.
+    #[must_use]
+    pub fn started(&self) -> bool {
+        self.started
+    }
+
+    /// Gives the memory of captured head and body back; for connections that will idle.
+    pub fn release(&mut self) {
+        self.line.release();
+        self.fields = Vec::new();
+        self.body = Vec::new();
+    }
+
+    /// Takes at least one of `bytes`, which are not empty, and says how many.
+    fn step(&mut self, bytes: &[u8]) -> Result<usize, ProtocolError> {
+        match self.state {
+            State::StatusLine => self.status_line(bytes),
+            State::Fields => self.field(bytes),
+            State::Body { remaining } => {
+                let (taken, remaining) = self.take_body(bytes, remaining);
+                self.state = if remaining == 0 {
+                    State::Complete
+                } else {
+                    State::Body { remaining }
+                };
+                Ok(taken)
+            }
+            State::ChunkSize => self.chunk_size(bytes),
+            State::Chunk { remaining } => {
+                let (taken, remaining) = self.take_body(bytes, remaining);
+                self.state = if remaining == 0 {
+                    State::ChunkEnd
+                } else {
+                    State::Chunk { remaining }
+                };
+                Ok(taken)
+            }
+            State::ChunkEnd => self.chunk_end(bytes),
+            State::Trailers => self.trailer(bytes),
+            State::UntilClose => {
+                self.room_for(bytes.len() as u64)?;
+                Ok(self.take_body(bytes, bytes.len() as u64).0)
+            }
+            State::Complete | State::Failed(_) => Ok(0),
+        }
+    }
+
+    fn status_line(&mut self, bytes: &[u8]) -> Result<usize, ProtocolError> {
+        if !head::may_be_http(self.line.len(), bytes) {
+            return Err(ProtocolError::NotHttp);
+        }
+        let before = self.line.len();
+        match self
+            .line
+            .take(bytes, self.limits.header_bytes - self.head_bytes)
+        {
+            Line::Partial(_) => Ok(bytes.len()),
+            Line::TooLong => Err(ProtocolError::HeaderTooLarge),
+            Line::Whole { line, consumed } => {
+                self.head = Some(Head::of_status_line(line)?);
+                self.head_bytes += before + consumed;
+                self.line.clear();
+                self.state = State::Fields;
+                Ok(consumed)
+            }
+        }
+    }
+
+    fn field(&mut self, bytes: &[u8]) -> Result<usize, ProtocolError> {
+        let before = self.line.len();
+        match self
+            .line
+            .take(bytes, self.limits.header_bytes - self.head_bytes)
+        {
+            Line::Partial(_) => Ok(bytes.len()),
+            Line::TooLong => Err(ProtocolError::HeaderTooLarge),
+            Line::Whole {
+                line: b"",
+                consumed,
+            } => {
+                self.head_bytes += before + consumed;
+                self.line.clear();
+                self.end_of_head()?;
+                Ok(consumed)
+            }
+            Line::Whole { line, consumed } => {
+                let (name, value) = head::split_field(line)?;
+                if let Some(head) = &mut self.head {
+                    head.field(name, value)?;
+                }
+                if self.wanted.head {
+                    self.fields.extend_from_slice(name);
+                    self.fields.push(b':');
+                    self.fields.extend_from_slice(value);
+                    self.fields.push(b'\n');
+                }
+                self.head_bytes += before + consumed;
+                self.line.clear();
+                Ok(consumed)
+            }
+        }
+    }
+
+    fn end_of_head(&mut self) -> Result<(), ProtocolError> {
+        let Some(head) = self.head else {
+            return Err(ProtocolError::NotHttp);
+        };
+        if head.status == 101 {
+            return Err(ProtocolError::Upgrade);
+        }
+        let framing = head.framing(self.wanted.method_is_head)?;
+        if head.is_informational() {
+            self.head = None;
+            self.fields.clear();
+            self.state = State::StatusLine;
+            return Ok(());
+        }
+        self.state = match framing {
+            Framing::Empty => State::Complete,
+            Framing::Length(remaining) => {
+                self.room_for(remaining)?;
+                State::Body { remaining }
+            }
+            Framing::Chunked => State::ChunkSize,
+            Framing::UntilClose => State::UntilClose,
+        };
+        Ok(())
+    }
+
+    fn chunk_size(&mut self, bytes: &[u8]) -> Result<usize, ProtocolError> {
+        match self.line.take(bytes, SIZE_LINE_BYTES) {
+            Line::Partial(start) if chunks::may_be_size(start) => Ok(bytes.len()),
+            Line::Partial(_) | Line::TooLong => Err(ProtocolError::BadChunk),
+            Line::Whole { line, consumed } => {
+                let remaining = chunks::size(line)?;
+                self.line.clear();
+                self.room_for(remaining)?;
+                self.state = if remaining == 0 {
+                    State::Trailers
+                } else {
+                    State::Chunk { remaining }
+                };
+                Ok(consumed)
+            }
+        }
+    }
+
+    fn chunk_end(&mut self, bytes: &[u8]) -> Result<usize, ProtocolError> {
+        match self.line.take(bytes, 2) {
+            Line::Partial(b"\r") => Ok(bytes.len()),
+            Line::Whole {
+                line: b"",
+                consumed,
+            } => {
+                self.line.clear();
+                self.state = State::ChunkSize;
+                Ok(consumed)
+            }
+            _ => Err(ProtocolError::BadChunk),
+        }
+    }
+
+    fn trailer(&mut self, bytes: &[u8]) -> Result<usize, ProtocolError> {
+        let before = self.line.len();
+        match self
+            .line
+            .take(bytes, self.limits.header_bytes - self.head_bytes)
+        {
+            Line::Partial(_) => Ok(bytes.len()),
+            Line::TooLong => Err(ProtocolError::HeaderTooLarge),
+            Line::Whole { line, consumed } => {
+                if line.is_empty() {
+                    self.state = State::Complete;
+                } else {
+                    head::split_field(line)?;
+                }
+                self.head_bytes += before + consumed;
+                self.line.clear();
+                Ok(consumed)
+            }
+        }
+    }
+
+    /// Whether the body may grow by so much.
+    fn room_for(&self, more: u64) -> Result<(), ProtocolError> {
+        match self.body_bytes.checked_add(more) {
+            Some(length) if length <= self.limits.body_bytes => Ok(()),
+            _ => Err(ProtocolError::BodyTooLarge),
+        }
+    }
+
+    /// Takes body bytes, at most `remaining`: how many were taken, and how many remain.
+    fn take_body(&mut self, bytes: &[u8], remaining: u64) -> (usize, u64) {
+        let taken = remaining.min(bytes.len() as u64) as usize;
+        if self.wanted.body {
+            let kept = taken.min(self.limits.capture_bytes.saturating_sub(self.body.len()));
+            self.body.extend_from_slice(&bytes[..kept]);
+        }
+        self.body_bytes += taken as u64;
+        (taken, remaining - taken as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests;

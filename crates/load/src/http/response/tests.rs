@@ -1,0 +1,541 @@
+//! Whatever the bytes and however they are split: the same result, never a panic, never more memory than allowed.
+
+use super::*;
+use crate::testing::SplitMix;
+
+const LIMITS: Limits = Limits {
+    header_bytes: 400,
+    body_bytes: 1_000,
+    capture_bytes: 20,
+};
+const ALL: Wanted = Wanted {
+    head: true,
+    body: true,
+    method_is_head: false,
+};
+const HEAD: Wanted = Wanted {
+    head: true,
+    body: true,
+    method_is_head: true,
+};
+
+/// Everything that a caller can learn of a response.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    /// How many bytes of the stream belong to the response, or why it is none.
+    end: Result<Option<usize>, ProtocolError>,
+    status: u16,
+    fields: Vec<u8>,
+    body: Vec<u8>,
+    body_bytes: u64,
+    truncated: bool,
+    keep_alive: bool,
+}
+
+/// Feeds pieces, then the end of the stream.
+fn read<'a>(
+    scanner: &mut ResponseScanner,
+    wanted: Wanted,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Seen {
+    scanner.begin(wanted);
+    let mut fed = 0;
+    let mut end = Ok(None);
+    for piece in pieces {
+        match scanner.feed(piece) {
+            Ok(Progress::More) => fed += piece.len(),
+            Ok(Progress::Complete { consumed }) => {
+                end = Ok(Some(fed + consumed));
+                break;
+            }
+            Err(error) => {
+                end = Err(error);
+                break;
+            }
+        }
+    }
+    if end == Ok(None) {
+        end = scanner.end_of_stream().map(|_| Some(fed));
+    }
+    // What was seen before an error depends on the split and is of no use.
+    let failed = end.is_err();
+    Seen {
+        end,
+        status: if failed { 0 } else { scanner.status() },
+        fields: if failed {
+            Vec::new()
+        } else {
+            scanner.fields.clone()
+        },
+        body: if failed {
+            Vec::new()
+        } else {
+            scanner.body().to_vec()
+        },
+        body_bytes: if failed { 0 } else { scanner.body_bytes() },
+        truncated: !failed && scanner.body_truncated(),
+        keep_alive: scanner.keep_alive(),
+    }
+}
+
+fn whole(bytes: &[u8], wanted: Wanted) -> Seen {
+    read(&mut ResponseScanner::new(LIMITS), wanted, [bytes])
+}
+
+fn error_of(bytes: &[u8]) -> ProtocolError {
+    whole(bytes, ALL).end.expect_err("refused")
+}
+
+/// A response, how it is asked for, and how many bytes must be left over when it is whole.
+type Sample = (&'static [u8], Wanted, Result<usize, ProtocolError>);
+
+/// Responses of every kind.
+fn samples() -> Vec<Sample> {
+    use ProtocolError::*;
+    vec![
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", ALL, Ok(0)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1", ALL, Ok(8)),
+        (b"HTTP/1.1 200\r\ncontent-length:0\r\n\r\n", ALL, Ok(0)),
+        (b"HTTP/1.0 200 OK\nContent-Length: 2\nConnection: Keep-Alive\n\nhi", ALL, Ok(0)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\nContent-Length: 5\r\n\r\nhello", ALL, Ok(0)),
+        (b"HTTP/1.1 204 No Content\r\nETag: \"x\"\r\n\r\nrest", ALL, Ok(4)),
+        (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 900\r\n\r\n", ALL, Ok(0)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n", HEAD, Ok(0)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", HEAD, Ok(0)),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: a\r\n\r\nHTTP/1.1 201 \r\nContent-Length: 1\r\n\r\n!", ALL, Ok(0)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;a=b\r\n world\r\n0\r\n\r\n", ALL, Ok(0)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n1  \r\nx\r\n00\r\nExpires: now\r\n\r\n", ALL, Ok(0)),
+        (b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\nA\n0123456789\n0\n\n", ALL, Ok(0)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n19\r\n0123456789012345678901234\r\n0\r\n\r\n", ALL, Ok(0)),
+        (b"HTTP/1.1 200 OK\r\n\r\nuntil the connection is closed", ALL, Ok(0)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nbytes", ALL, Ok(0)),
+        (b"HTTP/1.1 200 OK\r\nConnection: x, close\r\nContent-Length: 0\r\n\r\n", ALL, Ok(0)),
+        (b"", ALL, Err(Truncated)),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", ALL, Err(Truncated)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", ALL, Err(Truncated)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", ALL, Err(Truncated)),
+        (b"rubbish that never ends", ALL, Err(NotHttp)),
+        (b"\r\nHTTP/1.1 200 OK\r\n\r\n", ALL, Err(NotHttp)),
+        (b"HTTP/2.0 200 OK\r\n\r\n", ALL, Err(NotHttp)),
+        (b"HTTP/1.1 20 OK\r\n\r\n", ALL, Err(NotHttp)),
+        (b"HTTP/1.1 099 OK\r\n\r\n", ALL, Err(NotHttp)),
+        (b"HTTP/1.1 200OK\r\n\r\n", ALL, Err(NotHttp)),
+        (b"HTTP/1.1  200 OK\r\n\r\n", ALL, Err(NotHttp)),
+        (b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n", ALL, Err(Upgrade)),
+        (b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n", ALL, Err(BadField)),
+        (b"HTTP/1.1 200 OK\r\n: no name\r\n\r\n", ALL, Err(BadField)),
+        (b"HTTP/1.1 200 OK\r\nName : blank\r\n\r\n", ALL, Err(BadField)),
+        (b"HTTP/1.1 200 OK\r\nName: a\r\n folded\r\n\r\n", ALL, Err(BadField)),
+        (b"HTTP/1.1 200 OK\r\nName: a\rb\r\n\r\n", ALL, Err(BadField)),
+        (b"HTTP/1.1 200 OK\r\nName: a\0b\r\n\r\n", ALL, Err(BadField)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", ALL, Err(BadLength)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\n", ALL, Err(BadLength)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", ALL, Err(BadLength)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n", ALL, Err(BadLength)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n", ALL, Err(BadLength)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", ALL, Err(LengthAndEncoding)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", ALL, Err(BadEncoding)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n", ALL, Err(BadEncoding)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: ,\r\n\r\n", ALL, Err(BadEncoding)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n", ALL, Err(BodyTooLarge)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n", ALL, Err(BodyTooLarge)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\nffffffffffffffff\r\n", ALL, Err(BodyTooLarge)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000000\r\n", ALL, Err(BadChunk)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nrubbish", ALL, Err(BadChunk)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n", ALL, Err(BadChunk)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n 5\r\nhello\r\n", ALL, Err(BadChunk)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloX", ALL, Err(BadChunk)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\rX", ALL, Err(BadChunk)),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nno colon\r\n\r\n", ALL, Err(BadField)),
+    ]
+}
+
+#[test]
+fn every_kind_of_response_ends_where_it_should() {
+    for (bytes, wanted, end) in samples() {
+        let consumed = end.map(|left_over| Some(bytes.len() - left_over));
+        assert_eq!(
+            whole(bytes, wanted).end,
+            consumed,
+            "{}",
+            String::from_utf8_lossy(bytes)
+        );
+    }
+}
+
+#[test]
+fn every_split_in_three_gives_the_same() {
+    let mut scanner = ResponseScanner::new(LIMITS);
+    for (bytes, wanted, _) in samples() {
+        let expected = whole(bytes, wanted);
+        for first in 0..=bytes.len() {
+            for second in first..=bytes.len() {
+                let pieces = [&bytes[..first], &bytes[first..second], &bytes[second..]];
+                let seen = read(&mut scanner, wanted, pieces);
+                assert_eq!(
+                    seen,
+                    expected,
+                    "{} at {first} and {second}",
+                    String::from_utf8_lossy(bytes)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn byte_by_byte_gives_the_same() {
+    let mut scanner = ResponseScanner::new(LIMITS);
+    for (bytes, wanted, _) in samples() {
+        assert_eq!(
+            read(&mut scanner, wanted, bytes.chunks(1)),
+            whole(bytes, wanted)
+        );
+    }
+}
+
+/// Changes a few bytes: another value, a byte less, a byte or a stretch twice.
+fn mutated(bytes: &[u8], random: &mut SplitMix) -> Vec<u8> {
+    const LIKELY: &[u8] = b"\r\n :;,0159afHTP/.\t\0\x7f\xff";
+    let mut bytes = bytes.to_vec();
+    for _ in 0..=random.below(3) {
+        if bytes.is_empty() {
+            break;
+        }
+        let at = random.below(bytes.len());
+        match random.below(5) {
+            0 => bytes[at] = random.next() as u8,
+            1 => bytes[at] = LIKELY[random.below(LIKELY.len())],
+            2 => drop(bytes.remove(at)),
+            3 => bytes.insert(at, LIKELY[random.below(LIKELY.len())]),
+            _ => {
+                let end = at + random.below(bytes.len() - at + 1);
+                let stretch = bytes[at..end].to_vec();
+                bytes.splice(at..at, stretch);
+            }
+        }
+    }
+    bytes
+}
+
+fn random_pieces<'a>(bytes: &'a [u8], random: &mut SplitMix) -> Vec<&'a [u8]> {
+    let mut pieces = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(1 + random.below(rest.len().min(40)));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+#[test]
+fn a_hundred_thousand_mutations_neither_panic_nor_depend_on_the_split() {
+    let samples = samples();
+    let mut random = SplitMix::new(20_261_120);
+    let mut scanner = ResponseScanner::new(LIMITS);
+    let mut accepted = 0;
+    for case in 0..100_000 {
+        let (sample, wanted, _) = samples[case % samples.len()];
+        let bytes = mutated(sample, &mut random);
+        let expected = whole(&bytes, wanted);
+        let seen = read(&mut scanner, wanted, random_pieces(&bytes, &mut random));
+        assert_eq!(seen, expected, "case {case}: {}", bytes.escape_ascii());
+        assert!(scanner.body.len() <= LIMITS.capture_bytes);
+        assert!(scanner.fields.len() <= LIMITS.header_bytes);
+        assert!(scanner.line.len() <= SIZE_LINE_BYTES.max(LIMITS.header_bytes));
+        accepted += usize::from(expected.end.is_ok());
+    }
+    // Mutations that are all refused, or all accepted, would test little.
+    assert!((15_000..80_000).contains(&accepted), "{accepted} accepted");
+}
+
+/// Status and fields as `httparse` has them, or `None` when it refuses or wants more.
+fn by_oracle(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
+    let mut fields = [httparse::EMPTY_HEADER; 64];
+    let mut response = httparse::Response::new(&mut fields);
+    let complete = response
+        .parse(bytes)
+        .is_ok_and(|status| status.is_complete());
+    complete.then(|| {
+        let mut lines = Vec::new();
+        for field in &*response.headers {
+            lines.extend_from_slice(field.name.as_bytes());
+            lines.push(b':');
+            lines.extend_from_slice(field.value.trim_ascii());
+            lines.push(b'\n');
+        }
+        (response.code.unwrap_or(0), lines)
+    })
+}
+
+#[test]
+fn heads_are_read_as_httparse_reads_them() {
+    let samples = samples();
+    let mut random = SplitMix::new(7);
+    let (mut both, mut neither) = (0, 0);
+    for case in 0..50_000 {
+        let bytes = mutated(samples[case % samples.len()].0, &mut random);
+        // The oracle passes over empty lines at the start, and knows no minor version above 1.
+        if bytes.starts_with(b"\r")
+            || bytes.starts_with(b"\n")
+            || matches!(bytes.get(7), Some(b'2'..=b'9'))
+        {
+            continue;
+        }
+        // Informational responses go on to the next head here.
+        if bytes.starts_with(b"HTTP/1.") && bytes.get(9) == Some(&b'1') {
+            continue;
+        }
+        let ours = whole(&bytes, HEAD);
+        match (by_oracle(&bytes), ours.end) {
+            (Some((status, fields)), Ok(_)) => {
+                assert_eq!(
+                    (ours.status, ours.fields),
+                    (status, fields),
+                    "{}",
+                    bytes.escape_ascii()
+                );
+                both += 1;
+            }
+            (None, Err(_)) => neither += 1,
+            (Some((status, _)), Err(error)) => {
+                use ProtocolError::{
+                    BadEncoding, BadLength, HeaderTooLarge, LengthAndEncoding, NotHttp,
+                };
+                let stricter = matches!(
+                    error,
+                    BadLength | BadEncoding | LengthAndEncoding | HeaderTooLarge
+                ) || (error == NotHttp && status < 100);
+                assert!(stricter, "{error}: {}", bytes.escape_ascii());
+            }
+            (None, Ok(_)) => panic!("only we accept {}", bytes.escape_ascii()),
+        }
+    }
+    assert!(both > 10_000 && neither > 5_000, "{both} {neither}");
+}
+
+#[test]
+fn persistence_follows_version_and_connection_field() {
+    for (head, expected) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n", true),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n",
+            false,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive, CLOSE\r\n",
+            false,
+        ),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n", false),
+        (
+            "HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n",
+            true,
+        ),
+        ("HTTP/1.1 204 None\r\n", true),
+        ("HTTP/1.1 200 OK\r\n", false),
+        ("HTTP/1.7 200 OK\r\nContent-Length: 0\r\n", true),
+    ] {
+        assert_eq!(
+            whole(format!("{head}\r\n").as_bytes(), ALL).keep_alive,
+            expected,
+            "{head}"
+        );
+    }
+    let chunked_in_old =
+        b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    let seen = whole(chunked_in_old, ALL);
+    assert_eq!(
+        (seen.end, seen.keep_alive),
+        (Ok(Some(chunked_in_old.len())), false)
+    );
+}
+
+#[test]
+fn an_unfinished_response_does_not_keep_the_connection() {
+    let mut scanner = ResponseScanner::new(LIMITS);
+    scanner.begin(ALL);
+    assert!(!scanner.started());
+    scanner
+        .feed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")
+        .unwrap();
+    assert!(scanner.started() && !scanner.keep_alive());
+    assert_eq!((scanner.status(), scanner.body_bytes()), (200, 3));
+}
+
+#[test]
+fn only_what_is_wanted_is_kept() {
+    let bytes = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nX: y\r\nset-cookie: b=2\r\nContent-Length: 25\r\n\r\n0123456789012345678901234";
+    let mut scanner = ResponseScanner::new(LIMITS);
+    read(&mut scanner, ALL, [bytes.as_slice()]);
+    assert_eq!(
+        scanner.headers("SET-COOKIE").collect::<Vec<_>>(),
+        [b"a=1", b"b=2"]
+    );
+    assert_eq!(scanner.header("x"), Some(b"y".as_slice()));
+    assert_eq!(scanner.header("set"), None);
+    assert_eq!(scanner.header(""), None);
+    assert_eq!(scanner.body(), b"01234567890123456789");
+    assert!(scanner.body_truncated());
+    read(&mut scanner, Wanted::default(), [bytes.as_slice()]);
+    assert_eq!(
+        (
+            scanner.header("x"),
+            scanner.body(),
+            scanner.body_truncated()
+        ),
+        (None, [].as_slice(), false)
+    );
+    assert_eq!(scanner.body_bytes(), 25);
+}
+
+#[test]
+fn fields_of_informational_responses_and_trailers_are_not_those_of_the_answer() {
+    let bytes = b"HTTP/1.1 103 Hints\r\nLink: early\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nLate: yes\r\n\r\n";
+    let mut scanner = ResponseScanner::new(LIMITS);
+    read(&mut scanner, ALL, [bytes.as_slice()]);
+    assert_eq!(
+        (
+            scanner.status(),
+            scanner.header("link"),
+            scanner.header("late")
+        ),
+        (200, None, None)
+    );
+}
+
+#[test]
+fn header_floods_end_at_the_limit_in_any_shape() {
+    for line in ["X: yyyyyyyyyyyyyyyyyyyy\r\n", "XXXXXXXXXXXXXXXXXXXXXXXX"] {
+        let flood = format!("HTTP/1.1 200 OK\r\n{}", line.repeat(100));
+        assert_eq!(error_of(flood.as_bytes()), ProtocolError::HeaderTooLarge);
+    }
+    let interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(100);
+    assert_eq!(error_of(interim.as_bytes()), ProtocolError::HeaderTooLarge);
+    let trailers = format!(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n{}",
+        "T: y\r\n".repeat(100)
+    );
+    assert_eq!(error_of(trailers.as_bytes()), ProtocolError::HeaderTooLarge);
+    let reason = format!("HTTP/1.1 200 {}", "O".repeat(500));
+    assert_eq!(error_of(reason.as_bytes()), ProtocolError::HeaderTooLarge);
+    let extension = format!(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;{}",
+        "e".repeat(SIZE_LINE_BYTES)
+    );
+    assert_eq!(error_of(extension.as_bytes()), ProtocolError::BadChunk);
+}
+
+#[test]
+fn a_head_of_exactly_the_limit_is_read() {
+    let head = "HTTP/1.1 204 None\r\nX: y\r\n\r\n";
+    for (header_bytes, fits) in [(head.len(), true), (head.len() - 1, false)] {
+        for size in [1, 5, head.len()] {
+            let mut scanner = ResponseScanner::new(Limits {
+                header_bytes,
+                ..LIMITS
+            });
+            let seen = read(&mut scanner, ALL, head.as_bytes().chunks(size));
+            assert_eq!(seen.end.is_ok(), fits);
+        }
+    }
+}
+
+#[test]
+fn a_body_of_exactly_the_limit_is_read() {
+    let until_close = |length: usize| format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(length));
+    assert_eq!(whole(until_close(1_000).as_bytes(), ALL).body_bytes, 1_000);
+    assert_eq!(
+        error_of(until_close(1_001).as_bytes()),
+        ProtocolError::BodyTooLarge
+    );
+    let length = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n".to_owned() + &"x".repeat(1_000);
+    assert_eq!(whole(length.as_bytes(), ALL).body_bytes, 1_000);
+}
+
+#[test]
+fn rubbish_is_told_at_its_first_byte() {
+    let mut scanner = ResponseScanner::new(LIMITS);
+    assert_eq!(scanner.feed(b"HTTP/"), Ok(Progress::More));
+    assert_eq!(scanner.feed(b"3"), Err(ProtocolError::NotHttp));
+    assert_eq!(
+        scanner.feed(b"HTTP/1.1 200 OK\r\n\r\n"),
+        Err(ProtocolError::NotHttp),
+        "an error stays"
+    );
+    assert_eq!(scanner.end_of_stream(), Err(ProtocolError::NotHttp));
+    scanner.begin(ALL);
+    scanner
+        .feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        .unwrap();
+    assert_eq!(scanner.feed(b"g"), Err(ProtocolError::BadChunk));
+}
+
+#[test]
+fn bytes_after_the_end_are_left_alone() {
+    let mut scanner = ResponseScanner::new(LIMITS);
+    scanner.begin(ALL);
+    let two = b"HTTP/1.1 204 A\r\n\r\nHTTP/1.1 205 B\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(scanner.feed(two), Ok(Progress::Complete { consumed: 18 }));
+    assert_eq!(
+        scanner.feed(&two[18..]),
+        Ok(Progress::Complete { consumed: 0 })
+    );
+    scanner.begin(ALL);
+    assert_eq!(
+        scanner.feed(&two[18..]),
+        Ok(Progress::Complete {
+            consumed: two.len() - 18
+        })
+    );
+    assert_eq!(scanner.status(), 205);
+}
+
+#[test]
+fn an_idle_connection_holds_no_memory_beyond_the_scanner() {
+    let limits = Limits {
+        header_bytes: 65_536,
+        body_bytes: 1 << 30,
+        capture_bytes: 1 << 20,
+    };
+    let mut scanner = ResponseScanner::new(limits);
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nX: {}\r\nContent-Length: 500000\r\n\r\n",
+        "y".repeat(50_000)
+    );
+    let body = vec![b'z'; 500_000];
+    read(
+        &mut scanner,
+        ALL,
+        [
+            &head.as_bytes()[..30_000],
+            &head.as_bytes()[30_000..],
+            &body,
+        ],
+    );
+    assert_eq!(scanner.body(), body);
+    let kept = |scanner: &ResponseScanner| scanner.body.capacity() + scanner.fields.capacity();
+    scanner.begin(ALL);
+    assert!(kept(&scanner) <= 2 * KEPT_BYTES);
+    scanner.release();
+    assert_eq!(kept(&scanner), 0);
+    assert!(
+        size_of::<ResponseScanner>() <= 256,
+        "{}",
+        size_of::<ResponseScanner>()
+    );
+}
+
+#[test]
+fn every_error_is_a_failure_of_its_kind_and_has_a_text() {
+    assert_eq!(Failure::from(ProtocolError::Truncated), Failure::Closed);
+    for (_, _, end) in samples() {
+        if let Err(error) = end {
+            assert!(!error.to_string().is_empty());
+            assert_eq!(
+                Failure::from(error) == Failure::Protocol,
+                error != ProtocolError::Truncated
+            );
+        }
+    }
+}

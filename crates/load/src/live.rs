@@ -1,0 +1,61 @@
+//! Frames for people who watch, one JSON line each.
+
+use serde_json::{Value, json};
+
+use crate::recorder::LiveCounts;
+use crate::recorder::writer::Stage;
+
+/// What one frame shows: counts of all threads over `seconds`.
+#[derive(Debug)]
+pub struct Frame<'a> {
+    /// Run time. [s]
+    pub t_s: f64,
+    /// The stage in hand.
+    pub stage: &'a Stage,
+    /// Active users.
+    pub users: u64,
+    /// Counts since the frame before.
+    pub counts: &'a LiveCounts,
+    /// Time since the frame before. [s]
+    pub seconds: f64,
+    /// CPU time of the engine since the frame before. [s]
+    pub cpu_s: f64,
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+fn millis(nanoseconds: Option<u64>) -> Value {
+    nanoseconds.map_or(Value::Null, |value| json!(rounded(value as f64 / 1e6)))
+}
+
+impl Frame<'_> {
+    /// The frame as one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let counts = self.counts;
+        let per_second = |count: u64| rounded(count as f64 / self.seconds);
+        json!({
+            "k": "live",
+            "t_s": rounded(self.t_s),
+            "stage": self.stage.name,
+            "phase": self.stage.phase,
+            "users": self.users,
+            "throughput_per_s": per_second(counts.transactions_ok + counts.transactions_failed),
+            "requests_per_s": per_second(counts.requests_ok + counts.requests_failed),
+            "errors": counts.requests_failed,
+            "p50_ms": millis(counts.response_p50_ns()),
+            "p95_ms": millis(counts.response_p95_ns()),
+            "lag_p99_ms": millis(counts.lag_p99_ns()),
+            "cpu_s": rounded(self.cpu_s),
+        })
+        .to_string()
+    }
+}
+
+/// The line that tells of a new stage.
+#[must_use]
+pub fn stage_line(t_s: f64, stage: &Stage) -> String {
+    json!({"k": "stage", "t_s": rounded(t_s), "name": stage.name}).to_string()
+}

@@ -1,0 +1,179 @@
+//! How a request, a page or a transaction ended: closed sets, counted by index.
+
+/// Why something that was started did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Failure {
+    /// No connection: refused, unreachable, or not made in time.
+    Connect,
+    /// No whole response within the time allowed.
+    Timeout,
+    /// Closed or reset by the other side before the response was whole.
+    Closed,
+    /// What came was not HTTP, or was beyond a limit.
+    Protocol,
+    /// An answer with a status from 400 to 499 that no check allowed.
+    Status4xx,
+    /// An answer with a status from 500 to 599 that no check allowed.
+    Status5xx,
+    /// An answer with any other status that no check allowed.
+    StatusOther,
+    /// An answer that failed a check other than the status check.
+    Check,
+    /// An answer from which a required value could not be taken.
+    Extract,
+    /// A unique data pool had no row left; no request was made.
+    DataExhausted,
+    /// A fault of the engine itself.
+    Internal,
+}
+
+impl Failure {
+    /// Number of kinds.
+    pub const COUNT: usize = 11;
+
+    /// All kinds, in the order of their index.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Connect,
+        Self::Timeout,
+        Self::Closed,
+        Self::Protocol,
+        Self::Status4xx,
+        Self::Status5xx,
+        Self::StatusOther,
+        Self::Check,
+        Self::Extract,
+        Self::DataExhausted,
+        Self::Internal,
+    ];
+
+    /// Place in [`Failure::ALL`], in `[0, COUNT)`.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name in result files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Timeout => "timeout",
+            Self::Closed => "closed",
+            Self::Protocol => "protocol",
+            Self::Status4xx => "status_4xx",
+            Self::Status5xx => "status_5xx",
+            Self::StatusOther => "status_other",
+            Self::Check => "check",
+            Self::Extract => "extract",
+            Self::DataExhausted => "data_exhausted",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// The kind for an answer whose status is not wanted.
+    #[must_use]
+    pub const fn of_status(status: u16) -> Self {
+        match status {
+            400..=499 => Self::Status4xx,
+            500..=599 => Self::Status5xx,
+            _ => Self::StatusOther,
+        }
+    }
+
+    /// Whether the time until this failure is a response time: there was an answer, or the wait for one was cut.
+    #[must_use]
+    pub const fn has_response_time(self) -> bool {
+        matches!(
+            self,
+            Self::Timeout
+                | Self::Status4xx
+                | Self::Status5xx
+                | Self::StatusOther
+                | Self::Check
+                | Self::Extract
+        )
+    }
+}
+
+/// Why something that was offered was never started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotStarted {
+    /// The backlog of arrivals waiting for a user was full.
+    Overflow,
+    /// The run ended while the arrival was waiting.
+    Stopped,
+}
+
+impl NotStarted {
+    /// Number of reasons.
+    pub const COUNT: usize = 2;
+
+    /// All reasons, in the order of their index.
+    pub const ALL: [Self; Self::COUNT] = [Self::Overflow, Self::Stopped];
+
+    /// Place in [`NotStarted::ALL`], in `[0, COUNT)`.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name in result files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Overflow => "overflow",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_follow_the_order_of_all() {
+        for (index, kind) in Failure::ALL.into_iter().enumerate() {
+            assert_eq!(kind.index(), index);
+        }
+        for (index, reason) in NotStarted::ALL.into_iter().enumerate() {
+            assert_eq!(reason.index(), index);
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_the_plan_reference() {
+        let page = include_str!("../../../docs/reference/plan.md");
+        let outcomes = page
+            .split("## Outcomes")
+            .nth(1)
+            .expect("the page has a section on outcomes");
+        for name in Failure::ALL
+            .map(Failure::name)
+            .into_iter()
+            .chain(NotStarted::ALL.map(NotStarted::name))
+        {
+            assert!(
+                outcomes.contains(&format!("`{name}`")),
+                "{name} is not documented"
+            );
+        }
+    }
+
+    #[test]
+    fn status_kinds_split_at_the_hundreds() {
+        use Failure::{Status4xx, Status5xx, StatusOther};
+        let kinds = [399, 400, 499, 500, 599, 600].map(Failure::of_status);
+        assert_eq!(
+            kinds,
+            [
+                StatusOther,
+                Status4xx,
+                Status4xx,
+                Status5xx,
+                Status5xx,
+                StatusOther
+            ]
+        );
+    }
+}

@@ -1,0 +1,366 @@
+//! The engine's plan: the JSON contract `towtank/plan/1` as data.
+//!
+//! [`read`] turns a file into a [`Plan`] or into every fault it has. Nothing here runs anything.
+
+mod operation;
+mod read;
+mod request;
+mod validate;
+
+use serde::Deserialize;
+
+pub use operation::*;
+pub use read::{Fault, read, read_text};
+pub use request::*;
+
+/// What the engine shall do, fully resolved. Times are seconds, sizes are bytes.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Name of the run, copied into the results.
+    pub run: String,
+    /// Seed of every random sequence of the run.
+    pub seed: u64,
+    /// Folder for the results.
+    pub out: String,
+    /// Load threads, at least 1.
+    pub threads: usize,
+    /// CPUs that the threads are pinned to in turn; empty: not pinned.
+    pub cpus: Vec<usize>,
+    /// Where requests go.
+    pub targets: Vec<Target>,
+    /// How users get connections.
+    pub connections: Connections,
+    /// Bounds on waiting.
+    pub timeouts: Timeouts,
+    /// Bounds on what is accepted from a server.
+    pub limits: PlanLimits,
+    /// Data for users.
+    pub pools: Vec<Pool>,
+    /// Names of the user variables.
+    pub variables: Vec<String>,
+    /// Names of the user lists.
+    pub lists: Vec<String>,
+    /// Names of the requests.
+    pub steps: Vec<Named>,
+    /// Names of the pages.
+    pub pages: Vec<Named>,
+    /// Transactions.
+    pub transactions: Vec<Transaction>,
+    /// User groups.
+    pub groups: Vec<Group>,
+    /// When users act.
+    pub load: Load,
+}
+
+/// A set of addresses that requests may go to.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Name, for people.
+    pub name: String,
+    /// Only `http`.
+    pub scheme: Scheme,
+    /// `host:port` each.
+    pub addresses: Vec<String>,
+    /// How a user picks an address when it opens a connection.
+    #[serde(default)]
+    pub balance: Balance,
+    /// Value of the Host header.
+    pub host: String,
+}
+
+/// Protocol of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheme {
+    /// HTTP/1.1 without encryption.
+    Http,
+}
+
+/// How a user picks an address of a target.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Balance {
+    /// By a counter of the thread that starts at the thread's number.
+    #[default]
+    RoundRobin,
+    /// From the user's generator.
+    Random,
+}
+
+/// How users get connections.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connections {
+    /// Only `per_user`.
+    pub mode: ConnectionMode,
+}
+
+/// Who owns a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectionMode {
+    /// Every user keeps one connection to each target it talks to.
+    PerUser,
+}
+
+/// Bounds on waiting. [s]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Timeouts {
+    /// For a connection to be made.
+    pub connect_s: f64,
+    /// For a whole response, from the actual start of its request.
+    pub response_s: f64,
+    /// For users to finish after the last stage.
+    pub drain_s: f64,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect_s: 5.0,
+            response_s: 30.0,
+            drain_s: 30.0,
+        }
+    }
+}
+
+/// Bounds on what is accepted from a server. [bytes]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PlanLimits {
+    /// Largest response head.
+    pub header_bytes: usize,
+    /// Largest response body.
+    pub body_bytes: u64,
+    /// How much of a body is kept for extraction and content checks.
+    pub capture_bytes: usize,
+}
+
+impl Default for PlanLimits {
+    fn default() -> Self {
+        Self {
+            header_bytes: 65_536,
+            body_bytes: 1 << 30,
+            capture_bytes: 1 << 20,
+        }
+    }
+}
+
+/// Rows of data that users draw from.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pool {
+    /// Name, for people.
+    pub name: String,
+    /// Names of the columns; taken from the file's first line with `csv`.
+    #[serde(default)]
+    pub columns: Vec<String>,
+    /// How rows are dealt.
+    pub order: Order,
+    /// The rows, unless `csv` names a file.
+    #[serde(default)]
+    pub rows: Option<Vec<Vec<String>>>,
+    /// A file with the rows.
+    #[serde(default)]
+    pub csv: Option<String>,
+    /// One weight per row, with `weighted`.
+    #[serde(default)]
+    pub weights: Option<Vec<f64>>,
+    /// The column that holds the weights, with `weighted`.
+    #[serde(default)]
+    pub weight_column: Option<String>,
+}
+
+/// How rows of a pool are dealt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Any row, each as likely.
+    Random,
+    /// Any row, as likely as its weight.
+    Weighted,
+    /// Row after row, again from the start at the end.
+    Sequential,
+    /// Row after row, each once.
+    Unique,
+}
+
+/// A request or a page, by name.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    /// Its name.
+    pub name: String,
+    /// The transaction it belongs to; none for what a group does outside any.
+    #[serde(default)]
+    pub transaction: Option<String>,
+}
+
+/// What a user does as one unit of work.
+#[derive(Debug, Clone)]
+pub struct Transaction {
+    /// Its name.
+    pub name: String,
+    /// What is done, in order.
+    pub ops: Vec<Op>,
+}
+
+/// Users that behave alike.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Part of all users, in (0, 1].
+    pub share: f64,
+    /// Done once after the start of a user.
+    pub once: Vec<Op>,
+    /// Pause between transactions.
+    pub think: Option<Pause>,
+    /// Time from the intended start of one transaction to that of the next.
+    pub pacing: Option<Pause>,
+    /// Transactions to pick from.
+    pub mix: Vec<Weighted>,
+    /// Done once before a user leaves.
+    pub exit: Vec<Op>,
+}
+
+/// One entry of a mix.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Weighted {
+    /// Index of the transaction.
+    pub transaction: usize,
+    /// Its weight, >= 0; any scale.
+    pub weight: f64,
+}
+
+/// A distribution of pauses. [s]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "dist", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Pause {
+    /// Always the same.
+    Fixed {
+        /// The pause.
+        mean_s: f64,
+    },
+    /// Exponential.
+    Exponential {
+        /// Its mean.
+        mean_s: f64,
+    },
+    /// Uniform over an interval.
+    Uniform {
+        /// Shortest.
+        min_s: f64,
+        /// Longest.
+        max_s: f64,
+    },
+    /// Normal, truncated by rejection.
+    Normal {
+        /// Mean before truncation.
+        mean_s: f64,
+        /// Standard deviation before truncation.
+        sd_s: f64,
+        /// Shortest.
+        min_s: f64,
+        /// Longest.
+        max_s: f64,
+    },
+}
+
+/// When users act.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Load {
+    /// A number of users, each starting its next transaction after the one before.
+    Closed {
+        /// Most users of any stage.
+        users_at_most: u32,
+        /// Stages in order.
+        stages: Vec<ClosedStage>,
+    },
+    /// Transactions start at given instants, whether or not those before have ended.
+    Open {
+        /// How arrivals are spaced.
+        arrivals: Arrivals,
+        /// Most transactions in hand at once.
+        users_at_most: u32,
+        /// Most arrivals that wait for an idle user.
+        backlog_at_most: u64,
+        /// Stages in order.
+        stages: Vec<OpenStage>,
+    },
+}
+
+/// How arrivals are spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// Evenly.
+    Constant,
+    /// As a Poisson process.
+    Poisson,
+}
+
+/// What a stage is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Load grows.
+    RampUp,
+    /// Load is held until the system has settled.
+    Settle,
+    /// Load is held and counts.
+    Steady,
+    /// Load falls.
+    RampDown,
+}
+
+impl Phase {
+    /// The name in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::RampUp => "ramp_up",
+            Phase::Settle => "settle",
+            Phase::Steady => "steady",
+            Phase::RampDown => "ramp_down",
+        }
+    }
+}
+
+/// A stage of closed load.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClosedStage {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub phase: Phase,
+    /// Index of the load level.
+    #[serde(default)]
+    pub level: usize,
+    /// How long. [s]
+    pub duration_s: f64,
+    /// Users at its end.
+    pub users: u32,
+}
+
+/// A stage of open load.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenStage {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub phase: Phase,
+    /// Index of the load level.
+    #[serde(default)]
+    pub level: usize,
+    /// How long. [s]
+    pub duration_s: f64,
+    /// Arrival rate at its end. [1/s]
+    pub rate: f64,
+}

@@ -1,0 +1,251 @@
+//! From operations to instructions.
+
+use super::body::Files;
+use super::request::Request;
+use super::{GroupCode, Instruction, Program};
+use crate::plan::{Fault, Group, Op, Plan};
+use crate::pools;
+use crate::rng::Alias;
+use crate::template::Text;
+
+/// Compiles a plan that the checks accepted.
+///
+/// # Errors
+/// Faults that only show when files are read: pools, upload files.
+pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let pools = pools::load(plan).unwrap_or_else(|found| {
+        faults.extend(found);
+        Vec::new()
+    });
+    let mut compiler = Compiler {
+        plan,
+        code: Vec::new(),
+        requests: Vec::new(),
+        files: Files::default(),
+        faults,
+        deepest: 0,
+    };
+    // Loops of `once` and `exit` may stand around a transaction, so those of transactions count from above them.
+    let groups: Vec<GroupCode> = plan
+        .groups
+        .iter()
+        .map(|group| compiler.group(group))
+        .collect();
+    let base = compiler.deepest;
+    let mut entries = Vec::with_capacity(plan.transactions.len());
+    let mut first_steps = Vec::with_capacity(plan.transactions.len());
+    for (index, transaction) in plan.transactions.iter().enumerate() {
+        entries.push(compiler.here());
+        let requests_before = compiler.requests.len();
+        compiler.code.push(Instruction::Begin(index as u32));
+        compiler.ops(&transaction.ops, base);
+        compiler.code.push(Instruction::End);
+        first_steps.push(
+            compiler
+                .requests
+                .get(requests_before)
+                .map(|request| request.step),
+        );
+    }
+    let Compiler {
+        code,
+        requests,
+        mut faults,
+        deepest,
+        ..
+    } = compiler;
+    faults.extend(draw_faults(plan, &pools, &code));
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let (variables, lists) = (plan.variables.len(), plan.lists.len());
+    Ok(Program {
+        code,
+        entries,
+        first_steps,
+        groups,
+        requests,
+        pools,
+        loop_slots: deepest as usize,
+        variables,
+        lists,
+    })
+}
+
+/// Draws from files, whose columns are known only now.
+fn draw_faults(plan: &Plan, pools: &[pools::Pool], code: &[Instruction]) -> Vec<Fault> {
+    let mut faults: Vec<Fault> = Vec::new();
+    for instruction in code {
+        let Instruction::Draw(index, variables) = instruction else {
+            continue;
+        };
+        let Some(pool) = pools.get(*index as usize) else {
+            continue;
+        };
+        if pool.columns() != variables.len() {
+            let place = format!("pools[{index}]");
+            let name = &plan.pools[*index as usize].name;
+            let (columns, given) = (pool.columns(), variables.len());
+            let message =
+                format!("{name:?} has {columns} columns, a draw from it names {given} variables");
+            faults.push(Fault { place, message });
+        }
+    }
+    faults.dedup();
+    faults
+}
+
+struct Compiler<'a> {
+    plan: &'a Plan,
+    code: Vec<Instruction>,
+    requests: Vec<Request>,
+    files: Files,
+    faults: Vec<Fault>,
+    deepest: u32,
+}
+
+impl Compiler<'_> {
+    fn here(&self) -> u32 {
+        self.code.len() as u32
+    }
+
+    fn group(&mut self, group: &Group) -> GroupCode {
+        let start = self.here();
+        self.ops(&group.once, 0);
+        let mix = self.here();
+        self.code
+            .extend([Instruction::Mix, Instruction::Rest, Instruction::Jump(mix)]);
+        let exit = self.here();
+        self.ops(&group.exit, 0);
+        self.code.push(Instruction::Quit);
+        let weights: Vec<f64> = group.mix.iter().map(|entry| entry.weight).collect();
+        GroupCode {
+            start,
+            exit,
+            mix: Alias::new(&weights),
+            transactions: group
+                .mix
+                .iter()
+                .map(|entry| entry.transaction as u32)
+                .collect(),
+            think: group.think.clone(),
+            pacing: group.pacing.clone(),
+        }
+    }
+
+    fn ops(&mut self, ops: &[Op], depth: u32) {
+        for op in ops {
+            self.op(op, depth);
+        }
+    }
+
+    fn op(&mut self, op: &Op, depth: u32) {
+        match op {
+            Op::Transaction { transaction } => {
+                self.code.push(Instruction::Call(*transaction as u32));
+            }
+            Op::Page { page, ops } => {
+                self.code.push(Instruction::PageBegin(*page as u32));
+                self.ops(ops, depth);
+                self.code.push(Instruction::PageEnd);
+            }
+            Op::Request(request) => self.request(request),
+            Op::Think { pause } => self.code.push(Instruction::Think(pause.clone())),
+            Op::Set { variable, value } => self
+                .code
+                .push(Instruction::Set(*variable as u32, Text::new(value))),
+            Op::Draw { pool, variables } => {
+                let variables = variables
+                    .iter()
+                    .map(|variable| variable.map(|index| index as u32))
+                    .collect();
+                self.code.push(Instruction::Draw(*pool as u32, variables));
+            }
+            Op::Push { list, value } => self
+                .code
+                .push(Instruction::Push(*list as u32, Text::new(value))),
+            Op::Pop {
+                list,
+                variable,
+                pick,
+            } => {
+                self.code
+                    .push(Instruction::Pop(*list as u32, *variable as u32, *pick));
+            }
+            Op::Pick { list, variable } => self
+                .code
+                .push(Instruction::Pick(*list as u32, *variable as u32)),
+            Op::Branch {
+                percent,
+                then,
+                otherwise,
+            } => {
+                let chance = percent / 100.0;
+                self.ways(
+                    |other| Instruction::Branch(chance, other),
+                    then,
+                    otherwise,
+                    depth,
+                );
+            }
+            Op::If {
+                test,
+                then,
+                otherwise,
+            } => {
+                self.ways(
+                    |other| Instruction::If(test.variable as u32, test.is, other),
+                    then,
+                    otherwise,
+                    depth,
+                );
+            }
+            Op::Loop { count, ops } => {
+                let at = self.here() as usize;
+                self.code.push(Instruction::Quit);
+                self.ops(ops, depth + 1);
+                self.code.push(Instruction::LoopEnd {
+                    slot: depth,
+                    begin: at as u32 + 1,
+                });
+                self.code[at] = Instruction::LoopBegin {
+                    slot: depth,
+                    count: count.clone(),
+                    end: self.here(),
+                };
+                self.deepest = self.deepest.max(depth + 1);
+            }
+        }
+    }
+
+    /// Two ways: the test jumps to the second, the first jumps over it.
+    fn ways(
+        &mut self,
+        test: impl Fn(u32) -> Instruction,
+        then: &[Op],
+        otherwise: &[Op],
+        depth: u32,
+    ) {
+        let at = self.here() as usize;
+        self.code.push(Instruction::Quit);
+        self.ops(then, depth);
+        let over = self.here() as usize;
+        self.code.push(Instruction::Quit);
+        self.code[at] = test(self.here());
+        self.ops(otherwise, depth);
+        self.code[over] = Instruction::Jump(self.here());
+    }
+
+    fn request(&mut self, request: &crate::plan::Request) {
+        let index = self.requests.len() as u32;
+        match Request::new(request, self.plan, &mut self.files) {
+            Ok(request) => self.requests.push(request),
+            Err(message) => {
+                let place = format!("steps[{}]", request.step);
+                self.faults.push(Fault { place, message });
+            }
+        }
+        self.code.push(Instruction::Request(index));
+    }
+}

@@ -1,0 +1,110 @@
+//! A plan compiled to what a thread runs: one flat array of instructions, and requests ready to be filled in.
+
+pub mod body;
+mod compile;
+pub mod request;
+
+use crate::plan::{Count, Is, Pause, Pick};
+use crate::pools::Pool;
+use crate::rng::Alias;
+use crate::template::Text;
+use request::Request;
+
+pub use compile::compile;
+
+/// One instruction. Jumps name places in [`Program::code`].
+#[derive(Debug)]
+pub enum Instruction {
+    /// A transaction begins.
+    Begin(u32),
+    /// The transaction in hand ends well; goes back to its caller.
+    End,
+    /// A page begins.
+    PageBegin(u32),
+    /// The page in hand ends.
+    PageEnd,
+    /// Make an exchange.
+    Request(u32),
+    /// Pause.
+    Think(Pause),
+    /// Give a variable a value.
+    Set(u32, Text),
+    /// Take a row of a pool.
+    Draw(u32, Box<[Option<u32>]>),
+    /// Append to a list.
+    Push(u32, Text),
+    /// Take an element out of a list into a variable.
+    Pop(u32, u32, Pick),
+    /// Copy a random element of a list into a variable.
+    Pick(u32, u32),
+    /// Go on with this chance, else jump.
+    Branch(f64, u32),
+    /// Go on if the variable is so, else jump.
+    If(u32, Is, u32),
+    /// Jump.
+    Jump(u32),
+    /// Set the counter of a loop; jump if it is zero.
+    LoopBegin {
+        /// Which counter of the user.
+        slot: u32,
+        /// How often.
+        count: Count,
+        /// Behind the loop.
+        end: u32,
+    },
+    /// Count down; jump back to `begin` until zero.
+    LoopEnd {
+        /// Which counter of the user.
+        slot: u32,
+        /// First instruction of the loop's body.
+        begin: u32,
+    },
+    /// Do a transaction.
+    Call(u32),
+    /// Do a transaction picked from the group's mix.
+    Mix,
+    /// Pause between transactions.
+    Rest,
+    /// The user is gone.
+    Quit,
+}
+
+/// Where the code of a group is, and how its users behave.
+#[derive(Debug)]
+pub struct GroupCode {
+    /// First instruction of a user.
+    pub start: u32,
+    /// First instruction of leaving.
+    pub exit: u32,
+    /// Picks from the mix.
+    pub mix: Alias,
+    /// Transactions of the mix.
+    pub transactions: Vec<u32>,
+    /// Pause between transactions.
+    pub think: Option<Pause>,
+    /// Time between intended starts of transactions.
+    pub pacing: Option<Pause>,
+}
+
+/// A plan, compiled.
+#[derive(Debug)]
+pub struct Program {
+    /// All instructions.
+    pub code: Vec<Instruction>,
+    /// Where each transaction begins.
+    pub entries: Vec<u32>,
+    /// Step of the first request of each transaction, which counts it when it is never started.
+    pub first_steps: Vec<Option<usize>>,
+    /// The groups.
+    pub groups: Vec<GroupCode>,
+    /// The requests.
+    pub requests: Vec<Request>,
+    /// Data.
+    pub pools: Vec<Pool>,
+    /// Loop counters that a user needs.
+    pub loop_slots: usize,
+    /// Variables of a user.
+    pub variables: usize,
+    /// Lists of a user.
+    pub lists: usize,
+}

@@ -1,0 +1,206 @@
+//! Requests as bytes: literal where the plan is, filled in where it varies, large bodies made while they are sent.
+
+use std::fmt::Write as _;
+
+use crate::cookies::Jar;
+use crate::extract::{Inspection, basic_credentials};
+use crate::pause::nanoseconds;
+use crate::plan::{self, OnFailure, Plan};
+use crate::rng::Random;
+use crate::template::{Context, Text};
+
+use super::body::{Body, Files, Outgoing};
+
+/// One request of the plan, ready to be filled in.
+#[derive(Debug)]
+pub struct Request {
+    /// Step that counts it.
+    pub step: usize,
+    /// Where it goes.
+    pub target: usize,
+    /// Time for the whole answer. [ns]
+    pub timeout_ns: u64,
+    /// Whether the user goes on after a failure.
+    pub go_on: bool,
+    /// Whether the method is HEAD.
+    pub is_head: bool,
+    /// What is done with the answer.
+    pub inspection: Inspection,
+    /// Bytes before the path: method and a blank.
+    method: Box<[u8]>,
+    path: Text,
+    /// Everything between path and body that does not depend on the body.
+    lines: Vec<Line>,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Line {
+    Literal(Box<[u8]>),
+    /// A header whose value varies, with all before that value.
+    Header(Box<[u8]>, Text),
+    /// Basic authentication that varies, with all before its value.
+    Basic(Box<[u8]>, Text, Text),
+}
+
+/// A value would have broken the request apart: a line break in a header, or a blank in the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unsendable;
+
+impl Request {
+    /// Compiles a request.
+    ///
+    /// # Errors
+    /// What is wrong with its files or patterns.
+    pub fn new(request: &plan::Request, plan: &Plan, files: &mut Files) -> Result<Self, String> {
+        let boundary = format!(
+            "towtank-{:016x}",
+            Random::from_seed(plan.seed ^ request.step as u64).next_u64()
+        );
+        let body = Body::new(request, &boundary, files)?;
+        let multipart = matches!(body, Body::Multipart(..)).then_some(boundary);
+        Ok(Self {
+            step: request.step,
+            target: request.target,
+            timeout_ns: nanoseconds(request.timeout_s.unwrap_or(plan.timeouts.response_s)),
+            go_on: request.on_failure == OnFailure::GoOn,
+            is_head: request.method == "HEAD",
+            inspection: Inspection::new(request)?,
+            method: format!("{} ", request.method).into_bytes().into(),
+            path: Text::new(&request.path),
+            lines: lines(
+                request,
+                &plan.targets[request.target].host,
+                multipart.as_deref(),
+            ),
+            body,
+        })
+    }
+
+    /// Writes the request into `out`, which is empty, and its path into `path`.
+    ///
+    /// # Errors
+    /// [`Unsendable`], with nothing to be sent.
+    pub fn encode(
+        &self,
+        out: &mut Outgoing,
+        path: &mut Vec<u8>,
+        context: &mut Context<'_>,
+        jar: &Jar,
+    ) -> Result<(), Unsendable> {
+        let head = &mut out.buffer;
+        head.extend_from_slice(&self.method);
+        let start = head.len();
+        self.path.render(head, context);
+        let valid = head.get(start) == Some(&b'/')
+            && !head[start..]
+                .iter()
+                .any(|byte| *byte <= b' ' || *byte == 0x7f);
+        if !valid {
+            return Err(Unsendable);
+        }
+        path.clear();
+        path.extend_from_slice(&head[start..]);
+        for line in &self.lines {
+            line.render(head, &mut out.scratch, context)?;
+        }
+        if !jar.is_empty() {
+            jar.write_header(self.target as u32, path, head);
+        }
+        self.body.encode(out, context);
+        Ok(())
+    }
+}
+
+fn lines(request: &plan::Request, host: &str, multipart: Option<&str>) -> Vec<Line> {
+    let given = |wanted: &str| {
+        request
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case(wanted))
+    };
+    // Writing into a string cannot fail.
+    let mut fixed = " HTTP/1.1\r\n".to_owned();
+    if !given("host") {
+        let _ = write!(fixed, "Host: {host}\r\n");
+    }
+    if !given("user-agent") {
+        fixed += concat!("User-Agent: towtank/", env!("CARGO_PKG_VERSION"), "\r\n");
+    }
+    if !given("accept-encoding") {
+        fixed += "Accept-Encoding: identity\r\n";
+    }
+    if let Some(boundary) = multipart.filter(|_| !given("content-type")) {
+        let _ = write!(
+            fixed,
+            "Content-Type: multipart/form-data; boundary={boundary}\r\n"
+        );
+    }
+    let mut literal = fixed.into_bytes();
+    let mut lines = Vec::new();
+    for (name, value) in &request.headers {
+        let value = Text::new(value);
+        literal.extend_from_slice(format!("{name}: ").as_bytes());
+        if let Some(constant) = value.constant() {
+            literal.extend_from_slice(constant);
+            literal.extend_from_slice(b"\r\n");
+        } else {
+            lines.push(Line::Header(std::mem::take(&mut literal).into(), value));
+        }
+    }
+    if let Some(auth) = &request.auth {
+        let (user, password) = (Text::new(&auth.user), Text::new(&auth.password));
+        if let (Some(user), Some(password)) = (user.constant(), password.constant()) {
+            literal.extend_from_slice(b"Authorization: Basic ");
+            basic_credentials(&[user, b":", password].concat(), &mut literal);
+            literal.extend_from_slice(b"\r\n");
+        } else {
+            literal.extend_from_slice(b"Authorization: Basic ");
+            lines.push(Line::Basic(
+                std::mem::take(&mut literal).into(),
+                user,
+                password,
+            ));
+        }
+    }
+    if !literal.is_empty() {
+        lines.push(Line::Literal(literal.into()));
+    }
+    lines
+}
+
+impl Line {
+    fn render(
+        &self,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+        context: &mut Context<'_>,
+    ) -> Result<(), Unsendable> {
+        match self {
+            Self::Literal(bytes) => out.extend_from_slice(bytes),
+            Self::Header(opening, value) => {
+                out.extend_from_slice(opening);
+                let start = out.len();
+                value.render(out, context);
+                if !plan_value(&out[start..]) {
+                    return Err(Unsendable);
+                }
+                out.extend_from_slice(b"\r\n");
+            }
+            Self::Basic(opening, user, password) => {
+                out.extend_from_slice(opening);
+                scratch.clear();
+                user.render(scratch, context);
+                scratch.push(b':');
+                password.render(scratch, context);
+                basic_credentials(scratch, out);
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn plan_value(bytes: &[u8]) -> bool {
+    memchr::memchr3(b'\r', b'\n', 0, bytes).is_none()
+}

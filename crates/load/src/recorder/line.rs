@@ -1,0 +1,234 @@
+//! The lines of a segment as text. Written by hand because a line is mostly histograms, which go straight into
+//! the buffer that is written.
+
+use std::io::Write as _;
+
+use super::series::{Series, StepSeries};
+use super::writer::{EndReason, Header, IntervalEdge};
+use super::{Recorder, Totals};
+use crate::histogram::{Counter, Encoder, Histogram};
+use crate::outcome::{Failure, NotStarted};
+
+/// Schema of the segments.
+const SCHEMA: &str = "towtank/segment/1";
+/// Bytes before the document: eight digits of the checksum and a blank.
+const PREFIX_BYTES: usize = 9;
+
+/// Builds one line at a time and keeps its memory.
+#[derive(Debug, Default)]
+pub(super) struct LineBuilder {
+    line: Vec<u8>,
+    encoder: Encoder,
+}
+
+impl LineBuilder {
+    /// First line of segment `part`.
+    pub(super) fn header(&mut self, header: &Header, part: usize) -> &[u8] {
+        #[derive(serde::Serialize)]
+        struct Line<'a> {
+            k: &'static str,
+            schema: &'static str,
+            part: usize,
+            #[serde(flatten)]
+            header: &'a Header,
+        }
+        self.begin();
+        let line = Line {
+            k: "header",
+            schema: SCHEMA,
+            part,
+            header,
+        };
+        serde_json::to_writer(&mut self.line, &line).expect("texts and numbers become JSON");
+        self.finish()
+    }
+
+    /// The line of one interval.
+    pub(super) fn interval(
+        &mut self,
+        sequence: u64,
+        edge: &IntervalEdge,
+        recorder: &Recorder,
+    ) -> &[u8] {
+        self.begin();
+        put(
+            &mut self.line,
+            format_args!(
+                r#"{{"k":"interval","seq":{sequence},"t0_ns":{},"t1_ns":{},"stage":{},"users":{},"user_ns":{},"in_flight":{},"connections":{},"cpu_ns":{}"#,
+                edge.t0_ns,
+                edge.t1_ns,
+                edge.stage,
+                edge.users,
+                edge.user_ns,
+                edge.in_flight,
+                edge.connections,
+                edge.cpu_ns
+            ),
+        );
+        self.histogram("lag", &recorder.lag);
+        self.histogram("connect", &recorder.connect);
+        put(
+            &mut self.line,
+            format_args!(
+                r#","think":{{"count":{},"sum_ns":{}}},"series":["#,
+                recorder.think_count, recorder.think_sum_ns
+            ),
+        );
+        self.all_series(recorder);
+        self.line.extend_from_slice(b"]}");
+        self.finish()
+    }
+
+    /// The last line of a thread.
+    pub(super) fn end(
+        &mut self,
+        reason: EndReason,
+        message: Option<&str>,
+        t_ns: u64,
+        totals: &Totals,
+    ) -> &[u8] {
+        self.begin();
+        put(
+            &mut self.line,
+            format_args!(
+                r#"{{"k":"end","t_ns":{t_ns},"reason":"{}","message":"#,
+                reason.name()
+            ),
+        );
+        serde_json::to_writer(&mut self.line, &message).expect("text becomes JSON");
+        put(
+            &mut self.line,
+            format_args!(
+                r#","totals":{{"offered":{},"started":{},"ok":{}"#,
+                totals.offered, totals.started, totals.ok
+            ),
+        );
+        self.kinds("failed", &totals.failed, Failure::ALL.map(Failure::name));
+        self.kinds(
+            "not_started",
+            &totals.not_started,
+            NotStarted::ALL.map(NotStarted::name),
+        );
+        put(
+            &mut self.line,
+            format_args!(r#","in_flight":{}}}}}"#, totals.in_flight),
+        );
+        self.finish()
+    }
+
+    fn all_series(&mut self, recorder: &Recorder) {
+        let start = self.line.len();
+        for (step, series) in recorder
+            .steps
+            .iter()
+            .enumerate()
+            .filter(|(_, series)| !series.is_empty())
+        {
+            self.step(step, series);
+        }
+        for (page, series) in recorder
+            .pages
+            .iter()
+            .enumerate()
+            .filter(|(_, series)| !series.is_empty())
+        {
+            put(&mut self.line, format_args!(r#"{{"of":"page","id":{page}"#));
+            self.ended(series);
+            self.line.extend_from_slice(b"},");
+        }
+        for (index, series) in recorder
+            .transactions
+            .iter()
+            .enumerate()
+            .filter(|(_, series)| !series.is_empty())
+        {
+            let (transaction, group) =
+                (index / recorder.shape.groups, index % recorder.shape.groups);
+            put(
+                &mut self.line,
+                format_args!(r#"{{"of":"transaction","id":{transaction},"group":{group}"#),
+            );
+            self.ended(series);
+            self.line.extend_from_slice(b"},");
+        }
+        if self.line.len() > start {
+            self.line.pop(); // the comma after the last one
+        }
+    }
+
+    fn step(&mut self, step: usize, series: &StepSeries) {
+        put(
+            &mut self.line,
+            format_args!(
+                r#"{{"of":"step","id":{step},"offered":{},"started":{},"bytes_out":{},"bytes_in":{}"#,
+                series.offered, series.started, series.bytes_out, series.bytes_in
+            ),
+        );
+        self.kinds(
+            "not_started",
+            &series.not_started,
+            NotStarted::ALL.map(NotStarted::name),
+        );
+        self.ended(&series.ended);
+        self.timed("exchange", &series.exchange);
+        self.histogram("first_byte", &series.first_byte);
+        self.line.extend_from_slice(b"},");
+    }
+
+    fn ended(&mut self, series: &Series) {
+        put(&mut self.line, format_args!(r#","ok":{}"#, series.ok));
+        self.kinds("failed", &series.failed, Failure::ALL.map(Failure::name));
+        self.timed("response", &series.response);
+        let saturated = series.response.saturated();
+        if saturated > 0 {
+            put(&mut self.line, format_args!(r#","saturated":{saturated}"#));
+        }
+    }
+
+    /// `,"name":{"kind":count}` with the kinds that occurred.
+    fn kinds<const N: usize>(&mut self, name: &str, counts: &[u64; N], kinds: [&str; N]) {
+        put(&mut self.line, format_args!(r#","{name}":{{"#));
+        let mut comma = "";
+        for (count, kind) in counts.iter().zip(kinds).filter(|(count, _)| **count > 0) {
+            put(&mut self.line, format_args!(r#"{comma}"{kind}":{count}"#));
+            comma = ",";
+        }
+        self.line.push(b'}');
+    }
+
+    /// A histogram and its exact sum.
+    fn timed<C: Counter>(&mut self, name: &str, histogram: &Histogram<C>) {
+        self.histogram(name, histogram);
+        put(
+            &mut self.line,
+            format_args!(r#","{name}_sum_ns":{}"#, histogram.sum_ns()),
+        );
+    }
+
+    fn histogram<C: Counter>(&mut self, name: &str, histogram: &Histogram<C>) {
+        if histogram.is_empty() {
+            return;
+        }
+        put(&mut self.line, format_args!(r#","{name}":""#));
+        self.encoder.append_base64(histogram, &mut self.line);
+        self.line.push(b'"');
+    }
+
+    fn begin(&mut self) {
+        self.line.clear();
+        self.line.extend_from_slice(&[b' '; PREFIX_BYTES]);
+    }
+
+    /// Puts the checksum before the document and ends the line.
+    fn finish(&mut self) -> &[u8] {
+        let checksum = crc32fast::hash(&self.line[PREFIX_BYTES..]);
+        write!(&mut self.line[..PREFIX_BYTES - 1], "{checksum:08x}")
+            .expect("eight digits have their place");
+        self.line.push(b'\n');
+        &self.line
+    }
+}
+
+fn put(line: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    line.write_fmt(text).expect("memory takes every byte");
+}

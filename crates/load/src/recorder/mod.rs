@@ -1,0 +1,299 @@
+//! What one load thread counted in one interval: plain data, no lock, no allocation once warm.
+
+mod line;
+mod segment;
+mod series;
+pub mod writer;
+
+use crate::histogram::Histogram;
+use crate::outcome::{Failure, NotStarted};
+use series::{Series, StepSeries};
+
+/// How many of everything a plan has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Requests by name.
+    pub steps: usize,
+    /// Pages by name.
+    pub pages: usize,
+    /// Transactions by name.
+    pub transactions: usize,
+    /// User groups.
+    pub groups: usize,
+    /// Stages of the load.
+    pub stages: usize,
+}
+
+/// One request from its start to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// How it ended.
+    pub result: Result<(), Failure>,
+    /// End minus intended start. [ns]
+    pub response_ns: u64,
+    /// End minus actual start. [ns]
+    pub exchange_ns: u64,
+    /// First byte of the answer minus actual start; `None` when none came. [ns]
+    pub first_byte_ns: Option<u64>,
+    /// Bytes received. [B]
+    pub bytes_in: u64,
+    /// Bytes sent. [B]
+    pub bytes_out: u64,
+}
+
+/// Sums over all requests, for the identity
+/// `offered = started + not_started`, `started = ok + failed + in_flight`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Requests that were due.
+    pub offered: u64,
+    /// Requests that were begun.
+    pub started: u64,
+    /// Requests that ended well.
+    pub ok: u64,
+    /// Requests that failed, by [`Failure::index`].
+    pub failed: [u64; Failure::COUNT],
+    /// Requests that were never begun, by [`NotStarted::index`].
+    pub not_started: [u64; NotStarted::COUNT],
+    /// Requests begun and not ended; set by the caller at the end of a run.
+    pub in_flight: u64,
+}
+
+impl Totals {
+    /// Adds the sums of another interval or thread.
+    pub fn add(&mut self, other: &Self) {
+        self.offered += other.offered;
+        self.started += other.started;
+        self.ok += other.ok;
+        self.in_flight += other.in_flight;
+        self.failed
+            .iter_mut()
+            .zip(other.failed)
+            .for_each(|(sum, more)| *sum += more);
+        self.not_started
+            .iter_mut()
+            .zip(other.not_started)
+            .for_each(|(sum, more)| *sum += more);
+    }
+
+    /// Requests that failed in any way.
+    #[must_use]
+    pub fn failed_in_all(&self) -> u64 {
+        self.failed.iter().sum()
+    }
+
+    /// Whether `offered = started + not_started`.
+    #[must_use]
+    pub fn offered_holds(&self) -> bool {
+        self.offered == self.started + self.not_started.iter().sum::<u64>()
+    }
+
+    /// Whether `started = ok + failed + in_flight`.
+    #[must_use]
+    pub fn started_holds(&self) -> bool {
+        self.started == self.ok + self.failed_in_all() + self.in_flight
+    }
+}
+
+/// Figures of one interval for people who watch; those of several threads are merged.
+#[derive(Clone, Debug, Default)]
+pub struct LiveCounts {
+    /// Requests begun.
+    pub requests_started: u64,
+    /// Requests that ended well.
+    pub requests_ok: u64,
+    /// Requests that failed.
+    pub requests_failed: u64,
+    /// Transactions that ended well.
+    pub transactions_ok: u64,
+    /// Transactions that failed.
+    pub transactions_failed: u64,
+    /// Response times of all requests.
+    pub response: Histogram,
+    /// Start lags of all requests.
+    pub lag: Histogram,
+}
+
+impl LiveCounts {
+    /// Adds the counts of another thread.
+    pub fn merge(&mut self, other: &Self) {
+        self.requests_started += other.requests_started;
+        self.requests_ok += other.requests_ok;
+        self.requests_failed += other.requests_failed;
+        self.transactions_ok += other.transactions_ok;
+        self.transactions_failed += other.transactions_failed;
+        self.response.merge(&other.response);
+        self.lag.merge(&other.lag);
+    }
+
+    /// Median response time of requests; `None` when none was answered. [ns]
+    #[must_use]
+    pub fn response_p50_ns(&self) -> Option<u64> {
+        self.response.value_at_quantile(0.5)
+    }
+
+    /// 95th percentile of the response time of requests; `None` when none was answered. [ns]
+    #[must_use]
+    pub fn response_p95_ns(&self) -> Option<u64> {
+        self.response.value_at_quantile(0.95)
+    }
+
+    /// 99th percentile of the start lag; `None` when nothing was started. [ns]
+    #[must_use]
+    pub fn lag_p99_ns(&self) -> Option<u64> {
+        self.lag.value_at_quantile(0.99)
+    }
+}
+
+/// Counts of one thread in the interval in hand.
+///
+/// ```
+/// use towtank_load::recorder::{Exchange, Recorder, Shape};
+///
+/// let mut recorder = Recorder::new(Shape { steps: 1, pages: 0, transactions: 1, groups: 1, stages: 1 });
+/// recorder.offered(0);
+/// recorder.started(0, 20_000);
+/// recorder.finished(0, Exchange {
+///     result: Ok(()),
+///     response_ns: 1_020_000,
+///     exchange_ns: 1_000_000,
+///     first_byte_ns: Some(900_000),
+///     bytes_in: 512,
+///     bytes_out: 80,
+/// });
+/// let totals = recorder.totals();
+/// assert!(totals.offered_holds() && totals.started_holds());
+/// ```
+#[derive(Debug)]
+pub struct Recorder {
+    shape: Shape,
+    steps: Vec<StepSeries>,
+    pages: Vec<Series>,
+    /// By transaction, then by group.
+    transactions: Vec<Series>,
+    lag: Histogram,
+    connect: Histogram,
+    think_count: u64,
+    think_sum_ns: u64,
+    /// Response times of all steps, for those who watch.
+    response: Histogram,
+}
+
+impl Recorder {
+    /// An empty recorder for a plan of this shape.
+    #[must_use]
+    pub fn new(shape: Shape) -> Self {
+        Self {
+            shape,
+            steps: vec![StepSeries::default(); shape.steps],
+            pages: vec![Series::default(); shape.pages],
+            transactions: vec![Series::default(); shape.transactions * shape.groups],
+            lag: Histogram::new(),
+            connect: Histogram::new(),
+            think_count: 0,
+            think_sum_ns: 0,
+            response: Histogram::new(),
+        }
+    }
+
+    /// A request is due.
+    #[inline]
+    pub fn offered(&mut self, step: usize) {
+        self.steps[step].offered += 1;
+    }
+
+    /// A request is begun, `lag_ns` after its intended start.
+    #[inline]
+    pub fn started(&mut self, step: usize, lag_ns: u64) {
+        self.steps[step].started += 1;
+        self.lag.record(lag_ns);
+    }
+
+    /// A request that was due will not be begun.
+    pub fn not_started(&mut self, step: usize, reason: NotStarted) {
+        self.steps[step].not_started[reason.index()] += 1;
+    }
+
+    /// A request ended. Its times count when there was an answer, or when the wait for one was cut
+    /// ([`Failure::has_response_time`]); its bytes always.
+    #[inline]
+    pub fn finished(&mut self, step: usize, exchange: Exchange) {
+        if self.steps[step].finished(&exchange) {
+            self.response.record(exchange.response_ns);
+        }
+    }
+
+    /// A page ended.
+    #[inline]
+    pub fn page(&mut self, page: usize, result: Result<(), Failure>, response_ns: u64) {
+        self.pages[page].ended(result, response_ns);
+    }
+
+    /// A transaction of a user of `group` ended.
+    #[inline]
+    pub fn transaction(
+        &mut self,
+        transaction: usize,
+        group: usize,
+        result: Result<(), Failure>,
+        response_ns: u64,
+    ) {
+        debug_assert!(group < self.shape.groups);
+        self.transactions[transaction * self.shape.groups + group].ended(result, response_ns);
+    }
+
+    /// A pause of this length ended.
+    #[inline]
+    pub fn think(&mut self, pause_ns: u64) {
+        self.think_count += 1;
+        self.think_sum_ns += pause_ns;
+    }
+
+    /// A connection was made in this time.
+    #[inline]
+    pub fn connect(&mut self, connect_ns: u64) {
+        self.connect.record(connect_ns);
+    }
+
+    /// Sums over all steps of the interval so far; `in_flight` is zero.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for step in &self.steps {
+            totals.add(&step.totals());
+        }
+        totals
+    }
+
+    /// Figures of the interval so far; take them just before the recorder is handed to the writer.
+    #[must_use]
+    pub fn snapshot(&self) -> LiveCounts {
+        let totals = self.totals();
+        LiveCounts {
+            requests_started: totals.started,
+            requests_ok: totals.ok,
+            requests_failed: totals.failed_in_all(),
+            transactions_ok: self.transactions.iter().map(|series| series.ok).sum(),
+            transactions_failed: self.transactions.iter().map(Series::failed_in_all).sum(),
+            response: self.response.clone(),
+            lag: self.lag.clone(),
+        }
+    }
+
+    /// Forgets all counts, keeps the memory.
+    fn clear(&mut self) {
+        self.steps.iter_mut().for_each(StepSeries::clear);
+        self.pages
+            .iter_mut()
+            .chain(&mut self.transactions)
+            .for_each(Series::clear);
+        self.lag.clear();
+        self.connect.clear();
+        self.response.clear();
+        self.think_count = 0;
+        self.think_sum_ns = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,377 @@
+//! Writes intervals away in a thread of its own, as checksummed lines.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::{Builder, JoinHandle};
+
+use serde::Serialize;
+
+use super::line::LineBuilder;
+use super::segment::Segments;
+use super::{Recorder, Shape, Totals};
+use crate::histogram::Histogram;
+
+/// A new segment begins after this many bytes: large enough for hours, small enough to copy and to lose. [B]
+const SEGMENT_BYTES: u64 = 64 << 20;
+/// Intervals that may wait for the disk. A disk that takes nothing for a minute is as good as gone, and memory must
+/// not grow with the length of the run.
+const BEHIND_AT_MOST: usize = 60;
+
+/// One stage of the load, as the header line names it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stage {
+    /// Name of the stage.
+    pub name: String,
+    /// `ramp_up`, `settle`, `steady` or `ramp_down`.
+    pub phase: String,
+    /// Load level it belongs to.
+    pub level: usize,
+    /// Start since the start of the run. [s]
+    pub start_s: f64,
+    /// End since the start of the run. [s]
+    pub end_s: f64,
+    /// Users at its end, in a closed load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub users: Option<u64>,
+    /// Arrival rate at its end, in an open load. [1/s]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+}
+
+/// A step or a page, and the transaction it belongs to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Named {
+    /// Its name.
+    pub name: String,
+    /// Name of the transaction.
+    pub transaction: String,
+}
+
+/// What the first line of every segment says; indices in the lines below refer to it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Header {
+    /// Name of the run.
+    pub run: String,
+    /// Number of this load thread, from 0.
+    pub worker: usize,
+    /// Number of load threads.
+    pub workers: usize,
+    /// `CLOCK_MONOTONIC` at the start of the run. [ns]
+    pub monotonic_ns: u64,
+    /// Wall clock at the start of the run, since 1970. [ns]
+    pub wall_ns: u64,
+    /// The stages of the load.
+    pub stages: Vec<Stage>,
+    /// Names of the transactions.
+    pub transactions: Vec<String>,
+    /// The pages.
+    pub pages: Vec<Named>,
+    /// The steps.
+    pub steps: Vec<Named>,
+    /// Names of the user groups.
+    pub groups: Vec<String>,
+}
+
+/// Where an interval lies, and the gauges at its end. Times count from the start of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntervalEdge {
+    /// Start. [ns]
+    pub t0_ns: u64,
+    /// End. [ns]
+    pub t1_ns: u64,
+    /// Index of the stage.
+    pub stage: usize,
+    /// Active users at the end.
+    pub users: u64,
+    /// Integral of the active users over the interval. [ns]
+    pub user_ns: u64,
+    /// Requests in flight at the end.
+    pub in_flight: u64,
+    /// Open connections at the end.
+    pub connections: u64,
+    /// CPU time that the thread used in the interval. [ns]
+    pub cpu_ns: u64,
+}
+
+/// Why a run came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// All stages are through.
+    Finished,
+    /// The user or the conductor asked for it.
+    Stopped,
+    /// The engine could not go on.
+    Failed,
+}
+
+impl EndReason {
+    /// The name in result files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// The results can no longer be written; the run cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriterFailed {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system said.
+    pub reason: String,
+}
+
+impl fmt::Display for WriterFailed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "cannot write {}: {}",
+            self.path.display(),
+            self.reason
+        )
+    }
+}
+
+impl std::error::Error for WriterFailed {}
+
+/// What is known of a whole run once its last line is on disk.
+#[derive(Debug)]
+pub struct Written {
+    /// Start lags of all requests of the thread.
+    pub lag: Histogram<u64>,
+}
+
+/// Takes a filled recorder once per interval and writes it in a thread of its own.
+///
+/// Dropping it without [`SegmentWriter::end`] writes what was handed over, and no last line.
+#[derive(Debug)]
+pub struct SegmentWriter {
+    shape: Shape,
+    totals: Totals,
+    path: PathBuf,
+    /// `None` once the writer was told to end.
+    work: Option<Sender<Work>>,
+    thread: Option<JoinHandle<Histogram<u64>>>,
+    returned: Receiver<Recorder>,
+    /// Empty recorders at hand.
+    stock: Vec<Recorder>,
+    /// Recorders that are with the thread.
+    behind: usize,
+    failure: Arc<OnceLock<WriterFailed>>,
+}
+
+#[derive(Debug)]
+enum Work {
+    Interval(Box<Recorder>, IntervalEdge),
+    End {
+        reason: EndReason,
+        message: Option<String>,
+        t_ns: u64,
+        totals: Box<Totals>,
+    },
+}
+
+impl SegmentWriter {
+    /// Creates the first segment of a load thread in `folder`, which is made if absent.
+    ///
+    /// # Errors
+    /// When the folder or the file cannot be made, or a segment of that name is there already: results are never
+    /// overwritten.
+    pub fn create(folder: &Path, header: Header, shape: Shape) -> io::Result<Self> {
+        Self::create_limited(folder, header, shape, SEGMENT_BYTES)
+    }
+
+    fn create_limited(
+        folder: &Path,
+        header: Header,
+        shape: Shape,
+        segment_bytes: u64,
+    ) -> io::Result<Self> {
+        let segments = Segments::create(folder, header, segment_bytes).map_err(io::Error::other)?;
+        let path = segments.path().to_path_buf();
+        let failure = Arc::new(OnceLock::new());
+        let (work, orders) = channel();
+        let (give_back, returned) = channel();
+        let writing = Writing {
+            segments,
+            line: LineBuilder::default(),
+            sequence: 0,
+            lag: Histogram::new(),
+        };
+        let reported = Arc::clone(&failure);
+        let thread = Builder::new()
+            .name("segment-writer".into())
+            .spawn(move || {
+                let mut writing = writing;
+                if let Err(failed) = writing.work(&orders, &give_back) {
+                    // The only writer of the cell.
+                    let _ = reported.set(failed);
+                }
+                writing.lag
+            })?;
+        Ok(Self {
+            shape,
+            totals: Totals::default(),
+            path,
+            work: Some(work),
+            thread: Some(thread),
+            returned,
+            stock: vec![Recorder::new(shape)],
+            behind: 0,
+            failure,
+        })
+    }
+
+    /// Hands the interval over and puts an empty recorder in its place. Does not wait for the disk.
+    ///
+    /// # Errors
+    /// When an earlier interval could not be written, or the disk is too far behind. The recorder stays as it is.
+    pub fn interval(
+        &mut self,
+        recorder: &mut Recorder,
+        edge: IntervalEdge,
+    ) -> Result<(), WriterFailed> {
+        if let Some(failed) = self.failure.get() {
+            return Err(failed.clone());
+        }
+        while let Ok(empty) = self.returned.try_recv() {
+            self.stock.push(empty);
+            self.behind -= 1;
+        }
+        if self.behind >= BEHIND_AT_MOST {
+            return Err(self.failed(format!("the disk is {BEHIND_AT_MOST} intervals behind")));
+        }
+        self.totals.add(&recorder.totals());
+        let empty = self
+            .stock
+            .pop()
+            .unwrap_or_else(|| Recorder::new(self.shape));
+        let filled = std::mem::replace(recorder, empty);
+        self.behind += 1;
+        self.order(Work::Interval(Box::new(filled), edge))
+    }
+
+    /// Sums over all intervals handed over so far; `in_flight` is zero.
+    #[must_use]
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Writes the last line and waits until everything is on disk.
+    ///
+    /// # Errors
+    /// When anything could not be written; the message names the file.
+    pub fn end(
+        mut self,
+        reason: EndReason,
+        message: Option<&str>,
+        t_ns: u64,
+        totals: &Totals,
+    ) -> io::Result<Written> {
+        let message = message.map(str::to_owned);
+        // When the thread is gone, its failure is told below.
+        let _ = self.order(Work::End {
+            reason,
+            message,
+            t_ns,
+            totals: Box::new(totals.clone()),
+        });
+        let lag = self.join();
+        match (self.failure.get(), lag) {
+            (Some(failed), _) => Err(io::Error::other(failed.clone())),
+            (None, Some(lag)) => Ok(Written { lag }),
+            (None, None) => Err(io::Error::other(
+                self.failed("the writer thread panicked".into()),
+            )),
+        }
+    }
+
+    fn order(&self, work: Work) -> Result<(), WriterFailed> {
+        let sent = self
+            .work
+            .as_ref()
+            .is_some_and(|orders| orders.send(work).is_ok());
+        if sent {
+            return Ok(());
+        }
+        Err(self
+            .failure
+            .get()
+            .cloned()
+            .unwrap_or_else(|| self.failed("the writer thread ended".into())))
+    }
+
+    fn join(&mut self) -> Option<Histogram<u64>> {
+        self.work = None;
+        self.thread.take()?.join().ok()
+    }
+
+    fn failed(&self, reason: String) -> WriterFailed {
+        WriterFailed {
+            path: self.path.clone(),
+            reason,
+        }
+    }
+}
+
+impl Drop for SegmentWriter {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+/// What the thread works with.
+struct Writing {
+    segments: Segments,
+    line: LineBuilder,
+    sequence: u64,
+    lag: Histogram<u64>,
+}
+
+impl Writing {
+    /// Works until told to end, until the other side is gone, or until the disk refuses.
+    fn work(
+        &mut self,
+        orders: &Receiver<Work>,
+        give_back: &Sender<Recorder>,
+    ) -> Result<(), WriterFailed> {
+        for work in orders {
+            match work {
+                Work::Interval(mut recorder, edge) => {
+                    self.segments
+                        .append(self.line.interval(self.sequence, &edge, &recorder))?;
+                    self.sequence += 1;
+                    self.lag.merge(&recorder.lag);
+                    recorder.clear();
+                    // Nobody waits for it when the run is at its end.
+                    let _ = give_back.send(*recorder);
+                }
+                Work::End {
+                    reason,
+                    message,
+                    t_ns,
+                    totals,
+                } => {
+                    self.segments.append(self.line.end(
+                        reason,
+                        message.as_deref(),
+                        t_ns,
+                        &totals,
+                    ))?;
+                    break;
+                }
+            }
+        }
+        self.segments.sync()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! Seeded random numbers: one small generator per user and purpose, so that a user's sequence depends on the seed and
+//! its number alone.
+
+/// What a generator is for. Each purpose of each user has a sequence of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Decisions and values of a user.
+    User = 1,
+    /// Gaps between arrivals.
+    Gaps = 2,
+    /// What each arrival is.
+    Kinds = 3,
+}
+
+/// xoshiro256++ 1.0 (D. Blackman and S. Vigna, *Scrambled Linear Pseudorandom Number Generators*, ACM TOMS 47(4), 2021,
+/// <https://doi.org/10.1145/3460772>), seeded by splitmix64 as its authors advise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Random {
+    state: [u64; 4],
+}
+
+fn splitmix64(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+impl Random {
+    /// The generator of one user and purpose.
+    #[must_use]
+    pub fn for_stream(seed: u64, user: u64, stream: Stream) -> Self {
+        let mut chain = seed;
+        let mut state = splitmix64(&mut chain) ^ user;
+        let mut mixed = splitmix64(&mut state) ^ (stream as u64);
+        Self::from_seed(splitmix64(&mut mixed))
+    }
+
+    /// A generator from one number.
+    #[must_use]
+    pub fn from_seed(seed: u64) -> Self {
+        let mut chain = seed;
+        Self {
+            state: std::array::from_fn(|_| splitmix64(&mut chain)),
+        }
+    }
+
+    /// The next 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
+        let [s0, s1, s2, s3] = self.state;
+        let result = s0.wrapping_add(s3).rotate_left(23).wrapping_add(s0);
+        let (s2, s3) = (s2 ^ s0, s3 ^ s1);
+        self.state = [s0 ^ s3, s1 ^ s2, s2 ^ (s1 << 17), s3.rotate_left(45)];
+        result
+    }
+
+    /// Uniform in `[0, 1)`, 53 bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Uniform over the whole numbers below `bound`, which is above 0. Without bias: D. Lemire, *Fast Random Integer
+    /// Generation in an Interval*, ACM TOMACS 29(1), 2019, <https://doi.org/10.1145/3230636>.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        let mut product = u128::from(self.next_u64()) * u128::from(bound);
+        if (product as u64) < bound {
+            let threshold = bound.wrapping_neg() % bound;
+            while (product as u64) < threshold {
+                product = u128::from(self.next_u64()) * u128::from(bound);
+            }
+        }
+        (product >> 64) as u64
+    }
+
+    /// Exponential with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -(1.0 - self.unit()).ln()
+    }
+
+    /// Standard normal by the polar method (G. Marsaglia and T. A. Bray, *SIAM Review* 6(3), 1964,
+    /// <https://doi.org/10.1137/1006063>). The second value is not kept: a user stays small.
+    pub fn normal(&mut self) -> f64 {
+        loop {
+            let x = 2.0 * self.unit() - 1.0;
+            let y = 2.0 * self.unit() - 1.0;
+            let square = x * x + y * y;
+            if square > 0.0 && square < 1.0 {
+                return x * (-2.0 * square.ln() / square).sqrt();
+            }
+        }
+    }
+}
+
+/// Draws indices in proportion to weights with one number each: the alias method (A. J. Walker, *ACM TOMS* 3(3), 1977,
+/// <https://doi.org/10.1145/355744.355749>), tables built as M. D. Vose shows in *IEEE TSE* 17(9), 1991.
+#[derive(Debug, Clone)]
+pub struct Alias {
+    keep: Vec<f64>,
+    other: Vec<u32>,
+}
+
+impl Alias {
+    /// Tables for weights that are not negative and not all zero.
+    #[must_use]
+    pub fn new(weights: &[f64]) -> Self {
+        let total: f64 = weights.iter().sum();
+        let mut keep: Vec<f64> = weights
+            .iter()
+            .map(|weight| weight * weights.len() as f64 / total)
+            .collect();
+        let mut other: Vec<u32> = (0..weights.len() as u32).collect();
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+            (0..keep.len()).partition(|index| keep[*index] < 1.0);
+        while let (Some(low), Some(high)) = (small.pop(), large.pop()) {
+            other[low] = high as u32;
+            keep[high] -= 1.0 - keep[low];
+            if keep[high] < 1.0 {
+                small.push(high);
+            } else {
+                large.push(high);
+            }
+        }
+        // What rounding left over is full. A weight of zero never ends here unless all others do too.
+        for index in small
+            .into_iter()
+            .filter(|index| weights[*index] > 0.0)
+            .chain(large)
+        {
+            keep[index] = 1.0;
+        }
+        Self { keep, other }
+    }
+
+    /// An index.
+    pub fn draw(&self, random: &mut Random) -> usize {
+        let place = random.unit() * self.keep.len() as f64;
+        let index = place as usize;
+        if place - (index as f64) < self.keep[index] {
+            index
+        } else {
+            self.other[index] as usize
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn xoshiro_reproduces_its_reference_output() {
+        // First outputs of the authors' xoshiro256plusplus.c from the state 1, 2, 3, 4, as the test vectors of the
+        // crate rand_xoshiro hold them.
+        let mut random = Random {
+            state: [1, 2, 3, 4],
+        };
+        let first: [u64; 4] = std::array::from_fn(|_| random.next_u64());
+        assert_eq!(
+            first,
+            [
+                41_943_041,
+                58_720_359,
+                3_588_806_011_781_223,
+                3_591_011_842_654_386
+            ]
+        );
+    }
+
+    #[test]
+    fn streams_of_users_differ_and_repeat() {
+        let draw = |user, stream| Random::for_stream(7, user, stream).next_u64();
+        assert_eq!(draw(3, Stream::User), draw(3, Stream::User));
+        assert_ne!(draw(3, Stream::User), draw(4, Stream::User));
+        assert_ne!(draw(3, Stream::User), draw(3, Stream::Gaps));
+    }
+
+    #[test]
+    fn moments_of_exponential_and_normal() {
+        let mut random = Random::from_seed(1);
+        let count = 200_000;
+        let mean: f64 = (0..count).map(|_| random.exponential()).sum::<f64>() / f64::from(count);
+        // Standard error of the mean is 1 / sqrt(count) = 0.0022; five of them.
+        assert!((mean - 1.0).abs() < 0.0112, "{mean}");
+        let values: Vec<f64> = (0..count).map(|_| random.normal()).collect();
+        let mean = values.iter().sum::<f64>() / f64::from(count);
+        let variance = values.iter().map(|value| value * value).sum::<f64>() / f64::from(count);
+        assert!(mean.abs() < 0.0112, "{mean}");
+        // Standard error of the variance is sqrt(2 / count) = 0.0032; five of them.
+        assert!((variance - 1.0).abs() < 0.016, "{variance}");
+    }
+
+    #[test]
+    fn below_reaches_every_number_evenly() {
+        let mut random = Random::from_seed(2);
+        let mut counts = [0_u32; 7];
+        for _ in 0..70_000 {
+            counts[random.below(7) as usize] += 1;
+        }
+        // Chi-square with 6 degrees of freedom: 22.46 is its 99.9 % point.
+        let chi: f64 = counts
+            .iter()
+            .map(|count| (f64::from(*count) - 1e4).powi(2) / 1e4)
+            .sum();
+        assert!(chi < 22.46, "{counts:?}");
+    }
+
+    #[test]
+    fn alias_draws_in_proportion_and_never_a_zero() {
+        let weights = [5.0, 0.0, 1.0, 4.0];
+        let alias = Alias::new(&weights);
+        let mut random = Random::from_seed(3);
+        let mut counts = [0.0; 4];
+        for _ in 0..100_000 {
+            counts[alias.draw(&mut random)] += 1.0;
+        }
+        assert!(counts[1] == 0.0);
+        // Chi-square with 2 degrees of freedom: 13.82 is its 99.9 % point.
+        let cells = [0, 2, 3]
+            .map(|index| (counts[index] - weights[index] * 1e4).powi(2) / (weights[index] * 1e4));
+        assert!(cells.iter().sum::<f64>() < 13.82, "{counts:?}");
+    }
+}

@@ -1,0 +1,311 @@
+//! One run: threads are started, watched, told to stop, and their sums checked.
+
+mod control;
+mod report;
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+use crate::http::response::Limits;
+use crate::pause::nanoseconds;
+use crate::plan::{Fault, Load, Plan};
+use crate::program::{self, Program};
+use crate::recorder::writer::{Header, Named, Stage};
+use crate::recorder::{LiveCounts, Totals};
+use crate::schedule::{self, Arrivals, Moves, assign_groups};
+use crate::sys;
+use crate::worker::{Ended, LEAVE, Setup, Shared, TargetPlace, WorkerFailed, work};
+
+pub use control::{Control, Switches};
+
+/// How a run ended, as engine.json tells it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// `finished`, `stopped` or `failed`.
+    pub reason: &'static str,
+    /// Sums over all threads.
+    pub totals: Totals,
+}
+
+/// Why there is no result, or not a whole one.
+#[derive(Debug)]
+pub enum RunFailed {
+    /// Results cannot be written.
+    Disk(String),
+    /// The engine cannot go on.
+    Internal(String),
+}
+
+/// A plan with everything that it names loaded, compiled and resolved.
+#[derive(Debug)]
+pub struct Prepared {
+    plan: Plan,
+    program: Program,
+    targets: Vec<Vec<SocketAddr>>,
+    groups: Vec<u16>,
+    stages: Vec<Stage>,
+    folder: PathBuf,
+}
+
+impl Prepared {
+    /// Loads, compiles and resolves.
+    ///
+    /// # Errors
+    /// Every fault that shows only now.
+    pub fn new(plan: Plan) -> Result<Self, Vec<Fault>> {
+        let (targets, mut faults) = resolve(&plan);
+        let program = program::compile(&plan);
+        let groups = groups_of_users(&plan, &mut faults);
+        match program {
+            Ok(program) if faults.is_empty() => {
+                let (stages, folder) = (schedule::stages(&plan), Path::new(&plan.out).to_owned());
+                Ok(Self {
+                    plan,
+                    program,
+                    targets,
+                    groups,
+                    stages,
+                    folder,
+                })
+            }
+            Ok(_) => Err(faults),
+            Err(more) => {
+                faults.extend(more);
+                Err(faults)
+            }
+        }
+    }
+
+    fn header(&self, worker: usize, origin_ns: u64, wall_ns: u64) -> Header {
+        let plan = &self.plan;
+        let named = |names: &[crate::plan::Named]| {
+            let each = names.iter();
+            each.map(|one| Named {
+                name: one.name.clone(),
+                transaction: one.transaction.clone().unwrap_or_default(),
+            })
+            .collect()
+        };
+        Header {
+            run: plan.run.clone(),
+            worker,
+            workers: plan.threads,
+            monotonic_ns: origin_ns,
+            wall_ns,
+            stages: self.stages.clone(),
+            transactions: plan
+                .transactions
+                .iter()
+                .map(|one| one.name.clone())
+                .collect(),
+            pages: named(&plan.pages),
+            steps: named(&plan.steps),
+            groups: plan.groups.iter().map(|group| group.name.clone()).collect(),
+        }
+    }
+
+    fn setup<'a>(
+        &'a self,
+        worker: usize,
+        shared: &'a Shared,
+        origin_ns: u64,
+        wall_ns: u64,
+    ) -> Setup<'a> {
+        let plan = &self.plan;
+        let (open, users_at_most, backlog) = match plan.load {
+            Load::Closed { users_at_most, .. } => (false, users_at_most, 0),
+            Load::Open {
+                users_at_most,
+                backlog_at_most,
+                ..
+            } => (true, users_at_most, backlog_at_most),
+        };
+        let places = plan.targets.iter().zip(&self.targets);
+        let targets = places.map(|(target, found)| TargetPlace {
+            addresses: found.clone(),
+            balance: target.balance,
+            next: worker,
+        });
+        Setup {
+            program: &self.program,
+            worker,
+            workers: plan.threads,
+            seed: plan.seed,
+            open,
+            users_at_most: u64::from(users_at_most),
+            backlog_at_most: backlog.div_ceil(plan.threads as u64) as usize,
+            groups: &self.groups,
+            moves: Moves::new(plan),
+            arrivals: Arrivals::new(plan),
+            targets: targets.collect(),
+            limits: Limits {
+                header_bytes: plan.limits.header_bytes,
+                body_bytes: plan.limits.body_bytes,
+                capture_bytes: plan.limits.capture_bytes,
+            },
+            connect_timeout_ns: nanoseconds(plan.timeouts.connect_s),
+            drain_ns: nanoseconds(plan.timeouts.drain_s),
+            cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[worker % plan.cpus.len()]),
+            origin_ns,
+            header: self.header(worker, origin_ns, wall_ns),
+            folder: self.folder.clone(),
+            shared,
+        }
+    }
+
+    /// Runs the load to its end and writes `engine.json`.
+    ///
+    /// # Errors
+    /// [`RunFailed`]; what was recorded until then is on disk.
+    pub fn run(&self, control: &mut Control) -> Result<Outcome, RunFailed> {
+        sys::raise_file_limit();
+        if !self.plan.cpus.is_empty() {
+            // This thread works little, but what it does must not be done on a CPU of the system under test.
+            sys::pin(&self.plan.cpus).map_err(|error| {
+                RunFailed::Internal(format!("cannot run on CPUs {:?}: {error}", self.plan.cpus))
+            })?;
+        }
+        let internal = |error: std::io::Error| RunFailed::Internal(error.to_string());
+        let shared = (0..self.plan.threads)
+            .map(|_| Shared::new())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(internal)?;
+        let (origin_ns, wall_ns) = (sys::monotonic_ns(), sys::wall_ns());
+        control.begin(&self.stages, origin_ns);
+        let results = std::thread::scope(|scope| {
+            let threads: Vec<_> = shared
+                .iter()
+                .enumerate()
+                .map(|(worker, one)| {
+                    let setup = self.setup(worker, one, origin_ns, wall_ns);
+                    let (shared, bell) = (&shared, control.bell());
+                    scope.spawn(move || {
+                        let result = work(setup);
+                        if result.is_err() {
+                            for other in shared {
+                                other.order(LEAVE);
+                            }
+                        }
+                        bell.ring();
+                        result
+                    })
+                })
+                .collect();
+            control.watch(&shared, || {
+                threads
+                    .iter()
+                    .all(std::thread::ScopedJoinHandle::is_finished)
+            });
+            threads
+                .into_iter()
+                .map(|thread| {
+                    thread.join().unwrap_or_else(|_| {
+                        Err(WorkerFailed::System("a load thread panicked".into()))
+                    })
+                })
+                .collect::<Vec<_>>()
+        });
+        self.conclude(results, control)
+    }
+
+    fn conclude(
+        &self,
+        results: Vec<Result<Ended, WorkerFailed>>,
+        control: &Control,
+    ) -> Result<Outcome, RunFailed> {
+        let mut totals = Totals::default();
+        let mut counts = LiveCounts::default();
+        let mut end_ns = 0;
+        let mut failure = None;
+        for result in results {
+            match result {
+                Ok(ended) => {
+                    totals.add(&ended.totals);
+                    counts.merge(&ended.counts);
+                    end_ns = end_ns.max(ended.end_ns);
+                }
+                Err(WorkerFailed::Disk(message)) => failure = Some(RunFailed::Disk(message)),
+                Err(WorkerFailed::System(message)) => {
+                    failure.get_or_insert(RunFailed::Internal(message));
+                }
+            }
+        }
+        let reason = match (&failure, control.was_stopped()) {
+            (Some(_), _) => "failed",
+            (None, true) => "stopped",
+            (None, false) => "finished",
+        };
+        let message = match &failure {
+            Some(RunFailed::Disk(message) | RunFailed::Internal(message)) => Some(message.clone()),
+            _ => None,
+        };
+        let report = report::Report {
+            reason,
+            message,
+            totals: &totals,
+            counts: &counts,
+            end_ns,
+        };
+        let written = report.write(&self.folder, &self.plan, &self.stages);
+        match (failure, written) {
+            (Some(failure), _) => Err(failure),
+            (None, Err(error)) => Err(RunFailed::Disk(format!(
+                "cannot write engine.json: {error}"
+            ))),
+            (None, Ok(())) if !(totals.offered_holds() && totals.started_holds()) => {
+                Err(RunFailed::Internal(format!(
+                    "the identity of requests does not hold: {totals:?}"
+                )))
+            }
+            (None, Ok(())) => Ok(Outcome { reason, totals }),
+        }
+    }
+}
+
+fn resolve(plan: &Plan) -> (Vec<Vec<SocketAddr>>, Vec<Fault>) {
+    let mut faults = Vec::new();
+    let mut targets = Vec::new();
+    for (number, target) in plan.targets.iter().enumerate() {
+        let mut found = Vec::new();
+        for (index, address) in target.addresses.iter().enumerate() {
+            match address
+                .to_socket_addrs()
+                .map(|mut addresses| addresses.next())
+            {
+                Ok(Some(first)) => found.push(first),
+                Ok(None) | Err(_) => faults.push(Fault {
+                    place: format!("targets[{number}].addresses[{index}]"),
+                    message: format!("{address:?} is no known address"),
+                }),
+            }
+        }
+        targets.push(found);
+    }
+    (targets, faults)
+}
+
+/// Group of every user; with an open load each thread needs a user of each group, or arrivals would wait for ever.
+fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
+    let shares: Vec<f64> = plan.groups.iter().map(|group| group.share).collect();
+    let (Load::Closed { users_at_most, .. } | Load::Open { users_at_most, .. }) = plan.load;
+    let groups = assign_groups(&shares, users_at_most as usize);
+    if matches!(plan.load, Load::Open { .. }) {
+        let has = |worker: usize, group: usize| {
+            groups
+                .iter()
+                .skip(worker)
+                .step_by(plan.threads)
+                .any(|one| usize::from(*one) == group)
+        };
+        if !(0..plan.threads).all(|worker| (0..shares.len()).all(|group| has(worker, group))) {
+            faults.push(Fault {
+                place: "load.users_at_most".to_owned(),
+                message: format!(
+                    "must give each of {} threads a user of each group, got {users_at_most}",
+                    plan.threads
+                ),
+            });
+        }
+    }
+    groups
+}

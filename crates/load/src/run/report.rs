@@ -1,0 +1,88 @@
+//! `engine.json`: the sums of a run and what the engine itself used.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::outcome::{Failure, NotStarted};
+use crate::plan::Plan;
+use crate::recorder::writer::Stage;
+use crate::recorder::{LiveCounts, Totals};
+use crate::sys;
+
+/// What is told of a run.
+#[derive(Debug)]
+pub struct Report<'a> {
+    /// `finished`, `stopped` or `failed`.
+    pub reason: &'static str,
+    /// What went wrong.
+    pub message: Option<String>,
+    /// Sums over all threads.
+    pub totals: &'a Totals,
+    /// Everything counted.
+    pub counts: &'a LiveCounts,
+    /// End of the run. [ns]
+    pub end_ns: u64,
+}
+
+fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
+    let filled = names.iter().zip(counts).filter(|(_, count)| **count > 0);
+    Value::Object(
+        filled
+            .map(|(name, count)| ((*name).to_owned(), json!(count)))
+            .collect::<Map<_, _>>(),
+    )
+}
+
+impl Report<'_> {
+    fn document(&self, plan: &Plan, stages: &[Stage]) -> Value {
+        let usage = sys::usage();
+        let cpu_s = usage.user_s + usage.system_s;
+        let totals = self.totals;
+        let ended = totals.ok + totals.failed_in_all();
+        let per_request = (ended > 0).then(|| cpu_s * 1e6 / ended as f64);
+        json!({
+            "schema": "towtank/engine/1",
+            "version": env!("CARGO_PKG_VERSION"),
+            "run": plan.run,
+            "reason": self.reason,
+            "message": self.message,
+            "threads": plan.threads,
+            "cpus": plan.cpus,
+            "stages": stages,
+            "totals": {
+                "offered": totals.offered,
+                "started": totals.started,
+                "ok": totals.ok,
+                "failed": counted(Failure::ALL.map(Failure::name), &totals.failed),
+                "not_started": counted(NotStarted::ALL.map(NotStarted::name), &totals.not_started),
+                "in_flight": totals.in_flight,
+            },
+            "identity": {"offered_holds": totals.offered_holds(), "started_holds": totals.started_holds()},
+            "generator": {
+                "cpu_s": cpu_s,
+                "cpu_user_s": usage.user_s,
+                "cpu_system_s": usage.system_s,
+                "peak_rss_bytes": usage.peak_rss_bytes,
+                "lag_p99_ms": self.counts.lag_p99_ns().map(|lag_ns| lag_ns as f64 / 1e6),
+                "wall_s": self.end_ns as f64 / 1e9,
+                "cpu_us_per_request": per_request,
+            },
+        })
+    }
+
+    /// Writes the file as a whole or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, folder: &Path, plan: &Plan, stages: &[Stage]) -> std::io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(&self.document(plan, stages))?;
+        text.push(b'\n');
+        let temporary = folder.join(".engine.json.part");
+        let mut file = std::fs::File::create(&temporary)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, folder.join("engine.json"))
+    }
+}

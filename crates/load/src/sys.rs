@@ -1,0 +1,418 @@
+//! What the standard library does not offer of Linux: epoll with nanoseconds, clocks, pinning, signals. All unsafe code
+//! of the load engine is here; each call hands the kernel pointers to locals that outlive it.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+fn check(result: i64) -> io::Result<i64> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // Safety: `time` is a valid place for the result; the clocks used here always exist.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// `CLOCK_MONOTONIC`. [ns]
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Wall clock since 1970. [ns]
+#[must_use]
+pub fn wall_ns() -> u64 {
+    clock_ns(libc::CLOCK_REALTIME)
+}
+
+/// CPU time of the calling thread. [ns]
+#[must_use]
+pub fn thread_cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// What the process used so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Usage {
+    /// CPU time in user mode. [s]
+    pub user_s: f64,
+    /// CPU time in the kernel. [s]
+    pub system_s: f64,
+    /// Largest resident set. [bytes]
+    pub peak_rss_bytes: u64,
+}
+
+/// What the process used so far.
+#[must_use]
+pub fn usage() -> Usage {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // Safety: `usage` is a valid place; zeroes are a valid `rusage` should the call fail.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Usage {
+        user_s: seconds(usage.ru_utime),
+        system_s: seconds(usage.ru_stime),
+        peak_rss_bytes: usage.ru_maxrss as u64 * 1024,
+    }
+}
+
+/// Lets the calling thread run on these CPUs only, and the threads that it makes.
+///
+/// # Errors
+/// When none of the CPUs is there and allowed.
+pub fn pin(cpus: &[usize]) -> io::Result<()> {
+    // Safety: zeroes are an empty set; `CPU_SET` stays within it for the CPUs that plans allow.
+    let result = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        for cpu in cpus {
+            libc::CPU_SET(*cpu, &mut set);
+        }
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
+    };
+    check(i64::from(result)).map(|_| ())
+}
+
+/// Lets timers of the calling thread fire when they are due: the kernel otherwise adds up to 50 us of slack.
+pub fn sharp_timers() {
+    // Safety: takes numbers only. A kernel that refuses leaves timers a little late, which the start lag shows.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
+}
+
+/// Allows as many open files as the system lets this process have.
+pub fn raise_file_limit() {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // Safety: `limit` is a valid place. A refusal shows as failed connections.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}
+
+/// Begins to connect, without waiting.
+///
+/// # Errors
+/// When the system refuses at once.
+pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() {
+        libc::AF_INET
+    } else {
+        libc::AF_INET6
+    };
+    // Safety: takes numbers only; the descriptor is owned from here on.
+    let stream = unsafe {
+        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        let fd = check(i64::from(libc::socket(family, kind, 0)))?;
+        TcpStream::from(OwnedFd::from_raw_fd(fd as RawFd))
+    };
+    stream.set_nodelay(true)?;
+    let result = match address {
+        SocketAddr::V4(address) => {
+            let raw = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: address.port().to_be(),
+                sin_addr: libc::in_addr {
+                    s_addr: u32::from_ne_bytes(address.ip().octets()),
+                },
+                sin_zero: [0; 8],
+            };
+            connect_raw(&stream, &raw)
+        }
+        SocketAddr::V6(address) => {
+            let raw = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: address.port().to_be(),
+                sin6_flowinfo: address.flowinfo(),
+                sin6_addr: libc::in6_addr {
+                    s6_addr: address.ip().octets(),
+                },
+                sin6_scope_id: address.scope_id(),
+            };
+            connect_raw(&stream, &raw)
+        }
+    };
+    match result {
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(stream),
+        Err(error) => Err(error),
+        Ok(()) => Ok(stream),
+    }
+}
+
+fn connect_raw<T>(stream: &TcpStream, address: &T) -> io::Result<()> {
+    // Safety: `address` is a socket address structure of its own size.
+    let result = unsafe {
+        let length = size_of::<T>() as libc::socklen_t;
+        libc::connect(
+            stream.as_raw_fd(),
+            std::ptr::from_ref(address).cast(),
+            length,
+        )
+    };
+    check(i64::from(result)).map(|_| ())
+}
+
+/// What happened to a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// The number given when it was added.
+    pub data: u64,
+    flags: u32,
+}
+
+impl Event {
+    /// There are bytes to read, or the end of them, or an error that reading tells.
+    #[must_use]
+    pub fn readable(self) -> bool {
+        self.flags & (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32
+            != 0
+    }
+
+    /// There is room to write, or an error that writing tells.
+    #[must_use]
+    pub fn writable(self) -> bool {
+        self.flags & (libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
+    }
+
+    /// The other side sends no more.
+    #[must_use]
+    pub fn closed(self) -> bool {
+        self.flags & (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
+    }
+}
+
+/// Waits for many descriptors, edge-triggered.
+#[derive(Debug)]
+pub struct Epoll {
+    fd: OwnedFd,
+    events: Vec<libc::epoll_event>,
+}
+
+impl Epoll {
+    /// A new one that tells of at most `batch` events at once.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn new(batch: usize) -> io::Result<Self> {
+        // Safety: takes numbers only; the descriptor is owned from here on.
+        let fd = unsafe {
+            OwnedFd::from_raw_fd(
+                check(i64::from(libc::epoll_create1(libc::EPOLL_CLOEXEC)))? as RawFd
+            )
+        };
+        Ok(Self {
+            fd,
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; batch],
+        })
+    }
+
+    /// Registers a descriptor for everything, once and for all: closing it removes it. With edges, interest in writing
+    /// costs nothing until a write has met a full buffer.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn add(&self, file: &impl AsRawFd, data: u64) -> io::Result<()> {
+        let flags = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
+        let mut event = libc::epoll_event {
+            events: flags as u32,
+            u64: data,
+        };
+        // Safety: `event` is valid for the call.
+        let result = unsafe {
+            libc::epoll_ctl(
+                self.fd.as_raw_fd(),
+                libc::EPOLL_CTL_ADD,
+                file.as_raw_fd(),
+                &raw mut event,
+            )
+        };
+        check(i64::from(result)).map(|_| ())
+    }
+
+    /// Waits for events, at most `timeout_ns`; gives their number.
+    ///
+    /// # Errors
+    /// Anything but an interruption by a signal.
+    pub fn wait(&mut self, timeout_ns: u64) -> io::Result<usize> {
+        let timeout = libc::timespec {
+            tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (timeout_ns % 1_000_000_000) as libc::c_long,
+        };
+        // Safety: the buffer holds as many events as are asked for; `timeout` is valid for the call.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.fd.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                self.events.len() as libc::c_int,
+                &raw const timeout,
+                std::ptr::null::<libc::sigset_t>(),
+                size_of::<libc::sigset_t>(),
+            )
+        };
+        match check(result) {
+            Ok(count) => Ok(count as usize),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+                self.wait_coarse(timeout_ns)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// For kernels before 5.11: whole milliseconds, rounded up, so starts may be that late and the lag shows it.
+    fn wait_coarse(&mut self, timeout_ns: u64) -> io::Result<usize> {
+        let millis = timeout_ns.div_ceil(1_000_000).min(60_000) as libc::c_int;
+        // Safety: as above.
+        let result = unsafe {
+            let (events, count) = (self.events.as_mut_ptr(), self.events.len() as libc::c_int);
+            libc::epoll_wait(self.fd.as_raw_fd(), events, count, millis)
+        };
+        match check(i64::from(result)) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            other => other.map(|count| count as usize),
+        }
+    }
+
+    /// One of the events that [`Epoll::wait`] counted.
+    #[must_use]
+    pub fn event(&self, index: usize) -> Event {
+        let event = self.events[index];
+        Event {
+            data: event.u64,
+            flags: event.events,
+        }
+    }
+}
+
+/// A descriptor that one thread rings to wake another.
+#[derive(Debug)]
+pub struct Bell {
+    fd: OwnedFd,
+}
+
+impl Bell {
+    /// A new one.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        // Safety: takes numbers only; the descriptor is owned from here on.
+        let fd = unsafe {
+            let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
+            OwnedFd::from_raw_fd(check(i64::from(libc::eventfd(0, flags)))? as RawFd)
+        };
+        Ok(Self { fd })
+    }
+
+    /// Wakes whoever waits.
+    pub fn ring(&self) {
+        let one = 1_u64;
+        // Safety: eight bytes of a valid local. A counter that is full has rung already.
+        unsafe { libc::write(self.fd.as_raw_fd(), (&raw const one).cast(), 8) };
+    }
+}
+
+impl AsRawFd for Bell {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// SIGINT and SIGTERM as a descriptor. Made before any thread is, so that all of them have the signals blocked.
+#[derive(Debug)]
+pub struct Signals {
+    fd: OwnedFd,
+}
+
+impl Signals {
+    /// Blocks the signals and opens the descriptor.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn block() -> io::Result<Self> {
+        // Safety: `set` is a valid place, filled by `sigemptyset`; the descriptor is owned from here on.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            libc::sigaddset(&raw mut set, libc::SIGINT);
+            libc::sigaddset(&raw mut set, libc::SIGTERM);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+            let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+            let fd = check(i64::from(libc::signalfd(-1, &raw const set, flags)))?;
+            Ok(Self {
+                fd: OwnedFd::from_raw_fd(fd as RawFd),
+            })
+        }
+    }
+
+    /// How many signals came since the last call. Two of one kind that came together count as one: the kernel says no more.
+    #[must_use]
+    pub fn take(&self) -> usize {
+        let mut count = 0;
+        let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
+        let size = size_of::<libc::signalfd_siginfo>();
+        // Safety: the buffer has the size that is told.
+        while unsafe { libc::read(self.fd.as_raw_fd(), info.as_mut_ptr().cast(), size) }
+            == size as isize
+        {
+            count += 1;
+        }
+        count
+    }
+}
+
+impl AsRawFd for Signals {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// Waits until one of the descriptors can be read or the time is over; tells which can.
+///
+/// # Errors
+/// Anything but an interruption by a signal.
+pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
+    let mut waits: Vec<libc::pollfd> = files
+        .iter()
+        .map(|fd| libc::pollfd {
+            fd: *fd,
+            events: libc::POLLIN,
+            revents: 0,
+        })
+        .collect();
+    let timeout = libc::c_int::try_from(timeout_ms).unwrap_or(libc::c_int::MAX);
+    // Safety: the array has the length that is told.
+    let result = unsafe { libc::poll(waits.as_mut_ptr(), waits.len() as libc::nfds_t, timeout) };
+    match check(i64::from(result)) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(waits.iter().map(|wait| wait.revents != 0).collect()),
+    }
+}
+
+/// Whether standard input has come to its end; takes what can be read.
+#[must_use]
+pub fn input_closed() -> bool {
+    let mut bytes = [0_u8; 256];
+    // Safety: the buffer has the size that is told.
+    let count = unsafe { libc::read(libc::STDIN_FILENO, bytes.as_mut_ptr().cast(), bytes.len()) };
+    count <= 0
+}

@@ -1,0 +1,92 @@
+//! What several tests need.
+
+use std::path::{Path, PathBuf};
+
+use crate::recorder::Shape;
+use crate::recorder::writer::{Header, Named, Stage};
+
+/// A small seeded generator (`SplitMix64`, Steele, Lea and Flood 2014), so that a failing case can be made again.
+pub(crate) struct SplitMix {
+    state: u64,
+}
+
+impl SplitMix {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number in `[0, end)`.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}
+
+/// A folder that goes away with the test.
+pub(crate) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("towtank-load-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("the temporary folder takes a folder");
+        Self { path }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that stays behind must not hide why the test failed.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// The shape of [`header`].
+pub(crate) const SHAPE: Shape = Shape {
+    steps: 2,
+    pages: 1,
+    transactions: 2,
+    groups: 2,
+    stages: 1,
+};
+
+/// The header of a small run.
+pub(crate) fn header(worker: usize) -> Header {
+    let named = |name: &str, transaction: &str| Named {
+        name: name.into(),
+        transaction: transaction.into(),
+    };
+    let stage = Stage {
+        name: "steady".into(),
+        phase: "steady".into(),
+        level: 0,
+        start_s: 0.0,
+        end_s: 10.0,
+        users: Some(60),
+        rate: None,
+    };
+    Header {
+        run: "r001".into(),
+        worker,
+        workers: 4,
+        monotonic_ns: 1,
+        wall_ns: 2,
+        stages: vec![stage],
+        transactions: vec!["search".into(), "download".into()],
+        pages: vec![named("result list", "search")],
+        steps: vec![named("run query", "search"), named("get", "download")],
+        groups: vec!["readers".into(), "authors".into()],
+    }
+}

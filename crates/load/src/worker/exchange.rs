@@ -1,0 +1,409 @@
+//! Exchanges: from the start of a request to its end, over the user's connection.
+
+use std::io::{ErrorKind, Read, Write};
+
+use crate::http::response::{Progress, Wanted};
+use crate::outcome::Failure;
+use crate::plan::Balance;
+use crate::recorder;
+use crate::sys::{self, Event};
+use crate::template::Context;
+
+use super::Worker;
+use super::deadlines::slot_of;
+use super::interpret::Flow;
+use super::user::{Exchange, NONE, Phase, State};
+
+/// Reads of one connection in a row, so that one endless body does not keep the thread from the other users.
+const READS_IN_A_ROW: usize = 16;
+
+/// A capture larger than this is given back after use: most users need none.
+const KEPT_CAPTURE_BYTES: usize = 64 * 1024;
+
+impl Worker<'_> {
+    /// Starts the request of a user, as far as it goes without waiting.
+    pub(super) fn begin_exchange(&mut self, index: usize, request: u32) -> Flow {
+        let now_ns = self.tick();
+        let program = self.program;
+        let plan = &program.requests[request as usize];
+        let exchange = self.take_exchange();
+        let user = &mut self.users[index];
+        let intended_ns = user.clock_ns;
+        if user.page != NONE {
+            if user.page_begun_ns.is_none() {
+                user.page_begun_ns = Some(intended_ns);
+            } else {
+                user.page_thought_ns += user.page_pending_ns;
+            }
+            user.page_pending_ns = 0;
+        }
+        self.recorder.offered(plan.step);
+        self.recorder
+            .started(plan.step, now_ns.saturating_sub(intended_ns));
+        let connection = index * self.targets.len() + plan.target;
+        let one = &mut self.exchanges[exchange];
+        one.user = index as u32;
+        one.request = request;
+        one.connection = connection as u32;
+        (one.intended_ns, one.started_ns, one.first_byte_ns) = (intended_ns, now_ns, None);
+        (one.bytes_in, one.bytes_out) = (0, 0);
+        one.out.clear();
+        let inspection = &plan.inspection;
+        one.scanner.begin(Wanted {
+            head: true,
+            body: inspection.needs_body,
+            method_is_head: plan.is_head,
+        });
+        user.exchange = exchange as u32;
+        user.state = State::Exchanging;
+        let mut context = Context {
+            memory: &mut user.memory,
+            random: &mut user.random,
+            user: user.number,
+            iteration: user.iteration,
+        };
+        if plan
+            .encode(&mut one.out, &mut one.path, &mut context, &user.jar)
+            .is_err()
+        {
+            return self.finish(exchange, Err(Failure::Internal), now_ns, true);
+        }
+        self.set_deadline(exchange, now_ns + plan.timeout_ns, now_ns);
+        self.launch(exchange, now_ns)
+    }
+
+    /// Sends over the connection there is, or makes one.
+    fn launch(&mut self, exchange: usize, now_ns: u64) -> Flow {
+        let connection = self.exchanges[exchange].connection as usize;
+        if self.connections[connection].phase == Phase::Idle {
+            self.connections[connection].phase = Phase::Busy;
+            self.send(exchange);
+            return Flow::Wait;
+        }
+        if self.connect(exchange, connection).is_err() {
+            return self.finish(exchange, Err(Failure::Connect), now_ns, true);
+        }
+        let give_up_ns =
+            (now_ns + self.connect_timeout_ns).min(self.exchanges[exchange].deadline_ns);
+        self.set_deadline(exchange, give_up_ns, now_ns);
+        Flow::Wait
+    }
+
+    fn connect(&mut self, exchange: usize, connection: usize) -> std::io::Result<()> {
+        let count = self.targets.len();
+        let target = &mut self.targets[connection % count];
+        let addresses = target.addresses.len();
+        let choice = match target.balance {
+            Balance::RoundRobin => {
+                target.next = target.next.wrapping_add(1);
+                target.next.wrapping_sub(1) % addresses
+            }
+            Balance::Random => {
+                let user = &mut self.users[self.exchanges[exchange].user as usize];
+                user.random.below(addresses as u64) as usize
+            }
+        };
+        let stream = sys::connect(&target.addresses[choice])?;
+        let place = &mut self.connections[connection];
+        place.generation = place.generation.wrapping_add(1);
+        self.epoll.add(
+            &stream,
+            (u64::from(place.generation) << 32) | connection as u64,
+        )?;
+        place.stream = Some(stream);
+        place.phase = Phase::Connecting;
+        Ok(())
+    }
+
+    fn set_deadline(&mut self, exchange: usize, deadline_ns: u64, now_ns: u64) {
+        let one = &mut self.exchanges[exchange];
+        one.deadline_ns = deadline_ns;
+        let user = &mut self.users[one.user as usize];
+        let slot = slot_of(deadline_ns);
+        if slot < user.listed {
+            user.listed = slot;
+            self.deadlines.insert(now_ns, slot, one.user);
+        }
+    }
+
+    /// Gives up what is over its time, and lists again who was listed too early.
+    pub(super) fn sweep(&mut self, now_ns: u64) {
+        let mut due = std::mem::take(&mut self.due);
+        while let Some(slot) = self.deadlines.pop(now_ns, &mut due) {
+            for index in due.drain(..) {
+                let user = &mut self.users[index as usize];
+                if user.listed != slot {
+                    continue;
+                }
+                user.listed = super::deadlines::UNLISTED;
+                let exchange = user.exchange;
+                if exchange == NONE {
+                    continue;
+                }
+                let deadline_ns = self.exchanges[exchange as usize].deadline_ns;
+                if deadline_ns <= now_ns {
+                    self.time_out(exchange as usize);
+                } else {
+                    self.set_deadline(exchange as usize, deadline_ns, now_ns);
+                }
+            }
+        }
+        self.due = due;
+    }
+
+    fn time_out(&mut self, exchange: usize) {
+        let now_ns = self.tick();
+        let connection = self.exchanges[exchange].connection as usize;
+        let connecting = self.connections[connection].phase == Phase::Connecting;
+        let failure = if connecting {
+            Failure::Connect
+        } else {
+            Failure::Timeout
+        };
+        self.end_exchange(exchange, Err(failure), now_ns, true);
+    }
+
+    /// Something happened to a connection.
+    pub(super) fn on_event(&mut self, event: Event) {
+        let connection = (event.data & u64::from(u32::MAX)) as usize;
+        let place = &self.connections[connection];
+        if place.generation != (event.data >> 32) as u32 {
+            return;
+        }
+        match place.phase {
+            // Whatever comes on an idle connection, it cannot be the answer to a request that was not sent.
+            Phase::Idle if event.readable() => self.close(connection),
+            Phase::Closed | Phase::Idle => {}
+            Phase::Connecting => {
+                if event.writable() || event.closed() {
+                    self.connected(connection);
+                }
+            }
+            Phase::Busy => self.on_busy(connection, event),
+        }
+    }
+
+    fn exchange_of(&self, connection: usize) -> usize {
+        self.users[connection / self.targets.len()].exchange as usize
+    }
+
+    fn connected(&mut self, connection: usize) {
+        let exchange = self.exchange_of(connection);
+        let now_ns = self.tick();
+        let stream = self.connections[connection].stream.as_ref();
+        let failed = stream.is_none_or(|stream| !matches!(stream.take_error(), Ok(None)));
+        if failed {
+            self.end_exchange(exchange, Err(Failure::Connect), now_ns, true);
+            return;
+        }
+        let one = &self.exchanges[exchange];
+        self.recorder.connect(now_ns.saturating_sub(one.started_ns));
+        let timeout_ns = self.program.requests[one.request as usize].timeout_ns;
+        self.set_deadline(exchange, one.started_ns + timeout_ns, now_ns);
+        self.connections[connection].phase = Phase::Busy;
+        self.open_connections += 1;
+        self.send(exchange);
+    }
+
+    fn on_busy(&mut self, connection: usize, event: Event) {
+        let exchange = self.exchange_of(connection);
+        if event.writable() && !self.exchanges[exchange].out.is_done() {
+            self.send(exchange);
+        }
+        if event.readable() {
+            self.receive(exchange, event.closed());
+        }
+    }
+
+    /// Writes what is to be sent until all is or the socket is full.
+    fn send(&mut self, exchange: usize) {
+        let one = &mut self.exchanges[exchange];
+        let place = &mut self.connections[one.connection as usize];
+        let Some(stream) = place.stream.as_mut() else {
+            return;
+        };
+        loop {
+            let pending = one.out.pending();
+            if pending.is_empty() {
+                return;
+            }
+            match stream.write(pending) {
+                Ok(bytes) => {
+                    one.out.advance(bytes);
+                    one.bytes_out += bytes as u64;
+                    if one.out.is_done() {
+                        return;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The server may have answered before it closed; if so, the answer is still there to be read.
+                Err(_) => {
+                    self.revisit.push((one.connection, place.generation, true));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Reads until the answer is whole or the socket is empty.
+    pub(super) fn receive(&mut self, exchange: usize, closed: bool) {
+        for _ in 0..READS_IN_A_ROW {
+            let one = &mut self.exchanges[exchange];
+            let connection = one.connection as usize;
+            let Some(stream) = self.connections[connection].stream.as_mut() else {
+                return;
+            };
+            let count = match stream.read(&mut self.buffer) {
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => {
+                    let now_ns = self.tick();
+                    self.end_exchange(exchange, Err(Failure::Closed), now_ns, true);
+                    return;
+                }
+            };
+            let now_ns = self.tick();
+            let one = &mut self.exchanges[exchange];
+            let progress = if count == 0 {
+                one.scanner.end_of_stream()
+            } else {
+                one.first_byte_ns.get_or_insert(now_ns);
+                one.bytes_in += count as u64;
+                one.scanner.feed(&self.buffer[..count])
+            };
+            match progress {
+                Ok(Progress::More) if count == 0 => {
+                    self.end_exchange(exchange, Err(Failure::Closed), now_ns, true);
+                    return;
+                }
+                // A short read has emptied the socket; an edge tells of more. The end of the stream has no further edge.
+                Ok(Progress::More) if count < self.buffer.len() && !closed => return,
+                Ok(Progress::More) => {}
+                Ok(Progress::Complete { consumed }) => {
+                    let usable = one.scanner.keep_alive()
+                        && consumed == count
+                        && one.out.is_done()
+                        && !closed;
+                    self.answered(exchange, now_ns, count == 0 || !usable);
+                    return;
+                }
+                Err(error) => {
+                    self.end_exchange(exchange, Err(Failure::from(error)), now_ns, true);
+                    return;
+                }
+            }
+        }
+        let connection = self.exchanges[exchange].connection;
+        self.revisit.push((
+            connection,
+            self.connections[connection as usize].generation,
+            closed,
+        ));
+    }
+
+    /// The answer is whole: cookies are kept, checks made, values taken.
+    fn answered(&mut self, exchange: usize, now_ns: u64, close: bool) {
+        let one = &mut self.exchanges[exchange];
+        let request = &self.program.requests[one.request as usize];
+        let user = &mut self.users[one.user as usize];
+        for field in one.scanner.headers("set-cookie") {
+            let today_s = (sys::wall_ns() / 1_000_000_000) as i64;
+            user.jar
+                .store(request.target as u32, &one.path, field, today_s);
+        }
+        let mut context = Context {
+            memory: &mut user.memory,
+            random: &mut user.random,
+            user: user.number,
+            iteration: user.iteration,
+        };
+        let result = request
+            .inspection
+            .apply(&one.scanner, &mut context, &mut self.scratch);
+        if one.scanner.body().len() > KEPT_CAPTURE_BYTES {
+            one.scanner.release();
+        }
+        self.end_exchange(exchange, result, now_ns, close);
+    }
+
+    /// Ends an exchange and lets its user go on.
+    fn end_exchange(
+        &mut self,
+        exchange: usize,
+        result: Result<(), Failure>,
+        now_ns: u64,
+        close: bool,
+    ) {
+        let user = self.exchanges[exchange].user as usize;
+        let _ = self.finish(exchange, result, now_ns, close);
+        self.go_on(user);
+    }
+
+    /// A user whose request failed goes on in the next turn, so that one that fails at once does not keep the thread
+    /// from the others; one that was answered goes on right away.
+    fn go_on(&mut self, user: usize) {
+        if self.users[user].state == State::Exchanging {
+            self.run(user);
+        }
+    }
+
+    /// Counts an exchange as ended and frees it.
+    fn finish(
+        &mut self,
+        exchange: usize,
+        result: Result<(), Failure>,
+        now_ns: u64,
+        close: bool,
+    ) -> Flow {
+        let one = &self.exchanges[exchange];
+        let request = &self.program.requests[one.request as usize];
+        let counted = recorder::Exchange {
+            result,
+            response_ns: now_ns.saturating_sub(one.intended_ns),
+            exchange_ns: now_ns.saturating_sub(one.started_ns),
+            first_byte_ns: one
+                .first_byte_ns
+                .map(|first_ns| first_ns.saturating_sub(one.started_ns)),
+            bytes_in: one.bytes_in,
+            bytes_out: one.bytes_out,
+        };
+        self.recorder.finished(request.step, counted);
+        let (index, connection) = (one.user as usize, one.connection as usize);
+        if close {
+            self.close(connection);
+        } else {
+            self.connections[connection].phase = Phase::Idle;
+        }
+        self.free_exchanges.push(exchange as u32);
+        let user = &mut self.users[index];
+        user.exchange = NONE;
+        user.clock_ns = now_ns;
+        user.page_end_ns = now_ns;
+        match result {
+            Ok(()) => return Flow::Next,
+            Err(_) if request.go_on => {}
+            Err(failure) => self.fail(index, failure),
+        }
+        // Next turn, not now: a request that fails without waiting must not keep the thread from the other users.
+        self.later(index);
+        Flow::Wait
+    }
+
+    pub(super) fn close(&mut self, connection: usize) {
+        let place = &mut self.connections[connection];
+        if place.stream.take().is_some() && place.phase != Phase::Connecting {
+            self.open_connections = self.open_connections.saturating_sub(1);
+        }
+        place.phase = Phase::Closed;
+    }
+
+    fn take_exchange(&mut self) -> usize {
+        if let Some(free) = self.free_exchanges.pop() {
+            return free as usize;
+        }
+        self.exchanges.push(Exchange::new(self.limits));
+        self.exchanges.len() - 1
+    }
+}

@@ -1,0 +1,428 @@
+//! A load thread: users, their connections and their times, in one loop that never waits for anything but the kernel.
+//!
+//! Each turn handles what the sockets tell, then what is due by the clock. Threads share nothing while the load runs;
+//! once per interval a thread publishes its counts and looks whether it shall stop.
+
+mod deadlines;
+mod exchange;
+mod interpret;
+mod intervals;
+mod population;
+mod user;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::extract::Scratch;
+use crate::http::response::Limits;
+use crate::plan::Balance;
+use crate::program::Program;
+use crate::recorder::writer::{EndReason, Header, SegmentWriter};
+use crate::recorder::{LiveCounts, Recorder, Shape, Totals};
+use crate::schedule::{Arrival, Arrivals, Moves};
+use crate::sys::{self, Bell, Epoll};
+use crate::wheel::Wheel;
+
+use deadlines::Deadlines;
+use intervals::Clock;
+use user::{Connection, Exchange, User};
+
+/// Events taken from the kernel at once: enough for a batch to pay, few enough for due users not to wait long.
+const EVENTS_AT_ONCE: usize = 512;
+
+/// Space to read into. Large, because a large body costs one read per filling.
+const READ_BYTES: usize = 128 * 1024;
+
+/// Longest wait of the loop. [ns]
+const LONGEST_WAIT_NS: u64 = 1_000_000_000;
+
+/// `command` of [`Shared`]: the load runs.
+pub const RUN: u32 = 0;
+/// `command` of [`Shared`]: no new work, users finish and leave.
+pub const STOP: u32 = 1;
+/// `command` of [`Shared`]: leave at once.
+pub const LEAVE: u32 = 2;
+
+/// What one thread and the control thread share. Only the command is looked at in every turn.
+#[derive(Debug)]
+pub struct Shared {
+    /// What the thread shall do: [`RUN`], [`STOP`] or [`LEAVE`].
+    pub command: AtomicU32,
+    /// Wakes the thread to look at the command.
+    pub bell: Bell,
+    /// Written by the thread once per interval, emptied by the control thread.
+    pub published: Mutex<Published>,
+}
+
+impl Shared {
+    /// Nothing said yet.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            command: AtomicU32::new(RUN),
+            bell: Bell::new()?,
+            published: Mutex::default(),
+        })
+    }
+
+    /// Gives a command; commands only become stronger.
+    pub fn order(&self, command: u32) {
+        self.command.fetch_max(command, Ordering::Relaxed);
+        self.bell.ring();
+    }
+}
+
+/// Counts of a thread since they were last taken.
+#[derive(Debug, Clone, Default)]
+pub struct Published {
+    /// Requests and transactions.
+    pub counts: LiveCounts,
+    /// Active users.
+    pub users: u64,
+}
+
+/// Where a target is.
+#[derive(Debug, Clone)]
+pub struct TargetPlace {
+    /// Its addresses, resolved.
+    pub addresses: Vec<SocketAddr>,
+    /// How one is chosen.
+    pub balance: Balance,
+    /// Counter of the round robin.
+    pub next: usize,
+}
+
+/// What a thread needs to know before it starts.
+#[derive(Debug)]
+pub struct Setup<'a> {
+    /// The plan, compiled.
+    pub program: &'a Program,
+    /// Number of this thread.
+    pub worker: usize,
+    /// Number of threads.
+    pub workers: usize,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Whether arrivals rule, not users.
+    pub open: bool,
+    /// Users of all threads at most.
+    pub users_at_most: u64,
+    /// Arrivals that wait in this thread at most.
+    pub backlog_at_most: usize,
+    /// Group of every user.
+    pub groups: &'a [u16],
+    /// Starts and departures of users.
+    pub moves: Moves,
+    /// Arrivals of all threads.
+    pub arrivals: Arrivals,
+    /// Targets.
+    pub targets: Vec<TargetPlace>,
+    /// Bounds on answers.
+    pub limits: Limits,
+    /// Time to make a connection. [ns]
+    pub connect_timeout_ns: u64,
+    /// Time for users to finish after the last stage. [ns]
+    pub drain_ns: u64,
+    /// CPU to run on.
+    pub cpu: Option<usize>,
+    /// Start of the run by the monotonic clock. [ns]
+    pub origin_ns: u64,
+    /// First line of the segments.
+    pub header: Header,
+    /// Folder of the segments.
+    pub folder: PathBuf,
+    /// What is shared with the control thread.
+    pub shared: &'a Shared,
+}
+
+/// How a thread ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Sums over the run.
+    pub totals: Totals,
+    /// Everything it counted, for the start lag.
+    pub counts: LiveCounts,
+    /// When. [ns]
+    pub end_ns: u64,
+}
+
+/// Why a thread could not go on.
+#[derive(Debug)]
+pub enum WorkerFailed {
+    /// Results cannot be written.
+    Disk(String),
+    /// The system refused something that the engine needs.
+    System(String),
+}
+
+/// A load thread.
+#[derive(Debug)]
+pub(crate) struct Worker<'a> {
+    program: &'a Program,
+    shared: &'a Shared,
+    number: u32,
+    workers: u32,
+    open: bool,
+    users_at_most: u64,
+    users: Vec<User>,
+    /// Users that are not absent.
+    present: usize,
+    ready: VecDeque<u32>,
+    moves: std::iter::Peekable<Moves>,
+    arrivals: std::iter::Peekable<Arrivals>,
+    /// Idle users of each group (open load).
+    idle: Vec<Vec<u32>>,
+    /// Users of each group that have not started (open load), last first.
+    fresh: Vec<Vec<u32>>,
+    /// Arrivals of each group that wait for a user.
+    backlog: Vec<VecDeque<Arrival>>,
+    waiting: usize,
+    backlog_at_most: usize,
+    targets: Vec<TargetPlace>,
+    connections: Vec<Connection>,
+    open_connections: u64,
+    exchanges: Vec<Exchange>,
+    free_exchanges: Vec<u32>,
+    /// Connections to be read again: number, generation, and whether the other side has closed.
+    revisit: Vec<(u32, u32, bool)>,
+    limits: Limits,
+    connect_timeout_ns: u64,
+    drain_ns: u64,
+    drain_until_ns: Option<u64>,
+    wheel: Wheel,
+    deadlines: Deadlines,
+    due: Vec<u32>,
+    epoll: Epoll,
+    buffer: Vec<u8>,
+    scratch: Scratch,
+    recorder: Recorder,
+    clock: Clock,
+}
+
+/// Data of the event that wakes a thread; no connection has this number.
+const BELL: u64 = u64::MAX;
+
+/// Runs a load thread to its end.
+///
+/// # Errors
+/// [`WorkerFailed`] when results cannot be written or the system refuses something basic.
+pub fn work(setup: Setup<'_>) -> Result<Ended, WorkerFailed> {
+    let refused = |what: &str, error: &io::Error| WorkerFailed::System(format!("{what}: {error}"));
+    if let Some(cpu) = setup.cpu {
+        sys::pin(&[cpu]).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
+    }
+    sys::sharp_timers();
+    let shape = shape_of(&setup);
+    let writer = SegmentWriter::create(&setup.folder, setup.header.clone(), shape)
+        .map_err(|error| WorkerFailed::Disk(error.to_string()))?;
+    let epoll =
+        Epoll::new(EVENTS_AT_ONCE).map_err(|error| refused("cannot make an epoll", &error))?;
+    epoll
+        .add(&setup.shared.bell, BELL)
+        .map_err(|error| refused("cannot watch the bell", &error))?;
+    let mut worker = Worker::new(setup, shape, writer, epoll);
+    let result = worker.turn_until_done();
+    worker.end(result)
+}
+
+fn shape_of(setup: &Setup<'_>) -> Shape {
+    let header = &setup.header;
+    Shape {
+        steps: header.steps.len(),
+        pages: header.pages.len(),
+        transactions: header.transactions.len(),
+        groups: header.groups.len(),
+        stages: header.stages.len(),
+    }
+}
+
+impl<'a> Worker<'a> {
+    fn new(setup: Setup<'a>, shape: Shape, writer: SegmentWriter, epoll: Epoll) -> Self {
+        let numbers = (setup.worker..setup.groups.len()).step_by(setup.workers);
+        let users: Vec<User> = numbers
+            .map(|number| User::new(number as u32, setup.groups[number], setup.seed))
+            .collect();
+        let groups = shape.groups;
+        let mut fresh = vec![Vec::new(); groups];
+        if setup.open {
+            for (index, user) in users.iter().enumerate().rev() {
+                fresh[usize::from(user.group)].push(index as u32);
+            }
+        }
+        let connections = (0..users.len() * setup.targets.len())
+            .map(|_| Connection::new())
+            .collect();
+        let wheel = Wheel::new(users.len());
+        Self {
+            program: setup.program,
+            shared: setup.shared,
+            number: setup.worker as u32,
+            workers: setup.workers as u32,
+            open: setup.open,
+            users_at_most: setup.users_at_most,
+            users,
+            present: 0,
+            ready: VecDeque::new(),
+            moves: setup.moves.peekable(),
+            arrivals: setup.arrivals.peekable(),
+            idle: vec![Vec::new(); groups],
+            fresh,
+            backlog: vec![VecDeque::new(); groups],
+            waiting: 0,
+            backlog_at_most: setup.backlog_at_most,
+            targets: setup.targets,
+            connections,
+            open_connections: 0,
+            exchanges: Vec::new(),
+            free_exchanges: Vec::new(),
+            revisit: Vec::new(),
+            limits: setup.limits,
+            connect_timeout_ns: setup.connect_timeout_ns,
+            drain_ns: setup.drain_ns,
+            drain_until_ns: None,
+            wheel,
+            deadlines: Deadlines::default(),
+            due: Vec::new(),
+            epoll,
+            buffer: vec![0; READ_BYTES],
+            scratch: Scratch::default(),
+            recorder: Recorder::new(shape),
+            clock: Clock::new(setup.origin_ns, &setup.header.stages, writer),
+        }
+    }
+
+    /// Time of the run. [ns]
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// The loop: everything else is called from here.
+    fn turn_until_done(&mut self) -> Result<EndReason, WorkerFailed> {
+        loop {
+            let now_ns = self.tick();
+            if let Some(failure) = self.clock.failure.take() {
+                return Err(WorkerFailed::Disk(failure.to_string()));
+            }
+            let command = self.shared.command.load(Ordering::Relaxed);
+            if command == LEAVE {
+                return Ok(EndReason::Stopped);
+            }
+            if self.drain_until_ns.is_none() && (command == STOP || self.clock.is_past_stages()) {
+                self.begin_drain(now_ns);
+            }
+            if let Some(until_ns) = self.drain_until_ns
+                && (self.present == 0 || now_ns >= until_ns)
+            {
+                return Ok(if command == STOP {
+                    EndReason::Stopped
+                } else {
+                    EndReason::Finished
+                });
+            }
+            self.admit(now_ns);
+            self.fire(now_ns);
+            self.take_turns();
+            self.sweep(now_ns);
+            self.wait()?;
+        }
+    }
+
+    /// Users whose pause is over.
+    fn fire(&mut self, now_ns: u64) {
+        while let Some(key) = self.wheel.pop(now_ns) {
+            let user = key as usize;
+            self.end_pause(user);
+            self.run(user);
+        }
+    }
+
+    /// Users that wait for their turn, each once.
+    fn take_turns(&mut self) {
+        for _ in 0..self.ready.len() {
+            if let Some(user) = self.ready.pop_front() {
+                self.run(user as usize);
+            }
+        }
+        for _ in 0..self.revisit.len() {
+            let (connection, generation, closed) = self.revisit.swap_remove(0);
+            let place = &self.connections[connection as usize];
+            if place.generation == generation && place.phase == user::Phase::Busy {
+                let exchange = self.users[connection as usize / self.targets.len()].exchange;
+                self.receive(exchange as usize, closed);
+            }
+        }
+    }
+
+    fn wait(&mut self) -> Result<(), WorkerFailed> {
+        let now_ns = self.now_ns();
+        let busy = !self.ready.is_empty() || !self.revisit.is_empty();
+        let timeout_ns = if busy {
+            0
+        } else {
+            self.next_due_ns()
+                .saturating_sub(now_ns)
+                .min(LONGEST_WAIT_NS)
+        };
+        let waited = self.epoll.wait(timeout_ns);
+        let count = waited
+            .map_err(|error| WorkerFailed::System(format!("cannot wait for sockets: {error}")))?;
+        if count > 0 {
+            self.tick();
+        }
+        for index in 0..count {
+            let event = self.epoll.event(index);
+            if event.data != BELL {
+                self.on_event(event);
+            }
+        }
+        Ok(())
+    }
+
+    fn next_due_ns(&mut self) -> u64 {
+        let due = [
+            Some(self.clock.next_edge_ns()),
+            self.drain_until_ns,
+            self.wheel.next_deadline(),
+            self.deadlines.next_ns(),
+            self.next_admission_ns(),
+        ];
+        due.into_iter().flatten().min().unwrap_or(u64::MAX)
+    }
+
+    /// The last interval, the last line, and how it went.
+    fn end(mut self, result: Result<EndReason, WorkerFailed>) -> Result<Ended, WorkerFailed> {
+        self.forget_backlog();
+        let end_ns = self.now_ns();
+        let in_flight = self.in_flight();
+        self.close_interval(end_ns);
+        let (reason, message) = match &result {
+            Ok(reason) => (*reason, None),
+            Err(WorkerFailed::Disk(message) | WorkerFailed::System(message)) => {
+                (EndReason::Failed, Some(message.clone()))
+            }
+        };
+        let mut totals = self.clock.writer.totals().clone();
+        totals.in_flight = in_flight;
+        let counts = self.clock.lifetime;
+        let ended = self
+            .clock
+            .writer
+            .end(reason, message.as_deref(), end_ns, &totals);
+        result?;
+        if let Some(failure) = self.clock.failure {
+            return Err(WorkerFailed::Disk(failure.to_string()));
+        }
+        ended.map_err(|error| WorkerFailed::Disk(error.to_string()))?;
+        Ok(Ended {
+            totals,
+            counts,
+            end_ns,
+        })
+    }
+}

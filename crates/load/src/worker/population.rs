@@ -1,0 +1,207 @@
+//! Who is there: users that start and leave (closed load), arrivals that need a user (open load), and the end of both.
+
+use crate::outcome::NotStarted;
+use crate::schedule::Arrival;
+
+use super::Worker;
+use super::interpret::Flow;
+use super::user::State;
+
+impl Worker<'_> {
+    /// Starts, departures and arrivals that are due.
+    pub(super) fn admit(&mut self, now_ns: u64) {
+        if self.drain_until_ns.is_some() {
+            return;
+        }
+        while let Some(next) = self.moves.next_if(|next| next.at_ns <= now_ns) {
+            if next.user % self.workers != self.number {
+                continue;
+            }
+            let index = (next.user / self.workers) as usize;
+            if next.starts {
+                self.enter(index, next.at_ns);
+            } else {
+                self.dismiss(index);
+            }
+        }
+        while let Some(next) = self.arrivals.next_if(|next| next.at_ns <= now_ns) {
+            if next.index % u64::from(self.workers) == u64::from(self.number) {
+                self.arrive(next);
+            }
+        }
+    }
+
+    /// When the next of them is due. Those of other threads are passed over, so that they wake nobody here.
+    pub(super) fn next_admission_ns(&mut self) -> Option<u64> {
+        if self.drain_until_ns.is_some() {
+            return None;
+        }
+        let (worker, workers) = (self.number, self.workers);
+        while self
+            .moves
+            .next_if(|next| next.user % workers != worker)
+            .is_some()
+        {}
+        let (worker, workers) = (u64::from(worker), u64::from(workers));
+        while self
+            .arrivals
+            .next_if(|next| next.index % workers != worker)
+            .is_some()
+        {}
+        let moves = self.moves.peek().map(|next| next.at_ns);
+        let arrivals = self.arrivals.peek().map(|next| next.at_ns);
+        moves.into_iter().chain(arrivals).min()
+    }
+
+    /// A user starts; one that is still leaving starts again once it has left.
+    fn enter(&mut self, index: usize, at_ns: u64) {
+        if self.users[index].state != State::Absent {
+            self.users[index].restart = true;
+            return;
+        }
+        self.users[index].start(self.program, at_ns);
+        self.present += 1;
+        if !self.open {
+            self.clock.count_users(at_ns, 1);
+        }
+        self.run(index);
+    }
+
+    /// A user is told to leave at the end of its transaction; one that rests leaves now.
+    fn dismiss(&mut self, index: usize) {
+        let now_ns = self.now_ns();
+        let exit = self.program.groups[usize::from(self.users[index].group)].exit;
+        let user = &mut self.users[index];
+        user.leaving = true;
+        user.restart = false;
+        match user.state {
+            State::Resting => drop(self.wheel.cancel(index as u32)),
+            State::Idle => {}
+            _ => return,
+        }
+        user.clock_ns = now_ns;
+        user.exiting = true;
+        user.pc = exit;
+        self.run(index);
+    }
+
+    /// A user is gone, with its connections.
+    pub(super) fn quit(&mut self, index: usize) {
+        let count = self.targets.len();
+        for connection in index * count..(index + 1) * count {
+            self.close(connection);
+        }
+        let user = &mut self.users[index];
+        user.state = State::Absent;
+        user.listed = super::deadlines::UNLISTED;
+        let (restart, at_ns) = (user.restart, user.clock_ns);
+        let unserved = user.arrival.take();
+        self.present -= 1;
+        if let Some(arrival) = unserved {
+            self.abandon(arrival);
+        }
+        if !self.open {
+            let now_ns = self.now_ns();
+            self.clock.count_users(now_ns, -1);
+        }
+        if restart && self.drain_until_ns.is_none() {
+            self.enter(index, at_ns);
+        }
+    }
+
+    /// An arrival takes an idle user, or a new one, or waits, or overflows.
+    fn arrive(&mut self, arrival: Arrival) {
+        let idle = self.idle[arrival.group].pop();
+        let fresh = if idle.is_none() {
+            self.fresh[arrival.group].pop()
+        } else {
+            None
+        };
+        let employed = idle.or(fresh);
+        if employed.is_none() && self.waiting >= self.backlog_at_most {
+            self.refuse(arrival, NotStarted::Overflow);
+            return;
+        }
+        self.clock.count_users(arrival.at_ns, 1);
+        let Some(index) = employed else {
+            self.waiting += 1;
+            self.backlog[arrival.group].push_back(arrival);
+            return;
+        };
+        self.users[index as usize].arrival = Some(arrival);
+        if idle.is_some() {
+            self.run(index as usize);
+        } else {
+            self.enter(index as usize, arrival.at_ns);
+        }
+    }
+
+    /// What a user of an open load does at the end of a transaction, and first of all.
+    pub(super) fn next_arrival(&mut self, index: usize) -> Flow {
+        let program = self.program;
+        let user = &mut self.users[index];
+        let group = usize::from(user.group);
+        if user.arrival.is_none() {
+            // A user comes here without an arrival only from the end of a transaction.
+            self.clock.count_users(user.clock_ns, -1);
+            if let Some(next) = self.backlog[group].pop_front() {
+                self.waiting -= 1;
+                user.arrival = Some(next);
+            }
+        }
+        if let Some(arrival) = user.arrival.take() {
+            user.clock_ns = arrival.at_ns;
+            user.back = user.pc - 1;
+            user.pc = program.entries[arrival.transaction];
+            return Flow::Next;
+        }
+        if user.leaving {
+            user.exiting = true;
+            user.pc = program.groups[group].exit;
+            return Flow::Next;
+        }
+        user.pc -= 1;
+        user.state = State::Idle;
+        self.idle[group].push(index as u32);
+        Flow::Wait
+    }
+
+    /// No new work from now on: every user finishes what it has in hand and leaves.
+    pub(super) fn begin_drain(&mut self, now_ns: u64) {
+        if !self.clock.is_past_stages() {
+            self.close_interval(now_ns);
+            self.clock.skip_to_drain();
+        }
+        self.drain_until_ns = Some(now_ns + self.drain_ns);
+        self.forget_backlog();
+        self.idle.iter_mut().for_each(Vec::clear);
+        for index in 0..self.users.len() {
+            if self.users[index].state != State::Absent {
+                self.dismiss(index);
+            }
+        }
+    }
+
+    /// Arrivals that still wait are never started.
+    pub(super) fn forget_backlog(&mut self) {
+        for group in 0..self.backlog.len() {
+            while let Some(arrival) = self.backlog[group].pop_front() {
+                self.abandon(arrival);
+            }
+        }
+        self.waiting = 0;
+    }
+
+    fn abandon(&mut self, arrival: Arrival) {
+        self.refuse(arrival, NotStarted::Stopped);
+        let now_ns = self.now_ns();
+        self.clock.count_users(now_ns, -1);
+    }
+
+    fn refuse(&mut self, arrival: Arrival, reason: NotStarted) {
+        if let Some(step) = self.program.first_steps[arrival.transaction] {
+            self.recorder.offered(step);
+            self.recorder.not_started(step, reason);
+        }
+    }
+}

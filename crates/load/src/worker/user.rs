@@ -1,0 +1,241 @@
+//! A virtual user as a small piece of data.
+
+use std::net::TcpStream;
+
+use crate::cookies::Jar;
+use crate::http::response::{Limits, ResponseScanner};
+use crate::outcome::Failure;
+use crate::program::Program;
+use crate::program::body::Outgoing;
+use crate::rng::{Random, Stream};
+use crate::schedule::Arrival;
+use crate::template::Memory;
+
+use super::deadlines::UNLISTED;
+
+/// No transaction, page, request or exchange.
+pub const NONE: u32 = u32::MAX;
+
+/// What a user is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Not there.
+    Absent,
+    /// Waiting for its turn in the queue of this thread.
+    Ready,
+    /// Pausing inside a transaction, or in `once` or `exit`.
+    Thinking,
+    /// Pausing between transactions.
+    Resting,
+    /// Waiting for an answer.
+    Exchanging,
+    /// With nothing to do until an arrival (open load).
+    Idle,
+}
+
+/// One virtual user.
+#[derive(Debug)]
+pub struct User {
+    /// Its number in the run.
+    pub number: u32,
+    /// Its group.
+    pub group: u16,
+    /// What it is doing.
+    pub state: State,
+    /// It shall leave at the end of its transaction.
+    pub leaving: bool,
+    /// It is on its way out.
+    pub exiting: bool,
+    /// It shall start again once it has left.
+    pub restart: bool,
+    /// The next instruction.
+    pub pc: u32,
+    /// Where to go at the end of the transaction.
+    pub back: u32,
+    /// The transaction in hand.
+    pub transaction: u32,
+    /// The page in hand.
+    pub page: u32,
+    /// How the page in hand failed.
+    pub page_failure: Option<Failure>,
+    /// The exchange in hand.
+    pub exchange: u32,
+    /// When what it does next is intended: the end of the step before. [ns]
+    pub clock_ns: u64,
+    /// Intended start of the transaction in hand. [ns]
+    pub begun_ns: u64,
+    /// Think time inside the transaction so far. [ns]
+    pub thought_ns: u64,
+    /// Intended start of the first request of the page in hand, if there was one. [ns]
+    pub page_begun_ns: Option<u64>,
+    /// End of the last request of the page in hand. [ns]
+    pub page_end_ns: u64,
+    /// Think time between requests of the page. [ns]
+    pub page_thought_ns: u64,
+    /// Think time since the last request. [ns]
+    pub page_pending_ns: u64,
+    /// Length of the pause under way. [ns]
+    pub pause_ns: u64,
+    /// Slot of [`super::deadlines::Deadlines`] in which it is listed.
+    pub listed: u64,
+    /// Transactions begun.
+    pub iteration: u64,
+    /// Its generator.
+    pub random: Random,
+    /// Its variables and lists.
+    pub memory: Memory,
+    /// Counters of loops.
+    pub loops: Box<[u32]>,
+    /// Draws from each pool.
+    pub draws: Box<[u32]>,
+    /// Its cookies.
+    pub jar: Jar,
+    /// What an open load wants of it.
+    pub arrival: Option<Arrival>,
+}
+
+impl User {
+    /// A user that is not there yet. What it remembers is made when it starts, so that users to come are small.
+    #[must_use]
+    pub fn new(number: u32, group: u16, seed: u64) -> Self {
+        Self {
+            number,
+            group,
+            state: State::Absent,
+            leaving: false,
+            exiting: false,
+            restart: false,
+            pc: 0,
+            back: 0,
+            transaction: NONE,
+            page: NONE,
+            page_failure: None,
+            exchange: NONE,
+            clock_ns: 0,
+            begun_ns: 0,
+            thought_ns: 0,
+            page_begun_ns: None,
+            page_end_ns: 0,
+            page_thought_ns: 0,
+            page_pending_ns: 0,
+            pause_ns: 0,
+            listed: UNLISTED,
+            iteration: 0,
+            random: Random::for_stream(seed, u64::from(number), Stream::User),
+            memory: Memory::default(),
+            loops: Box::default(),
+            draws: Box::default(),
+            jar: Jar::default(),
+            arrival: None,
+        }
+    }
+
+    /// Makes the user ready to run from the start of its group's code. Its generator and its place in pools go on where
+    /// they were when it left.
+    pub fn start(&mut self, program: &Program, at_ns: u64) {
+        if self.memory.variables.len() == program.variables
+            && self.memory.lists.len() == program.lists
+        {
+            self.memory.clear();
+        } else {
+            self.memory = Memory::new(program.variables, program.lists);
+        }
+        if self.loops.len() != program.loop_slots {
+            self.loops = vec![0; program.loop_slots].into();
+        }
+        if self.draws.len() != program.pools.len() {
+            self.draws = vec![0; program.pools.len()].into();
+        }
+        self.jar.clear();
+        self.pc = program.groups[usize::from(self.group)].start;
+        self.clock_ns = at_ns;
+        (self.leaving, self.exiting, self.restart) = (false, false, false);
+        (self.transaction, self.page, self.exchange) = (NONE, NONE, NONE);
+    }
+}
+
+/// How far a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// There is none.
+    Closed,
+    /// Being made, for the exchange in hand.
+    Connecting,
+    /// Carries the exchange in hand.
+    Busy,
+    /// Kept for the next request.
+    Idle,
+}
+
+/// A user's connection to one target.
+#[derive(Debug)]
+pub struct Connection {
+    /// The socket.
+    pub stream: Option<TcpStream>,
+    /// Counts the sockets, so that an event of an earlier one is not taken for one of this.
+    pub generation: u32,
+    /// How far it is.
+    pub phase: Phase,
+}
+
+impl Connection {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            stream: None,
+            generation: 0,
+            phase: Phase::Closed,
+        }
+    }
+}
+
+/// A request under way. Only users that wait for an answer have one; they are used again and again.
+#[derive(Debug)]
+pub struct Exchange {
+    /// Whose it is, by place in this thread.
+    pub user: u32,
+    /// Which request of the program.
+    pub request: u32,
+    /// Which connection of this thread.
+    pub connection: u32,
+    /// Intended start. [ns]
+    pub intended_ns: u64,
+    /// Actual start. [ns]
+    pub started_ns: u64,
+    /// First byte of the answer. [ns]
+    pub first_byte_ns: Option<u64>,
+    /// When it is given up. [ns]
+    pub deadline_ns: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// What is yet to be sent.
+    pub out: Outgoing,
+    /// Reads the answer.
+    pub scanner: ResponseScanner,
+    /// Path of the request, for its cookies.
+    pub path: Vec<u8>,
+}
+
+impl Exchange {
+    /// One that is not in use.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            user: NONE,
+            request: NONE,
+            connection: NONE,
+            intended_ns: 0,
+            started_ns: 0,
+            first_byte_ns: None,
+            deadline_ns: 0,
+            bytes_in: 0,
+            bytes_out: 0,
+            out: Outgoing::default(),
+            scanner: ResponseScanner::new(limits),
+            path: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Commands that reach a running probe as lines on standard input.
+
+use crate::run::GroupRoot;
+
+/// One command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// `group NAME PID`: watch this tree under this name; a tree watched so far under it is replaced, its totals stay.
+    Group(GroupRoot),
+    /// `drop NAME`: watch it no longer.
+    Drop(String),
+}
+
+/// Longest line that can be a command. [bytes]
+const LONGEST_LINE: usize = 4096;
+
+/// Cuts what arrives into lines.
+#[derive(Debug, Default)]
+pub struct Lines {
+    pending: Vec<u8>,
+}
+
+impl Lines {
+    /// Takes bytes and gives the commands that are complete with them; for a line that is none, why.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<Command, String>> {
+        self.pending.extend_from_slice(bytes);
+        let mut commands = Vec::new();
+        while let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.pending.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line);
+            if !line.trim().is_empty() {
+                commands.push(parse(line.trim()));
+            }
+        }
+        if self.pending.len() > LONGEST_LINE {
+            self.pending.clear();
+            commands.push(Err(format!(
+                "a command must be a line of at most {LONGEST_LINE} bytes"
+            )));
+        }
+        commands
+    }
+}
+
+fn parse(line: &str) -> Result<Command, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words.as_slice() {
+        ["group", name, pid] => group(name, pid).map(Command::Group),
+        ["drop", name] => Ok(Command::Drop((*name).to_owned())),
+        _ => Err(format!(
+            "a command must be `group NAME PID` or `drop NAME`, got `{line}` instead"
+        )),
+    }
+}
+
+/// Reads a group from its name and the number of its root process.
+///
+/// # Errors
+///
+/// What is wrong with either, as a sentence.
+pub fn group(name: &str, pid: &str) -> Result<GroupRoot, String> {
+    if name.is_empty() {
+        return Err("the name of a group must not be empty".to_owned());
+    }
+    match pid.parse::<u32>() {
+        Ok(pid) if pid > 0 => Ok(GroupRoot {
+            name: name.to_owned(),
+            pid,
+        }),
+        _ => Err(format!(
+            "group {name}: PID must be a whole number from 1, got `{pid}` instead"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_may_arrive_in_pieces() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.push(b"group con"), vec![]);
+        let root = GroupRoot {
+            name: "content".into(),
+            pid: 12,
+        };
+        assert_eq!(
+            lines.push(b"tent 12\n\ndrop web\nx"),
+            vec![Ok(Command::Group(root)), Ok(Command::Drop("web".into()))]
+        );
+    }
+
+    #[test]
+    fn wrong_commands_are_told_and_passed_over() {
+        let mut lines = Lines::default();
+        for wrong in [
+            "stop\n",
+            "group a\n",
+            "group a 0\n",
+            "group a -3\n",
+            "drop\n",
+            "group a 1 2\n",
+        ] {
+            assert!(lines.push(wrong.as_bytes())[0].is_err(), "{wrong}");
+        }
+        assert!(lines.push(&[b'x'; LONGEST_LINE + 1])[0].is_err());
+        assert_eq!(lines.push(b"drop a\n"), vec![Ok(Command::Drop("a".into()))]);
+    }
+}

@@ -1,0 +1,284 @@
+//! A group: a root process and all its descendants, sampled as one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::cgroup::CgroupCpu;
+use crate::json::Json;
+use crate::ledger::{Balance, Ledger, add};
+use crate::process::{FileCount, ProcessReader, Usage};
+use crate::procfile::Buffer;
+use crate::threads::Switches;
+use crate::tree::Table;
+
+/// What all groups read with.
+pub struct Reader<'a> {
+    /// Shared by all files.
+    pub buffer: &'a mut Buffer,
+    /// All processes of the host.
+    pub table: &'a Table,
+    /// Whether the table has been refreshed since the last sample.
+    pub refreshed: bool,
+    /// How open files are counted.
+    pub count: FileCount,
+    /// Length of a clock tick. [ns]
+    pub tick_ns: u64,
+    /// Size of a page. [bytes]
+    pub page_bytes: u64,
+}
+
+/// A number that no process has: the kernel's limit is 2^22.
+const NOBODY: u32 = u32::MAX;
+
+#[derive(Debug)]
+struct Member {
+    reader: ProcessReader,
+    start_ticks: u64,
+    last: Option<Usage>,
+}
+
+/// One group.
+#[derive(Debug)]
+pub struct Group {
+    /// Its name in the samples.
+    pub name: String,
+    root: u32,
+    root_start_ticks: Option<u64>,
+    proc: PathBuf,
+    /// A root that was just named has descendants of any age.
+    unexplored: bool,
+    members: BTreeMap<u32, Member>,
+    ledger: Ledger,
+    switches_carried: Switches,
+    cgroup: Option<CgroupCpu>,
+}
+
+/// Sums over the members that live.
+#[derive(Default)]
+struct Standing {
+    balance: Balance,
+    io_known: bool,
+    resident_pages: Option<u64>,
+    open_files: Option<u64>,
+    switches: Switches,
+    threads: u64,
+}
+
+impl Group {
+    /// Watches the tree below `root`.
+    #[must_use]
+    pub fn new(name: &str, root: u32, proc: &Path) -> Self {
+        Self {
+            name: name.to_owned(),
+            root,
+            root_start_ticks: None,
+            proc: proc.to_owned(),
+            unexplored: true,
+            members: BTreeMap::new(),
+            ledger: Ledger::default(),
+            switches_carried: Switches::default(),
+            cgroup: None,
+        }
+    }
+
+    /// Watches another tree from now on, as when a service has been started again; its totals go on.
+    ///
+    /// Totals start anew when the new root is older than the old one: as its ancestor it may have been credited with
+    /// what is in the totals already.
+    pub fn replace_root(&mut self, root: u32, table: &Table) {
+        let older = |new: u64| self.root_start_ticks.is_some_and(|old| new < old);
+        if table
+            .get(root)
+            .is_some_and(|entry| older(entry.start_ticks))
+        {
+            *self = Self::new(&self.name, root, &self.proc);
+            return;
+        }
+        let still = |pid: u32| pid == root || table.descends(pid, root, |_| false);
+        let mut dropped = Balance::default();
+        let leaving: Vec<u32> = self
+            .members
+            .keys()
+            .copied()
+            .filter(|pid| !still(*pid))
+            .collect();
+        for pid in leaving {
+            self.vanish(pid, &mut dropped);
+        }
+        self.ledger.close(&dropped);
+        (
+            self.root,
+            self.root_start_ticks,
+            self.unexplored,
+            self.cgroup,
+        ) = (root, None, true, None);
+    }
+
+    /// Writes the object of this group.
+    pub fn sample(&mut self, with: &mut Reader<'_>, json: &mut Json) {
+        let mut standing = Standing {
+            io_known: true,
+            resident_pages: Some(0),
+            open_files: Some(0),
+            switches: self.switches_carried,
+            ..Standing::default()
+        };
+        if with.refreshed || self.unexplored {
+            self.discover(with.table, &mut standing.balance);
+        }
+        self.read_members(with, &mut standing);
+        json.object(&self.name);
+        // A group whose root was never there has nothing to tell.
+        if self.root_start_ticks.is_some() || !self.members.is_empty() {
+            self.write(with, &standing, json);
+        }
+        json.flag("alive", self.alive());
+        json.end_object();
+    }
+
+    fn alive(&self) -> bool {
+        let root = self.members.get(&self.root);
+        root.and_then(|member| member.last)
+            .is_some_and(|usage| usage.stat.alive())
+    }
+
+    /// Takes in processes that belong here, and lets go of those whose number is another process now.
+    fn discover(&mut self, table: &Table, balance: &mut Balance) {
+        // A number counts only as long as it means the process that was taken in.
+        let is = |pid: u32, start: u64| {
+            table
+                .get(pid)
+                .is_some_and(|entry| entry.start_ticks == start)
+        };
+        let members = &self.members;
+        let member = |pid: u32| {
+            members
+                .get(&pid)
+                .is_some_and(|member| is(pid, member.start_ticks))
+        };
+        let root_is_another = self
+            .root_start_ticks
+            .is_some_and(|start| !is(self.root, start));
+        let root = if root_is_another { NOBODY } else { self.root };
+        let belongs = |pid: u32| pid == root || table.descends(pid, root, member);
+        let found: Vec<(u32, u64)> = table
+            .processes(!self.unexplored)
+            .filter(|(pid, _)| belongs(*pid))
+            .map(|(pid, entry)| (pid, entry.start_ticks))
+            .collect();
+        for (pid, start_ticks) in found {
+            if self
+                .members
+                .get(&pid)
+                .is_some_and(|member| member.start_ticks == start_ticks)
+            {
+                continue;
+            }
+            self.vanish(pid, balance);
+            if pid == root {
+                self.root_start_ticks = Some(start_ticks);
+                self.cgroup = CgroupCpu::of_process(&self.proc, pid);
+            }
+            let reader = ProcessReader::new(&self.proc, pid);
+            self.members.insert(
+                pid,
+                Member {
+                    reader,
+                    start_ticks,
+                    last: None,
+                },
+            );
+        }
+        self.unexplored = false;
+    }
+
+    /// Lets a member go, keeping what it showed last.
+    fn vanish(&mut self, pid: u32, balance: &mut Balance) {
+        let Some(last) = self.members.remove(&pid).and_then(|member| member.last) else {
+            return;
+        };
+        add(&mut balance.vanished, &last.stat.own);
+        add(&mut balance.vanished, &last.stat.children);
+        add(&mut balance.io_vanished, &last.io.unwrap_or_default());
+        self.switches_carried.carry(&last.switches);
+    }
+
+    fn read_members(&mut self, with: &mut Reader<'_>, standing: &mut Standing) {
+        let mut ended = Vec::new();
+        for (pid, member) in &mut self.members {
+            let usage = member
+                .reader
+                .read(with.buffer, with.count, member.last.as_ref());
+            match usage.filter(|usage| usage.stat.start_ticks == member.start_ticks) {
+                Some(now) => {
+                    standing.take(&now, member.last.as_ref());
+                    member.last = Some(now);
+                }
+                None => ended.push(*pid),
+            }
+        }
+        for pid in ended {
+            if let Some(last) = self.members.get(&pid).and_then(|member| member.last) {
+                standing.switches.carry(&last.switches);
+            }
+            self.vanish(pid, &mut standing.balance);
+        }
+    }
+
+    fn write(&mut self, with: &mut Reader<'_>, standing: &Standing, json: &mut Json) {
+        let (total, io) = self.ledger.settle(&standing.balance);
+        json.seconds("cpu_user_s_total", total[0] * with.tick_ns);
+        json.seconds("cpu_system_s_total", total[1] * with.tick_ns);
+        json.count(
+            "resident_bytes",
+            standing.resident_pages.map(|pages| pages * with.page_bytes),
+        );
+        json.count("page_faults_total", total[2]);
+        json.count("major_page_faults_total", total[3]);
+        if standing.io_known {
+            for (key, value) in [
+                "read_bytes_total",
+                "write_bytes_total",
+                "read_operations_total",
+                "write_operations_total",
+            ]
+            .iter()
+            .zip(io)
+            {
+                json.count(key, value);
+            }
+        }
+        json.count("voluntary_switches_total", standing.switches.voluntary);
+        json.count("involuntary_switches_total", standing.switches.involuntary);
+        json.seconds("run_queue_wait_s_total", standing.switches.wait_ns);
+        json.count("threads", standing.threads);
+        json.count("processes", self.members.len() as u64);
+        json.count("open_files", standing.open_files);
+        json.count("root_pid", u64::from(self.root));
+        json.count("root_start_ticks", self.root_start_ticks);
+        if let Some(cgroup) = &mut self.cgroup {
+            cgroup.write(with.buffer, json);
+        }
+    }
+}
+
+impl Standing {
+    fn take(&mut self, now: &Usage, last: Option<&Usage>) {
+        add(&mut self.balance.standing, &now.stat.own);
+        add(&mut self.balance.standing, &now.stat.children);
+        if let Some(last) = last {
+            for (place, reaped) in self.balance.reaped.iter_mut().enumerate() {
+                *reaped += now.stat.children[place].saturating_sub(last.stat.children[place]);
+            }
+        }
+        self.io_known &= now.io.is_some();
+        add(&mut self.balance.io_standing, &now.io.unwrap_or_default());
+        let sum = |left: Option<u64>, right: Option<u64>| {
+            left.zip(right).map(|(left, right)| left + right)
+        };
+        self.resident_pages = sum(self.resident_pages, now.resident_pages);
+        self.open_files = sum(self.open_files, now.open_files);
+        self.switches.add(&now.switches);
+        self.threads += now.stat.threads;
+    }
+}

@@ -1,0 +1,48 @@
+//! `/proc/net/dev`, and the tables of `/proc/net/snmp` and `/proc/net/netstat`.
+
+use crate::json::Json;
+use crate::text;
+
+/// Writes the object `networks`, one entry for each interface that has carried anything.
+pub fn write(content: &[u8], json: &mut Json) {
+    json.object("networks");
+    for line in text::lines(content) {
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+            continue;
+        };
+        let mut columns = [0_u64; 16];
+        let mut count = 0;
+        for (column, field) in columns.iter_mut().zip(text::fields(&line[colon + 1..])) {
+            let Some(number) = text::number(field) else {
+                break;
+            };
+            *column = number;
+            count += 1;
+        }
+        // Columns as in the two heading lines: receive 0 to 7, transmit 8 to 15.
+        if count < 12 || (columns[1] == 0 && columns[9] == 0) {
+            continue;
+        }
+        json.object(&text::owned(&line[..colon]));
+        json.count("receive_bytes_total", columns[0]);
+        json.count("transmit_bytes_total", columns[8]);
+        json.count("receive_packets_total", columns[1]);
+        json.count("transmit_packets_total", columns[9]);
+        json.count("errors_total", columns[2] + columns[10]);
+        json.count("drops_total", columns[3] + columns[11]);
+        json.end_object();
+    }
+    json.end_object();
+}
+
+/// Finds a number in a table of two lines, names above values, both starting with `prefix` (`Tcp:`).
+#[must_use]
+pub fn paired(content: &[u8], prefix: &str, name: &str) -> Option<u64> {
+    let mut rows =
+        text::lines(content).filter(|line| text::fields(line).next() == Some(prefix.as_bytes()));
+    let names = rows.next()?;
+    let values = rows.next()?;
+    text::fields(names)
+        .zip(text::fields(values))
+        .find_map(|(heading, value)| (heading == name.as_bytes()).then(|| text::number(value)))?
+}

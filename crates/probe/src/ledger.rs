@@ -1,0 +1,306 @@
+//! The account of a group: what its processes used, those that have ended included, nothing counted twice.
+//!
+//! A process that ends and is waited for is credited to the process that waited: its user and system time and its page
+//! faults, with those of its own children, go into the `children` fields of that process; its `io` goes into the
+//! parent's `io` without a field of its own. One that nobody waits for (its parent ignores SIGCHLD), or that is waited
+//! for by a process outside of the group, is credited nowhere.
+//!
+//! Let `S` be the sum over living members of own and children's time, `V` what the members that vanished since the last
+//! sample showed last, and `R` what the children's fields of the members present in both samples grew by. The part of
+//! `V` that came back is at most `R`, so `max(0, V − R)` is carried on:
+//!
+//! ```text
+//! carried  ←  carried + max(0, V − R)        total = S + carried
+//! ```
+//!
+//! The total never shrinks. It never exceeds the truth either: `R` plus what is carried is `max(R, V)`, and both are
+//! parts of what was really used. It falls short only by what ended processes used after their last sample without
+//! being waited for within the group.
+
+/// What changed between two samples, summed over the members of a group.
+///
+/// The four places are user time, system time in clock ticks, minor and major page faults.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Balance {
+    /// Own and children's use of all members that live now.
+    pub standing: [u64; 4],
+    /// Growth of the children's fields of members that lived then and live now.
+    pub reaped: [u64; 4],
+    /// Own and children's use, when last seen, of members that have ended.
+    pub vanished: [u64; 4],
+    /// `io` of all members that live now.
+    pub io_standing: [u64; 4],
+    /// `io`, when last seen, of members that have ended.
+    pub io_vanished: [u64; 4],
+}
+
+const MINOR_FAULTS: usize = 2;
+
+/// Sums, each at its place, `right` to `left`.
+pub fn add(left: &mut [u64; 4], right: &[u64; 4]) {
+    for (left, right) in left.iter_mut().zip(right) {
+        *left += right;
+    }
+}
+
+/// What members no longer seen have used, and the totals told last.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ledger {
+    carried: [u64; 4],
+    io_carried: [u64; 4],
+    io_total: [u64; 4],
+}
+
+impl Ledger {
+    /// Settles one sample: totals of user time, system time, minor and major faults, and those of `io`.
+    pub fn settle(&mut self, balance: &Balance) -> ([u64; 4], [u64; 4]) {
+        let mut total = balance.standing;
+        for (place, total) in total.iter_mut().enumerate() {
+            self.carried[place] += balance.vanished[place].saturating_sub(balance.reaped[place]);
+            *total += self.carried[place];
+        }
+        self.settle_io(balance);
+        (total, self.io_total)
+    }
+
+    /// Carries on everything a group has used, because all its members are dropped.
+    pub fn close(&mut self, dropped: &Balance) {
+        let all_vanished = Balance {
+            vanished: dropped.vanished,
+            io_vanished: dropped.io_vanished,
+            ..Balance::default()
+        };
+        self.settle(&all_vanished);
+    }
+
+    /// A process has faults from its first instruction on, so faults that came back tell that somebody was waited
+    /// for, and then the `io` of the vanished may be in that of the living already: it is only kept from shrinking.
+    fn settle_io(&mut self, balance: &Balance) {
+        let nobody_waited_for = balance.reaped[MINOR_FAULTS] == 0;
+        for place in 0..self.io_total.len() {
+            if nobody_waited_for {
+                self.io_carried[place] += balance.io_vanished[place];
+            }
+            let missing = self.io_total[place]
+                .saturating_sub(balance.io_standing[place] + self.io_carried[place]);
+            self.io_carried[place] += missing;
+            self.io_total[place] = balance.io_standing[place] + self.io_carried[place];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process as the kernel accounts for it.
+    #[derive(Debug, Clone, Default)]
+    struct Simulated {
+        parent: Option<usize>,
+        own: u64,
+        children: u64,
+        /// Own `io`, and that of children waited for: the kernel keeps one number.
+        io: u64,
+        ended: bool,
+        gone: bool,
+        /// What the sampler saw last: own, children, io.
+        seen: Option<(u64, u64, u64)>,
+    }
+
+    #[derive(Default)]
+    struct Kernel {
+        processes: Vec<Simulated>,
+        used: u64,
+        moved: u64,
+        random: u64,
+    }
+
+    impl Kernel {
+        fn random(&mut self, below: u64) -> u64 {
+            // Constants of Knuth's MMIX generator; only its upper bits are used.
+            self.random = self
+                .random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (self.random >> 33) % below
+        }
+
+        fn run(&mut self, process: usize) {
+            if self.processes[process].ended {
+                return;
+            }
+            let (time, io) = (self.random(9), self.random(5));
+            self.processes[process].own += time;
+            self.processes[process].io += io;
+            self.used += time;
+            self.moved += io;
+        }
+
+        fn fork(&mut self, parent: usize) {
+            if !self.processes[parent].ended {
+                // A process has used something before anything else happens to it, as its first faults show.
+                self.processes.push(Simulated {
+                    parent: Some(parent),
+                    own: 1,
+                    ..Simulated::default()
+                });
+                self.used += 1;
+            }
+        }
+
+        /// Ends a process; its children go to the root (a reaper), or out of sight where there is none.
+        fn exit(&mut self, process: usize, root_reaps: bool) {
+            if process == 0 {
+                return;
+            }
+            self.processes[process].ended = true;
+            for other in &mut self.processes {
+                if other.parent == Some(process) {
+                    other.parent = root_reaps.then_some(0);
+                }
+            }
+        }
+
+        /// Takes an ended process away; credits it if its parent waits for children.
+        fn take_away(&mut self, process: usize, waits: bool) {
+            let ended = self.processes[process].clone();
+            if !ended.ended || ended.gone {
+                return;
+            }
+            self.processes[process].gone = true;
+            if let Some(parent) = ended.parent.filter(|_| waits) {
+                self.processes[parent].children += ended.own + ended.children;
+                self.processes[parent].io += ended.io;
+            }
+        }
+
+        /// Looks at all processes as the sampler does.
+        fn sample(&mut self) -> Balance {
+            let mut balance = Balance::default();
+            for process in &mut self.processes {
+                let now = (process.own, process.children, process.io);
+                if !process.gone {
+                    add(&mut balance.standing, &[now.0 + now.1; 4]);
+                    balance.io_standing[0] += now.2;
+                    if let Some(seen) = process.seen {
+                        add(&mut balance.reaped, &[now.1 - seen.1; 4]);
+                    }
+                    process.seen = Some(now);
+                } else if let Some(seen) = process.seen.take() {
+                    add(&mut balance.vanished, &[seen.0 + seen.1; 4]);
+                    balance.io_vanished[0] += seen.2;
+                }
+            }
+            balance
+        }
+    }
+
+    /// Random forks, work, ends and waits; samples in between. `check` gets total, truth, and the same of io.
+    fn simulate(
+        seed: u64,
+        waits: fn(u64) -> bool,
+        root_reaps: bool,
+        mut check: impl FnMut(u64, u64, u64, u64),
+    ) {
+        let mut kernel = Kernel {
+            random: seed,
+            processes: vec![Simulated::default()],
+            ..Kernel::default()
+        };
+        let mut ledger = Ledger::default();
+        for _ in 0..2000 {
+            let count = kernel.processes.len() as u64;
+            let process = kernel.random(count) as usize;
+            match kernel.random(6) {
+                0 => kernel.fork(process),
+                1 | 2 => kernel.run(process),
+                3 => kernel.exit(process, root_reaps),
+                4 => {
+                    let choice = kernel.random(100);
+                    kernel.take_away(process, waits(choice));
+                }
+                _ => {
+                    let balance = kernel.sample();
+                    let (total, io) = ledger.settle(&balance);
+                    check(total[0], kernel.used, io[0], kernel.moved);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn total_is_the_truth_where_everyone_is_waited_for() {
+        for seed in 0..200 {
+            simulate(
+                seed,
+                |_| true,
+                true,
+                |total, truth, io, moved| {
+                    assert_eq!(total, truth, "seed {seed}");
+                    assert_eq!(io, moved, "seed {seed}");
+                },
+            );
+        }
+    }
+
+    #[test]
+    fn total_never_exceeds_the_truth_and_never_shrinks() {
+        let choices: [fn(u64) -> bool; 3] = [|_| false, |choice| choice < 50, |choice| choice < 90];
+        for seed in 0..200 {
+            for waits in choices {
+                for root_reaps in [true, false] {
+                    let (mut last, mut last_io) = (0, 0);
+                    simulate(seed, waits, root_reaps, |total, truth, io, moved| {
+                        assert!(
+                            last <= total && total <= truth,
+                            "seed {seed}: {last} <= {total} <= {truth}"
+                        );
+                        assert!(
+                            last_io <= io && io <= moved,
+                            "seed {seed}: {last_io} <= {io} <= {moved}"
+                        );
+                        (last, last_io) = (total, io);
+                    });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_child_that_nobody_waits_for_keeps_what_it_showed_last() {
+        let mut ledger = Ledger::default();
+        let living = Balance {
+            standing: [150; 4],
+            io_standing: [7; 4],
+            ..Balance::default()
+        };
+        assert_eq!(ledger.settle(&living).0, [150; 4]);
+        let ended = Balance {
+            standing: [60; 4],
+            vanished: [90; 4],
+            io_standing: [3; 4],
+            io_vanished: [4; 4],
+            ..Balance::default()
+        };
+        assert_eq!(ledger.settle(&ended), ([150; 4], [7; 4]));
+    }
+
+    #[test]
+    fn a_child_that_was_waited_for_is_not_counted_twice() {
+        let mut ledger = Ledger::default();
+        ledger.settle(&Balance {
+            standing: [150; 4],
+            io_standing: [7; 4],
+            ..Balance::default()
+        });
+        // The child showed 90, used 5 more, ended; the parent's children's fields grew by 95, its io by the child's 4.
+        let ended = Balance {
+            standing: [155; 4],
+            reaped: [95; 4],
+            vanished: [90; 4],
+            io_standing: [7; 4],
+            io_vanished: [4; 4],
+        };
+        assert_eq!(ledger.settle(&ended), ([155; 4], [7; 4]));
+    }
+}

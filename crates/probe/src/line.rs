@@ -1,0 +1,53 @@
+//! Checksummed lines: CRC-32 in eight hexadecimal digits, a blank, a JSON document, a line feed.
+
+use std::io::{self, Write};
+
+/// Puts documents into a stream, one line and one write each, so that a kill costs at most the line being written.
+pub struct LineWriter<'a> {
+    stream: &'a mut dyn Write,
+    line: Vec<u8>,
+}
+
+impl<'a> LineWriter<'a> {
+    /// Writes to this stream.
+    pub fn new(stream: &'a mut dyn Write) -> Self {
+        Self {
+            stream,
+            line: Vec::with_capacity(8192),
+        }
+    }
+
+    /// Writes one document, which holds no line feed.
+    ///
+    /// # Errors
+    ///
+    /// What the stream answers: a full disk, a reader that went away.
+    pub fn write(&mut self, document: &str) -> io::Result<()> {
+        self.line.clear();
+        writeln!(
+            self.line,
+            "{:08x} {document}",
+            crc32fast::hash(document.as_bytes())
+        )?;
+        self.stream.write_all(&self.line)?;
+        self.stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksum_is_that_of_zlib() {
+        let mut out = Vec::new();
+        LineWriter::new(&mut out)
+            .write("{\"k\":1}")
+            .expect("a vector takes everything");
+        // python3 -c 'import zlib; print("%08x" % zlib.crc32(b"{\"k\":1}"))'
+        assert_eq!(
+            String::from_utf8(out).expect("text"),
+            "1cabb40e {\"k\":1}\n"
+        );
+    }
+}

@@ -1,0 +1,223 @@
+//! One process: its files under `/proc/PID`, kept open.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::procfile::{Buffer, ProcFile, Reading};
+use crate::text;
+use crate::threads::{Switches, Threads};
+
+/// What `/proc/PID/stat` tells, of all threads together, ended ones included. CPU times in clock ticks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// State letter; `Z` is a process that has ended and was not yet waited for.
+    pub state: u8,
+    /// The parent now.
+    pub parent: u32,
+    /// Number of the process that leads the session.
+    pub session: u32,
+    /// User time, system time, minor faults, major faults of the process itself.
+    pub own: [u64; 4],
+    /// The same of the children that it has waited for, and of theirs.
+    pub children: [u64; 4],
+    /// Threads that live.
+    pub threads: u64,
+    /// When it started, after the host came up; together with its number the identity of a process. In clock ticks.
+    pub start_ticks: u64,
+}
+
+impl Stat {
+    /// Reads the content of `/proc/PID/stat`. The name in brackets may hold anything, brackets and blanks too.
+    #[must_use]
+    pub fn parse(content: &[u8]) -> Option<Self> {
+        let close = content.iter().rposition(|byte| *byte == b')')?;
+        let mut stat = Self::default();
+        for (place, field) in text::fields(&content[close + 1..]).enumerate() {
+            if place == 0 {
+                stat.state = field[0];
+            } else if !stat.take(place + 3, field)? {
+                return Some(stat);
+            }
+        }
+        None
+    }
+
+    /// Takes one field, numbered as in proc(5); false behind the last one wanted.
+    fn take(&mut self, number: usize, field: &[u8]) -> Option<bool> {
+        match number {
+            4 => self.parent = text::number(field)? as u32,
+            6 => self.session = text::number(field)? as u32,
+            10 => self.own[2] = text::number(field)?,
+            11 => self.children[2] = text::number(field)?,
+            12 => self.own[3] = text::number(field)?,
+            13 => self.children[3] = text::number(field)?,
+            14 => self.own[0] = text::number(field)?,
+            15 => self.own[1] = text::number(field)?,
+            16 => self.children[0] = text::number(field)?,
+            17 => self.children[1] = text::number(field)?,
+            20 => self.threads = text::number(field)?,
+            22 => self.start_ticks = text::number(field)?,
+            _ => {}
+        }
+        Some(number < 22)
+    }
+
+    /// Whether the process still runs: not ended and waiting to be waited for.
+    #[must_use]
+    pub fn alive(&self) -> bool {
+        !matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+/// Bytes that came from and went to disks, read and write calls; children that were waited for are in it.
+#[must_use]
+pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
+    let value = |name| text::keyed(content, name);
+    Some([
+        value("read_bytes")?,
+        value("write_bytes")?,
+        value("syscr")?,
+        value("syscw")?,
+    ])
+}
+
+/// What one process used, as far as the kernel tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Of all threads together.
+    pub stat: Stat,
+    /// See [`parse_io`]; `None` where it is not ours to read.
+    pub io: Option<[u64; 4]>,
+    /// Resident set. [pages]
+    pub resident_pages: Option<u64>,
+    /// Open files.
+    pub open_files: Option<u64>,
+    /// Context switches and waiting for a CPU.
+    pub switches: Switches,
+}
+
+/// How the open files of a process are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileCount {
+    /// The kernel tells the count as the size of `/proc/PID/fd` (Linux 6.2 and later): one call.
+    Size,
+    /// The entries have to be counted.
+    Entries,
+}
+
+impl FileCount {
+    /// Finds out with ourselves, who always have files open.
+    #[must_use]
+    pub fn detect(proc: &Path) -> Self {
+        let told = fs::metadata(proc.join("self/fd")).is_ok_and(|metadata| metadata.len() > 0);
+        if told { Self::Size } else { Self::Entries }
+    }
+
+    /// Counts; 0 where the process has just ended, `None` where we may not look.
+    fn count(self, folder: &Path) -> Option<u64> {
+        let counted = match self {
+            Self::Size => fs::metadata(folder).map(|metadata| metadata.len()),
+            Self::Entries => fs::read_dir(folder).map(|entries| entries.count() as u64),
+        };
+        counted
+            .or_else(|error| if ended(&error) { Ok(0) } else { Err(error) })
+            .ok()
+    }
+}
+
+fn ended(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
+}
+
+/// Reads one process.
+#[derive(Debug)]
+pub struct ProcessReader {
+    stat: ProcFile,
+    statm: ProcFile,
+    io: ProcFile,
+    fd: PathBuf,
+    threads: Threads,
+}
+
+impl ProcessReader {
+    /// Names the files of the process with this number.
+    #[must_use]
+    pub fn new(proc: &Path, pid: u32) -> Self {
+        let folder = proc.join(pid.to_string());
+        Self {
+            stat: ProcFile::new(folder.join("stat")),
+            statm: ProcFile::new(folder.join("statm")),
+            io: ProcFile::new(folder.join("io")),
+            fd: folder.join("fd"),
+            threads: Threads::new(folder.join("task")),
+        }
+    }
+
+    /// Reads everything; `None` when the process has ended. `last` is what the same process told before.
+    pub fn read(
+        &mut self,
+        buffer: &mut Buffer,
+        count: FileCount,
+        last: Option<&Usage>,
+    ) -> Option<Usage> {
+        let stat =
+            (self.stat.read(buffer) == Reading::Whole).then(|| Stat::parse(buffer.text()))??;
+        let io = (self.io.read(buffer) == Reading::Whole)
+            .then(|| parse_io(buffer.text()))
+            .flatten();
+        // One that has ended but was not waited for may hide its account; it does not change any more.
+        let io = io.or_else(|| {
+            if stat.alive() {
+                None
+            } else {
+                last.and_then(|usage| usage.io)
+            }
+        });
+        let resident = (self.statm.read(buffer) == Reading::Whole)
+            .then(|| text::fields(buffer.text()).nth(1).and_then(text::number))
+            .flatten();
+        let switches = self.threads.read(buffer, stat.threads);
+        Some(Usage {
+            stat,
+            io,
+            resident_pages: resident,
+            open_files: count.count(&self.fd),
+            switches,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_brackets_and_blanks() {
+        let content =
+            b"77 (a) b (c) S 5 77 6 0 -1 4194560 10 11 12 13 14 15 16 17 20 0 3 0 4242 1 2 3\n";
+        let stat = Stat::parse(content).expect("a whole line");
+        assert_eq!((stat.parent, stat.session, stat.state), (5, 6, b'S'));
+        assert_eq!(stat.own, [14, 15, 10, 12]);
+        assert_eq!(stat.children, [16, 17, 11, 13]);
+        assert_eq!((stat.threads, stat.start_ticks), (3, 4242));
+    }
+
+    #[test]
+    fn half_a_line_is_no_stat() {
+        assert_eq!(Stat::parse(b"77 (a) S 5 77 6 0 -1 4194560 10"), None);
+        assert_eq!(Stat::parse(b""), None);
+        assert_eq!(Stat::parse(b"77 (a"), None);
+    }
+
+    #[test]
+    fn both_ways_to_count_files_agree() {
+        let proc = Path::new("/proc/self/fd");
+        let counted = FileCount::Entries.count(proc).expect("our own files");
+        assert!(counted >= 3);
+        assert_eq!(
+            FileCount::Entries.count(Path::new("/proc/self/no-such-fd")),
+            Some(0)
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! A file of `/proc` that is opened once and read again and again.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// First size of the buffer; `/proc/vmstat` and the files of a process fit.
+const BUFFER_BYTES: usize = 8192;
+
+/// What a read told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// The buffer holds the file.
+    Whole,
+    /// The process that the file tells about has ended.
+    Ended,
+    /// The kernel does not offer the file, or not to us.
+    Unknown,
+}
+
+/// The buffer that all files of a sampler share.
+#[derive(Debug, Default)]
+pub struct Buffer {
+    bytes: Vec<u8>,
+    length: usize,
+}
+
+impl Buffer {
+    /// What was read last.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+/// One file, by name and, after its first use, by descriptor.
+///
+/// A descriptor of a file of `/proc/PID` stays bound to that process: when the process has ended it gives ESRCH, even
+/// if the number was given to another process since. That is what makes a reused process number harmless.
+#[derive(Debug)]
+pub struct ProcFile {
+    path: PathBuf,
+    file: Option<File>,
+    unknown: bool,
+}
+
+impl ProcFile {
+    /// Names the file; it is opened by the first read.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            file: None,
+            unknown: false,
+        }
+    }
+
+    /// Reads the file from its start into `buffer`.
+    ///
+    /// A file that is missing or not ours to read is not tried again: neither changes while the probe runs.
+    pub fn read(&mut self, buffer: &mut Buffer) -> Reading {
+        buffer.length = 0;
+        if self.unknown {
+            return Reading::Unknown;
+        }
+        match self.fill(buffer) {
+            Ok(()) => Reading::Whole,
+            Err(error) => self.judge(&error),
+        }
+    }
+
+    fn fill(&mut self, buffer: &mut Buffer) -> io::Result<()> {
+        if buffer.bytes.is_empty() {
+            buffer.bytes.resize(BUFFER_BYTES, 0);
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(File::open(&self.path)?),
+        };
+        loop {
+            if buffer.length == buffer.bytes.len() {
+                buffer.bytes.resize(buffer.bytes.len() * 2, 0);
+            }
+            match file.read_at(&mut buffer.bytes[buffer.length..], buffer.length as u64) {
+                Ok(0) => return Ok(()),
+                Ok(count) => buffer.length += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn judge(&mut self, error: &io::Error) -> Reading {
+        self.file = None;
+        match error.raw_os_error() {
+            Some(libc::ESRCH) => Reading::Ended,
+            // Out of descriptors may pass; everything else stays as it is.
+            Some(libc::EMFILE | libc::ENFILE) => Reading::Unknown,
+            _ => {
+                self.unknown = true;
+                Reading::Unknown
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_files_are_unknown_not_zero() {
+        let mut buffer = Buffer::default();
+        let mut file = ProcFile::new("/proc/there-is-no-such-file");
+        assert_eq!(file.read(&mut buffer), Reading::Unknown);
+        assert!(buffer.text().is_empty());
+    }
+
+    #[test]
+    fn a_kept_open_file_is_produced_anew() {
+        let mut buffer = Buffer::default();
+        let mut file = ProcFile::new("/proc/self/status");
+        assert_eq!(file.read(&mut buffer), Reading::Whole);
+        let first = buffer.text().to_vec();
+        assert_eq!(file.read(&mut buffer), Reading::Whole);
+        assert!(first.starts_with(b"Name:") && buffer.text().starts_with(b"Name:"));
+    }
+
+    #[test]
+    fn a_longer_file_than_the_buffer_is_read_whole() {
+        let path = std::env::temp_dir().join(format!("towtank-probe-long-{}", std::process::id()));
+        std::fs::write(&path, vec![b'x'; 3 * BUFFER_BYTES + 5])
+            .expect("a file in the temporary folder");
+        let mut buffer = Buffer::default();
+        let reading = ProcFile::new(&path).read(&mut buffer);
+        std::fs::remove_file(&path).expect("the file is ours");
+        assert_eq!(
+            (reading, buffer.text().len()),
+            (Reading::Whole, 3 * BUFFER_BYTES + 5)
+        );
+    }
+}

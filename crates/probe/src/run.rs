@@ -1,0 +1,274 @@
+//! The loop of the probe: wait for the next instant, sample, write; listen to commands in between.
+
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+
+use crate::control::{Command, Lines};
+use crate::group::{Group, Reader};
+use crate::host::{HostSampler, facts};
+use crate::json::Json;
+use crate::line::LineWriter;
+use crate::process::FileCount;
+use crate::procfile::{Buffer, ProcFile, Reading};
+use crate::schedule::Schedule;
+use crate::sys::{self, Wake};
+use crate::text;
+use crate::tree::Table;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A group as it is named to the probe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupRoot {
+    /// Name in the samples.
+    pub name: String,
+    /// Number of the process at the root of the tree.
+    pub pid: u32,
+}
+
+/// Where the kernel's file systems are; tests put recorded ones here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roots {
+    /// Usually `/proc`.
+    pub proc: PathBuf,
+    /// Usually `/sys`.
+    pub sys: PathBuf,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self {
+            proc: PathBuf::from("/proc"),
+            sys: PathBuf::from("/sys"),
+        }
+    }
+}
+
+/// What the probe is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Groups watched from the start.
+    pub groups: Vec<GroupRoot>,
+    /// Distance of samples, > 0. [ns]
+    pub interval_ns: u64,
+    /// End after this time; never by itself without it. [ns]
+    pub duration_ns: Option<u64>,
+    /// End with standard input; SIGINT is ignored then, because it reaches the one who holds the other end too.
+    pub until_stdin_closes: bool,
+    /// Where the kernel's file systems are.
+    pub roots: Roots,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            groups: Vec::new(),
+            interval_ns: SECOND_NS,
+            duration_ns: None,
+            until_stdin_closes: false,
+            roots: Roots::default(),
+        }
+    }
+}
+
+/// Why the probe ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndReason {
+    /// Its time was over.
+    Duration,
+    /// Standard input was closed.
+    InputClosed,
+    /// SIGTERM or SIGINT.
+    Signal,
+}
+
+/// Makes the documents of the stream.
+pub struct Sampler {
+    roots: Roots,
+    interval_ns: u64,
+    host: HostSampler,
+    table: Table,
+    groups: Vec<Group>,
+    own_memory: ProcFile,
+    count: FileCount,
+    tick_ns: u64,
+    page_bytes: u64,
+    buffer: Buffer,
+    json: Json,
+}
+
+impl Sampler {
+    /// Prepares everything; no file is read yet.
+    #[must_use]
+    pub fn new(options: &Options) -> Self {
+        let roots = options.roots.clone();
+        let tick_ns = SECOND_NS / sys::clock_ticks();
+        let groups = options
+            .groups
+            .iter()
+            .map(|root| Group::new(&root.name, root.pid, &roots.proc))
+            .collect();
+        Self {
+            interval_ns: options.interval_ns,
+            host: HostSampler::new(&roots, tick_ns),
+            table: Table::new(roots.proc.clone()),
+            groups,
+            own_memory: ProcFile::new(roots.proc.join("self/statm")),
+            count: FileCount::detect(&roots.proc),
+            tick_ns,
+            page_bytes: sys::page_bytes(),
+            buffer: Buffer::default(),
+            json: Json::default(),
+            roots,
+        }
+    }
+
+    /// The header line's document.
+    pub fn header(&mut self, groups: &[GroupRoot]) -> &str {
+        let json = &mut self.json;
+        json.clear();
+        json.begin();
+        json.text("k", "header");
+        json.text("schema", "towtank/probe/1");
+        json.count("t_ns", sys::monotonic_ns());
+        json.count("wall_ns", sys::wall_ns());
+        facts::write(&self.roots, json);
+        json.seconds("interval_s", self.interval_ns);
+        json.object("groups");
+        for group in groups {
+            json.object(&group.name);
+            json.count("pid", u64::from(group.pid));
+            json.end_object();
+        }
+        json.end_object();
+        json.end_object();
+        json.as_str()
+    }
+
+    /// One sample, `late_ns` behind its instant.
+    pub fn sample(&mut self, late_ns: u64) -> &str {
+        let (t_ns, wall_ns) = (sys::monotonic_ns(), sys::wall_ns());
+        self.json.clear();
+        self.json.begin();
+        self.json.text("k", "sample");
+        self.json.count("t_ns", t_ns);
+        self.json.count("wall_ns", wall_ns);
+        self.host.sample(&mut self.buffer, &mut self.json);
+        self.sample_groups();
+        self.json.object("probe");
+        self.json.seconds("cpu_s_total", sys::process_cpu_ns());
+        if self.own_memory.read(&mut self.buffer) == Reading::Whole {
+            let pages = text::fields(self.buffer.text())
+                .nth(1)
+                .and_then(text::number);
+            self.json
+                .count("resident_bytes", pages.map(|pages| pages * self.page_bytes));
+        }
+        self.json.seconds("late_s", late_ns);
+        self.json.seconds("took_s", sys::monotonic_ns() - t_ns);
+        self.json.end_object();
+        self.json.end_object();
+        self.json.as_str()
+    }
+
+    fn sample_groups(&mut self) {
+        let refreshed = !self.groups.is_empty() && self.table.refresh(&mut self.buffer);
+        let mut reader = Reader {
+            buffer: &mut self.buffer,
+            table: &self.table,
+            refreshed,
+            count: self.count,
+            tick_ns: self.tick_ns,
+            page_bytes: self.page_bytes,
+        };
+        self.json.object("groups");
+        for group in &mut self.groups {
+            group.sample(&mut reader, &mut self.json);
+        }
+        self.json.end_object();
+    }
+
+    /// Follows a command; the next sample shows it.
+    pub fn follow(&mut self, command: &Command) {
+        match command {
+            Command::Group(root) => self.watch(root),
+            Command::Drop(name) => self.groups.retain(|group| group.name != *name),
+        }
+    }
+
+    fn watch(&mut self, root: &GroupRoot) {
+        if let Some(group) = self.groups.iter_mut().find(|group| group.name == root.name) {
+            self.table.refresh(&mut self.buffer);
+            group.replace_root(root.pid, &self.table);
+        } else {
+            self.groups
+                .push(Group::new(&root.name, root.pid, &self.roots.proc));
+        }
+    }
+}
+
+/// Standard input, read as far as it is ready.
+struct Input {
+    lines: Lines,
+    open: bool,
+}
+
+impl Input {
+    /// Takes what is there: commands, and complaints on standard error for lines that are none.
+    fn take(&mut self) -> Vec<Command> {
+        let mut input = io::stdin().lock();
+        let length = input.fill_buf().map_or(0, <[u8]>::len);
+        self.open = length > 0;
+        let parsed = input
+            .fill_buf()
+            .map(|bytes| self.lines.push(bytes))
+            .unwrap_or_default();
+        input.consume(length);
+        let good = |command: Result<Command, String>| {
+            command
+                .map_err(|error| eprintln!("towtank-engine probe: {error}"))
+                .ok()
+        };
+        parsed.into_iter().filter_map(good).collect()
+    }
+}
+
+/// Samples until the end that the options name, and writes header and samples to `stream`.
+///
+/// # Errors
+///
+/// What the stream answers; what is written before is kept.
+pub fn run(options: &Options, stream: &mut dyn Write) -> io::Result<EndReason> {
+    sys::install_signals(options.until_stdin_closes);
+    sys::raise_open_files();
+    let mut writer = LineWriter::new(stream);
+    let mut sampler = Sampler::new(options);
+    writer.write(sampler.header(&options.groups))?;
+    let start_ns = sys::monotonic_ns();
+    let end_ns = options
+        .duration_ns
+        .map_or(u64::MAX, |duration| start_ns.saturating_add(duration));
+    let mut schedule = Schedule::new(options.interval_ns, start_ns);
+    let mut input = Input {
+        lines: Lines::default(),
+        open: true,
+    };
+    loop {
+        match sys::wait_until(schedule.next_ns().min(end_ns), input.open) {
+            Wake::Signal => return Ok(EndReason::Signal),
+            Wake::Deadline if schedule.next_ns() > end_ns => return Ok(EndReason::Duration),
+            Wake::Deadline => {
+                let late_ns = schedule.take(sys::monotonic_ns());
+                writer.write(sampler.sample(late_ns))?;
+            }
+            Wake::Input => {
+                for command in input.take() {
+                    sampler.follow(&command);
+                }
+                if !input.open && options.until_stdin_closes {
+                    return Ok(EndReason::InputClosed);
+                }
+            }
+        }
+    }
+}

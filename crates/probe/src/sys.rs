@@ -1,0 +1,141 @@
+//! The few calls of the C library that the standard library does not offer. All unsafe code of the crate is here.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Why a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    /// The deadline has come.
+    Deadline,
+    /// Standard input has something to say, its end included.
+    Input,
+    /// A signal asked us to end.
+    Signal,
+}
+
+static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn note_signal(_signal: libc::c_int) {
+    ASKED_TO_END.store(true, Ordering::Relaxed);
+}
+
+/// Makes SIGTERM, and SIGINT unless `ignore_interrupt`, end [`wait_until`] with [`Wake::Signal`].
+pub fn install_signals(ignore_interrupt: bool) {
+    let note = note_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    let interrupt = if ignore_interrupt {
+        libc::SIG_IGN
+    } else {
+        note
+    };
+    for (signal, action) in [(libc::SIGTERM, note), (libc::SIGINT, interrupt)] {
+        // Safety: the handler only stores to an atomic, which is async-signal-safe.
+        unsafe { libc::signal(signal, action) };
+    }
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // Safety: `time` is valid for writing; the clocks used here exist on every Linux.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Reads `CLOCK_MONOTONIC`. [ns]
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Reads the wall clock, since 1970. [ns]
+#[must_use]
+pub fn wall_ns() -> u64 {
+    clock_ns(libc::CLOCK_REALTIME)
+}
+
+/// CPU time of this process, all threads. [ns]
+#[must_use]
+pub fn process_cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn configured(name: libc::c_int, usual: u64) -> u64 {
+    // Safety: `sysconf` takes any name.
+    u64::try_from(unsafe { libc::sysconf(name) })
+        .ok()
+        .filter(|value| *value > 0)
+        .unwrap_or(usual)
+}
+
+/// Size of a memory page. [bytes]
+#[must_use]
+pub fn page_bytes() -> u64 {
+    configured(libc::_SC_PAGESIZE, 4096)
+}
+
+/// Clock ticks in a second, the unit of CPU times in `/proc`. [1/s]
+#[must_use]
+pub fn clock_ticks() -> u64 {
+    configured(libc::_SC_CLK_TCK, 100)
+}
+
+/// CPUs that are online on the host. [1]
+#[must_use]
+pub fn online_cpus() -> u64 {
+    configured(libc::_SC_NPROCESSORS_ONLN, 1)
+}
+
+/// Raises the limit of open files as far as we may: files of `/proc` are kept open.
+pub fn raise_open_files() {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // Safety: `limit` is valid for reading and writing.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}
+
+/// Sleeps until `CLOCK_MONOTONIC` shows `deadline_ns`, or until something else happens.
+#[must_use]
+pub fn wait_until(deadline_ns: u64, watch_input: bool) -> Wake {
+    loop {
+        if ASKED_TO_END.load(Ordering::Relaxed) {
+            return Wake::Signal;
+        }
+        let remaining_ns = deadline_ns.saturating_sub(monotonic_ns());
+        if remaining_ns == 0 {
+            return Wake::Deadline;
+        }
+        let remaining = Duration::from_nanos(remaining_ns);
+        let timeout = libc::timespec {
+            tv_sec: libc::time_t::try_from(remaining.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: remaining.subsec_nanos().into(),
+        };
+        let mut input = libc::pollfd {
+            fd: 0,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let watched = libc::nfds_t::from(watch_input);
+        // Safety: `input` is valid for `watched` (0 or 1) entries, `timeout` for reading; no signal mask is given.
+        let ready = unsafe {
+            libc::ppoll(
+                &raw mut input,
+                watched,
+                &raw const timeout,
+                std::ptr::null(),
+            )
+        };
+        if ready > 0 {
+            return Wake::Input;
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Reading numbers and fields from the text that the kernel writes, without allocation.
+
+/// Reads a whole field as an unsigned number; `None` where it is anything else or does not fit.
+#[must_use]
+pub fn number(field: &[u8]) -> Option<u64> {
+    if field.is_empty() {
+        return None;
+    }
+    field.iter().try_fold(0_u64, |value, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit < 10).then_some(())?;
+        value.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// The fields of a line: what stands between blanks and tabs.
+pub fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace)
+        .filter(|field| !field.is_empty())
+}
+
+/// The lines of a text that hold anything.
+pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+}
+
+/// The first number behind `key` at the start of a line, as in `MemTotal:  8031764 kB` or `pgfault 12`.
+#[must_use]
+pub fn keyed(text: &[u8], key: &str) -> Option<u64> {
+    lines(text).find_map(|line| keyed_line(line, key))
+}
+
+/// The first number of this line where it starts with exactly `key`, a colon being allowed behind it.
+#[must_use]
+pub fn keyed_line(line: &[u8], key: &str) -> Option<u64> {
+    let rest = line.strip_prefix(key.as_bytes())?;
+    let rest = rest.strip_prefix(b":").unwrap_or(rest);
+    rest.first()
+        .is_some_and(u8::is_ascii_whitespace)
+        .then(|| fields(rest).next().and_then(number))?
+}
+
+/// A field as text; what is not UTF-8 is replaced.
+#[must_use]
+pub fn owned(field: &[u8]) -> String {
+    String::from_utf8_lossy(field).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_takes_digits_only() {
+        assert_eq!(number(b"0"), Some(0));
+        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
+        for wrong in [&b""[..], b"-1", b"1.5", b"18446744073709551616", b"12x"] {
+            assert_eq!(number(wrong), None, "{}", owned(wrong));
+        }
+    }
+
+    #[test]
+    fn keyed_does_not_take_a_longer_key() {
+        let text = b"SwapCached: 7 kB\nCached:      42 kB\nCachedMore: 1\n";
+        assert_eq!(keyed(text, "Cached"), Some(42));
+        assert_eq!(keyed(text, "Dirty"), None);
+    }
+}

@@ -1,0 +1,250 @@
+//! Context switches and waiting for a CPU, over all threads of a process.
+//!
+//! The kernel tells both per thread only. `/proc/PID/task/TID/schedstat` is one short line; `status`, which has the
+//! context switches, costs several times as much. So `schedstat` is read for every thread, and `status` only for those
+//! that ran since the last sample: one that did not run has not switched either.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::procfile::{Buffer, ProcFile, Reading};
+use crate::text;
+
+/// Sums over threads; what the kernel does not tell is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switches {
+    /// Context switches because the thread had to wait for something.
+    pub voluntary: Option<u64>,
+    /// Context switches because another thread was to have the CPU.
+    pub involuntary: Option<u64>,
+    /// Time in which a thread could run and had no CPU. [ns]
+    pub wait_ns: Option<u64>,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        Self {
+            voluntary: Some(0),
+            involuntary: Some(0),
+            wait_ns: Some(0),
+        }
+    }
+}
+
+impl Switches {
+    const UNKNOWN: Self = Self {
+        voluntary: None,
+        involuntary: None,
+        wait_ns: None,
+    };
+
+    /// Adds another sum; what one of them does not know is unknown in the result.
+    pub fn add(&mut self, other: &Self) {
+        let sum = |left: Option<u64>, right: Option<u64>| {
+            left.zip(right).map(|(left, right)| left + right)
+        };
+        self.voluntary = sum(self.voluntary, other.voluntary);
+        self.involuntary = sum(self.involuntary, other.involuntary);
+        self.wait_ns = sum(self.wait_ns, other.wait_ns);
+    }
+
+    /// Adds what something that has ended is known to have done.
+    pub fn carry(&mut self, ended: &Self) {
+        let sum =
+            |left: Option<u64>, right: Option<u64>| left.map(|left| left + right.unwrap_or(0));
+        self.voluntary = sum(self.voluntary, ended.voluntary);
+        self.involuntary = sum(self.involuntary, ended.involuntary);
+        self.wait_ns = sum(self.wait_ns, ended.wait_ns);
+    }
+}
+
+#[derive(Debug)]
+struct Thread {
+    number: u32,
+    schedstat: ProcFile,
+    status: ProcFile,
+    /// CPU time and time slices of `schedstat`; they stand still while the thread does not run.
+    ran: Option<(u64, u64)>,
+    sum: Switches,
+}
+
+/// All threads of one process.
+#[derive(Debug)]
+pub struct Threads {
+    folder: PathBuf,
+    live: Vec<Thread>,
+    ended: Switches,
+}
+
+impl Threads {
+    /// Takes the folder `/proc/PID/task`.
+    #[must_use]
+    pub fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            live: Vec::new(),
+            ended: Switches::default(),
+        }
+    }
+
+    /// Reads all threads, `expected` in number, and sums them up with those that have ended.
+    pub fn read(&mut self, buffer: &mut Buffer, expected: u64) -> Switches {
+        let ended = &mut self.ended;
+        self.live.retain_mut(|thread| {
+            let lives = thread.read(buffer);
+            if !lives {
+                ended.carry(&thread.sum);
+            }
+            lives
+        });
+        if self.live.len() as u64 != expected {
+            self.find_new(buffer);
+        }
+        if self.live.is_empty() && expected > 0 {
+            return Switches::UNKNOWN;
+        }
+        let mut total = self.ended;
+        for thread in &self.live {
+            total.add(&thread.sum);
+        }
+        total
+    }
+
+    fn find_new(&mut self, buffer: &mut Buffer) {
+        let Ok(entries) = fs::read_dir(&self.folder) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let Some(number) = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse::<u32>().ok())
+            else {
+                continue;
+            };
+            if self.live.iter().any(|thread| thread.number == number) {
+                continue;
+            }
+            let mut thread = Thread::new(&self.folder.join(entry.file_name()), number);
+            if thread.read(buffer) {
+                self.live.push(thread);
+            }
+        }
+    }
+}
+
+impl Thread {
+    fn new(folder: &std::path::Path, number: u32) -> Self {
+        Self {
+            number,
+            schedstat: ProcFile::new(folder.join("schedstat")),
+            status: ProcFile::new(folder.join("status")),
+            ran: None,
+            sum: Switches::UNKNOWN,
+        }
+    }
+
+    /// Reads what has changed; false when the thread has ended.
+    fn read(&mut self, buffer: &mut Buffer) -> bool {
+        let ran = match self.schedstat.read(buffer) {
+            Reading::Ended => return false,
+            Reading::Unknown => None,
+            Reading::Whole => parse_schedstat(buffer.text()),
+        };
+        if ran.is_some() && ran.map(|(cpu, _, slices)| (cpu, slices)) == self.ran {
+            self.sum.wait_ns = ran.map(|(_, wait, _)| wait);
+            return true;
+        }
+        match self.status.read(buffer) {
+            Reading::Ended => return false,
+            Reading::Unknown => self.sum = Switches::UNKNOWN,
+            Reading::Whole => {
+                self.sum.voluntary = text::keyed(buffer.text(), "voluntary_ctxt_switches");
+                self.sum.involuntary = text::keyed(buffer.text(), "nonvoluntary_ctxt_switches");
+            }
+        }
+        self.ran = ran.map(|(cpu, _, slices)| (cpu, slices));
+        self.sum.wait_ns = ran.map(|(_, wait, _)| wait);
+        true
+    }
+}
+
+/// CPU time [ns], time waited for a CPU [ns] and time slices of one thread.
+fn parse_schedstat(content: &[u8]) -> Option<(u64, u64, u64)> {
+    let mut numbers = text::fields(content).map(text::number);
+    let mut next = || numbers.next().flatten();
+    Some((next()?, next()?, next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn schedstat_has_three_numbers() {
+        assert_eq!(
+            parse_schedstat(b"69337 42308 2\n"),
+            Some((69_337, 42_308, 2))
+        );
+        assert_eq!(parse_schedstat(b"69337 42308\n"), None);
+    }
+
+    #[test]
+    fn an_unknown_part_makes_the_sum_unknown() {
+        let mut sum = Switches {
+            voluntary: Some(1),
+            involuntary: Some(2),
+            wait_ns: Some(3),
+        };
+        sum.add(&Switches {
+            voluntary: Some(10),
+            involuntary: None,
+            wait_ns: Some(30),
+        });
+        assert_eq!(
+            sum,
+            Switches {
+                voluntary: Some(11),
+                involuntary: None,
+                wait_ns: Some(33)
+            }
+        );
+    }
+
+    #[test]
+    fn switches_of_an_ended_thread_stay_counted() {
+        let (report, ready) = mpsc::channel();
+        let (release, wait) = mpsc::channel::<()>();
+        let worker = std::thread::spawn(move || {
+            for _ in 0..50 {
+                std::thread::sleep(std::time::Duration::from_micros(100));
+            }
+            let status = fs::read_to_string("/proc/thread-self/status").expect("our own status");
+            let folder = fs::read_link("/proc/thread-self").expect("our own thread");
+            report.send((status, folder)).expect("the test listens");
+            let _ = wait.recv();
+        });
+        let (status, folder) = ready.recv().expect("the worker reports");
+        let voluntary =
+            text::keyed(status.as_bytes(), "voluntary_ctxt_switches").expect("a thread has it");
+        assert!(voluntary >= 50);
+        let number = folder
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a number")
+            .parse()
+            .expect("a number");
+        let mut buffer = Buffer::default();
+        let mut threads = Threads::new(PathBuf::from("/proc/self/task"));
+        threads
+            .live
+            .push(Thread::new(&PathBuf::from("/proc").join(folder), number));
+        let before = threads.read(&mut buffer, 1).voluntary.expect("known");
+        assert!(before >= voluntary);
+        drop(release);
+        worker.join().expect("the worker ends");
+        let after = threads.read(&mut buffer, 0).voluntary.expect("known");
+        assert!(after >= before && threads.live.is_empty());
+    }
+}

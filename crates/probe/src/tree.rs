@@ -1,0 +1,241 @@
+//! Which processes there are and who started them.
+//!
+//! Listing `/proc` is the dearest part of watching trees of processes, so it is done only when a process has been
+//! started: the last field of `/proc/loadavg` is the number given out last, and it moves with every new process or
+//! thread. A process is looked at once, when it first appears; when the numbers have begun anew from the bottom, all
+//! are looked at again, because only then can a number mean another process than before.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::process::Stat;
+use crate::procfile::{Buffer, ProcFile, Reading};
+use crate::text;
+
+/// A process as it was when first seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Its parent.
+    pub parent: u32,
+    /// The process that leads its session.
+    pub session: u32,
+    /// When it started. In clock ticks.
+    pub start_ticks: u64,
+    /// Whether the last refresh has found it.
+    pub new: bool,
+}
+
+/// Longest chain of parents that is followed; a longer one can only be a loop of numbers used again.
+const DEEPEST: usize = 256;
+
+/// All processes.
+#[derive(Debug)]
+pub struct Table {
+    proc: PathBuf,
+    loadavg: ProcFile,
+    last_number: Option<u64>,
+    processes: BTreeMap<u32, Entry>,
+}
+
+impl Table {
+    /// Takes the place of `/proc`. The table is empty until the first refresh.
+    #[must_use]
+    pub fn new(proc: PathBuf) -> Self {
+        let loadavg = ProcFile::new(proc.join("loadavg"));
+        Self {
+            proc,
+            loadavg,
+            last_number: None,
+            processes: BTreeMap::new(),
+        }
+    }
+
+    /// Looks for new processes, if there can be any; true where the list was read.
+    pub fn refresh(&mut self, buffer: &mut Buffer) -> bool {
+        // Read before the list: a process started in between is then in this list or makes for the next one.
+        let number = (self.loadavg.read(buffer) == Reading::Whole)
+            .then(|| text::fields(buffer.text()).nth(4).and_then(text::number))
+            .flatten();
+        if number.is_some() && number == self.last_number {
+            return false;
+        }
+        let anew = number.is_none() || number < self.last_number;
+        self.last_number = number;
+        self.list(anew);
+        true
+    }
+
+    fn list(&mut self, anew: bool) {
+        let mut before = std::mem::take(&mut self.processes);
+        let Ok(entries) = fs::read_dir(&self.proc) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let Some(pid) = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse::<u32>().ok())
+            else {
+                continue;
+            };
+            let known = before.remove(&pid).map(|entry| Entry {
+                new: false,
+                ..entry
+            });
+            let found = match known {
+                Some(known) if !anew => Some(known),
+                // The same start means the same process; its parent stays the one it was started by.
+                Some(known) => self.look(pid).map(|now| {
+                    if now.start_ticks == known.start_ticks {
+                        known
+                    } else {
+                        now
+                    }
+                }),
+                None => self.look(pid),
+            };
+            if let Some(found) = found {
+                self.processes.insert(pid, found);
+            }
+        }
+    }
+
+    fn look(&self, pid: u32) -> Option<Entry> {
+        let content = fs::read(self.proc.join(pid.to_string()).join("stat")).ok()?;
+        let stat = Stat::parse(&content)?;
+        Some(Entry {
+            parent: stat.parent,
+            session: stat.session,
+            start_ticks: stat.start_ticks,
+            new: true,
+        })
+    }
+
+    /// The process with this number.
+    #[must_use]
+    pub fn get(&self, pid: u32) -> Option<&Entry> {
+        self.processes.get(&pid)
+    }
+
+    /// All processes, or those only that the last refresh has found.
+    pub fn processes(&self, only_new: bool) -> impl Iterator<Item = (u32, &Entry)> {
+        self.processes
+            .iter()
+            .filter(move |(_, entry)| entry.new || !only_new)
+            .map(|(pid, entry)| (*pid, entry))
+    }
+
+    /// Whether a process descends from `root` or from any process that is a member already.
+    ///
+    /// A process whose parent ended before it was seen has lost the way up. If `root` leads a session, the session
+    /// shows it still: it is inherited, and cannot be joined from outside.
+    pub fn descends(&self, pid: u32, root: u32, member: impl Fn(u32) -> bool) -> bool {
+        let mut current = pid;
+        for _ in 0..DEEPEST {
+            let Some(entry) = self.get(current) else {
+                return false;
+            };
+            if entry.session == root || entry.parent == root || member(entry.parent) {
+                return true;
+            }
+            current = entry.parent;
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path =
+                std::env::temp_dir().join(format!("towtank-probe-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).expect("a folder");
+            Self(path)
+        }
+
+        fn process(&self, pid: u32, parent: u32, session: u32, ticks: u64) {
+            let folder = self.0.join(pid.to_string());
+            fs::create_dir_all(&folder).expect("a folder");
+            let stat = format!(
+                "{pid} (x) S {parent} 1 {session} 0 -1 0 1 0 0 0 1 1 0 0 20 0 1 0 {ticks} 0 0\n"
+            );
+            fs::write(folder.join("stat"), stat).expect("a file");
+        }
+
+        fn last_number(&self, pid: u32) {
+            fs::write(
+                self.0.join("loadavg"),
+                format!("0.00 0.01 0.05 1/99 {pid}\n"),
+            )
+            .expect("a file");
+        }
+
+        fn path(&self) -> &Path {
+            &self.0
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_number_used_again_is_another_process() {
+        let folder = Folder::new("reuse");
+        let mut buffer = Buffer::default();
+        folder.process(1, 0, 1, 1);
+        folder.process(300, 1, 300, 50);
+        folder.last_number(300);
+        let mut table = Table::new(folder.path().to_owned());
+        assert!(table.refresh(&mut buffer));
+        assert!(!table.refresh(&mut buffer), "nothing was started");
+        // The numbers go round: 300 now is a child of 7.
+        folder.process(7, 1, 7, 90);
+        folder.process(300, 7, 7, 95);
+        folder.last_number(299);
+        assert!(table.refresh(&mut buffer));
+        assert_eq!(
+            table
+                .get(300)
+                .map(|entry| (entry.parent, entry.start_ticks, entry.new)),
+            Some((7, 95, true))
+        );
+        assert_eq!(table.get(1).map(|entry| entry.new), Some(false));
+    }
+
+    #[test]
+    fn descent_goes_through_parents_and_sessions() {
+        let folder = Folder::new("descent");
+        let mut buffer = Buffer::default();
+        for (number, parent, session) in [
+            (1, 0, 1),
+            (10, 1, 10),
+            (11, 10, 10),
+            (12, 11, 10),
+            (13, 1, 10),
+            (14, 1, 14),
+        ] {
+            folder.process(number, parent, session, u64::from(number));
+        }
+        folder.process(20, 21, 20, 20);
+        folder.process(21, 20, 20, 21);
+        folder.last_number(21);
+        let mut table = Table::new(folder.path().to_owned());
+        table.refresh(&mut buffer);
+        let descends = |pid, root| table.descends(pid, root, |_| false);
+        assert!(descends(11, 10) && descends(12, 10) && descends(12, 11));
+        assert!(descends(13, 10), "its parent is gone, its session tells");
+        assert!(!descends(13, 11), "11 leads no session");
+        assert!(!descends(14, 10) && !descends(1, 10));
+        assert!(!descends(20, 10), "a loop of numbers ends the search");
+    }
+}

@@ -1,0 +1,196 @@
+//! The sampler against the running kernel: what it says a tree of processes used, and what `wait4` says afterwards.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use serde_json::Value;
+use towtank_probe::control::Command as Order;
+use towtank_probe::{GroupRoot, Options, Sampler};
+
+/// Truncation to ticks in each of user and system time of each process, and what the tree uses after its last sample.
+const FEW_TICKS_S: f64 = 0.06;
+
+/// A shell that does what it is told, line by line, and answers each line.
+struct Shell {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Shell {
+    fn new() -> Self {
+        let script = "burn() { i=0; while [ $i -lt $1 ]; do i=$((i+1)); done; }\n\
+                      while read -r line; do eval \"$line\"; echo done; done";
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let input = child.stdin.take().expect("piped");
+        let output = BufReader::new(child.stdout.take().expect("piped"));
+        Self {
+            child,
+            input,
+            output,
+        }
+    }
+
+    fn tell(&mut self, line: &str) {
+        writeln!(self.input, "{line}").expect("the shell listens");
+        let mut answer = String::new();
+        self.output
+            .read_line(&mut answer)
+            .expect("the shell answers");
+        assert_eq!(answer, "done\n");
+    }
+
+    /// Ends the shell; CPU time of it and of all it waited for. [s]
+    fn end(self) -> f64 {
+        let Self {
+            child,
+            input,
+            output,
+        } = self;
+        drop((input, output));
+        let mut status = 0;
+        // Safety: all zero is a valid `rusage`; both pointers are valid for writing; the child is ours and not yet waited for.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            let pid = libc::pid_t::try_from(child.id()).expect("a process number");
+            assert_eq!(libc::wait4(pid, &raw mut status, 0, &raw mut usage), pid);
+            usage
+        };
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        seconds(usage.ru_utime) + seconds(usage.ru_stime)
+    }
+}
+
+fn group(sampler: &mut Sampler) -> Value {
+    let sample: Value = serde_json::from_str(sampler.sample(0)).expect("JSON");
+    sample["groups"]["tree"].clone()
+}
+
+fn cpu_s(group: &Value) -> f64 {
+    ["cpu_user_s_total", "cpu_system_s_total"]
+        .iter()
+        .map(|key| group[key].as_f64().expect("a number"))
+        .sum()
+}
+
+fn watch(pid: u32) -> Sampler {
+    let groups = vec![GroupRoot {
+        name: "tree".into(),
+        pid,
+    }];
+    Sampler::new(&Options {
+        groups,
+        ..Options::default()
+    })
+}
+
+#[test]
+fn children_seen_and_unseen_are_counted_once() {
+    let mut shell = Shell::new();
+    let mut sampler = watch(shell.child.id());
+    assert_eq!(group(&mut sampler)["processes"], 1);
+    // Both the tree's own work and that of a child which comes and goes between two samples.
+    shell.tell("burn 100000; (burn 200000)");
+    let first = group(&mut sampler);
+    assert_eq!(first["processes"], 1);
+    // A child that is seen while it lives, and waited for.
+    shell.tell("(burn 200000; exec sleep 1000) & child=$!");
+    let mut living = group(&mut sampler);
+    assert_eq!(living["alive"], true);
+    while living["processes"] == 1 {
+        living = group(&mut sampler);
+    }
+    assert_eq!(living["processes"], 2);
+    shell.tell("kill $child; wait $child");
+    let last = group(&mut sampler);
+    assert_eq!(last["processes"], 1);
+    assert!(cpu_s(&first) <= cpu_s(&living) && cpu_s(&living) <= cpu_s(&last));
+    assert!(last["page_faults_total"].as_u64() > living["page_faults_total"].as_u64());
+    let told = shell.end();
+    let seen = cpu_s(&last);
+    assert!(told > 0.1, "the tree must have worked: {told} s");
+    assert!(
+        (seen - told).abs() < FEW_TICKS_S,
+        "sampled {seen} s, wait4 says {told} s"
+    );
+}
+
+#[test]
+fn a_root_that_ended_is_not_alive_and_keeps_its_totals() {
+    let mut shell = Shell::new();
+    let mut sampler = watch(shell.child.id());
+    shell.tell("burn 200000");
+    let before = group(&mut sampler);
+    shell.end();
+    let after = group(&mut sampler);
+    assert_eq!(
+        (&before["alive"], &after["alive"]),
+        (&Value::Bool(true), &Value::Bool(false))
+    );
+    assert_eq!(after["processes"], 0);
+    assert!((cpu_s(&before) - cpu_s(&after)).abs() < f64::EPSILON);
+    assert_eq!(before["root_start_ticks"], after["root_start_ticks"]);
+}
+
+#[test]
+fn totals_go_on_when_a_service_is_started_again() {
+    let mut shell = Shell::new();
+    let mut sampler = watch(shell.child.id());
+    shell.tell("burn 200000");
+    let before = group(&mut sampler);
+    shell.end();
+    let mut again = Shell::new();
+    let root = GroupRoot {
+        name: "tree".into(),
+        pid: again.child.id(),
+    };
+    sampler.follow(&Order::Group(root));
+    again.tell("burn 200000");
+    let after = group(&mut sampler);
+    assert_eq!(after["alive"], true);
+    assert!(after["root_start_ticks"].as_u64() >= before["root_start_ticks"].as_u64());
+    assert!(cpu_s(&after) > cpu_s(&before));
+    sampler.follow(&Order::Drop("tree".into()));
+    assert_eq!(group(&mut sampler), Value::Null);
+    again.end();
+}
+
+#[test]
+fn orphans_stay_with_the_session_they_were_born_in() {
+    let mut child = Command::new("setsid")
+        .args([
+            "/bin/sh",
+            "-c",
+            "(sh -c 'exec sleep 1000' & echo $!) ; read -r line",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("setsid of util-linux");
+    let mut orphan = String::new();
+    BufReader::new(child.stdout.take().expect("piped"))
+        .read_line(&mut orphan)
+        .expect("its number");
+    let mut sampler = watch(child.id());
+    let mut sample = group(&mut sampler);
+    while sample["processes"] != 2 {
+        sample = group(&mut sampler);
+    }
+    drop(child.stdin.take());
+    child.wait().expect("the shell ends with its input");
+    let after = group(&mut sampler);
+    let killed = Command::new("kill")
+        .arg(orphan.trim())
+        .status()
+        .expect("kill");
+    assert_eq!(
+        (&after["processes"], &after["alive"]),
+        (&Value::from(1), &Value::Bool(false))
+    );
+    assert!(killed.success());
+}

@@ -1,0 +1,56 @@
+"""What ships with Towtank: studies with their workloads and systems, kinds of services, observers, drivers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from towtank import yamlfile
+from towtank.errors import StudyError
+from towtank.study import shipped
+from towtank.system.model import SERVICE_KINDS
+
+# What the probe and the scrapers read; the details are in docs/reference/run-folder.md.
+OBSERVERS = {
+    "host": "CPU, memory, page faults, disks, network, pressure and context switches of the machine, from /proc",
+    "group": "CPU, memory, disk and open files of each service with all its processes, from /proc",
+    "prometheus": "metrics that a service shows as a page in the Prometheus text format",
+}
+DRIVERS = {"http": "HTTP/1.1 with keep-alive, ranges, multipart uploads, cookies and Basic authentication"}
+
+
+def catalogue() -> dict[str, list[dict[str, str]]]:
+    """Everything that ships, by section; each entry has at least `name` and `summary`."""
+    files = shipped()
+    return {
+        "studies": [_entry(file, name) for name, file in files.items()],
+        "workloads": _beside(files, "workload"),
+        "systems": _beside(files, "system"),
+        "service_kinds": [{"name": name, "summary": kind.summary} for name, kind in SERVICE_KINDS.items()],
+        "observers": [{"name": name, "summary": summary} for name, summary in OBSERVERS.items()],
+        "drivers": [{"name": name, "summary": summary} for name, summary in DRIVERS.items()],
+    }
+
+
+def _beside(studies: dict[str, Path], key: str) -> list[dict[str, str]]:
+    """Files that the studies name, each once."""
+    named = {study.parent / str(_read(study).get(key, "")): None for study in studies.values()}
+    return [_entry(file) for file in named if file.is_file()]
+
+
+def _entry(file: Path, name: str | None = None) -> dict[str, str]:
+    content = _read(file)
+    return {
+        "name": name or str(content.get("name", file.stem)),
+        "summary": str(content.get("title", "")),
+        "file": str(file),
+    }
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """The content of a file; a file with faults is listed without a title rather than keeping the list away."""
+    try:
+        data = yamlfile.load(file).data
+    except StudyError:
+        return {}
+    return data if isinstance(data, dict) else {}

@@ -1,0 +1,136 @@
+"""`towtank drive`: load one URL, or one workload file, against something that already runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from towtank.cli.options import COMMAND_LINE, Given
+from towtank.errors import ExitStatus, StudyError
+
+if TYPE_CHECKING:
+    from towtank.conduct.drive import Exchange, Load
+    from towtank.results.folder import RunFolder
+
+_ARRIVALS = ("constant", "poisson")
+
+
+def command(
+    target: Annotated[str, typer.Argument(help="URL (http://host:port/path) or a workload file.")],
+    *,
+    users: Annotated[int | None, typer.Option(help="Virtual users (closed load); 1 if neither users nor rate.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Arrivals per second (open load).")] = None,
+    think: Annotated[str, typer.Option(help="Pause between an answer and the next request.")] = "0 s",
+    duration: Annotated[str, typer.Option(help="Length of the measured window, after the ramp.")] = "10 s",
+    ramp: Annotated[str, typer.Option(help="Time over which users start or the rate grows.")] = "0 s",
+    threads: Annotated[int | None, typer.Option(help="Load threads; half of the CPUs if left out.")] = None,
+    timeout: Annotated[str, typer.Option(help="Time for a whole response.")] = "30 s",
+    method: Annotated[str, typer.Option(help="HTTP method.")] = "GET",
+    header: Annotated[list[str] | None, typer.Option(help="Header, 'Name: value'; repeatable.")] = None,
+    body: Annotated[str | None, typer.Option(help="Text to send, or @FILE.")] = None,
+    insecure: Annotated[
+        bool, typer.Option(help="Do not check certificates; for https, which is not offered yet.")
+    ] = False,
+    arrivals: Annotated[str, typer.Option(help="constant or poisson, with --rate.")] = "constant",
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 1,
+    pin: Annotated[str | None, typer.Option(help="CPUs to keep the load threads on, as 1 or 0,1.")] = None,
+    address: Annotated[
+        list[str] | None,
+        typer.Option(help="With a workload file: where a target is, NAME=host:port; repeatable."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Keep the run folder here.")] = None,
+    i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
+) -> int:
+    """Load one URL, or one workload file, against something that already runs."""
+    from towtank.conduct.drive import Exchange, Load  # noqa: PLC0415
+
+    given = Given()
+    load = Load(
+        users=given.at_least_one("--users", users) or 1,
+        rate=given.rate(rate, users),
+        think_s=given.duration("--think", think),
+        duration_s=given.positive("--duration", duration),
+        ramp_s=given.duration("--ramp", ramp),
+        arrivals=given.one_of("--arrivals", arrivals, _ARRIVALS),
+        threads=given.at_least_one("--threads", threads),
+        seed=given.seed(seed),
+        cpus=given.cpus(pin),
+    )
+    exchange = Exchange(
+        target,
+        given.method(method),
+        given.headers(header),
+        given.body(body),
+        given.positive("--timeout", timeout),
+    )
+    given.insecure(insecure)
+    given.refuse_faults()
+    return _drive(exchange, load, address or [], out=out, allowed=i_may_load or [], json=json, quiet=quiet)
+
+
+def _drive(
+    exchange: Exchange,
+    load: Load,
+    addresses: list[str],
+    *,
+    out: Path | None,
+    allowed: list[str],
+    json: bool,
+    quiet: bool,
+) -> int:
+    from towtank.cli.output import console  # noqa: PLC0415
+    from towtank.conduct.display import display_for  # noqa: PLC0415
+    from towtank.conduct.drive import conduct_drive  # noqa: PLC0415
+    from towtank.conduct.drive_targets import prepare_plan  # noqa: PLC0415
+    from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
+
+    with StopRequest() as stop, _run_folder(out, load) as run:
+        plan = prepare_plan(run, exchange, load, addresses, allowed)
+        with display_for(console(quiet=quiet), quiet=quiet) as display:
+            conduct_drive(run, exchange.url, plan, stop, display)
+        document = _document(run, exchange.url)
+        _print(document, json=json)
+        if stop.requested:
+            return ExitStatus.STOPPED
+    return ExitStatus.DONE if document["valid"] else ExitStatus.INVALID_MEASUREMENT
+
+
+def _document(run: RunFolder, target: str) -> dict[str, Any]:
+    from towtank.analysis import drive_document  # noqa: PLC0415
+
+    document: dict[str, Any] = drive_document(run, target)
+    return document
+
+
+@contextmanager
+def _run_folder(out: Path | None, load: Load) -> Iterator[RunFolder]:
+    """The run folder: kept where the user names one, else removed at the end."""
+    import tempfile  # noqa: PLC0415
+
+    from towtank.conduct.drive import manifest  # noqa: PLC0415
+    from towtank.results.folder import RUN_MANIFEST, RunFolder  # noqa: PLC0415
+
+    if out is not None and (out / RUN_MANIFEST).exists():
+        message = f"must be a folder without a run in it, got {str(out)!r} instead"
+        raise StudyError.at(COMMAND_LINE, message, where="--out")
+    with ExitStack() as stack:
+        path = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="towtank-drive-")))
+        yield RunFolder.create(path, manifest(load))
+
+
+def _print(document: dict[str, Any], *, json: bool) -> None:
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+
+    if json:
+        print_json(document)
+        return
+    from towtank.cli.drive_table import drive_table  # noqa: PLC0415
+
+    for part in drive_table(document):
+        printer().print(part)

@@ -1,0 +1,62 @@
+"""What `towtank drive` prints for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+
+_PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
+
+
+def drive_table(document: dict[str, Any]) -> list[RenderableType]:
+    """The verdict, the rates, the times, the errors, and what the generator used."""
+    return [
+        _headline(document),
+        _times(document),
+        *_errors(document),
+        _generator(document),
+        *_doubts(document),
+    ]
+
+
+def _headline(document: dict[str, Any]) -> str:
+    rate = document["throughput_per_s"]
+    return (
+        f"{document['target']}: {rate:,.1f} requests/s over {document['window_s']:g} s "
+        f"({document['requests']:,} requests, {document['errors']:,} errors)"
+    )
+
+
+def _times(document: dict[str, Any]) -> Table:
+    table = Table("time [ms]", *_PERCENTILES)
+    for title, key in (("response", "response_time_ms"), ("exchange", "exchange_time_ms")):
+        times = document.get(key) or {}
+        table.add_row(title, *(_number(times.get(name)) for name in _PERCENTILES))
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.3f}"
+
+
+def _errors(document: dict[str, Any]) -> list[str]:
+    kinds = {kind: count for kind, count in document.get("errors_by_kind", {}).items() if count}
+    return ["errors: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())] if kinds else []
+
+
+def _generator(document: dict[str, Any]) -> str:
+    used = document["generator"]
+    lag = used.get("start_lag_ms_p99")
+    return (
+        f"generator: {used.get('cpu_s') or 0.0:.2f} s CPU, {used.get('cpu_us_per_request') or 0.0:.1f} µs per request, "
+        f"start lag p99 {_number(lag)} ms, {(used.get('peak_rss_bytes') or 0) / 2**20:.0f} MiB"
+    )
+
+
+def _doubts(document: dict[str, Any]) -> list[str]:
+    if document["valid"]:
+        return []
+    reasons = [each if isinstance(each, str) else each.get("message", "") for each in document["invalid_because"]]
+    return ["not valid: " + "; ".join(reasons)]

@@ -1,0 +1,110 @@
+"""Reads values of command-line options and gathers every fault, so that all are told at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from towtank.errors import Fault, StudyError
+
+COMMAND_LINE = "<command line>"
+
+
+class Given:
+    """Checks values one by one; `refuse_faults` raises what was wrong with any of them."""
+
+    def __init__(self) -> None:
+        self._faults: list[Fault] = []
+
+    def refuse_faults(self) -> None:
+        """Raise what was gathered."""
+        if self._faults:
+            raise StudyError(self._faults)
+
+    def fault(self, option: str, message: str) -> None:
+        """Gather one fault."""
+        self._faults.append(Fault(COMMAND_LINE, 0, 0, option, message))
+
+    def duration(self, option: str, text: str) -> float:
+        """A duration with its unit. [s]"""
+        from towtank import units  # noqa: PLC0415
+
+        try:
+            return units.duration(text)
+        except ValueError as error:
+            self.fault(option, str(error))
+            return 0.0
+
+    def positive(self, option: str, text: str) -> float:
+        """A duration above zero. [s]"""
+        before = len(self._faults)
+        value = self.duration(option, text)
+        if value <= 0 and len(self._faults) == before:
+            self.fault(option, f"must be more than 0 s, got {text!r} instead")
+        return value
+
+    def at_least_one(self, option: str, value: int | None) -> int | None:
+        """A count, where given."""
+        if value is not None and value < 1:
+            self.fault(option, f"must be at least 1, got {value} instead")
+        return value
+
+    def rate(self, rate: float | None, users: int | None) -> float | None:
+        """An arrival rate, which excludes users. [1/s]"""
+        if rate is not None and users is not None:
+            self.fault("--rate", "must not be given together with --users: a load is either open or closed")
+        if rate is not None and not 0 < rate < float("inf"):
+            self.fault("--rate", f"must be a number above 0 [1/s], got {rate} instead")
+        return rate
+
+    def one_of(self, option: str, value: str, allowed: tuple[str, ...]) -> str:
+        """One of a closed list."""
+        if value not in allowed:
+            self.fault(option, f"must be one of {', '.join(allowed)}, got {value!r} instead")
+        return value
+
+    def seed(self, seed: int) -> int:
+        """An unsigned 64-bit integer."""
+        if not 0 <= seed < 2**64:
+            self.fault("--seed", f"must be from 0 to 2^64 - 1, got {seed} instead")
+        return seed
+
+    def method(self, method: str) -> str:
+        """An HTTP method."""
+        if not method.isascii() or not method.isalpha():
+            self.fault("--method", f"must be an HTTP method, got {method!r} instead")
+        return method
+
+    def cpus(self, pin: str | None) -> tuple[int, ...]:
+        """Numbers of CPUs that this process may use."""
+        import os  # noqa: PLC0415
+
+        if pin is None:
+            return ()
+        available = os.sched_getaffinity(0)
+        parts = pin.split(",")
+        if not all(part.strip().isdecimal() and int(part) in available for part in parts):
+            shown = ",".join(map(str, sorted(available)))
+            self.fault("--pin", f"must be numbers of CPUs among {shown}, got {pin!r} instead")
+            return ()
+        return tuple(int(part) for part in parts)
+
+    def headers(self, headers: list[str] | None) -> tuple[tuple[str, str], ...]:
+        """Headers as pairs."""
+        pairs = []
+        for text in headers or []:
+            name, colon, value = text.partition(":")
+            if not colon or not name.strip() or "\n" in text or "\r" in text:
+                self.fault("--header", f"must be 'Name: value', got {text!r} instead")
+            pairs.append((name.strip(), value.strip()))
+        return tuple(pairs)
+
+    def body(self, body: str | None) -> str | None:
+        """Text, or a file that is there."""
+        if body is not None and body.startswith("@") and not Path(body[1:]).is_file():
+            self.fault("--body", f"must name a file that can be read after @, got {body!r} instead")
+        return body
+
+    def insecure(self, insecure: bool) -> None:
+        """Refused until https is offered."""
+        if insecure:
+            self.fault("--insecure", "has no meaning yet: https is not offered in this version, use http")

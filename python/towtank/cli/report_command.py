@@ -1,0 +1,51 @@
+"""`towtank report`: write the report of a results folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    results: Annotated[Path, typer.Argument(help="Results folder of a study.")],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; report.html in the results folder if left out.")
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> int:
+    """Write the report of a results folder again, as one file that opens offline."""
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.errors import ExitStatus  # noqa: PLC0415
+    from towtank.report import REPORT, write  # noqa: PLC0415
+    from towtank.report.content.headline import headline, level  # noqa: PLC0415
+    from towtank.report.source import load  # noqa: PLC0415
+
+    found = load(results)
+    path = write(found, out or results / REPORT)
+    if json:
+        document = {
+            "schema": "towtank/report/1",
+            "report": str(path),
+            "headline": headline(found),
+            "verdict": level(found),
+        }
+        print_json(document)
+    else:
+        printer().print(headline(found), markup=False)
+        printer().print(f"verdict: {level(found)}\nreport: {path}", markup=False)
+    if open_:
+        _show(path)
+    return ExitStatus.DONE if found.in_state("valid") else ExitStatus.INVALID_MEASUREMENT
+
+
+def _show(path: Path) -> None:
+    """Open the file in the browser of the user; say so where there is none."""
+    import webbrowser  # noqa: PLC0415
+
+    from towtank.cli.output import console  # noqa: PLC0415
+
+    if not webbrowser.open(path.resolve().as_uri()):
+        console().print(f"no browser was found to open {path}", markup=False)

@@ -1,0 +1,77 @@
+"""`towtank run`: run a study from its first run to its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from towtank.cli.options import COMMAND_LINE
+from towtank.errors import StudyError
+
+if TYPE_CHECKING:
+    from towtank.conduct.request import StudyRequest
+    from towtank.conduct.study import StudyOutcome
+
+
+def command(
+    study: Annotated[str | None, typer.Argument(help="Study: a file, a folder, or the name of one that ships.")] = None,
+    *,
+    preset: Annotated[str | None, typer.Option(help="Preset of the study.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Results folder; results/NAME-DATE-TIME if left out.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on in this results folder.")] = None,
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each combination.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a value: path.to.key=value; repeatable.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the order of runs and of everything random.")] = None,
+    i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Whether the report is written.")] = True,
+) -> int:
+    """Run a study, write its report."""
+    from towtank.cli.output import console  # noqa: PLC0415
+    from towtank.conduct.display import display_for  # noqa: PLC0415
+    from towtank.conduct.request import StudyRequest, new_folder, recorded_request  # noqa: PLC0415
+    from towtank.conduct.study import run_study  # noqa: PLC0415
+
+    if resume is not None:
+        request = recorded_request(resume, study)
+    elif study is not None:
+        request = StudyRequest(study, preset, repetitions, seed, tuple(set_ or ()), tuple(i_may_load or ()))
+    else:
+        raise StudyError.at(COMMAND_LINE, "must name a study, or a results folder with --resume", where="STUDY")
+    loaded = request.load()
+    folder = resume or out or new_folder(loaded.name)
+    display = display_for(console(quiet=quiet), quiet=quiet)
+    outcome = run_study(loaded, folder, display, resume is not None, command=request.document(), report=report)
+    _print(outcome, request, json=json)
+    return outcome.exit_status
+
+
+def _print(outcome: StudyOutcome, request: StudyRequest, *, json: bool) -> None:
+    from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
+
+    for message in outcome.messages:
+        console().print(message, markup=False, soft_wrap=True)
+    if json:
+        print_json(_document(outcome, request))
+    elif outcome.summary:
+        from towtank.report.terminal import print_outcome  # noqa: PLC0415
+
+        print_outcome(printer(), outcome.summary, outcome.report)
+
+
+def _document(outcome: StudyOutcome, request: StudyRequest) -> dict[str, Any]:
+    return {
+        "schema": "towtank/run-study/1",
+        "study": request.study,
+        "results": str(outcome.results),
+        "report": str(outcome.report) if outcome.report else None,
+        "exit_status": int(outcome.exit_status),
+        "verdict": outcome.summary.get("verdict"),
+        "messages": outcome.messages,
+        "summary": outcome.summary or None,
+    }

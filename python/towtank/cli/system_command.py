@@ -1,0 +1,79 @@
+"""`towtank system up|status|down`: a system under test without a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+group = typer.Typer(help="Bring a system under test up or down without a study.", no_args_is_help=True)
+
+_Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+_Quiet = Annotated[bool, typer.Option(help="No progress.")]
+
+
+@group.command("up")
+def up(
+    system: Annotated[str, typer.Argument(metavar="STUDY|SYSTEM", help="Study or system file, or a study that ships.")],
+    json: _Json = False,
+    quiet: _Quiet = False,
+) -> None:
+    """Bring a system up; it stays up after this command has ended."""
+    from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
+    from towtank.system.keeper import bring_up  # noqa: PLC0415
+    from towtank.system.source import find_system  # noqa: PLC0415
+
+    name, path = find_system(system)
+    progress = console(quiet=quiet)
+    with progress.status(f"bringing {name} up"):
+        state = bring_up(name, path, progress.print)
+    if json:
+        print_json(state)
+        return
+    for text in _lines(state):
+        printer().print(text, markup=False)
+
+
+@group.command("status")
+def status(json: _Json = False) -> None:
+    """Tell which systems are up, and whether their processes live."""
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.system.keeper import describe  # noqa: PLC0415
+    from towtank.system.state import states  # noqa: PLC0415
+
+    systems = [describe(state) for state in states()]
+    if json:
+        print_json({"schema": "towtank/system-status/1", "systems": systems})
+        return
+    for system in systems:
+        for text in _lines(system):
+            printer().print(text, markup=False)
+    if not systems:
+        printer().print("no system is up")
+
+
+@group.command("down")
+def down(json: _Json = False) -> None:
+    """Take every system down, and clean up what dead ones left; nothing to do is fine too."""
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.system.keeper import take_down  # noqa: PLC0415
+
+    names = take_down()
+    if json:
+        print_json({"schema": "towtank/system-down/1", "down": names})
+        return
+    printer().print(f"down: {', '.join(names)}" if names else "no system is up")
+
+
+def _lines(state: dict[str, Any]) -> list[str]:
+    """A state for people: the system, its processes, its addresses, its logs."""
+    lines = [f"{state['name']}: {state.get('status', 'unknown')}"]
+    for tier, process in state.get("processes", {}).items():
+        running = "" if process.get("running", True) else " (not running)"
+        lines.append(f"  {tier}: {process['kind']}, pid {process['pid']}{running}")
+    for service, addresses in state.get("addresses", {}).items():
+        lines.append(f"  {service} answers at " + ", ".join(f"http://{address}" for address in addresses))
+    if state.get("logs"):
+        lines.append(f"  logs in {Path(state['logs'])}")
+    return lines

@@ -1,0 +1,66 @@
+"""`towtank validate`: check files without doing anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from towtank.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from towtank.filecheck import FileReport
+
+
+def command(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Study, workload or system files.")],
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> int:
+    """Check study, workload and system files; a study with the files it names."""
+    import sys  # noqa: PLC0415
+
+    from towtank.cli.output import print_json  # noqa: PLC0415
+    from towtank.filecheck import check_file  # noqa: PLC0415
+
+    reports = [check_file(_path_of(name)) for name in files]
+    faults = sorted({fault for report in reports for fault in report.faults})
+    if json:
+        print_json(_document(reports))
+    else:
+        for report in reports:
+            if not report.faults:
+                print(f"{report.file}: ok ({report.kind})")
+        for fault in faults:
+            print(fault, file=sys.stderr)
+    return ExitStatus.INPUT if faults else ExitStatus.DONE
+
+
+def _path_of(name: str) -> str:
+    """A file, or the name of a study that ships."""
+    from pathlib import Path  # noqa: PLC0415
+
+    from towtank.study import find_shipped  # noqa: PLC0415
+
+    shipped = find_shipped(name) if not Path(name).exists() else None
+    return str(shipped) if shipped is not None else name
+
+
+def _document(reports: list[FileReport]) -> dict[str, Any]:
+    faults = sorted({fault for report in reports for fault in report.faults})
+    return {
+        "schema": "towtank/validate/1",
+        "valid": not faults,
+        "files": [
+            {"file": report.file, "kind": report.kind, "valid": not report.faults} for report in reports
+        ],
+        "faults": [
+            {
+                "file": fault.file,
+                "line": fault.line,
+                "column": fault.column,
+                "where": fault.where,
+                "message": fault.message,
+            }
+            for fault in faults
+        ],
+    }

@@ -1,0 +1,154 @@
+"""What a person sees while runs are made: a progress bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+# How often a line is printed where there is no terminal. [s]
+_LINE_EVERY_S = 10.0
+
+
+class Display(Protocol):
+    """Where the conductor tells what happens."""
+
+    def note(self, text: str) -> None:
+        """Say what is being done."""
+
+    def run_starts(self, title: str, duration_s: float) -> None:
+        """A run's load begins; it is planned to take `duration_s`."""
+
+    def frame(self, frame: dict[str, Any]) -> None:
+        """Take one live frame of the engine."""
+
+    def run_ends(self, text: str) -> None:
+        """A run is over."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def describe_frame(frame: dict[str, Any]) -> str:
+    """One second of the load, in words."""
+    parts = [f"{frame.get('stage', '')}: {frame.get('users', 0)} users"]
+    parts.append(f"{frame.get('throughput_per_s', 0.0):.1f}/s")
+    if frame.get("p95_ms") is not None:
+        parts.append(f"p95 {frame['p95_ms']:.0f} ms")
+    if frame.get("errors"):
+        parts.append(f"{frame['errors']} errors")
+    return ", ".join(parts)
+
+
+class Silent:
+    """Shows nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+    def run_starts(self, title: str, duration_s: float) -> None:
+        """Nothing."""
+
+    def frame(self, frame: dict[str, Any]) -> None:
+        """Nothing."""
+
+    def run_ends(self, text: str) -> None:
+        """Nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+class Lines(Silent):
+    """A line at each turn and every ten seconds of a run, for logs and pipes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._said_s = 0.0
+
+    def note(self, text: str) -> None:
+        """Print it."""
+        self._console.print(text, markup=False, soft_wrap=True)
+
+    def run_starts(self, title: str, duration_s: float) -> None:
+        """Print what begins."""
+        self._said_s = 0.0
+        self._console.print(f"{title}: {duration_s:.0f} s", markup=False, soft_wrap=True)
+
+    def frame(self, frame: dict[str, Any]) -> None:
+        """Print every tenth second."""
+        now = float(frame.get("t_s", 0.0))
+        if frame.get("k") == "live" and now - self._said_s >= _LINE_EVERY_S:
+            self._said_s = now
+            self._console.print(f"  {now:4.0f} s  {describe_frame(frame)}", markup=False, soft_wrap=True)
+
+    def run_ends(self, text: str) -> None:
+        """Print how it ended."""
+        self._console.print(f"  {text}", markup=False, soft_wrap=True)
+
+
+class Bar(Silent):
+    """A progress bar; drawn once per frame only, because it is drawn on the generator's CPU."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[state]}", markup=False, soft_wrap=True),
+            console=console,
+            auto_refresh=False,
+            transient=True,
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def note(self, text: str) -> None:
+        """Print it above the bar."""
+        self._progress.console.print(text, markup=False, soft_wrap=True)
+
+    def run_starts(self, title: str, duration_s: float) -> None:
+        """Begin a bar."""
+        self._task = self._progress.add_task(title, total=duration_s, state="")
+        self._progress.refresh()
+
+    def frame(self, frame: dict[str, Any]) -> None:
+        """Move the bar."""
+        if self._task is not None and frame.get("k") == "live":
+            self._progress.update(self._task, completed=frame.get("t_s", 0.0), state=describe_frame(frame))
+            self._progress.refresh()
+
+    def run_ends(self, text: str) -> None:
+        """Take the bar away and print how the run ended."""
+        if self._task is not None:
+            title = self._progress.tasks[0].description
+            self._progress.remove_task(self._task)
+            self._task = None
+            self._progress.console.print(f"{title}: {text}", markup=False, soft_wrap=True)
+            self._progress.refresh()
+
+
+def display_for(console: Console, *, quiet: bool) -> Display:
+    """Choose by what standard error is."""
+    if quiet:
+        return Silent()
+    return Bar(console) if console.is_terminal else Lines(console)

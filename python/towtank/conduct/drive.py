@@ -1,0 +1,270 @@
+"""Load one target that already runs, without a study: one request for ever, or a workload."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from towtank.conduct.display import Display
+from towtank.conduct.run import RunOutcome, disk_is_full, drive_engine, marked
+from towtank.conduct.stopping import StopRequest
+from towtank.errors import EngineError, StudyError, TargetError
+from towtank.results.folder import RunFolder, write_json
+from towtank.system.reach import refuses_connection
+
+COMMAND_LINE = "<command line>"
+TRANSACTION = "request"
+# Users an open load may have at most, and arrivals that may wait for one; the engine's plan asks for bounds.
+_USERS_AT_MOST = 10_000
+_BACKLOG_AT_MOST = 1_000_000
+CONNECT_LIMIT_S = 5.0
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The one request that is repeated.
+
+    Attributes
+    ----------
+    url : str
+        Where it goes, `http://host:port/path`.
+    method : str
+        HTTP method.
+    headers : tuple of (str, str)
+        Sent as they are.
+    body : str or None
+        Text, or `@FILE`.
+    timeout_s : float
+        How long to wait for the whole response. [s]
+    """
+
+    url: str
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str | None = None
+    timeout_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much load, of which form, for how long.
+
+    Attributes
+    ----------
+    users : int
+        Virtual users of a closed load.
+    rate : float or None
+        Arrival rate of an open load; closed where None. [1/s]
+    think_s, duration_s, ramp_s : float
+        Think time, length of the window, time of the ramp before it. [s]
+    arrivals : str
+        `constant` or `poisson`.
+    threads : int or None
+        Load threads; by default half of the CPUs, which leaves the others to the system.
+    seed : int
+        Of everything random.
+    cpus : tuple of int
+        CPUs to keep the load threads on; none by default.
+    """
+
+    users: int = 1
+    rate: float | None = None
+    think_s: float = 0.0
+    duration_s: float = 10.0
+    ramp_s: float = 0.0
+    arrivals: str = "constant"
+    threads: int | None = None
+    seed: int = 1
+    cpus: tuple[int, ...] = field(default=())
+
+    @property
+    def load_threads(self) -> int:
+        """Threads in force."""
+        if self.threads is not None:
+            return self.threads
+        return len(self.cpus) or max(1, len(os.sched_getaffinity(0)) // 2)
+
+
+def split_url(url: str) -> SplitResult:
+    """Check a target's URL.
+
+    Raises
+    ------
+    StudyError
+        If it is not `http://host[:port][/path]`.
+    """
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise StudyError.at(
+            COMMAND_LINE, f"must be a URL as http://host:port/path, got {url!r}: {error}", where="TARGET"
+        ) from error
+    if parts.scheme == "https":
+        message = f"must be an http:// URL: https is not offered in this version, got {url!r} instead"
+        raise StudyError.at(COMMAND_LINE, message, where="TARGET")
+    if parts.scheme != "http" or not parts.hostname:
+        message = f"must be a URL as http://host:port/path, or a workload file that exists, got {url!r} instead"
+        raise StudyError.at(COMMAND_LINE, message, where="TARGET")
+    return parts
+
+
+def require_reachable(address: str) -> None:
+    """Connect once, without a request, so that a wrong port is told before the run.
+
+    Raises
+    ------
+    TargetError
+        If nothing takes connections there.
+    """
+    if refusal := refuses_connection(address, CONNECT_LIMIT_S):
+        raise TargetError(f"the target cannot be reached: {refusal}", hint="is the server up, and is the port right?")
+
+
+def stages(load: Load) -> list[dict[str, Any]]:
+    """A ramp, which may take no time, and the window."""
+    key, value = ("users", load.users) if load.rate is None else ("rate", load.rate)
+    common = {"level": 0, key: value}
+    ramp = {"name": "ramp_up", "phase": "ramp_up", "duration_s": load.ramp_s, **common}
+    return [ramp, {"name": "steady", "phase": "steady", "duration_s": load.duration_s, **common}]
+
+
+def load_part(load: Load) -> dict[str, Any]:
+    """The plan's `load`."""
+    if load.rate is None:
+        return {"kind": "closed", "users_at_most": load.users, "stages": stages(load)}
+    return {
+        "kind": "open",
+        "arrivals": load.arrivals,
+        "users_at_most": _USERS_AT_MOST,
+        "backlog_at_most": _BACKLOG_AT_MOST,
+        "stages": stages(load),
+    }
+
+
+def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
+    """What every plan has, whatever the users do."""
+    return {
+        "schema": "towtank/plan/1",
+        "run": run.run_id,
+        "seed": load.seed,
+        "out": str(run.engine.absolute()),
+        "threads": load.load_threads,
+        "cpus": list(load.cpus),
+        "connections": {"mode": "per_user"},
+        "load": load_part(load),
+    }
+
+
+def _request(exchange: Exchange, parts: SplitResult) -> dict[str, Any]:
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    headers = [[name, [value]] for name, value in exchange.headers]
+    if parts.username is not None:
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        headers.append(["Authorization", [f"Basic {b64encode(login.encode()).decode()}"]])
+    return {
+        "op": "request",
+        "step": 0,
+        "target": 0,
+        "method": exchange.method.upper(),
+        "path": [path],
+        "headers": headers,
+        "auth": None,
+        "body": _body(exchange.body),
+        "extract": [],
+        "checks": [],
+        "timeout_s": exchange.timeout_s,
+        "on_failure": "end",
+    }
+
+
+def _body(body: str | None) -> dict[str, Any] | None:
+    if body is None:
+        return None
+    if body.startswith("@"):
+        return {"kind": "file", "path": str(Path(body[1:]).absolute())}
+    return {"kind": "text", "template": [body]}
+
+
+def url_plan(run: RunFolder, exchange: Exchange, load: Load, address: str) -> dict[str, Any]:
+    """The plan that repeats one request."""
+    parts = split_url(exchange.url)
+    host = parts.netloc.rpartition("@")[2]
+    think = {"dist": "fixed", "mean_s": load.think_s} if load.think_s > 0 else None
+    return {
+        **frame_part(run, load),
+        "targets": [
+            {
+                "name": "target",
+                "scheme": "http",
+                "addresses": [address],
+                "balance": "round_robin",
+                "host": host,
+            }
+        ],
+        "timeouts": {
+            "connect_s": CONNECT_LIMIT_S,
+            "response_s": exchange.timeout_s,
+            "drain_s": exchange.timeout_s,
+        },
+        "limits": {},
+        "pools": [],
+        "variables": [],
+        "lists": [],
+        "steps": [{"name": TRANSACTION, "transaction": TRANSACTION}],
+        "pages": [],
+        "transactions": [{"name": TRANSACTION, "ops": [_request(exchange, parts)]}],
+        "groups": [
+            {
+                "name": "users",
+                "share": 1.0,
+                "once": [],
+                "think": think,
+                "pacing": None,
+                "mix": [{"transaction": 0, "weight": 100.0}],
+                "exit": [],
+            }
+        ],
+    }
+
+
+def conduct_drive(run: RunFolder, title: str, plan: dict[str, Any], stop: StopRequest, display: Display) -> RunOutcome:
+    """Let the engine do a plan; what it recorded is in the run folder.
+
+    Raises
+    ------
+    EngineError
+        If the engine ended in a way it must not.
+    """
+    write_json(run.plan, plan)
+    run.update(status="running")
+    outcome = RunOutcome(came_up=True)
+    with marked(run.path):
+        drive_engine(run, title, plan, ended=list, outcome=outcome, stop=stop, display=display)
+    if outcome.disk_full:
+        raise disk_is_full(run.path)
+    run.update(status=outcome.status)
+    if outcome.status == "failed":
+        raise EngineError(str(outcome.reason))
+    return outcome
+
+
+def manifest(load: Load) -> dict[str, Any]:
+    """The run's manifest before it starts."""
+    amount = {"users": load.users} if load.rate is None else {"rate": load.rate}
+    return {
+        "run": "drive",
+        "index": 1,
+        "repetition": 1,
+        "seed": load.seed,
+        "status": "planned",
+        "factors": {},
+        "tiers": {},
+        "settings": {},
+        "pinning": {"system": [], "generator": list(load.cpus)},
+        **amount,
+    }

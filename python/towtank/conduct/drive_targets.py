@@ -1,0 +1,117 @@
+"""What `towtank drive` is pointed at: a URL, or a workload file with the addresses of its targets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from towtank.conduct.drive import (
+    COMMAND_LINE,
+    Exchange,
+    Load,
+    frame_part,
+    require_reachable,
+    split_url,
+    url_plan,
+)
+from towtank.errors import Fault, StudyError
+from towtank.results.folder import RunFolder
+from towtank.workload.targets import check_targets, host_and_port
+
+if TYPE_CHECKING:
+    from towtank.workload import Workload
+
+
+def is_workload(target: str) -> bool:
+    """Whether a target is a workload file rather than a URL."""
+    return "://" not in target and (target.endswith((".yaml", ".yml")) or Path(target).is_file())
+
+
+def prepare_plan(
+    run: RunFolder, exchange: Exchange, load: Load, addresses: list[str], allowed: list[str]
+) -> dict[str, Any]:
+    """Check the target, reach it once, and make the plan.
+
+    Parameters
+    ----------
+    run : RunFolder
+        Where the engine is to record.
+    exchange : Exchange
+        The request, whose URL may be a workload file.
+    load : Load
+        How much.
+    addresses : list of str
+        With a workload: `NAME=host:port`, or `host:port` for its only target.
+    allowed : list of str
+        Hosts that may be loaded although they are neither local nor private.
+
+    Raises
+    ------
+    StudyError
+        If target or addresses are wrong, or not allowed.
+    TargetError
+        If nothing takes connections there.
+    """
+    if is_workload(exchange.url):
+        return _workload_plan(run, exchange, load, addresses, allowed)
+    if addresses:
+        raise StudyError.at(COMMAND_LINE, "must only be given with a workload file", where="--address")
+    split_url(exchange.url)
+    (address,) = _numeric([exchange.url], allowed)
+    require_reachable(address)
+    return url_plan(run, exchange, load, address)
+
+
+def _numeric(addresses: list[str], allowed: list[str]) -> list[str]:
+    """Resolve every address once, so that a name cannot change its mind during the run; IPv4 where there is one."""
+    resolved = check_targets(addresses, allowed)
+    numeric = []
+    for address in addresses:
+        host, port = host_and_port(address)
+        number = min(resolved[host], key=lambda each: ":" in each)
+        numeric.append(f"[{number}]:{port}" if ":" in number else f"{number}:{port}")
+    return numeric
+
+
+def _workload_plan(
+    run: RunFolder, exchange: Exchange, load: Load, addresses: list[str], allowed: list[str]
+) -> dict[str, Any]:
+    from towtank.workload import compile_workload, load_workload  # noqa: PLC0415 - not needed to load a URL
+
+    workload = load_workload(exchange.url)
+    _refuse_request_options(exchange, load)
+    targets = {name: _numeric(each, allowed) for name, each in _by_target(workload, addresses).items()}
+    compiled = compile_workload(workload, targets=targets)
+    for each in targets.values():
+        for address in each:
+            require_reachable(address)
+    return {"limits": {}, **compiled, **frame_part(run, load)}
+
+
+def _refuse_request_options(exchange: Exchange, load: Load) -> None:
+    """Options of the one request mean nothing for a workload, which says these things itself."""
+    plain = Exchange(exchange.url)
+    given = {
+        "--method": exchange.method != plain.method,
+        "--header": exchange.headers != plain.headers,
+        "--body": exchange.body != plain.body,
+        "--timeout": exchange.timeout_s != plain.timeout_s,
+        "--think": load.think_s != 0.0,
+    }
+    message = "must not be given with a workload file, which says so itself"
+    faults = [Fault(COMMAND_LINE, 0, 0, option, message) for option, present in given.items() if present]
+    if faults:
+        raise StudyError(faults)
+
+
+def _by_target(workload: Workload, addresses: list[str]) -> dict[str, list[str]]:
+    """Gather addresses by name of target; one without a name belongs to the workload's default target."""
+    only = workload.file.defaults.target or "target"
+    found: dict[str, list[str]] = {}
+    for text in addresses:
+        name, equals, address = text.partition("=")
+        found.setdefault(name if equals else only, []).append(address if equals else text)
+    if not found:
+        message = "must say where the workload's target is, as NAME=host:port"
+        raise StudyError.at(COMMAND_LINE, message, where="--address")
+    return found

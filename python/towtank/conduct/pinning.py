@@ -1,0 +1,79 @@
+"""Which CPUs the system under test gets, and which the generator with probe and conductor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from towtank.errors import StudyError
+
+if TYPE_CHECKING:
+    from towtank.study.model import PinnedCpus
+
+
+@dataclass(frozen=True)
+class Pinning:
+    """CPUs by role; both empty where nothing is pinned, and then `note` says why."""
+
+    system: tuple[int, ...] = ()
+    generator: tuple[int, ...] = ()
+    note: str = ""
+
+    @property
+    def pinned(self) -> bool:
+        """Whether system and generator are kept apart."""
+        return bool(self.system and self.generator)
+
+    def document(self) -> dict[str, object]:
+        """For the run's manifest."""
+        plain: dict[str, object] = {"system": list(self.system), "generator": list(self.generator)}
+        return {**plain, "note": self.note} if self.note else plain
+
+
+def share_out(available: set[int] | None = None) -> Pinning:
+    """Give the last CPU to the generator and all others to the system; nothing is pinned on a single CPU.
+
+    Parameters
+    ----------
+    available : set of int, optional
+        CPUs to share out; those this process may use by default.
+    """
+    cpus = sorted(os.sched_getaffinity(0) if available is None else available)
+    if len(cpus) < 2:
+        return Pinning(note="one CPU: system and generator share it")
+    return Pinning(tuple(cpus[:-1]), (cpus[-1],))
+
+
+def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
+    """The pinning that a study asks for.
+
+    Raises
+    ------
+    StudyError
+        If it names a CPU that this process may not use.
+    """
+    if asked == "off":
+        return Pinning(note="the study turned pinning off")
+    if asked == "auto":
+        return share_out()
+    available = os.sched_getaffinity(0)
+    absent = sorted({*asked.system, *asked.generator} - available)
+    if absent:
+        shown = ", ".join(map(str, sorted(available)))
+        raise StudyError.at("study", f"must name CPUs among {shown}, got {absent[0]} instead", where="pinning")
+    return Pinning(tuple(asked.system), tuple(asked.generator))
+
+
+@contextmanager
+def on_generator(pinning: Pinning) -> Iterator[None]:
+    """Keep this process (and the probe it starts) on the generator's CPUs for a while."""
+    before = os.sched_getaffinity(0)
+    if pinning.pinned:
+        os.sched_setaffinity(0, pinning.generator)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,147 @@
+"""How a study was asked for: what is loaded, with which changes; kept in the results so that they can be resumed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from towtank.conduct.provenance import FILES, sha256
+from towtank.errors import Fault, StudyError
+from towtank.results.folder import ResultsFolder
+
+if TYPE_CHECKING:
+    from towtank.study import Study
+
+COMMAND_LINE = "<command line>"
+
+
+@dataclass(frozen=True)
+class StudyRequest:
+    """A study as the user asked for it.
+
+    Attributes
+    ----------
+    study : str
+        A file, a folder, or the name of one that ships.
+    preset : str or None
+        Preset of the study.
+    repetitions, seed : int or None
+        In place of those of the file.
+    changes : tuple of str
+        `path=value`, as given with `--set`.
+    allowed : tuple of str
+        Hosts that may be loaded although they are neither local nor private.
+    """
+
+    study: str
+    preset: str | None = None
+    repetitions: int | None = None
+    seed: int | None = None
+    changes: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+
+    def load(self) -> Study:
+        """Read the study with all changes, and make sure that its system may be loaded.
+
+        Raises
+        ------
+        StudyError
+            With every fault.
+        """
+        from towtank.study import load_study, study_path  # noqa: PLC0415 - reading YAML needs no start-up time
+
+        study = load_study(study_path(self.study), self.preset, changes=self._changes())
+        self._check_targets(study)
+        return study
+
+    def _changes(self) -> dict[str, str]:
+        changes: dict[str, str] = {}
+        faults = []
+        for text in self.changes:
+            path, equals, value = text.partition("=")
+            if not equals or not path.strip():
+                faults.append(Fault(COMMAND_LINE, 0, 0, "--set", f"must be path.to.key=value, got {text!r} instead"))
+            changes[path.strip()] = value
+        if faults:
+            raise StudyError(faults)
+        if self.repetitions is not None:
+            changes["repetitions"] = str(self.repetitions)
+        if self.seed is not None:
+            changes["seed"] = str(self.seed)
+        return changes
+
+    def _check_targets(self, study: Study) -> None:
+        from towtank.workload.targets import check_targets  # noqa: PLC0415
+
+        addresses: list[str] = []
+        for spec in study.design():
+            for service in spec.system.services.values():
+                addresses += getattr(service, "address", [])
+        check_targets(dict.fromkeys(addresses), self.allowed)
+
+    def document(self) -> dict[str, Any]:
+        """For the manifest of the results."""
+        return {
+            "study": self.study,
+            "preset": self.preset,
+            "repetitions": self.repetitions,
+            "seed": self.seed,
+            "changes": list(self.changes),
+            "allowed": list(self.allowed),
+            "folder": str(Path.cwd()),
+        }
+
+
+def recorded_request(folder: Path, named: str | None) -> StudyRequest:
+    """How the study of a results folder was asked for, with the files it was made from.
+
+    The files are taken from where they were, unless they have changed or gone: then their copies in the results.
+
+    Parameters
+    ----------
+    folder : Path
+        The results folder.
+    named : str or None
+        Study given on the command line; it must not be given, as the results know theirs.
+
+    Raises
+    ------
+    StudyError
+        If there are no such results, or they do not say how they were asked for.
+    """
+    if named is not None:
+        message = f"must be left out with --resume: the results know their study, got {named!r} instead"
+        raise StudyError.at(COMMAND_LINE, message, where="STUDY")
+    results = ResultsFolder.open(folder)
+    manifest = results.manifest
+    command = manifest.get("command")
+    if not isinstance(command, dict) or "study" not in command:
+        raise StudyError.at(folder, "must tell how its study was asked for, got results without that", where="command")
+    return StudyRequest(
+        str(_study_file(results, manifest)),
+        command.get("preset"),
+        command.get("repetitions"),
+        command.get("seed"),
+        tuple(command.get("changes", ())),
+        tuple(command.get("allowed", ())),
+    )
+
+
+def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> Path:
+    """The study file where it was, if no file of the study has changed since; else its copy."""
+    files = manifest.get("files", [])
+    unchanged = all(Path(each["path"]).is_file() and sha256(Path(each["path"])) == each["sha256"] for each in files)
+    study = next(each for each in files if each["role"] == "study")
+    return Path(study["path"]) if unchanged else results.path / FILES / study["name"]
+
+
+def new_folder(name: str) -> Path:
+    """Name a results folder after study and time; a number follows where that one is taken."""
+    stem = Path("results") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder, number = stem, 1
+    while folder.exists():
+        number += 1
+        folder = stem.with_name(f"{stem.name}-{number}")
+    return folder

@@ -1,0 +1,301 @@
+"""One run from start to stop: system up, watched, driven, down; everything recorded as it happens.
+
+A run never raises for what the system under test, the engine or the user does: that ends up in `run.json` as
+`status` and `reason`, and what was recorded is kept.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from towtank.conduct.display import Display
+from towtank.conduct.pinning import Pinning, on_generator
+from towtank.conduct.stopping import StopRequest
+from towtank.engine import EngineProcess
+from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
+from towtank.results.folder import RunFolder, write_json
+from towtank.system.process import describe_status, tail
+from towtank.system.system import Ended, Endpoints, System
+
+# Marks every process of a run, so that strays can be found and named.
+MARKER = "TOWTANK_RUN"
+ENGINE_LOG = "engine.log"
+# EX_IOERR of sysexits(3): the engine could not write its results.
+ENGINE_DISK_FULL = 74
+# How long a wait for live frames may hold up the look at the services. [s]
+_LOOK_EVERY_S = 0.25
+# What an engine may need beyond its stages and its drain before it counts as hanging. [s]
+_MARGIN_S = 30.0
+_DEFAULT_DRAIN_S = 30.0
+
+
+class Observing(Protocol):
+    """An observation under way."""
+
+    def failures(self) -> list[str]:
+        """What could not be observed, one sentence each."""
+
+
+@dataclass(frozen=True)
+class RunTask:
+    """What one run is made of.
+
+    Attributes
+    ----------
+    run : RunFolder
+        Where it is recorded.
+    title : str
+        What people call it.
+    system : callable
+        Makes the system, down; gets the run's log folder.
+    plan : callable
+        Makes the engine's plan from what came up.
+    observe : callable
+        Makes the observation from what came up.
+    pinning : Pinning
+        CPUs by role.
+    """
+
+    run: RunFolder
+    title: str
+    system: Callable[[Path], System]
+    plan: Callable[[Endpoints], dict[str, Any]]
+    observe: Callable[[RunFolder, Endpoints], AbstractContextManager[Observing]]
+    pinning: Pinning
+
+
+@dataclass
+class RunOutcome:
+    """How a run ended.
+
+    Attributes
+    ----------
+    status : str
+        As in `run.json`.
+    reason : str or None
+        Why it failed.
+    came_up : bool
+        Whether the system came up.
+    disk_full : bool
+        Whether the disk was full, so that no further run makes sense.
+    """
+
+    status: str = "complete"
+    reason: str | None = None
+    came_up: bool = False
+    disk_full: bool = False
+    died: dict[str, str] = field(default_factory=dict)
+
+    def fail(self, reason: str) -> None:
+        """Mark as failed; the first reason stands."""
+        self.status, self.reason = "failed", self.reason or reason
+
+
+@contextmanager
+def marked(path: Path) -> Iterator[None]:
+    """Mark all processes that are started meanwhile as those of this run."""
+    before = os.environ.get(MARKER)
+    os.environ[MARKER] = str(path)
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(MARKER, None)
+        else:
+            os.environ[MARKER] = before
+
+
+def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcome:
+    """Do one run; its folder tells the same as what is returned.
+
+    Raises
+    ------
+    StudyError
+        If the files turn out not to fit what the system offers.
+    """
+    run, outcome = task.run, RunOutcome()
+    run.update(status="running", started_wall_ns=time.time_ns(), pinning=task.pinning.document())
+    with marked(run.path), on_generator(task.pinning):
+        try:
+            _with_system(task, outcome, stop, display)
+        except TargetError as error:
+            outcome.fail(str(error))
+        except Stopped:
+            outcome.status = "stopped"
+        except StudyError as error:  # a fault of the input, found late: every other run would find it too
+            outcome.fail(str(error))
+            _close(run, outcome)
+            raise
+        except TowtankError as error:
+            outcome.fail(str(error))
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            outcome.fail(f"the disk is full: {error}")
+            outcome.disk_full = True
+    if not outcome.disk_full:
+        _close(run, outcome)
+    display.run_ends(outcome.status if outcome.reason is None else f"{outcome.status}: {outcome.reason}")
+    return outcome
+
+
+def _close(run: RunFolder, outcome: RunOutcome) -> None:
+    run.event("run_ended", status=outcome.status, reason=outcome.reason)
+    reason = {} if outcome.reason is None else {"reason": outcome.reason}
+    run.update(status=outcome.status, ended_wall_ns=time.time_ns(), **reason)
+
+
+def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display: Display) -> None:
+    run = task.run
+    run.event("system_starting")
+    system = task.system(run.logs)
+    with system:
+        try:
+            endpoints = system.up()
+        except TargetError as error:
+            run.event("system_failed", reason=str(error))
+            raise
+        outcome.came_up = True
+        run.event("system_up", addresses=endpoints.addresses)
+        run.update(tiers=endpoints.tiers, settings=endpoints.settings)
+        plan = task.plan(endpoints)
+        write_json(run.plan, plan)
+        with task.observe(run, endpoints) as observation:
+            run.event("observation_started")
+            drive_engine(run, task.title, plan, ended=system.ended, outcome=outcome, stop=stop, display=display)
+        run.event("observation_stopped", failures=observation.failures())
+    run.event("system_down")
+
+
+def drive_engine(
+    run: RunFolder,
+    title: str,
+    plan: dict[str, Any],
+    *,
+    ended: Callable[[], list[Ended]],
+    outcome: RunOutcome,
+    stop: StopRequest,
+    display: Display,
+) -> None:
+    """Let the engine do a plan that is in the run folder already, watching it and the services.
+
+    Parameters
+    ----------
+    run : RunFolder
+        Where it is recorded.
+    title : str
+        What people call it.
+    plan : dict
+        The plan.
+    ended : callable
+        Gives the processes of services that have ended although nobody asked them to.
+    outcome : RunOutcome
+        Told how it ended.
+    stop, display
+        The user's wish, and what the user sees.
+    """
+    display.run_starts(title, planned_s(plan))
+    engine = EngineProcess(run.plan, run.logs / ENGINE_LOG)
+    stop.on_second = engine.stop
+    try:
+        run.event("engine_started", pid=engine.pid)
+        _Watch(run=run, engine=engine, ended=ended, outcome=outcome, stop=stop, display=display).until_end(
+            planned_s(plan), drain_s(plan)
+        )
+    finally:
+        stop.on_second = None
+        engine.close()
+    _judge(run, engine, outcome, stop)
+
+
+def _judge(run: RunFolder, engine: EngineProcess, outcome: RunOutcome, stop: StopRequest) -> None:
+    """Say how the engine's end and the death of services make the run end."""
+    status = engine.status()
+    run.event("engine_ended", status=status)
+    if status == ENGINE_DISK_FULL:
+        outcome.disk_full = True
+    for tier, text in outcome.died.items():
+        outcome.fail(f"service {tier} {text}")
+    if status != 0:
+        outcome.fail(f"the engine ended {describe_status(status)}{engine_words(run.logs / ENGINE_LOG)}")
+    if stop.requested and outcome.status == "complete":
+        outcome.status = "stopped"
+
+
+def disk_is_full(folder: Path, hint: str = "free some space, then do it again") -> EngineError:
+    """The error for a disk that took no more of what was to be recorded."""
+    return EngineError(
+        f"the disk is full: nothing more can be written to {folder}; what was recorded is kept", hint=hint
+    )
+
+
+def engine_words(log: Path) -> str:
+    """What the engine said last, indented, for the end of a message."""
+    return "".join(f"\n  {line}" for line in tail(log, 5))
+
+
+def planned_s(plan: dict[str, Any]) -> float:
+    """Length of the load. [s]"""
+    return float(sum(stage["duration_s"] for stage in plan["load"]["stages"]))
+
+
+def drain_s(plan: dict[str, Any]) -> float:
+    """How long the engine waits for answers at the end. [s]"""
+    return float(plan.get("timeouts", {}).get("drain_s", _DEFAULT_DRAIN_S))
+
+
+@dataclass
+class _Watch:
+    """Looks at engine, services and the user's wish until the engine ends."""
+
+    run: RunFolder
+    engine: EngineProcess
+    ended: Callable[[], list[Ended]]
+    outcome: RunOutcome
+    stop: StopRequest
+    display: Display
+    stage: str = ""
+    asked: bool = False
+
+    def until_end(self, planned: float, drain: float) -> None:
+        deadline = time.monotonic() + planned + drain + _MARGIN_S
+        while self.engine.status() is None:
+            self._frames(_LOOK_EVERY_S)
+            self._services()
+            if (self.stop.requested or self.outcome.died) and not self.asked:
+                self._ask(drain)
+                deadline = min(deadline, time.monotonic() + drain + _MARGIN_S)
+            if time.monotonic() > deadline:
+                self.outcome.fail("the engine did not end in time and was killed")
+                self.engine.kill()
+        self._frames(0.0)
+
+    def _frames(self, wait_s: float) -> None:
+        for frame in self.engine.frames(wait_s):
+            if frame.get("k") == "stage":
+                self.stage = str(frame.get("name", ""))
+                self.run.event("stage", name=self.stage, engine_t_s=frame.get("t_s"))
+            self.display.frame(frame)
+
+    def _services(self) -> None:
+        for ended in self.ended():
+            if ended.tier not in self.outcome.died:
+                where = f" in stage {self.stage}" if self.stage else ""
+                self.outcome.died[ended.tier] = ended.text + where
+                message = f"service {ended.tier} {self.outcome.died[ended.tier]}"
+                self.run.event("service_died", service=ended.tier, reason=ended.text, stage=self.stage, message=message)
+                self.display.note(message)
+
+    def _ask(self, drain: float) -> None:
+        """Stop early: with a service gone or the user waiting, more load measures nothing."""
+        self.asked = True
+        why = "a service died" if self.outcome.died else "the user asked"
+        self.run.event("engine_asked_to_stop", why=why, drain_s=drain)
+        self.engine.stop()

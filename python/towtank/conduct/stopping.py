@@ -1,0 +1,68 @@
+"""The user's wish to stop: once means finish cleanly and keep the results, twice means leave at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from towtank.errors import ExitStatus, Stopped
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SHOW_CURSOR = "\x1b[?25h"
+
+
+class StopRequest:
+    """Takes Ctrl-C, SIGTERM and a closed terminal while it is entered; the handlers before come back at its end.
+
+    Attributes
+    ----------
+    on_second : callable or None
+        Called before leaving at once; must be quick and must not raise.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.on_second: Callable[[], None] | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        for number in _SIGNALS:
+            self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @property
+    def requested(self) -> bool:
+        """Whether the user asked to stop."""
+        return self.count > 0
+
+    def check(self) -> None:
+        """Raise `Stopped` when the user asked to stop."""
+        if self.requested:
+            raise Stopped("stopped by the user")
+
+    def _take(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self.count += 1
+        if self.count == 1:
+            _say("stopping: results are being finished; once more leaves at once")
+            return
+        # No clean-up here: guards, engine and probe end with our end of their standard input.
+        if self.on_second is not None:
+            self.on_second()
+        _say("left at once; what was recorded is kept")
+        os._exit(ExitStatus.STOPPED)
+
+
+def _say(text: str) -> None:
+    """Write past any buffers and locks: this runs in a signal handler."""
+    cursor = _SHOW_CURSOR if sys.stderr.isatty() else ""
+    os.write(2, f"{cursor}\n{text}\n".encode())

@@ -1,0 +1,233 @@
+"""One study from its first run to its last: every run of the design in its order, then summaries and the report."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from towtank.conduct import provenance
+from towtank.conduct.display import Display
+from towtank.conduct.run import RunOutcome, conduct_run, disk_is_full
+from towtank.conduct.stopping import StopRequest
+from towtank.conduct.wiring import make_task
+from towtank.errors import EngineError, ExitStatus, StudyError, TowtankError
+from towtank.results.folder import ResultsFolder, RunFolder
+
+if TYPE_CHECKING:
+    from towtank.study import RunSpec, Study
+
+_LOCK = ".lock"
+
+
+@dataclass
+class StudyOutcome:
+    """How a study ended.
+
+    Attributes
+    ----------
+    results : Path
+        The results folder.
+    exit_status : ExitStatus
+        What the command ends with.
+    summary : dict
+        The study summary; empty when none could be made.
+    report : Path or None
+        The report.
+    messages : list of str
+        What went wrong, for people.
+    """
+
+    results: Path
+    exit_status: ExitStatus = ExitStatus.DONE
+    summary: dict[str, Any] = field(default_factory=dict)
+    report: Path | None = None
+    messages: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def held(results: ResultsFolder) -> Iterator[None]:
+    """Hold the results folder: two conductors in one folder would write over each other.
+
+    Raises
+    ------
+    StudyError
+        If another one holds it.
+    """
+    with (results.path / _LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StudyError.at(results.path, "must not be in use, but another towtank is writing into it") from error
+        yield
+
+
+def run_study(
+    study: Study,
+    folder: Path,
+    display: Display,
+    resume: bool = False,
+    *,
+    command: dict[str, Any] | None = None,
+    report: bool = True,
+) -> StudyOutcome:
+    """Do all runs of a study that are not done yet, then summarise and report.
+
+    Parameters
+    ----------
+    study : Study
+        With its workload and system.
+    folder : Path
+        The results folder; made if not resuming.
+    display : Display
+        Where progress is shown.
+    resume : bool, default False
+        Go on in a folder that exists already.
+    command : dict, optional
+        How the study was asked for, so that it can be resumed.
+    report : bool, default True
+        Whether the report is written.
+
+    Raises
+    ------
+    StudyError
+        If the folder cannot take the results of this study.
+    """
+    specs = study.design()
+    with StopRequest() as stop, _disk_full_is_said(folder):
+        results = provenance.open_results(study, specs, folder, resume=resume, command=command or {})
+        with held(results), display:
+            outcome = StudyOutcome(results.path)
+            results.event("study_resumed" if resume else "study_started")
+            ended = _Runs(study, results, display, stop).all(specs)
+            results.event("study_ended", stopped=stop.requested)
+            display.note("analysing")
+            _summarise(results, outcome, report=report)
+        outcome.exit_status = exit_status(ended, outcome, stopped=stop.requested)
+    return outcome
+
+
+@contextmanager
+def _disk_full_is_said(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise _disk_full(folder) from error
+
+
+def _disk_full(folder: Path) -> EngineError:
+    return disk_is_full(folder, f"free some space, then `towtank run --resume {folder}`")
+
+
+@dataclass
+class _Runs:
+    """The runs of a study, one after the other."""
+
+    study: Study
+    results: ResultsFolder
+    display: Display
+    stop: StopRequest
+
+    def all(self, specs: list[RunSpec]) -> list[RunOutcome]:
+        """Do those that are missing; how each ended."""
+        ended = []
+        for number, spec in enumerate(specs, start=1):
+            if self.stop.requested:
+                break
+            if is_done(self.results, spec.run):
+                continue
+            title = f"{spec.run} ({number}/{len(specs)}) " + ", ".join(f"{k} {v}" for k, v in spec.factors.items())
+            ended.append(self._one(spec, title))
+            if ended[-1].disk_full:
+                raise _disk_full(self.results.path)
+        return ended
+
+    def _one(self, spec: RunSpec, title: str) -> RunOutcome:
+        set_aside(self.results, spec.run)
+        run = RunFolder.create(self.results.run_path(spec.run), run_manifest(spec))
+        self.display.note(f"{title}: bringing the system up")
+        task = make_task(spec, run, title, self.stop, self.display)
+        outcome = conduct_run(task, self.stop, self.display)
+        _summarise_run(run, self.results, self.display)
+        return outcome
+
+
+def run_manifest(spec: RunSpec) -> dict[str, Any]:
+    """What is known of a run before it is made."""
+    return {
+        **{key: value for key, value in spec.document().items() if value is not None},
+        "status": "planned",
+        "versions": provenance.versions(),
+    }
+
+
+def is_done(results: ResultsFolder, run_id: str) -> bool:
+    """Whether a run was completed already."""
+    run = RunFolder(results.run_path(run_id))
+    return (run.path / run.manifest_name).exists() and run.manifest.get("status") == "complete"
+
+
+def set_aside(results: ResultsFolder, run_id: str) -> Path | None:
+    """Move what an earlier try of a run left to `RUN.interrupted-N`, so that it is kept and counts no more."""
+    path = results.run_path(run_id)
+    if not path.exists():
+        return None
+    number = 1
+    while (aside := path.with_name(f"{run_id}.interrupted-{number}")).exists():
+        number += 1
+    path.rename(aside)
+    results.event("run_set_aside", run=run_id, to=aside.name)
+    return aside
+
+
+def _summarise_run(run: RunFolder, results: ResultsFolder, display: Display) -> None:
+    """Summarise one run; what cannot be summarised must not keep the next run from being made."""
+    from towtank.analysis import summarize_run  # noqa: PLC0415
+
+    try:
+        summarize_run(run)
+    except OSError:
+        raise
+    except Exception as error:  # the border to the analysis: the recorded data stay, and can be summarised again
+        results.event("analysis_failed", run=run.run_id, error=f"{type(error).__name__}: {error}")
+        display.note(f"{run.run_id} could not be summarised: {error}")
+
+
+def _summarise(results: ResultsFolder, outcome: StudyOutcome, *, report: bool) -> None:
+    from towtank.analysis import summarize_study  # noqa: PLC0415
+
+    steps: list[Callable[[], None]] = [lambda: outcome.summary.update(summarize_study(results))]
+    if report:
+        steps.append(lambda: _report(results, outcome))
+    for step in steps:
+        try:
+            step()
+        except TowtankError as error:
+            outcome.messages.append(str(error))
+
+
+def _report(results: ResultsFolder, outcome: StudyOutcome) -> None:
+    from towtank.report import write_report  # noqa: PLC0415
+
+    outcome.report = write_report(results)
+
+
+def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool) -> ExitStatus:
+    """Say in one number how a study ended; the first that applies."""
+    if stopped:
+        return ExitStatus.STOPPED
+    if ended and not any(each.came_up for each in ended):
+        outcome.messages.append(f"the system could not be brought up in any run: {ended[0].reason}")
+        return ExitStatus.TARGET
+    verdict = outcome.summary.get("verdict", {})
+    if not outcome.summary or verdict.get("level") == "invalid":
+        return ExitStatus.INVALID_MEASUREMENT
+    if any(objective.get("met") is False for objective in outcome.summary.get("objectives", [])):
+        return ExitStatus.OBJECTIVE_MISSED
+    return ExitStatus.DONE

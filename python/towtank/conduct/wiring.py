@@ -1,0 +1,53 @@
+"""Binds one run of a design to what it needs: the system with its settings, the engine's plan, the observation."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from towtank.conduct.display import Display
+from towtank.conduct.pinning import Pinning, pinning_of
+from towtank.conduct.run import Observing, RunTask
+from towtank.conduct.stopping import StopRequest
+from towtank.results.folder import RunFolder
+from towtank.system.build import build_system
+from towtank.system.system import Endpoints, System
+
+if TYPE_CHECKING:
+    from towtank.study import RunSpec
+
+
+def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, display: Display) -> RunTask:
+    """Bind one run."""
+    pinning = pinning_of(spec.study.study.pinning)
+    return RunTask(
+        run=run,
+        title=title,
+        system=lambda logs: _system(spec, logs, pinning, stop, display),
+        plan=lambda endpoints: _plan(spec, run, endpoints, pinning),
+        observe=_observation,
+        pinning=pinning,
+    )
+
+
+def _system(spec: RunSpec, logs: Path, pinning: Pinning, stop: StopRequest, display: Display) -> System:
+    return build_system(
+        spec.system,
+        spec.study.system_folder,
+        logs,
+        cpus=list(pinning.system) or None,
+        check=stop.check,
+        note=display.note,
+    )
+
+
+def _plan(spec: RunSpec, run: RunFolder, endpoints: Endpoints, pinning: Pinning) -> dict[str, Any]:
+    cpus = list(pinning.generator)
+    return spec.plan(run.engine.absolute(), endpoints.addresses, endpoints.exports, max(1, len(cpus)), cpus)
+
+
+def _observation(run: RunFolder, endpoints: Endpoints) -> AbstractContextManager[Observing]:
+    from towtank.observe import Observation  # noqa: PLC0415 - starts the probe: only where something runs
+
+    return Observation(run, endpoints.groups, endpoints.scrapers)

@@ -1,0 +1,128 @@
+"""What the models of all files are made of: the strict base model and fields for quantities with units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from towtank import units
+
+# A value may come from a parameter of the workload; it is put in place before the models see the file.
+PARAMETER = r"\$\{\s*parameters\.[A-Za-z][\w-]*\s*\}"
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,79}")
+
+
+class FileModel(BaseModel):
+    """A part of a file: unknown keys are faults, values are not converted silently, nothing changes later."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, serialize_by_alias=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _name_known_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Tell with every unknown key which ones are known: pydantic itself does not say."""
+        try:
+            return handler(data)
+        except ValidationError as error:
+            problems = error.errors(include_url=False)
+            if not any(problem["type"] == "extra_forbidden" for problem in problems):
+                raise
+            known = [info.alias or name for name, info in cls.model_fields.items()]
+            details = [_detail(problem, known) for problem in problems]
+        raise ValidationError.from_exception_data(cls.__name__, details)
+
+
+def _detail(problem: Any, known: list[str]) -> InitErrorDetails:
+    """Give a problem as pydantic wants it back, an unknown key of this very model with the known ones."""
+    kind, context = problem["type"], problem.get("ctx", {})
+    if kind == "extra_forbidden" and len(problem["loc"]) == 1:
+        kind, context = "unknown_key", {"known": known}
+    message = problem["msg"].replace("{", "{{").replace("}", "}}")
+    return InitErrorDetails(
+        type=PydanticCustomError(kind, message, context), loc=problem["loc"], input=problem["input"]
+    )
+
+
+def _schema(units_by_name: dict[str, Any], *examples: str) -> WithJsonSchema:
+    allowed = "|".join(re.escape(unit) for unit in units_by_name)
+    return WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": rf"^(\s*\d+(\.\d+)?([eE][+-]?\d+)?\s*({allowed})\s*|{PARAMETER})$",
+            "examples": list(examples),
+        }
+    )
+
+
+def mapping_or_plain(value: Any) -> str:
+    """Tell the two forms of a value that may be a mapping or something plain; a discriminator of unions."""
+    return "<mapping>" if isinstance(value, dict | FileModel) else "<plain>"
+
+
+def one_or_more(value: object) -> object:
+    """One value stands for a list of it."""
+    return value if isinstance(value, list) else [value]
+
+
+def _name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError(
+            f"must be a name of letters, digits, _ and -, beginning with a letter, got {value!r} instead"
+        )
+    return value
+
+
+def _positive(value: float) -> float:
+    if value <= 0:
+        raise ValueError("must be above 0, got 0 instead")
+    return value
+
+
+def _text(value: object) -> object:
+    """Accept the numbers and switches that YAML makes of bare words as the text they were."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    return value
+
+
+def _writer(exact: Callable[[Any], str]) -> PlainSerializer:
+    """Write quantities into JSON with their unit, so that a model can be read back from it."""
+    return PlainSerializer(exact, return_type=str, when_used="json-unless-none")
+
+
+Duration = Annotated[
+    float,
+    BeforeValidator(units.duration),
+    _writer(units.exact_duration),
+    _schema(units.DURATION_UNITS, "3 s", "150 ms", "90 min"),
+]
+PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+Size = Annotated[
+    int, BeforeValidator(units.size), _writer(units.exact_size), _schema(units.SIZE_UNITS, "8 GiB", "512 KiB")
+]
+Rate = Annotated[
+    float, BeforeValidator(units.rate), _writer(units.exact_rate), _schema(units.RATE_UNITS, "100 /s", "5 /h")
+]
+PositiveRate = Annotated[Rate, AfterValidator(_positive)]
+Share = Annotated[
+    float, BeforeValidator(units.share), _writer(units.exact_share), _schema(units.SHARE_UNITS, "70 %")
+]
+Name = Annotated[str, AfterValidator(_name)]
+Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]

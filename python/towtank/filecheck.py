@@ -1,0 +1,80 @@
+"""Checking any file of a user by its `schema` key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from towtank import yamlfile
+from towtank.errors import Fault, StudyError
+from towtank.study import load_study
+from towtank.study.model import SCHEMA as STUDY
+from towtank.system.model import SCHEMA as SYSTEM
+from towtank.system.model import check_system
+from towtank.units import shown
+from towtank.workload.loading import check_workload
+from towtank.workload.model import SCHEMA as WORKLOAD
+from towtank.yamlfile import Document, did_you_mean
+
+SCHEMAS = (STUDY, WORKLOAD, SYSTEM)
+
+
+@dataclass
+class FileReport:
+    """What was found in a file, and in the files it names.
+
+    Attributes
+    ----------
+    file : str
+        As the user named it.
+    kind : str
+        `study`, `workload`, `system`, or empty where that cannot be told.
+    faults : list of Fault
+        Sorted by place.
+    """
+
+    file: str
+    kind: str = ""
+    faults: list[Fault] = field(default_factory=list)
+
+
+def check_file(path: Path | str) -> FileReport:
+    """Check a study, workload or system file; a study with the workload and the system it names."""
+    report = FileReport(str(path))
+    try:
+        document = yamlfile.load(path)
+        fault = _schema_fault(document)
+        if fault is not None:
+            report.faults = [fault]
+            return report
+        report.kind = str(document.data["schema"]).split("/")[1]
+        report.faults = _check(document, report.kind, path)
+    except StudyError as error:
+        report.faults = error.faults
+    return report
+
+
+def _check(document: Document, kind: str, path: Path | str) -> list[Fault]:
+    if kind == "workload":
+        return check_workload(document, {})[1]
+    if kind == "system":
+        return check_system(document)[1]
+    load_study(path)
+    return []
+
+
+def _schema_fault(document: Document) -> Fault | None:
+    """Say what is wrong with the key that tells the kind of the file, or nothing."""
+    root = document.root
+    allowed = ", ".join(SCHEMAS)
+    if not isinstance(root.value, dict):
+        return document.fault((), f"must be a mapping of keys to values, got {shown(root.plain())} instead")
+    schema = root.child("schema")
+    if schema is None:
+        return document.fault((), f"must have the key 'schema' with one of {allowed}, got none")
+    if schema.value not in SCHEMAS:
+        near = did_you_mean(schema.value, list(SCHEMAS))
+        return document.fault(
+            ("schema",), f"must be one of {allowed}, got {shown(schema.plain())} instead{near}"
+        )
+    return None

@@ -1,0 +1,35 @@
+"""What is sampled and scraped while a system is under load, on the clock of the load.
+
+`Observation` runs the engine's probe, which samples the host and groups of processes, and one thread that asks the
+services for what they tell themselves. A scraper is one file of this package and one entry of `SCRAPERS`.
+
+    with Observation(run, {"content": pid}, [PrometheusScraper("content", "content_server", url)]) as observation:
+        ...
+    for failure in observation.failures():
+        ...
+"""
+
+from __future__ import annotations
+
+from towtank.observe.observation import Observation
+from towtank.observe.postgresql import PostgresqlScraper
+from towtank.observe.prometheus import PrometheusScraper
+from towtank.observe.scraper import ScrapeError, Scraper
+from towtank.observe.sqlite import SqliteScraper
+
+SCRAPERS = {
+    PrometheusScraper.source: PrometheusScraper,
+    PostgresqlScraper.source: PostgresqlScraper,
+    SqliteScraper.source: SqliteScraper,
+}
+"""Scrapers that ship, by their source."""
+
+__all__ = [
+    "SCRAPERS",
+    "Observation",
+    "PostgresqlScraper",
+    "PrometheusScraper",
+    "ScrapeError",
+    "Scraper",
+    "SqliteScraper",
+]

@@ -1,0 +1,374 @@
+"""Every series that Towtank samples or scrapes: unit, kind, how it is read, what it costs.
+
+`docs/reference/metrics.md` is made from these tables by `python -m towtank.observe.metrics_page`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["counter", "gauge", "fact"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One series.
+
+    Attributes
+    ----------
+    name : str
+        Key in the stream; a counter counts from some start and only grows.
+    unit : str
+        `s`, `bytes`, or `1` for a count.
+    kind : str
+        `counter`, `gauge`, or `fact`, which does not change.
+    source : str
+        Where it is read.
+    meaning : str
+        What it says, and what it does not.
+    """
+
+    name: str
+    unit: str
+    kind: Kind
+    source: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Series that are read together, and at one price."""
+
+    title: str
+    place: str
+    cost: str
+    metrics: tuple[Metric, ...]
+
+
+def _gauge(name: str, unit: str, source: str, meaning: str) -> Metric:
+    return Metric(name, unit, "gauge", source, meaning)
+
+
+def _counter(name: str, unit: str, source: str, meaning: str) -> Metric:
+    return Metric(f"{name}_total", unit, "counter", source, meaning)
+
+
+_STAT = "`/proc/stat`"
+_PID_STAT = "`/proc/PID/stat`"
+_PID_IO = "`/proc/PID/io`"
+_THREAD_STATUS = "`/proc/PID/task/TID/status`"
+_DISKSTATS = "`/proc/diskstats`"
+_NET_DEV = "`/proc/net/dev`"
+_WITH_ENDED = "descendants that ended included"
+
+HOST = Table(
+    "Host",
+    "`host` of a sample",
+    "twelve kept-open files, about 0.2 ms of CPU on a machine with two CPUs; `/proc/stat` grows with CPUs and "
+    "interrupts",
+    (
+        _counter("cpu_user_s", "s", _STAT, "User mode, niced work and guests included, all CPUs"),
+        _counter("cpu_system_s", "s", _STAT, "Kernel, interrupts apart"),
+        _counter("cpu_idle_s", "s", _STAT, "Idle, not waiting for a disk"),
+        _counter(
+            "cpu_iowait_s",
+            "s",
+            _STAT,
+            "Idle while a process waits for a disk; only an indication on many CPUs",
+        ),
+        _counter("cpu_irq_s", "s", _STAT, "Interrupts, hard and soft"),
+        _counter("cpu_steal_s", "s", _STAT, "Taken by the hypervisor for others"),
+        _counter("context_switches", "1", _STAT, "Context switches"),
+        _gauge(
+            "processes_running",
+            "1",
+            _STAT,
+            "Threads that run or could run at this moment, the probe included",
+        ),
+        _gauge("processes_blocked", "1", _STAT, "Threads that wait for a disk at this moment"),
+        _gauge("load_1m", "1", "`/proc/loadavg`", "Load average of one minute"),
+        _gauge("memory_total_bytes", "bytes", "`/proc/meminfo`", "Memory the kernel manages"),
+        _gauge(
+            "memory_available_bytes",
+            "bytes",
+            "`/proc/meminfo`",
+            "What programs could get without swapping, estimated",
+        ),
+        _gauge("memory_cached_bytes", "bytes", "`/proc/meminfo`", "Page cache"),
+        _gauge("memory_dirty_bytes", "bytes", "`/proc/meminfo`", "Page cache that still has to go to disk"),
+        _counter("swap_in_pages", "1", "`/proc/vmstat`", "Pages read from swap"),
+        _counter("swap_out_pages", "1", "`/proc/vmstat`", "Pages written to swap"),
+        _counter("page_faults", "1", "`/proc/vmstat`", "Page faults, minor and major"),
+        _counter("major_page_faults", "1", "`/proc/vmstat`", "Page faults that waited for a disk"),
+        _gauge("open_files", "1", "`/proc/sys/fs/file-nr`", "File handles in use"),
+        _counter("tcp_retransmits", "1", "`/proc/net/snmp`", "TCP segments sent again"),
+        _counter("tcp_listen_overflows", "1", "`/proc/net/netstat`", "Connections refused by a full accept queue"),
+        _counter(
+            "tcp_listen_drops",
+            "1",
+            "`/proc/net/netstat`",
+            "Connections dropped while listening, for any reason",
+        ),
+        _counter("pressure.cpu.some_s", "s", "`/proc/pressure/cpu`", "Time in which some thread waited for a CPU"),
+        _counter("pressure.io.some_s", "s", "`/proc/pressure/io`", "Time in which some thread waited for a disk"),
+        _counter(
+            "pressure.io.full_s",
+            "s",
+            "`/proc/pressure/io`",
+            "Time in which all threads with work waited for a disk",
+        ),
+        _counter(
+            "pressure.memory.some_s",
+            "s",
+            "`/proc/pressure/memory`",
+            "Time in which some thread waited for memory",
+        ),
+        _counter(
+            "pressure.memory.full_s",
+            "s",
+            "`/proc/pressure/memory`",
+            "Time in which all with work waited for memory",
+        ),
+    ),
+)
+CPUS = Table(
+    "Each CPU",
+    "`cpus` of a sample, at the number of the CPU; one that is offline has no keys",
+    "none of its own: read with the host",
+    (
+        _counter("busy_s", "s", _STAT, "User, system and interrupts"),
+        _counter("idle_s", "s", _STAT, "Idle, waiting for a disk included"),
+        _counter("steal_s", "s", _STAT, "Taken by the hypervisor for others"),
+    ),
+)
+DISKS = Table(
+    "Disks",
+    "`disks` of a sample, by name",
+    "one file; whole devices only. Loop, RAM and network block devices once they were used. "
+    "Devices built from others (`dm-0`, `md0`) stand beside those: sums over all count twice",
+    (
+        _counter("read_bytes", "bytes", _DISKSTATS, "Read; sectors of 512 bytes"),
+        _counter("write_bytes", "bytes", _DISKSTATS, "Written"),
+        _counter("read_operations", "1", _DISKSTATS, "Reads completed, after merging"),
+        _counter("write_operations", "1", _DISKSTATS, "Writes completed, after merging"),
+        _counter(
+            "busy_s",
+            "s",
+            _DISKSTATS,
+            "Time with at least one request; no utilization on devices that work in parallel",
+        ),
+        _counter(
+            "queue_s",
+            "s",
+            _DISKSTATS,
+            "Requests in hand, integrated over time; its growth is the mean queue length",
+        ),
+    ),
+)
+NETWORKS = Table(
+    "Network interfaces",
+    "`networks` of a sample, by name; an interface that never carried anything is left out",
+    "one file",
+    (
+        _counter("receive_bytes", "bytes", _NET_DEV, "Received"),
+        _counter("transmit_bytes", "bytes", _NET_DEV, "Sent"),
+        _counter("receive_packets", "1", _NET_DEV, "Packets received"),
+        _counter("transmit_packets", "1", _NET_DEV, "Packets sent"),
+        _counter("errors", "1", _NET_DEV, "Receive and transmit errors"),
+        _counter("drops", "1", _NET_DEV, "Packets dropped, both ways"),
+    ),
+)
+GROUPS = Table(
+    "Groups of processes",
+    "`groups` of a sample, by name: a root process and all its descendants",
+    "about 12 µs per process, 2 µs per thread, 6 µs more per thread that ran since the last sample; "
+    "`/proc` is listed only when a process was started",
+    (
+        _counter("cpu_user_s", "s", _PID_STAT, f"User time, {_WITH_ENDED}; whole clock ticks per process"),
+        _counter("cpu_system_s", "s", _PID_STAT, f"System time, {_WITH_ENDED}"),
+        _gauge(
+            "resident_bytes",
+            "bytes",
+            "`/proc/PID/statm`",
+            "Resident sets added up: pages that processes share count more than once",
+        ),
+        _counter("page_faults", "1", _PID_STAT, f"Page faults without a disk, {_WITH_ENDED}"),
+        _counter("major_page_faults", "1", _PID_STAT, f"Page faults that waited for a disk, {_WITH_ENDED}"),
+        _counter("read_bytes", "bytes", _PID_IO, "Bytes that came from a disk, not from the page cache"),
+        _counter("write_bytes", "bytes", _PID_IO, "Bytes that made pages dirty, and so go to a disk"),
+        _counter("read_operations", "1", _PID_IO, "Read system calls, sockets included"),
+        _counter("write_operations", "1", _PID_IO, "Write system calls, sockets included"),
+        _counter(
+            "voluntary_switches",
+            "1",
+            _THREAD_STATUS,
+            "Context switches to wait for something, of all threads",
+        ),
+        _counter("involuntary_switches", "1", _THREAD_STATUS, "Context switches to let another thread run"),
+        _counter(
+            "run_queue_wait_s",
+            "s",
+            "`/proc/PID/task/TID/schedstat`",
+            "Time in which threads could run and had no CPU",
+        ),
+        _gauge("threads", "1", _PID_STAT, "Threads"),
+        _gauge("processes", "1", "`/proc`", "Processes, ended ones that nobody waited for included"),
+        _gauge(
+            "open_files",
+            "1",
+            "`/proc/PID/fd`",
+            "Open files; its size where the kernel tells it (6.2 and later), else counted",
+        ),
+        Metric("root_pid", "1", "fact", "the command line or standard input", "Number of the root process"),
+        Metric(
+            "root_start_ticks",
+            "1",
+            "fact",
+            _PID_STAT,
+            "When the root started, in clock ticks; another value is another process",
+        ),
+        Metric("alive", "1", "gauge", _PID_STAT, "Whether the root runs; `true` or `false`"),
+    ),
+)
+CGROUP = Table(
+    "Control group of a group's root",
+    "`cgroup` of a group, where its root sits in a cgroup other than the root cgroup; with `version` and `path`",
+    "two to four files, about 10 µs",
+    (
+        _counter("cpu_s", "s", "`cpu.stat`; version 1: `cpuacct.usage`", "CPU time of all in the cgroup"),
+        _counter("cpu_user_s", "s", "`cpu.stat` of version 2", "User time"),
+        _counter("cpu_system_s", "s", "`cpu.stat` of version 2", "System time"),
+        _counter("periods", "1", "`cpu.stat`", "Periods of enforcement in which the cgroup wanted to run"),
+        _counter("throttled_periods", "1", "`cpu.stat`", "Those in which it used up its limit"),
+        _counter("throttled_s", "s", "`cpu.stat`", "Time for which it was held back"),
+        _gauge(
+            "cpu_limit",
+            "1",
+            "`cpu.max`; version 1: `cpu.cfs_quota_us`",
+            "CPUs it may use; left out without a limit",
+        ),
+    ),
+)
+PROBE = Table(
+    "The probe itself",
+    "`probe` of a sample",
+    "under 2 ms of CPU per sample with 60 processes and 100 threads in groups: 0.2 % of one core at one sample "
+    "a second",
+    (
+        _counter("cpu_s", "s", "`CLOCK_PROCESS_CPUTIME_ID`", "CPU time of the probe"),
+        _gauge("resident_bytes", "bytes", "`/proc/self/statm`", "Resident set of the probe"),
+        _gauge("late_s", "s", "`CLOCK_MONOTONIC`", "How long after its instant of the grid the sample began"),
+        _gauge("took_s", "s", "`CLOCK_MONOTONIC`", "How long the sample took"),
+    ),
+)
+_DATABASE = "`pg_stat_database`"
+_CHECKPOINTS = "`pg_stat_bgwriter`; from PostgreSQL 17 `pg_stat_checkpointer`"
+_STATEMENTS = "`pg_stat_statements`"
+POSTGRESQL = Table(
+    "PostgreSQL",
+    "`values` of the service's stream; of the database that the content is in",
+    "one connection, five to six queries, a few milliseconds on the server; statements only where the extension is "
+    "installed and loaded, the 20 with the most time, labels `queryid` and `query`",
+    (
+        _gauge("pg_stat_database_connections", "1", _DATABASE, "Connections"),
+        _counter("pg_stat_database_commits", "1", _DATABASE, "Transactions committed"),
+        _counter("pg_stat_database_rollbacks", "1", _DATABASE, "Transactions rolled back"),
+        _counter("pg_stat_database_blocks_read", "1", _DATABASE, "Blocks asked of the operating system"),
+        _counter("pg_stat_database_blocks_hit", "1", _DATABASE, "Blocks found in the shared buffers"),
+        _counter("pg_stat_database_rows_returned", "1", _DATABASE, "Rows read by scans"),
+        _counter("pg_stat_database_rows_fetched", "1", _DATABASE, "Rows fetched by index scans"),
+        _counter("pg_stat_database_rows_inserted", "1", _DATABASE, "Rows inserted"),
+        _counter("pg_stat_database_rows_updated", "1", _DATABASE, "Rows updated"),
+        _counter("pg_stat_database_rows_deleted", "1", _DATABASE, "Rows deleted"),
+        _counter("pg_stat_database_conflicts", "1", _DATABASE, "Queries cancelled by recovery"),
+        _counter("pg_stat_database_deadlocks", "1", _DATABASE, "Deadlocks"),
+        _counter("pg_stat_database_temporary_files", "1", _DATABASE, "Temporary files made by queries"),
+        _counter("pg_stat_database_temporary_bytes", "bytes", _DATABASE, "Bytes written to them"),
+        _counter(
+            "pg_stat_database_block_read_seconds",
+            "s",
+            _DATABASE,
+            "Time reading blocks; needs `track_io_timing`",
+        ),
+        _counter(
+            "pg_stat_database_block_write_seconds",
+            "s",
+            _DATABASE,
+            "Time writing blocks; needs `track_io_timing`",
+        ),
+        _counter(
+            "pg_stat_database_active_seconds",
+            "s",
+            _DATABASE,
+            "Time in which sessions executed; from PostgreSQL 14",
+        ),
+        _counter(
+            "pg_stat_bgwriter_buffers_written",
+            "1",
+            "`pg_stat_bgwriter`",
+            "Buffers written by the background writer",
+        ),
+        _counter(
+            "pg_stat_bgwriter_stopped",
+            "1",
+            "`pg_stat_bgwriter`",
+            "Rounds it ended early for having written enough",
+        ),
+        _counter("pg_stat_bgwriter_buffers_allocated", "1", "`pg_stat_bgwriter`", "Buffers allocated"),
+        _counter(
+            "pg_stat_bgwriter_backend_buffers_written",
+            "1",
+            "`pg_stat_bgwriter` to 16",
+            "Buffers sessions wrote themselves",
+        ),
+        _counter(
+            "pg_stat_bgwriter_backend_fsyncs",
+            "1",
+            "`pg_stat_bgwriter` to 16",
+            "Syncs sessions did themselves",
+        ),
+        _counter("pg_stat_checkpoints_timed", "1", _CHECKPOINTS, "Checkpoints by time"),
+        _counter(
+            "pg_stat_checkpoints_requested",
+            "1",
+            _CHECKPOINTS,
+            "Checkpoints by the amount of log, or by command",
+        ),
+        _counter("pg_stat_checkpoints_buffers_written", "1", _CHECKPOINTS, "Buffers written by checkpoints"),
+        _counter("pg_stat_checkpoints_write_seconds", "s", _CHECKPOINTS, "Time checkpoints wrote"),
+        _counter("pg_stat_checkpoints_sync_seconds", "s", _CHECKPOINTS, "Time checkpoints waited for the disk"),
+        _counter("pg_stat_wal_records", "1", "`pg_stat_wal`, from 14", "Records of the write-ahead log"),
+        _counter("pg_stat_wal_bytes", "bytes", "`pg_stat_wal`, from 14", "Bytes of the write-ahead log"),
+        _counter(
+            "pg_stat_wal_buffers_full",
+            "1",
+            "`pg_stat_wal`, from 14",
+            "Times it was written because its buffers were full",
+        ),
+        _gauge(
+            "pg_stat_activity_connections",
+            "1",
+            "`pg_stat_activity`",
+            "Clients by labels `state` and `wait`, ours apart",
+        ),
+        _counter("pg_stat_statements_calls", "1", _STATEMENTS, "Executions"),
+        _counter("pg_stat_statements_seconds", "s", _STATEMENTS, "Time of execution"),
+        _counter("pg_stat_statements_rows", "1", _STATEMENTS, "Rows returned or changed"),
+        _counter("pg_stat_statements_blocks_hit", "1", _STATEMENTS, "Blocks found in the shared buffers"),
+        _counter("pg_stat_statements_blocks_read", "1", _STATEMENTS, "Blocks asked of the operating system"),
+    ),
+)
+SQLITE = Table(
+    "SQLite",
+    "`values` of the service's stream",
+    "two `stat` and three pragmas over a read-only connection, about 0.1 ms",
+    (
+        _gauge("sqlite_database_bytes", "bytes", "`stat`", "Size of the database file"),
+        _gauge("sqlite_wal_bytes", "bytes", "`stat`", "Size of the write-ahead log; left out without one"),
+        _gauge("sqlite_pages", "1", "`PRAGMA page_count`", "Pages"),
+        _gauge("sqlite_page_bytes", "bytes", "`PRAGMA page_size`", "Size of a page"),
+        _gauge("sqlite_free_pages", "1", "`PRAGMA freelist_count`", "Pages that hold nothing"),
+    ),
+)
+TABLES = (HOST, CPUS, DISKS, NETWORKS, GROUPS, CGROUP, PROBE, POSTGRESQL, SQLITE)

@@ -1,0 +1,152 @@
+"""The observation of one run: the probe beside it, one thread for the services, everything on disk as it comes."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from towtank import engine
+from towtank.observe.scraper import Scraper
+from towtank.observe.scraping import ScrapingThread
+from towtank.results.folder import RunFolder
+
+PROBE_STREAM = "probe.ndjson"
+PROBE_LOG = "probe.log"
+STOP_WITHIN_S = 5.0
+"""The probe ends within milliseconds of its input; after this time it is ended. [s]"""
+_LOG_TAIL_BYTES = 2000
+
+
+class Observation:
+    """Samples host and groups, and scrapes services, from entry to exit.
+
+    Nothing that happens to the observed raises here: what could not be observed is told by `failures`.
+
+    Parameters
+    ----------
+    run : RunFolder
+        Where it is recorded: `observe/probe.ndjson`, `observe/SERVICE.ndjson`, `logs/probe.log`.
+    groups : mapping of str to int
+        Root process of each group, by name.
+    scrapers : sequence of Scraper
+        One per service; names of services must differ.
+    interval_s : float, default 1.0
+        Distance of samples. [s]
+
+    Raises
+    ------
+    EngineError
+        On entry, if the engine is not installed.
+    """
+
+    def __init__(
+        self,
+        run: RunFolder,
+        groups: Mapping[str, int],
+        scrapers: Sequence[Scraper] = (),
+        interval_s: float = 1.0,
+    ) -> None:
+        names = [scraper.service for scraper in scrapers]
+        if len(set(names)) < len(names) or Path(PROBE_STREAM).stem in names:
+            raise ValueError(f"each service must have one scraper and a name other than `probe`, got {names} instead")
+        self._run, self._groups = run, dict(groups)
+        self._scrapers, self._interval_s = list(scrapers), interval_s
+        self._probe: subprocess.Popen[bytes] | None = None
+        self._scraping: ScrapingThread | None = None
+        self._failures: list[str] = []
+        self._stopped = False
+
+    def __enter__(self) -> Self:
+        self._probe = self._start_probe()
+        try:
+            self._scraping = ScrapingThread(self._scrapers, self._run.observe, self._interval_s)
+            self._scraping.start()
+        except BaseException:
+            self._stop_probe(self._probe)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._scraping is not None:
+                self._scraping.stop()
+        finally:
+            if self._probe is not None:
+                self._stop_probe(self._probe)
+
+    def add_group(self, name: str, pid: int) -> None:
+        """Watch a tree of processes that came later, or again under a name known already.
+
+        Parameters
+        ----------
+        name : str
+            Name of the group; its totals go on if it was watched before.
+        pid : int
+            Root of the tree.
+        """
+        self._groups[name] = pid
+        self._tell(f"group {name} {pid}")
+
+    def drop_group(self, name: str) -> None:
+        """Watch a group no longer."""
+        self._groups.pop(name, None)
+        self._tell(f"drop {name}")
+
+    def failures(self) -> list[str]:
+        """What could not be observed, one sentence each; empty when all went well."""
+        probe = self._probe
+        early = probe is not None and not self._stopped and probe.poll() is not None
+        ended = self._judge(probe.returncode) if probe is not None and early else []
+        scraping = self._scraping.failures() if self._scraping is not None else []
+        return [*self._failures, *ended, *scraping]
+
+    def _start_probe(self) -> subprocess.Popen[bytes]:
+        groups = [word for name, pid in self._groups.items() for word in ("--group", f"{name}={pid}")]
+        command = [str(engine.binary()), "probe", "--out", str(self._run.observe / PROBE_STREAM)]
+        command += ["--interval", str(self._interval_s), "--until-stdin-closes", *groups]
+        with (self._run.logs / PROBE_LOG).open("ab") as log:
+            # A session of its own: Ctrl-C on the terminal must not end the probe before the run is finished.
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _tell(self, line: str) -> None:
+        if self._probe is None or self._probe.stdin is None:
+            raise RuntimeError("groups can be changed only while the observation runs")
+        # A probe that has ended is told by `failures`.
+        with suppress(BrokenPipeError, ValueError):
+            self._probe.stdin.write(line.encode() + b"\n")
+            self._probe.stdin.flush()
+
+    def _stop_probe(self, probe: subprocess.Popen[bytes]) -> None:
+        self._stopped = True
+        stdin: IO[bytes] | None = probe.stdin
+        if stdin is not None:
+            with suppress(BrokenPipeError):
+                stdin.close()
+        try:
+            status = probe.wait(STOP_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            probe.kill()
+            probe.wait()
+            self._failures.append(f"probe: did not end within {STOP_WITHIN_S:g} s and was killed")
+            return
+        if status != 0:
+            self._failures += self._judge(status)
+
+    def _judge(self, status: int) -> list[str]:
+        """Why the probe ended, with the end of its log."""
+        how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
+        log = self._run.logs / PROBE_LOG
+        said = log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip() if log.exists() else ""
+        return [f"probe: {how}" + (f": {said}" if said else "")]

@@ -1,0 +1,132 @@
+"""The one thread that asks all services, on the same grid of CLOCK_MONOTONIC as the probe."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from towtank.observe.scraper import ScrapeError, Scraper
+from towtank.observe.stream import LineStream
+
+NANOSECONDS = 1_000_000_000
+SCHEMA = "towtank/service-metrics/1"
+STOP_WITHIN_S = 10.0
+"""A scrape takes a second or two at most; a thread that does not end in this time is left to itself. [s]"""
+
+
+def next_instant(now_ns: int, interval_ns: int) -> int:
+    """First multiple of the interval behind `now_ns` on CLOCK_MONOTONIC: the grid of the probe, too. [ns]
+
+    Examples
+    --------
+    >>> next_instant(2_500, 1_000), next_instant(3_000, 1_000)
+    (3000, 4000)
+    """
+    return (now_ns // interval_ns + 1) * interval_ns
+
+
+class _Target:
+    """A scraper, its stream, and what has become of it."""
+
+    def __init__(self, scraper: Scraper, folder: Path) -> None:
+        self.scraper = scraper
+        self.scrapes = 0
+        self.failed = 0
+        self.last_failure = ""
+        self.broken = ""
+        self._stream = LineStream(folder / f"{scraper.service}.ndjson")
+        header = {"k": "header", "schema": SCHEMA, "service": scraper.service, "kind": scraper.kind}
+        self._stream.write({**header, "source": scraper.source})
+
+    def scrape(self) -> None:
+        """Ask once and record the answer, or why there was none."""
+        if self.broken:
+            return
+        line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
+        try:
+            line = {"k": "metrics", **line, "values": self.scraper.scrape()}
+        except ScrapeError as error:
+            line = self._failure(line, str(error))
+        except Exception as error:  # the border: a scraper that is wrong must not end the others
+            line = self._failure(line, f"{type(error).__name__}: {error}")
+        self.scrapes += 1
+        line["took_s"] = round((time.monotonic_ns() - line["t_ns"]) / NANOSECONDS, 6)
+        line["cpu_s_total"] = round(time.thread_time(), 6)
+        try:
+            self._stream.write(line)
+        except OSError as error:
+            self.broken = f"cannot be recorded: {error}"
+
+    def _failure(self, line: dict[str, Any], message: str) -> dict[str, Any]:
+        self.failed += 1
+        self.last_failure = message
+        return {"k": "failure", **line, "message": message}
+
+    def report(self) -> str | None:
+        """What went wrong, in a sentence; None when nothing did."""
+        if self.broken:
+            return f"{self.scraper.service}: {self.broken}"
+        if self.failed:
+            return f"{self.scraper.service}: {self.failed} of {self.scrapes} scrapes failed, last: {self.last_failure}"
+        return None
+
+    def close(self) -> None:
+        """Let go of connection and stream."""
+        try:
+            self.scraper.close()
+        finally:
+            self._stream.close()
+
+
+class ScrapingThread:
+    """Asks all scrapers, one after the other, at each instant of the grid.
+
+    An instant that passes while a service keeps the thread waiting is left out, not made up for.
+
+    Parameters
+    ----------
+    scrapers : list of Scraper
+        What to ask; each service once.
+    folder : Path
+        Where the streams go.
+    interval_s : float
+        Distance of the instants. [s]
+    """
+
+    def __init__(self, scrapers: list[Scraper], folder: Path, interval_s: float) -> None:
+        self._targets = [_Target(scraper, folder) for scraper in scrapers]
+        self._interval_ns = round(interval_s * NANOSECONDS)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="towtank-scraping", daemon=True)
+
+    def start(self) -> None:
+        """Begin; without scrapers there is nothing to do."""
+        if self._targets:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End after the scrape in hand, with everything on disk."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(STOP_WITHIN_S)
+
+    def failures(self) -> list[str]:
+        """What went wrong, one sentence per service."""
+        return [report for target in self._targets if (report := target.report())]
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.wait(self._time_to_next_s()):
+                for target in self._targets:
+                    if not self._stop.is_set():
+                        target.scrape()
+        finally:
+            # Connections belong to the thread that opened them.
+            for target in self._targets:
+                target.close()
+
+    def _time_to_next_s(self) -> float:
+        now_ns = time.monotonic_ns()
+        return (next_instant(now_ns, self._interval_ns) - now_ns) / NANOSECONDS

@@ -1,0 +1,73 @@
+"""What a SQLite database tells from outside: the sizes of its files, its pages, how many of them are free.
+
+SQLite has no statistics of its own that another process could read, so there are few numbers. All of them come from
+`stat` and from three pragmas over a connection that is opened read-only and holds no transaction in between: it
+neither delays writers nor keeps a checkpoint from finishing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from towtank.observe.scraper import ScrapeError
+
+_BUSY_TIMEOUT_S = 0.2
+_PRAGMAS = {
+    "sqlite_pages": "PRAGMA page_count",
+    "sqlite_page_bytes": "PRAGMA page_size",
+    "sqlite_free_pages": "PRAGMA freelist_count",
+}
+
+
+class SqliteScraper:
+    """Looks at one database file.
+
+    Parameters
+    ----------
+    service : str
+        Name of the stream.
+    path : Path
+        The database file; it may come into being later.
+    kind : str, default "sqlite"
+        Kind of the service.
+    """
+
+    source = "sqlite"
+
+    def __init__(self, service: str, path: Path, kind: str = "sqlite") -> None:
+        self.service, self.kind, self.path = service, kind, path.absolute()
+        self._connection: sqlite3.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+
+    def scrape(self) -> dict[str, float]:
+        """Look at the files and ask the pragmas."""
+        try:
+            status = self.path.stat()
+            values = {"sqlite_database_bytes": float(status.st_size)}
+            log = self.path.with_name(self.path.name + "-wal")
+            if log.exists():
+                values["sqlite_wal_bytes"] = float(log.stat().st_size)
+            connection = self._connect((status.st_dev, status.st_ino))
+            for name, pragma in _PRAGMAS.items():
+                values[name] = float(connection.execute(pragma).fetchone()[0])
+        except (OSError, sqlite3.Error) as error:
+            self.close()
+            raise ScrapeError(f"{self.path.name}: {error}") from error
+        return values
+
+    def close(self) -> None:
+        """Close the connection; the next scrape opens it again."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self._identity = None
+
+    def _connect(self, identity: tuple[int, int]) -> sqlite3.Connection:
+        """Open the database, again where the file was replaced by another one."""
+        if self._connection is None or identity != self._identity:
+            self.close()
+            self._connection = sqlite3.connect(
+                f"{self.path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None
+            )
+            self._identity = identity
+        return self._connection

@@ -1,0 +1,59 @@
+"""One document model: figures, tables, narrative; written as HTML.
+
+`source` reads a results folder, `content` says what a report says, `figures` draws, `html` writes.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from towtank.errors import ReportError
+from towtank.report.source import Results, load
+from towtank.results.folder import ResultsFolder
+
+REPORT = "report.html"
+
+
+def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Path:
+    """Write the report of a results folder as one self-contained HTML file.
+
+    Parameters
+    ----------
+    results : ResultsFolder or Path
+        The results folder, whole or cut short.
+    path : Path, optional
+        Where to write; `report.html` in the results folder by default.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Raises
+    ------
+    StudyError
+        If it is no results folder.
+    ReportError
+        If the file cannot be written.
+    """
+    folder = results.path if isinstance(results, ResultsFolder) else results
+    return write(load(folder), path or folder / REPORT)
+
+
+def write(results: Results, path: Path) -> Path:
+    """Write the report of results that were read already, in one atomic step."""
+    from towtank.report.content import build_document  # noqa: PLC0415 - jinja2 and Vega are heavy
+    from towtank.report.html import render  # noqa: PLC0415
+
+    page = render(build_document(results))
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(page, "utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise ReportError(f"the report could not be written to {path}: {error.strerror}") from error
+    return path

@@ -1,0 +1,52 @@
+"""What a report says: one file for each section, in the order of `SECTIONS`.
+
+To add a section: a file with `build(results) -> Section`, a line in `SECTIONS`, a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from towtank import __version__
+from towtank.report.content import (
+    appendix,
+    configuration,
+    figures,
+    generator,
+    headline,
+    limits,
+    observation_cost,
+    observations,
+    question,
+    tables,
+    verdicts,
+    workload,
+)
+from towtank.report.document import Document, Section
+from towtank.report.source import Results
+
+SECTIONS: tuple[Callable[[Results], Section], ...] = (
+    headline.build,
+    question.build,
+    configuration.build,
+    workload.build,
+    tables.build,
+    figures.build,
+    observations.build,
+    limits.build,
+    verdicts.build,
+    generator.build,
+    observation_cost.build,
+    appendix.build,
+)
+
+
+def build_document(results: Results) -> Document:
+    """Build the whole report from what was measured."""
+    name = results.study.get("name") or results.summary.get("study") or results.name
+    return Document(
+        title=results.title,
+        subtitle=f"Study {name}, started {appendix.started(results)}",
+        sections=tuple(build(results) for build in SECTIONS),
+        made_with=f"Written by Towtank {__version__} from the results folder {results.name}.",
+    )

@@ -1,0 +1,124 @@
+"""Reproducibility: versions, seed, host, the command to run it again, hashes of what was recorded."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from towtank.report import format as people
+from towtank.report.content.configuration import shown
+from towtank.report.document import Block, Column, Definitions, Listing, Section, Table, Text, paragraph, text
+from towtank.report.source import Results
+
+
+def build(results: Results) -> Section:
+    """Facts, commands, seeds of the runs, hashes."""
+    blocks: list[Block] = [Definitions(tuple(_facts(results)))]
+    blocks.append(Listing("To run the study again, then to write this report again", commands(results)))
+    blocks.append(_runs(results))
+    if results.hashes:
+        blocks += _hashes(results)
+    return Section("reproducibility", "Reproducibility", tuple(blocks), appendix=True)
+
+
+def started(results: Results) -> str:
+    """When the study began, from its manifest or from its first run."""
+    for key in ("started_wall_ns", "created_wall_ns", "wall_ns"):
+        if results.manifest.get(key):
+            return people.moment(results.manifest[key])
+    times = [run.manifest["started_wall_ns"] for run in results.runs if run.manifest.get("started_wall_ns")]
+    return people.moment(min(times, default=None))
+
+
+def versions(results: Results) -> dict[str, str]:
+    """Versions of all programs that took part, from the study's manifest and those of its runs."""
+    found: dict[str, list[str]] = {}
+    for source in (results.manifest, *(run.manifest for run in results.runs)):
+        for name, version in (source.get("versions") or {}).items():
+            seen = found.setdefault(str(name), [])
+            if shown(version) not in seen:
+                seen.append(shown(version))
+    return {name: ", ".join(seen) for name, seen in found.items()}
+
+
+def seed(results: Results) -> Any:
+    """Seed of the study."""
+    study = results.study
+    return results.manifest.get("seed", study.get("seed"))
+
+
+def preset(results: Results) -> Any:
+    """Preset of the study that was run, if one was."""
+    return results.manifest.get("preset", results.study.get("preset"))
+
+
+def _facts(results: Results) -> list[tuple[str, Text]]:
+    facts = [
+        ("Results folder", text(results.name)),
+        ("Started", text(started(results))),
+        ("Study", text(str(results.study.get("name") or results.summary.get("study") or people.ABSENT))),
+        ("Preset", text(str(preset(results) or "none"))),
+        ("Seed", text(str(people.ABSENT if seed(results) is None else seed(results)))),
+    ]
+    facts += [(f"Version of {name}", text(version)) for name, version in versions(results).items()]
+    return facts
+
+
+def commands(results: Results) -> tuple[str, ...]:
+    """The command the study was run with, or one that does the same; and that of the report."""
+    recorded = results.manifest.get("command")
+    name = str(results.study.get("name") or results.summary.get("study") or "STUDY")
+    words = ["towtank", "run", name]
+    if preset(results):
+        words += ["--preset", str(preset(results))]
+    if isinstance(recorded, Mapping):
+        words = _request(recorded, name)
+    elif isinstance(recorded, (list, tuple)):
+        words = [str(word) for word in recorded]
+    run = recorded if isinstance(recorded, str) else shlex.join(words)
+    return (run, shlex.join(["towtank", "report", results.name]))
+
+
+def _request(request: Mapping[str, Any], name: str) -> list[str]:
+    """The command line of a recorded request: its keys are the options of `towtank run`."""
+    words = ["towtank", "run", str(request.get("study") or name)]
+    for key, value in request.items():
+        values = value if isinstance(value, (list, tuple)) else [value]
+        if key != "study":
+            words += [
+                word
+                for one in values
+                if one is not None and one is not False
+                for word in (f"--{key.rstrip('_').replace('_', '-')}", str(one))
+            ]
+    return words
+
+
+def _runs(results: Results) -> Table:
+    rows = tuple(
+        (
+            run.run_id,
+            _seed_of(run.manifest),
+            people.moment(run.manifest.get("started_wall_ns")),
+            people.moment(run.manifest.get("ended_wall_ns")),
+        )
+        for run in results.runs
+    )
+    columns = (Column("Run"), Column("Seed"), Column("Started"), Column("Ended"))
+    return Table("Seeds and times of the runs", columns, rows)
+
+
+def _seed_of(manifest: Mapping[str, Any]) -> str:
+    return people.ABSENT if manifest.get("seed") is None else str(manifest["seed"])
+
+
+def _hashes(results: Results) -> list[Block]:
+    rows = tuple((one.path, people.plural(one.files, "file"), one.sha256) for one in results.hashes)
+    columns = (Column("Path"), Column("Holds"), Column("SHA-256"))
+    words = (
+        "The hash of a run is that of the lines that sha256sum prints for run.json, plan.json and the "
+        "files of engine/ and "
+        "observe/, in this order, named from the results folder."
+    )
+    return [paragraph(words), Table("Hashes of what was recorded", columns, rows)]

@@ -1,0 +1,120 @@
+"""Configuration sheet: what was set, and what differed between runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from towtank.report import format as people
+from towtank.report.content.headline import nothing
+from towtank.report.content.question import cpu_names, named
+from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.source import Json, Results, dig
+
+
+def build(results: Results) -> Section:
+    """Settings of every service in force, pinning, and host."""
+    blocks: list[Block] = []
+    sheet = settings(results)
+    if sheet:
+        rows = tuple((service, key, _differences(values)) for (service, key), values in sheet.items())
+        columns = (Column("Service"), Column("Setting"), Column("Value"))
+        blocks.append(Table("Configuration in force, as the runs recorded it", columns, rows))
+    else:
+        blocks.append(nothing("The configuration in force"))
+    blocks += [*_pinning(results), *_host(results)]
+    return Section("configuration", "Configuration sheet", tuple(blocks))
+
+
+def settings(results: Results) -> dict[tuple[str, str], dict[str, list[str]]]:
+    """For each service and setting its values, each with the configurations it was seen in."""
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for run in results.runs:
+        if run.manifest.get("status") == "missing":
+            continue
+        for service, values in (run.manifest.get("settings") or {}).items():
+            for key, value in _flat(values):
+                seen = found.setdefault((str(service), key), {}).setdefault(shown(value), [])
+                if results.label(run) not in seen:
+                    seen.append(results.label(run))
+    return found or _described(results)
+
+
+def _described(results: Results) -> dict[tuple[str, str], dict[str, list[str]]]:
+    """Settings as the study describes them, where no run came far enough to record them."""
+    return {
+        (name, key): {shown(value): ["as described"]}
+        for name, service in named(dig(results.study, "system", "services"))
+        for key, value in _flat(service.get("settings") or {})
+        if service.get("settings")
+    }
+
+
+def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    """Settings in settings, as `database.pool`."""
+    if not isinstance(values, Mapping):
+        return [(prefix or "value", values)]
+    return [
+        pair
+        for key, value in values.items()
+        for pair in (
+            _flat(value, f"{prefix}{key}.")
+            if isinstance(value, Mapping) and value
+            else [(f"{prefix}{key}", value)]
+        )
+    ]
+
+
+def shown(value: Any) -> str:
+    """A setting as a person would write it."""
+    if isinstance(value, bool) or value is None:
+        return {True: "on", False: "off", None: "not set"}[value]
+    if isinstance(value, str):
+        return value or "(empty)"
+    if isinstance(value, (list, tuple)) and not value:
+        return "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(shown(one) for one in value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _differences(values: dict[str, list[str]]) -> str:
+    if len(values) == 1:
+        return next(iter(values))
+    return "; ".join(f"{value} ({', '.join(labels)})" for value, labels in values.items())
+
+
+def _pinning(results: Results) -> list[Block]:
+    """Which CPUs the system and the generator had, for every way it was done."""
+    ways = {
+        (cpu_names(pinning.get("system")), cpu_names(pinning.get("generator")))
+        for run in results.runs
+        if isinstance(pinning := run.manifest.get("pinning"), Mapping)
+    }
+    return [
+        paragraph(f"The system ran on {system}, the load generator on {generator}.")
+        for system, generator in sorted(ways)
+    ]
+
+
+def host_facts(results: Results) -> Json:
+    """Facts of the host: those of the manifest, else those of a run."""
+    for source in (results.manifest, *(run.manifest for run in results.runs)):
+        facts = source.get("host") or source.get("host_facts")
+        if isinstance(facts, Mapping):
+            return facts
+    return {}
+
+
+def _host(results: Results) -> list[Block]:
+    rows = tuple(
+        (
+            key.removesuffix("_bytes").replace("_", " "),
+            people.size(value) if key.endswith("_bytes") else shown(value),
+        )
+        for key, value in _flat(host_facts(results))
+    )
+    if not rows:
+        return [nothing("What the host is made of")]
+    return [Table("Host", (Column("Fact"), Column("Value")), rows)]

@@ -1,0 +1,63 @@
+"""What the load generator itself used, so that a reader can tell its limits from those of the system."""
+
+from __future__ import annotations
+
+from towtank.report import format as people
+from towtank.report.content.headline import nothing
+from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.source import Results, dig
+
+
+def build(results: Results) -> Section:
+    """One row for each run."""
+    runs = [run for run in results.measured if run.summary.get("generator")]
+    if not runs:
+        return Section("generator", "The load generator", (nothing("What the load generator used"),))
+    rows = tuple(
+        (
+            run.run_id,
+            people.plain(run.load),
+            people.quantity(one.get("cpus_used"), "CPUs"),
+            people.quantity(one.get("cpu_us_per_request"), "µs"),
+            people.seconds(one.get("start_lag_p99_s")),
+            people.size(one.get("peak_rss_bytes")),
+            {True: "yes", False: "no"}.get(one.get("saturated"), people.ABSENT),
+            people.rate_estimate(run.summary.get("request_throughput_per_s")),
+        )
+        for run in runs
+        for one in [run.summary["generator"]]
+    )
+    columns = (
+        Column("Run"),
+        Column(results.load_factor.capitalize(), numeric=True),
+        Column("CPUs used", numeric=True),
+        Column("CPU per request", numeric=True),
+        Column("Start lag, 99th percentile", numeric=True),
+        Column("Peak memory", numeric=True),
+        Column("Saturated"),
+        Column("Requests", numeric=True),
+    )
+    blocks: list[Block] = [paragraph(sentence(results)), Table("What the load generator used", columns, rows)]
+    return Section("generator", "The load generator", tuple(blocks))
+
+
+def sentence(results: Results) -> str:
+    """The most that the generator used in any run."""
+    runs = results.measured
+    cpus = [
+        used for run in runs if isinstance(used := dig(run.summary, "generator", "cpus_used"), (int, float))
+    ]
+    lags = [
+        lag
+        for run in runs
+        if isinstance(lag := dig(run.summary, "generator", "start_lag_p99_s"), (int, float))
+    ]
+    parts = []
+    if cpus:
+        parts.append(f"used at most {people.number(max(cpus))} CPUs in any run")
+    if lags:
+        parts.append(
+            f"started 99 % of the requests no later than {people.seconds(max(lags))} after their "
+            f"intended time"
+        )
+    return f"The generator {people.listing(parts)}." if parts else "The generator left no figures of its own."

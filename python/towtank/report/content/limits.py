@@ -1,0 +1,162 @@
+"""What limits the conclusions: every doubt with the number seen, the limit, why it matters and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from towtank.report import format as people
+from towtank.report.document import (
+    Block,
+    Bullets,
+    Callout,
+    Column,
+    Section,
+    Table,
+    Text,
+    paragraph,
+    strong,
+    text,
+)
+from towtank.report.figures import series
+from towtank.report.source import Json, Results, dig
+
+_STUDY = "study"  # where a doubt is about the study as a whole
+_ORDER = {"invalid": 0, "suspect": 1, "note": 2}
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One kind of doubt at one level, with every run it was seen in."""
+
+    kind: str
+    level: str
+    seen: list[tuple[str, Json]]
+
+
+def build(results: Results) -> Section:
+    """Doubts, gravest first, then what the design itself leaves open."""
+    blocks: list[Block] = [block for doubt in gather(results) for block in _blocks(doubt)]
+    if not blocks:
+        blocks.append(paragraph("No doubt about any run was found by the checks of the analysis."))
+    general = design_limits(results)
+    if general:
+        blocks += [paragraph("Beyond the checks of single runs:"), Bullets(tuple(general))]
+    return Section("limits", "What limits the conclusions", tuple(blocks))
+
+
+def gather(results: Results) -> list[Doubt]:
+    """Doubts of all runs and of the study as a whole, by level and kind."""
+    found: dict[tuple[str, str], list[tuple[str, Json]]] = {}
+    for run in results.measured:
+        for doubt in run.doubts:
+            found.setdefault((str(doubt.get("level")), str(doubt.get("kind"))), []).append(
+                (run.run_id, doubt)
+            )
+    told = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
+    for doubt in dig(results.summary, "verdict", "reasons") or ():
+        key = (str(doubt.get("level")), str(doubt.get("kind")))
+        # The analysis repeats the doubts of runs in the verdict of the study; each is told once.
+        if str(doubt.get("message")) not in told and key not in found:
+            found[key] = [(_STUDY, doubt)]
+    ordered = sorted(found.items(), key=lambda item: (_ORDER.get(item[0][0], 3), item[0][1]))
+    return [Doubt(kind, level, seen) for (level, kind), seen in ordered]
+
+
+def _blocks(doubt: Doubt) -> list[Block]:
+    """Why it matters and what to do, then what was seen in each run."""
+    first = doubt.seen[0][1]
+    runs = {run for run, _ in doubt.seen} - {_STUDY}
+    where = f": {people.plural(len(runs), 'run')}" if runs else ""
+    content: list[Text] = []
+    if first.get("why"):
+        content.append(text(strong("Why it matters. "), people.sentence(str(first["why"]))))
+    hints = dict.fromkeys(str(one["hint"]) for _, one in doubt.seen if one.get("hint"))
+    content += [text(strong("What to do. "), people.sentence(hint)) for hint in hints]
+    level = doubt.level if doubt.level in _ORDER else "note"
+    name = doubt.kind.replace("_", " ").capitalize()
+    return [Callout(level, f"{name} ({doubt.level}{where})", tuple(content)), _seen(name, doubt)]
+
+
+def _seen(name: str, doubt: Doubt) -> Table:
+    columns = (
+        Column("Run"),
+        Column("What was found"),
+        Column("Seen", numeric=True),
+        Column("Limit", numeric=True),
+    )
+    rows = tuple(
+        (
+            run,
+            str(one.get("message") or doubt.kind),
+            people.quantity(one.get("seen"), str(one.get("unit") or "")),
+            people.chosen(one.get("limit"), str(one.get("unit") or "")),
+        )
+        for run, one in doubt.seen
+    )
+    return Table(f"{name}: what was seen", columns, rows)
+
+
+def design_limits(results: Results) -> list[Text]:
+    """What the design of the study leaves open, computed from it."""
+    limits: list[Text] = []
+    if results.missing:
+        names = people.listing([run.run_id for run in results.missing])
+        limits.append(
+            text(
+                f"Missing runs: {names}. Points that need them have no value, or rest on fewer runs "
+                f"than designed."
+            )
+        )
+    points = [point for one in results.configurations for point in one.get("points") or ()]
+    counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]
+    if counting and min(counting) <= 1:
+        limits.append(
+            text(
+                f"{counting.count(1)} of {people.plural(len(points), 'point')} rest on a single run. "
+                f"The interval of such a "
+                "point covers variation within the run, not variation from one run to the next."
+            )
+        )
+    bare = [
+        one
+        for one in points
+        if series.point_state(one) != "invalid" and dig(one, "throughput_per_s", "low") is None
+    ]
+    if bare:
+        limits.append(
+            text(
+                f"{people.plural(len(bare), 'point')} have a throughput without an interval; "
+                f"differences to them are not decided."
+            )
+        )
+    limits += _one_machine(results)
+    unreached = [
+        one
+        for one in results.configurations
+        if isinstance(one.get("limit"), dict) and not one["limit"].get("reached")
+    ]
+    if unreached:
+        limits.append(
+            text(
+                f"In {len(unreached)} of {people.plural(len(results.configurations), 'configuration')} "
+                f"the limit of the system was not "
+                "reached; nothing is said about loads above the highest level."
+            )
+        )
+    return limits
+
+
+def _one_machine(results: Results) -> list[Text]:
+    """Generator and system on one machine share caches, memory bandwidth and disks, whatever the pinning."""
+    hosts = {tier.get("host") for run in results.runs for tier in (run.manifest.get("tiers") or {}).values()}
+    pinned = [
+        run.manifest["pinning"] for run in results.runs if isinstance(run.manifest.get("pinning"), dict)
+    ]
+    if len(hosts) != 1 or not pinned:
+        return []
+    system, generator = pinned[0].get("system") or [], pinned[0].get("generator") or []
+    if system and generator and not set(system) & set(generator):
+        words = "on CPUs of their own; they still share memory bandwidth, caches and disks"
+    else:
+        words = "and share its CPUs; what the generator uses the system cannot use"
+    return [text(f"Load generator and system ran on one machine, {words}.")]

@@ -1,0 +1,55 @@
+"""What watching cost, against the one percent of a core that it may cost."""
+
+from __future__ import annotations
+
+from towtank.report import format as people
+from towtank.report.content.headline import nothing
+from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.source import Results, dig
+
+LIMIT_CPUS = (
+    0.01  # the whole of watching stays under 1 % of one core, so that it does not disturb what it watches
+)
+
+
+def build(results: Results) -> Section:
+    """One row for each run."""
+    runs = [run for run in results.measured if run.summary.get("observation")]
+    if not runs:
+        return Section("observation", "Cost of observation", (nothing("What observation cost"),))
+    rows = tuple(
+        (
+            run.run_id,
+            people.share(one.get("cpus_used")),
+            people.count(one.get("samples")),
+            people.seconds(one.get("late_max_s")),
+            people.seconds(one.get("scrape_s_mean")),
+        )
+        for run in runs
+        for one in [run.summary["observation"]]
+    )
+    columns = (
+        Column("Run"),
+        Column("CPU", "of one core", numeric=True),
+        Column("Samples", "count", numeric=True),
+        Column("Latest sample", "after its time", numeric=True),
+        Column("Mean scrape", "of one service", numeric=True),
+    )
+    blocks: list[Block] = [paragraph(sentence(results)), Table("What observation cost", columns, rows)]
+    return Section("observation", "Cost of observation", tuple(blocks))
+
+
+def sentence(results: Results) -> str:
+    """The highest cost in any run, against the limit."""
+    costs = [
+        cost
+        for run in results.measured
+        if isinstance(cost := dig(run.summary, "observation", "cpus_used"), (int, float))
+    ]
+    if not costs:
+        return "The CPU that observation used was not recorded."
+    verdict = "below" if max(costs) < LIMIT_CPUS else "above"
+    return (
+        f"Observation used at most {people.share(max(costs))} of one core in any run, {verdict} the limit of "
+        f"{people.plain(LIMIT_CPUS * 100)} %. This is part of the CPU of the host, not of any tier."
+    )

@@ -1,0 +1,145 @@
+"""Result tables: one of the points, one of the transactions, marks on what leans on a suspect run."""
+
+from __future__ import annotations
+
+from towtank.report import format as people
+from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
+from towtank.report.figures import panel, series
+from towtank.report.source import Json, Results, dig, label_of
+
+_MARK = "†"
+_FOOTNOTES = {
+    "suspect": f"{_MARK} Leans on a suspect run; see the limits of the conclusions.",
+    "invalid": "No value: no run at this point counts.",
+}
+
+
+def build(results: Results) -> Section:
+    """Missing runs first, then the tables."""
+    blocks: list[Block] = []
+    if results.missing:
+        names = [f"{run.run_id} ({_why_missing(run.status)})" for run in results.missing]
+        told = f"{people.plural(len(names), 'run')} of {len(results.runs)} could not be judged"
+        message = f"{told}: {people.listing(names)}."
+        blocks.append(Callout("note", "These results are partial", (text(message),)))
+    if not results.configurations:
+        blocks.append(paragraph("No point of the study has a result."))
+    else:
+        blocks += [
+            paragraph(
+                "Values are means over the steady window. Brackets hold confidence intervals of "
+                f"{confidence(results)}; a value without brackets has none, because too little was "
+                f"recorded for one."
+            ),
+            _points(results),
+            *_transactions(results),
+        ]
+    return Section("results", "Results", tuple(blocks))
+
+
+def _why_missing(status: str) -> str:
+    return {"missing": "not run", "planned": "not run", "running": "cut off"}.get(status, status)
+
+
+def confidence(results: Results) -> str:
+    """Confidence of the intervals, as the estimates state it."""
+    stated = {
+        estimate["confidence"]
+        for configuration in results.configurations
+        for point in configuration.get("points") or ()
+        for estimate in (point.get("throughput_per_s"), dig(point, "response_time_s", "mean"))
+        if isinstance(estimate, dict) and estimate.get("confidence") and estimate.get("low") is not None
+    }
+    return (
+        people.listing([f"{people.plain(one * 100)} %" for one in sorted(stated)])
+        if stated
+        else "the confidence stated"
+    )
+
+
+def _mark(point: Json) -> str:
+    return f" {_MARK}" if series.point_state(point) == "suspect" else ""
+
+
+def _footnotes(points: list[Json]) -> tuple[str, ...]:
+    states = {series.point_state(point) for point in points}
+    return tuple(note for state, note in _FOOTNOTES.items() if state in states)
+
+
+def _all_points(results: Results) -> list[tuple[Json, Json]]:
+    return [(one, point) for one in results.configurations for point in one.get("points") or ()]
+
+
+def _points(results: Results) -> Table:
+    points = _all_points(results)
+    tiers = list(dict.fromkeys(str(tier) for _, point in points for tier in point.get("tiers") or {}))
+    columns = (
+        Column("Configuration"),
+        Column(panel.load_title(results.load_factor).capitalize(), numeric=True),
+        Column("Throughput", numeric=True),
+        Column("Mean response", numeric=True),
+        Column("95th percentile", numeric=True),
+        *(Column(f"CPUs used, {tier}", numeric=True) for tier in tiers),
+        Column("Errors", numeric=True),
+        Column("Verdicts"),
+    )
+    rows = tuple(_point_row(configuration, point, tiers) for configuration, point in points)
+    return Table(
+        "Results by configuration and load", columns, rows, _footnotes([point for _, point in points])
+    )
+
+
+def _point_row(configuration: Json, point: Json, tiers: list[str]) -> tuple[str, ...]:
+    head = (label_of(configuration), f"{people.plain(point.get('users'))}{_mark(point)}")
+    verdicts = [
+        f"{run} {verdict}"
+        for run, verdict in zip(point.get("runs") or (), point.get("verdicts") or (), strict=False)
+    ]
+    if series.point_state(point) == "invalid":
+        return (*head, *([people.ABSENT] * (4 + len(tiers))), ", ".join(verdicts) or "not run")
+    return (
+        *head,
+        people.rate_estimate(point.get("throughput_per_s")),
+        people.seconds_estimate(dig(point, "response_time_s", "mean")),
+        people.seconds_estimate(dig(point, "response_time_s", "p95")),
+        *(people.plain_estimate(dig(point, "tiers", tier, "cpus_used"), "CPUs") for tier in tiers),
+        people.share(point.get("errors_share")),
+        ", ".join(verdicts),
+    )
+
+
+def _transactions(results: Results) -> list[Block]:
+    """One table for each load level that counts somewhere."""
+    points = [
+        (c, p)
+        for c, p in _all_points(results)
+        if series.point_state(p) != "invalid" and p.get("transactions")
+    ]
+    return [
+        _transaction_table(results, load, [(c, p) for c, p in points if p.get("users") == load])
+        for load in sorted({float(point["users"]) for _, point in points if point.get("users") is not None})
+    ]
+
+
+def _transaction_table(results: Results, load: float, points: list[tuple[Json, Json]]) -> Table:
+    names = list(dict.fromkeys(str(name) for _, point in points for name in point["transactions"]))
+    columns = (
+        Column("Transaction"),
+        Column("Configuration"),
+        Column("Throughput", numeric=True),
+        Column("Mean response", numeric=True),
+        Column("95th percentile", numeric=True),
+    )
+    rows = tuple(
+        (
+            name,
+            f"{label_of(configuration)}{_mark(point)}",
+            people.rate_estimate(dig(point, "transactions", name, "throughput_per_s")),
+            people.seconds_estimate(dig(point, "transactions", name, "mean_s")),
+            people.seconds_estimate(dig(point, "transactions", name, "p95_s")),
+        )
+        for name in names
+        for configuration, point in points
+    )
+    caption = f"Transactions at {people.plain(load)} {panel.load_title(results.load_factor)}"
+    return Table(caption, columns, rows, _footnotes([point for _, point in points]))

@@ -1,0 +1,148 @@
+"""The verdict of every run of the design, with its reasons."""
+
+from __future__ import annotations
+
+from towtank.report import format as people
+from towtank.report.document import Block, Column, Section, Table
+from towtank.report.source import Json, Results, RunResult, dig
+
+_CONSEQUENCES = {
+    "valid": "counts",
+    "suspect": "counts, marked",
+    "invalid": "left out",
+    "none": "left out",
+}
+
+
+def build(results: Results) -> Section:
+    """Verdicts, then the laws that were checked on every run."""
+    blocks: list[Block] = [_verdicts(results)]
+    if results.measured:
+        blocks += [_laws(results), _accounting(results)]
+    return Section("verdicts", "Verdict of every run", tuple(blocks))
+
+
+def _verdicts(results: Results) -> Table:
+    names = list(dict.fromkeys(name for run in results.runs for name in run.factors))
+    columns = (
+        Column("Run"),
+        *(Column(name) for name in names),
+        Column("Ended"),
+        Column("Verdict"),
+        Column("In the results"),
+        Column("Steady window", "s", numeric=True),
+        Column("Reasons"),
+    )
+    rows = tuple(
+        (
+            run.run_id,
+            *(run.factors.get(name, people.ABSENT) for name in names),
+            status(run),
+            "not judged" if run.verdict == "none" else run.verdict,
+            _CONSEQUENCES[run.verdict],
+            _window(run),
+            reasons(run),
+        )
+        for run in results.runs
+    )
+    return Table("Runs in the order of the design", columns, rows)
+
+
+def status(run: RunResult) -> str:
+    """How a run ended, in words."""
+    words = {"running": "cut off", "missing": "not run", "planned": "not run"}.get(run.status, run.status)
+    reason = run.manifest.get("reason")
+    return f"{words}: {reason}" if reason and run.status in ("failed", "stopped") else words
+
+
+def reasons(run: RunResult) -> str:
+    """Messages of the doubts that made the verdict; notes stand with the limits of the conclusions."""
+    return (
+        "; ".join(
+            str(doubt.get("message") or doubt.get("kind")).rstrip(".")
+            for doubt in run.doubts
+            if doubt.get("level") != "note"
+        )
+        or people.ABSENT
+    )
+
+
+def _window(run: RunResult) -> str:
+    start, end = dig(run.summary, "window", "start_s"), dig(run.summary, "window", "end_s")
+    if not isinstance(start, (int, float)) or not isinstance(end, (int, float)):
+        return people.ABSENT
+    return f"{people.plain(round(start, 3))} to {people.plain(round(end, 3))}"
+
+
+def _laws(results: Results) -> Table:
+    """Little's law, and the utilization law of the tier that fits it worst."""
+    rows = []
+    for run in results.measured:
+        little = dig(run.summary, "laws", "little") or {}
+        others = [
+            one
+            for one in dig(run.summary, "laws", "utilization") or ()
+            if isinstance(one.get("residual"), (int, float))
+        ]
+        worst: Json = max(others, key=lambda one: abs(one["residual"]), default={})
+        rows.append((run.run_id, *_law(little), str(worst.get("tier") or people.ABSENT), *_law(worst)))
+    columns = (
+        Column("Run"),
+        Column("Little's law: residual", numeric=True),
+        Column("Limit", numeric=True),
+        Column("Holds"),
+        Column("Utilization law: worst tier"),
+        Column("Residual", numeric=True),
+        Column("Limit", numeric=True),
+        Column("Holds"),
+    )
+    notes = (
+        "Little's law: users = throughput × (response time + think time). Utilization law: CPUs used = "
+        "throughput × CPU demand.",
+    )
+    return Table("Operational laws, checked on every run", columns, tuple(rows), notes)
+
+
+def _law(law: Json) -> tuple[str, str, str]:
+    holds = _yes(law.get("holds"))
+    return people.share(law.get("residual")), people.share(law.get("limit")), holds
+
+
+def _yes(value: bool | None) -> str:
+    return people.ABSENT if value is None else "yes" if value else "no"
+
+
+def _accounting(results: Results) -> Table:
+    rows = []
+    for run in results.measured:
+        found = run.summary.get("accounting") or {}
+        rows.append(
+            (
+                run.run_id,
+                people.count(found.get("offered")),
+                people.count(found.get("started")),
+                people.count(found.get("ok")),
+                _kinds(found.get("failed")),
+                _kinds(found.get("not_started")),
+                people.count(found.get("in_flight")),
+                _yes(found.get("holds")),
+            )
+        )
+    columns = (
+        Column("Run"),
+        Column("Offered", numeric=True),
+        Column("Started", numeric=True),
+        Column("Ok", numeric=True),
+        Column("Failed"),
+        Column("Not started"),
+        Column("In flight at the end", numeric=True),
+        Column("Adds up"),
+    )
+    notes = ("Offered = started + not started; started = ok + failed + in flight.",)
+    return Table("Accounting of requests over whole runs", columns, tuple(rows), notes)
+
+
+def _kinds(counts: Json | int | None) -> str:
+    if isinstance(counts, dict):
+        return ", ".join(f"{people.count(number)} {kind}" for kind, number in counts.items() if number) or "0"
+    return people.count(counts)

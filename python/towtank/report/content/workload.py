@@ -1,0 +1,140 @@
+"""The workload: who does what how often, with which pauses, through which stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from towtank.report import format as people
+from towtank.report.content.configuration import shown
+from towtank.report.content.headline import nothing
+from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
+from towtank.report.source import Json, Results, dig
+
+
+def build(results: Results) -> Section:
+    """Mix, think times, stages."""
+    blocks: list[Block] = []
+    mix = _mappings(results.study.get("mix") or dig(results.study, "workload", "mix"))
+    measured = shares(results)
+    if mix:
+        blocks.append(_mix(mix, measured))
+    elif measured:
+        blocks.append(_measured_only(measured))
+    else:
+        blocks.append(nothing("The mix of transactions"))
+    blocks += _think(results.study)
+    stages = _mappings(_stages(results))
+    if stages:
+        blocks += [
+            paragraph(
+                "Every run goes through these stages; all of them are recorded, only the steady one counts."
+            ),
+            _stage_table(stages),
+        ]
+    return Section("workload", "Workload", tuple(blocks))
+
+
+def _mappings(value: Any) -> list[Json]:
+    """A list of objects, or an object of objects as such a list with names."""
+    if isinstance(value, Mapping):
+        return [{"name": name, **one} for name, one in value.items() if isinstance(one, Mapping)]
+    return [one for one in value or () if isinstance(one, Mapping)]
+
+
+def shares(results: Results) -> dict[str, tuple[int, float]]:
+    """Count and share of each transaction over the steady windows of all runs that count."""
+    counts: dict[str, int] = {}
+    for run in results.in_state("valid", "suspect"):
+        for name, figures in (run.summary.get("transactions") or {}).items():
+            counts[str(name)] = counts.get(str(name), 0) + int(figures.get("count") or 0)
+    total = sum(counts.values())
+    return {name: (number, number / total) for name, number in counts.items()} if total else {}
+
+
+def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
+    rows = []
+    for one in mix:
+        name = str(one.get("transaction") or one.get("name"))
+        count, share = measured.get(name, (None, None))
+        rows.append(
+            (
+                name,
+                str(one.get("group") or people.ABSENT),
+                people.share(one.get("share")),
+                _weight(one.get("weight")),
+                people.count(count),
+                people.share(share),
+            )
+        )
+    columns = (
+        Column("Transaction"),
+        Column("User group"),
+        Column("Share of users", numeric=True),
+        Column("Weight in its group", numeric=True),
+        Column("Completed in steady windows", numeric=True),
+        Column("Share measured", numeric=True),
+    )
+    notes = ("The share measured is that of all groups together, over the runs that count.",)
+    return Table("Mix of transactions, as asked and as measured", columns, tuple(rows), notes)
+
+
+def _weight(weight: Any) -> str:
+    return f"{people.plain(weight)} %" if isinstance(weight, (int, float)) else shown(weight)
+
+
+def _measured_only(measured: dict[str, tuple[int, float]]) -> Table:
+    rows = tuple(
+        (name, people.count(count), people.share(share)) for name, (count, share) in measured.items()
+    )
+    columns = (
+        Column("Transaction"),
+        Column("Completed in steady windows", numeric=True),
+        Column("Share measured", numeric=True),
+    )
+    return Table("Mix of transactions, as measured", columns, rows)
+
+
+def _think(study: Json) -> list[Block]:
+    """Think times in the words of the study."""
+    found = next((study[key] for key in ("think_times", "think_time", "think") if study.get(key)), None)
+    if found is None:
+        found = dig(study, "workload", "think_times")
+    if isinstance(found, Mapping):
+        return [
+            Bullets(tuple(text(f"Think time of {group}: {shown(words)}.") for group, words in found.items()))
+        ]
+    if isinstance(found, (list, tuple)):
+        return [Bullets(tuple(text(f"Think time: {shown(words)}.") for words in found))]
+    return [paragraph(f"Think time: {shown(found)}.")] if found else []
+
+
+def _stages(results: Results) -> Any:
+    """Stages of the study, else those that a run recorded."""
+    recorded = (dig(run.summary, "timeline", "stages") for run in results.measured)
+    return results.study.get("stages") or next((stages for stages in recorded if stages), None)
+
+
+def _stage_table(stages: list[Json]) -> Table:
+    rows = tuple(
+        (
+            str(one.get("name", "")).replace("_", "-"),
+            str(one.get("phase", "")).replace("_", "-"),
+            _length(one),
+        )
+        for one in stages
+    )
+    return Table("Stages of a run", (Column("Stage"), Column("Phase"), Column("Length", numeric=True)), rows)
+
+
+def _length(stage: Json) -> str:
+    if stage.get("each_s") is not None:
+        return f"{people.seconds(stage['each_s'])} per user"
+    for key in ("duration_s", "duration"):
+        value = stage.get(key)
+        if value is not None:
+            return value if isinstance(value, str) else f"{people.plain(value)} s"
+    start, end = stage.get("start_s"), stage.get("end_s")
+    if isinstance(start, (int, float)) and isinstance(end, (int, float)):
+        return f"{people.plain(end - start)} s"
+    return people.ABSENT

@@ -1,0 +1,191 @@
+"""The document model: what a report says, without how it looks.
+
+    Document
+    └── Section            numbered by the writer; an appendix is a section with `appendix` set
+        ├── Paragraph      runs of plain text, code and strong text
+        ├── Callout        a statement that must not be overlooked, with a level
+        ├── Bullets        a list of texts
+        ├── Definitions    terms and their texts
+        ├── Table          a caption, columns with units, rows of text, footnotes
+        ├── Figure         a Vega-Lite specification or a finished SVG, its description and its data as
+        a table └── Listing        text as it is, for commands and hashes
+
+Content builds it, a writer (`html`) renders it. All texts are plain text: a writer escapes them for
+its own format.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Run:
+    """A stretch of text in one style.
+
+    Attributes
+    ----------
+    text : str
+        Plain text.
+    style : str
+        `plain`, `code` or `strong`.
+    """
+
+    text: str
+    style: str = "plain"
+
+
+Text = tuple[Run, ...]
+
+
+def text(*parts: str | Run) -> Text:
+    """Join plain strings and styled runs to one text."""
+    return tuple(part if isinstance(part, Run) else Run(part) for part in parts)
+
+
+def code(part: str) -> Run:
+    """Text as it is typed or written in a file."""
+    return Run(part, "code")
+
+
+def strong(part: str) -> Run:
+    """Text that must be seen."""
+    return Run(part, "strong")
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """One paragraph."""
+
+    content: Text
+    kind: str = field(default="paragraph", init=False)
+
+
+def paragraph(*parts: str | Run) -> Paragraph:
+    """Make a paragraph of plain strings and styled runs."""
+    return Paragraph(text(*parts))
+
+
+@dataclass(frozen=True)
+class Callout:
+    """A statement that must not be overlooked.
+
+    Attributes
+    ----------
+    level : str
+        `headline`, `valid`, `suspect`, `invalid` or `note`.
+    title : str
+        What it is about; empty for a headline.
+    content : tuple of Text
+        Its paragraphs.
+    """
+
+    level: str
+    title: str
+    content: tuple[Text, ...]
+    kind: str = field(default="callout", init=False)
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of texts, in an order that carries no meaning."""
+
+    items: tuple[Text, ...]
+    kind: str = field(default="bullets", init=False)
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """Terms and what is said of each."""
+
+    items: tuple[tuple[str, Text], ...]
+    kind: str = field(default="definitions", init=False)
+
+
+@dataclass(frozen=True)
+class Column:
+    """Head of a table column; `unit` is empty where every cell carries its own."""
+
+    title: str
+    unit: str = ""
+    numeric: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts; the first cell of each row is its head."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    footnotes: tuple[str, ...] = ()
+    kind: str = field(default="table", init=False)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture of numbers, and the numbers.
+
+    Attributes
+    ----------
+    name : str
+        Identifier within the document: lower case letters, digits and dashes.
+    title : str
+        What is shown, of what.
+    description : str
+        The picture in words, for who cannot see it.
+    note : str
+        How to read symbols and intervals; stands below the picture.
+    spec : dict or None
+        Vega-Lite specification.
+    svg : str or None
+        Finished SVG, where there is no specification.
+    table : Table or None
+        The numbers drawn.
+    """
+
+    name: str
+    title: str
+    description: str
+    note: str = ""
+    spec: dict[str, Any] | None = None
+    svg: str | None = None
+    table: Table | None = None
+    kind: str = field(default="figure", init=False)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Text as it is, line by line."""
+
+    caption: str
+    lines: tuple[str, ...]
+    kind: str = field(default="listing", init=False)
+
+
+Block = Paragraph | Callout | Bullets | Definitions | Table | Figure | Listing
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled part of the document; `name` is its identifier."""
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...]
+    appendix: bool = False
+
+
+@dataclass(frozen=True)
+class Document:
+    """The whole report."""
+
+    title: str
+    subtitle: str
+    sections: tuple[Section, ...]
+    made_with: str = ""
+
+    def figures(self) -> list[Figure]:
+        """All figures, in the order they stand."""
+        return [block for section in self.sections for block in section.blocks if isinstance(block, Figure)]

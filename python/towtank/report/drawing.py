@@ -1,0 +1,222 @@
+"""The drawing of a system: hosts as frames, tiers as boxes with their parts, the load generator,
+arrows of who asks whom.
+
+An SVG of its own rather than a chart, laid out in rows: the generator on the left, then the tiers in
+the order of their distance from it. The writer of the drawing escapes every text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from xml.etree import ElementTree
+
+from towtank.report import theme
+
+_BOX_WIDTH = 176
+_LINE = 17
+_GAP_X = 76
+_GAP_Y = 34
+_PAD = 16
+_HEAD = 26
+_LETTER = 6.6  # mean width of a letter at 12 px, for cutting what does not fit
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box: the generator or a tier.
+
+    Attributes
+    ----------
+    name : str
+        Also what arrows refer to.
+    lines : tuple of str
+        What stands below the name.
+    parts : tuple of str
+        Named parts inside the box.
+    host : str
+        The host whose frame it stands in.
+    asks : tuple of str
+        Names of the boxes it sends requests to.
+    """
+
+    name: str
+    lines: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    host: str = ""
+    asks: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class _Placed:
+    box: Box
+    x: float
+    y: float
+    height: float
+    column: int
+
+    @property
+    def middle(self) -> float:
+        return self.y + self.height / 2
+
+
+def draw(boxes: list[Box], title: str) -> str:
+    """Draw boxes, their host frames and arrows as SVG.
+
+    Parameters
+    ----------
+    boxes : list of Box
+        The first is where the load comes from.
+    title : str
+        The drawing in words.
+    """
+    placed = _place(boxes)
+    width = max(one.x for one in placed) + _BOX_WIDTH + 2 * _PAD
+    height = max(one.y + one.height for one in placed) + 2 * _PAD
+    svg = ElementTree.Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {width:g} {height:g}",
+            "width": f"{width:g}",
+            "height": f"{height:g}",
+            "role": "img",
+            "font-family": theme.FONT,
+            "font-size": "12",
+            "fill": theme.INK,
+        },
+    )
+    ElementTree.SubElement(svg, "title").text = title
+    ElementTree.SubElement(svg, "rect", {"width": "100%", "height": "100%", "fill": "white"})
+    for host in dict.fromkeys(box.host for box in boxes):
+        _frame(svg, host, [one for one in placed if one.box.host == host])
+    by_name = {one.box.name: one for one in placed}
+    for one in placed:
+        for target in one.box.asks:
+            if target in by_name and target != one.box.name:
+                _arrow(svg, one, by_name[target])
+    for index, one in enumerate(placed):
+        _box(svg, one, theme.COLOURS[(index - 1) % len(theme.COLOURS)] if index else theme.MUTED)
+    return ElementTree.tostring(svg, encoding="unicode")
+
+
+def _columns(boxes: list[Box]) -> dict[str, int]:
+    """Distance of every box from the first along the arrows; those that nobody asks stand first."""
+    column = {boxes[0].name: 0}
+    asks = {box.name: box.asks for box in boxes}
+    frontier = [boxes[0].name]
+    while frontier:
+        name = frontier.pop(0)
+        for target in asks[name]:
+            if target in asks and target not in column:
+                column[target] = column[name] + 1
+                frontier.append(target)
+    return {box.name: column.get(box.name, 1) for box in boxes}
+
+
+def _place(boxes: list[Box]) -> list[_Placed]:
+    columns = _columns(boxes)
+    below: dict[tuple[int, str], float] = {}
+    # Boxes of another host start below all of this one, so that frames never cross.
+    tops: dict[str, float] = {}
+    floor = float(_PAD + _HEAD)
+    placed: dict[str, _Placed] = {}
+    for host in dict.fromkeys(box.host for box in boxes):
+        tops[host] = floor
+        for box in (one for one in boxes if one.host == host):
+            column = columns[box.name]
+            y = below.get((column, host), tops[host])
+            height = 2 * 9 + _LINE * (1 + len(box.lines)) + (len(box.parts) * (_LINE + 9))
+            placed[box.name] = _Placed(box, 2 * _PAD + column * (_BOX_WIDTH + _GAP_X), y, height, column)
+            below[(column, host)] = y + height + _GAP_Y
+            floor = max(floor, y + height + _GAP_Y + _HEAD)
+    return [placed[box.name] for box in boxes]
+
+
+def _frame(svg: ElementTree.Element, host: str, members: list[_Placed]) -> None:
+    left, top = min(one.x for one in members) - _PAD, min(one.y for one in members) - _HEAD
+    right = max(one.x for one in members) + _BOX_WIDTH + _PAD
+    bottom = max(one.y + one.height for one in members) + _PAD
+    frame = {
+        "x": f"{left:g}",
+        "y": f"{top:g}",
+        "width": f"{right - left:g}",
+        "height": f"{bottom - top:g}",
+        "rx": "6",
+        "fill": "#f7f7f7",
+        "stroke": "#b5b5b5",
+        "stroke-dasharray": "5 4",
+    }
+    ElementTree.SubElement(svg, "rect", frame)
+    if host:
+        _text(svg, left + 10, top + 17, f"host {host}", width=right - left - 20, style={"fill": theme.MUTED})
+
+
+def _box(svg: ElementTree.Element, one: _Placed, colour: str) -> None:
+    outline = {
+        "x": f"{one.x:g}",
+        "y": f"{one.y:g}",
+        "width": str(_BOX_WIDTH),
+        "height": f"{one.height:g}",
+        "rx": "4",
+        "fill": "white",
+        "stroke": colour,
+        "stroke-width": "2",
+    }
+    ElementTree.SubElement(svg, "rect", outline)
+    y = one.y + 9 + 12
+    _text(svg, one.x + 10, y, one.box.name, width=_BOX_WIDTH - 20, style={"font-weight": "bold"})
+    for line in one.box.lines:
+        y += _LINE
+        _text(svg, one.x + 10, y, line, width=_BOX_WIDTH - 20, style={})
+    y += 7
+    for part in one.box.parts:
+        inner = {
+            "x": f"{one.x + 10:g}",
+            "y": f"{y:g}",
+            "width": str(_BOX_WIDTH - 20),
+            "height": f"{_LINE + 4}",
+            "rx": "3",
+            "fill": "#eef4f9",
+            "stroke": colour,
+        }
+        ElementTree.SubElement(svg, "rect", inner)
+        _text(svg, one.x + 18, y + 15, part, width=_BOX_WIDTH - 36, style={})
+        y += _LINE + 9
+
+
+def _arrow(svg: ElementTree.Element, start: _Placed, end: _Placed) -> None:
+    """An arrow from the right edge to the left edge, or, within a column, from the bottom to the top."""
+    if start.column == end.column:
+        x = start.x + _BOX_WIDTH / 2
+        down = end.y > start.y
+        points = [
+            (x, start.y + start.height if down else start.y),
+            (x, end.y if down else end.y + end.height),
+        ]
+    else:
+        right = end.column > start.column
+        begin, finish = (start.x + _BOX_WIDTH, end.x) if right else (start.x, end.x + _BOX_WIDTH)
+        bend = (begin + finish) / 2
+        points = [(begin, start.middle), (bend, start.middle), (bend, end.middle), (finish, end.middle)]
+    path = "M" + " L".join(f"{x:g},{y:g}" for x, y in points)
+    ElementTree.SubElement(
+        svg, "path", {"d": path, "fill": "none", "stroke": theme.INK, "stroke-width": "1.4"}
+    )
+    (x0, y0), (x1, y1) = points[-2:]
+    length = max(abs(x1 - x0) + abs(y1 - y0), 1.0)
+    along, across = ((x1 - x0) / length, (y1 - y0) / length), ((y0 - y1) / length, (x1 - x0) / length)
+    back = (x1 - 9 * along[0], y1 - 9 * along[1])
+    head = [(x1, y1), *((back[0] + side * across[0], back[1] + side * across[1]) for side in (4.5, -4.5))]
+    ElementTree.SubElement(
+        svg, "polygon", {"points": " ".join(f"{x:g},{y:g}" for x, y in head), "fill": theme.INK}
+    )
+
+
+def _text(
+    svg: ElementTree.Element, x: float, y: float, words: str, *, width: float, style: dict[str, str]
+) -> None:
+    room = max(1, int(width / _LETTER))
+    shown = words if len(words) <= room else words[: room - 1] + "…"
+    # Control characters are not allowed in XML at all.
+    shown = "".join(letter if letter.isprintable() else "�" for letter in shown)
+    ElementTree.SubElement(svg, "text", {"x": f"{x:g}", "y": f"{y:g}", **style}).text = shown

@@ -1,0 +1,154 @@
+"""The panel that most figures are made of: lines with symbols and whiskers over load."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towtank.report import theme
+from towtank.report.figures import series
+
+_HOLLOW = "datum.state === 'suspect'"
+_CROSS = "datum.state === 'invalid'"
+
+
+def load_title(load_factor: str) -> str:
+    """Title of the load axis, with its unit."""
+    return {"users": "virtual users", "rate": "arrival rate [1/s]"}.get(load_factor, load_factor)
+
+
+def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
+    """Horizontal axis from zero, with a tick at every level that was run."""
+    values = sorted(set(loads))
+    top = (values[-1] if values else 1) * 1.06
+    return {
+        "field": "load",
+        "type": "quantitative",
+        "title": load_title(load_factor),
+        "scale": {"domain": [0, top], "nice": False},
+        "axis": {"values": [0, *values], "grid": False, "labelOverlap": True},
+    }
+
+
+def value_axis(title: str) -> dict[str, Any]:
+    """Vertical axis from zero."""
+    return {
+        "field": "value",
+        "type": "quantitative",
+        "title": title,
+        "scale": {"zero": True},
+        "axis": {"tickCount": 6},
+    }
+
+
+def by_configuration(labels: list[str]) -> dict[str, Any]:
+    """Encodings that tell configurations apart by colour, symbol and line style at once."""
+    number = len(labels)
+    legend: dict[str, Any] | None = (
+        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2} if number > 1 else None
+    )
+    return {
+        "color": _nominal(labels, theme.cycle(theme.COLOURS, number), legend),
+        "shape": _nominal(labels, theme.cycle(theme.SYMBOLS, number), legend),
+        # Taken from the data rather than through a scale: a legend symbol drawn with dashes is unreadable.
+        "strokeDash": {"field": "dash", "type": "nominal", "scale": None},
+    }
+
+
+def _dashed(points: list[series.Point]) -> list[dict[str, Any]]:
+    """The points as data, each with the line style of its configuration."""
+    labels = series.labels(points)
+    dashes = dict(zip(labels, theme.cycle(theme.DASHES, len(labels)), strict=True))
+    return [{**row, "dash": list(dashes[row["configuration"]])} for row in series.rows(points)]
+
+
+def _nominal(domain: list[str], scale: list[Any], legend: dict[str, Any] | None) -> dict[str, Any]:
+    return {
+        "field": "configuration",
+        "type": "nominal",
+        "scale": {"domain": domain, "range": scale},
+        "legend": legend,
+    }
+
+
+def tooltip(value_title: str, load_factor: str) -> list[dict[str, Any]]:
+    """What the interactive figure tells of a point."""
+    return [
+        {"field": "configuration", "type": "nominal", "title": "configuration"},
+        {"field": "load", "type": "quantitative", "title": load_title(load_factor)},
+        {"field": "value", "type": "quantitative", "title": value_title, "format": ",.3~r"},
+        {"field": "low", "type": "quantitative", "title": "low", "format": ",.3~r"},
+        {"field": "high", "type": "quantitative", "title": "high", "format": ",.3~r"},
+        {"field": "state", "type": "nominal", "title": "verdict"},
+        {"field": "runs", "type": "nominal", "title": "runs"},
+    ]
+
+
+def layers(points: list[series.Point], value_title: str, load_factor: str) -> list[dict[str, Any]]:
+    """Layers of one panel: line, whiskers, filled symbols, open symbols, crosses."""
+    labels = series.labels(points)
+    encoding = by_configuration(labels)
+    x = load_axis(load_factor, [point.load for point in points])
+    y = value_axis(value_title)
+    colour, shape = {"color": encoding["color"]}, {"shape": encoding["shape"]}
+    place = {"x": x, "y": y, "tooltip": tooltip(value_title, load_factor)}
+    return [
+        {
+            "transform": [{"filter": f"!({_CROSS})"}],
+            "mark": {"type": "line"},
+            "encoding": {"x": x, "y": y, **encoding},
+        },
+        {
+            "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
+            "mark": {
+                "type": "errorbar",
+                "ticks": {"width": 9, "color": theme.INK},
+                "rule": {"color": theme.INK},
+            },
+            "encoding": {
+                "x": x,
+                "y": {**y, "field": "low"},
+                "y2": {"field": "high"},
+                "detail": {"field": "configuration"},
+            },
+        },
+        {
+            "transform": [{"filter": "datum.state === 'valid'"}],
+            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+            "encoding": {**place, **colour, **shape},
+        },
+        {
+            "transform": [{"filter": _HOLLOW}],
+            "mark": {
+                "type": "point",
+                "filled": False,
+                "fill": "white",
+                "size": 80,
+                "strokeWidth": 2,
+                "opacity": 1,
+            },
+            "encoding": {**place, **colour, **shape},
+        },
+        {
+            "transform": [{"filter": _CROSS}],
+            "mark": {"type": "text", "text": "✕", "fontSize": 14, "fontWeight": "bold"},
+            "encoding": {**place, **colour},
+        },
+    ]
+
+
+def panel(
+    points: list[series.Point],
+    *,
+    value_title: str,
+    load_factor: str,
+    width: int,
+    height: int = 300,
+    below: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """One panel with its own data; `below` are layers drawn first."""
+    return {
+        "width": width,
+        "height": height,
+        "data": {"values": _dashed(points)},
+        "layer": [*(below or []), *layers(points, value_title, load_factor)],
+    }

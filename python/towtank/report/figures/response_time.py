@@ -1,0 +1,114 @@
+"""Response time against load by configuration: the mean, and the 95th percentile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from towtank.report import format as people
+from towtank.report import theme
+from towtank.report.document import Column, Figure, Table
+from towtank.report.figures import panel, series
+from towtank.report.source import Json, Results, dig
+
+NAME = "response-time"
+METRICS = {"mean": "mean", "p95": "95th percentile"}
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What is drawn: for each metric its points [s], the unit to show them in, and the name of the load."""
+
+    points: dict[str, list[series.Point]]
+    factor: float
+    unit: str
+    load_factor: str
+
+
+def compute(results: Results) -> Numbers:
+    """Gather mean and 95th percentile of the response time of all transactions together."""
+    points = {metric: series.collect(results, partial(_estimate, metric)) for metric in METRICS}
+    largest = max((point.value for each in points.values() for point in each), default=0.0)
+    factor, unit = people.seconds_unit(largest)
+    return Numbers(points, factor, unit, results.load_factor)
+
+
+def _estimate(metric: str, document: Json) -> Any:
+    return dig(document, "response_time_s", metric)
+
+
+def draw(numbers: Numbers) -> dict[str, object]:
+    """Draw one panel for each metric, side by side, each with its own scale."""
+    panels = [
+        panel.panel(
+            [point.scaled(numbers.factor) for point in points],
+            value_title=f"{METRICS[metric]} of response time [{numbers.unit}]",
+            load_factor=numbers.load_factor,
+            width=270,
+            height=260,
+        )
+        for metric, points in numbers.points.items()
+        if points
+    ]
+    return theme.specification(description(numbers), hconcat=panels, spacing=28)
+
+
+def description(numbers: Numbers) -> str:
+    """The picture in words."""
+    parts = []
+    for metric, points in numbers.points.items():
+        for label in series.labels(points):
+            own = sorted(
+                (p for p in points if p.configuration == label and p.state != "invalid"), key=lambda p: p.load
+            )
+            if own:
+                parts.append(
+                    f"{METRICS[metric]} with {label}: {people.seconds(own[0].value)} at "
+                    f"{people.plain(own[0].load)}, "
+                    f"{people.seconds(own[-1].value)} at {people.plain(own[-1].load)} "
+                    f"{panel.load_title(numbers.load_factor)}"
+                )
+    return "Line charts of response time against load. " + (
+        "; ".join(parts) + "." if parts else "No valid point."
+    )
+
+
+def figure(results: Results) -> Figure | None:
+    """The figure, or None where nothing was measured."""
+    numbers = compute(results)
+    if not any(numbers.points.values()):
+        return None
+    everything = [point for points in numbers.points.values() for point in points]
+    by = " by configuration" if len(series.labels(everything)) > 1 else ""
+    return Figure(
+        name=NAME,
+        title=f"Response time of transactions against {panel.load_title(numbers.load_factor)}{by}",
+        description=description(numbers),
+        note="All transactions together, in the steady window, counted from the intended start. "
+        + series.states_note(everything),
+        spec=draw(numbers),
+        table=_table(numbers),
+    )
+
+
+def _table(numbers: Numbers) -> Table:
+    columns = (
+        Column("Configuration"),
+        Column(panel.load_title(numbers.load_factor).capitalize(), numeric=True),
+        Column("Statistic"),
+        Column("Response time", numeric=True),
+        Column("Verdict"),
+    )
+    rows = tuple(
+        (
+            point.configuration,
+            people.plain(point.load),
+            METRICS[metric],
+            people.seconds_estimate(vars(point)),
+            point.state,
+        )
+        for metric, points in numbers.points.items()
+        for point in points
+    )
+    return Table("Response time of all transactions together", columns, rows)

@@ -1,0 +1,140 @@
+"""Points of a study as series over load, one per configuration, with what each verdict allows.
+
+A point of valid runs stands with a filled symbol. A point that leans on a suspect run stands with an
+open one. Invalid runs are left out of points and lines, and shown as crosses where they fell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from towtank.report.source import Json, Results, label_of
+
+
+@dataclass(frozen=True)
+class Point:
+    """One estimate at one load in one configuration.
+
+    Attributes
+    ----------
+    configuration : str
+        Label of the configuration.
+    load : float
+        Users, or rate [1/s].
+    value, low, high : float
+        Estimate and its interval, in the unit of the figure; `low` and `high` are None without one.
+    state : str
+        `valid`, `suspect` or `invalid`.
+    runs : tuple of str
+        The runs it is made of.
+    """
+
+    configuration: str
+    load: float
+    value: float
+    low: float | None
+    high: float | None
+    state: str
+    runs: tuple[str, ...]
+
+    def scaled(self, factor: float) -> Point:
+        """Give the point in another unit."""
+        low = None if self.low is None else self.low * factor
+        high = None if self.high is None else self.high * factor
+        return Point(self.configuration, self.load, self.value * factor, low, high, self.state, self.runs)
+
+
+def point_state(point: Json) -> str:
+    """What the verdicts of its runs let a point claim; the weakest run that went into it decides."""
+    verdicts = [str(verdict) for verdict in point.get("verdicts") or ()]
+    used = [verdict for verdict in verdicts if verdict in ("valid", "suspect")]
+    if not used:
+        return "invalid"
+    return "suspect" if "suspect" in used else "valid"
+
+
+def estimate_point(configuration: Json, point: Json, estimate: Any) -> Point | None:
+    """Make a point of an estimate; None where there is no value."""
+    if not isinstance(estimate, dict) or not _is_number(estimate.get("value")):
+        return None
+    low, high = estimate.get("low"), estimate.get("high")
+    if not (_is_number(low) and _is_number(high)):
+        low = high = None
+    runs = tuple(str(run) for run in point.get("runs") or ())
+    load = float(point.get("users") or 0)
+    return Point(label_of(configuration), load, float(estimate["value"]), low, high, point_state(point), runs)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def collect(
+    results: Results, of_point: Callable[[Json], Any], of_run: Callable[[Json], Any] | None = None
+) -> list[Point]:
+    """Gather the points of every configuration, and the invalid runs beside them.
+
+    Parameters
+    ----------
+    results : Results
+        What was measured.
+    of_point : callable
+        Picks the estimate out of a point of the study summary.
+    of_run : callable, optional
+        Picks the same estimate out of a run's summary; `of_point` by default.
+    """
+    found = [
+        made
+        for configuration in results.configurations
+        for point in configuration.get("points") or ()
+        if point_state(point) != "invalid"
+        and (made := estimate_point(configuration, point, of_point(point))) is not None
+    ]
+    return found + list(_invalid(results, of_run or of_point))
+
+
+def _invalid(results: Results, of_run: Callable[[Json], Any]) -> Iterable[Point]:
+    for run in results.in_state("invalid"):
+        estimate = of_run(run.summary)
+        value = estimate.get("value") if isinstance(estimate, dict) else None
+        if _is_number(value) and run.load is not None:
+            yield Point(results.label(run), run.load, float(value), None, None, "invalid", (run.run_id,))
+
+
+def labels(points: Iterable[Point]) -> list[str]:
+    """Labels of the configurations, in the order they first appear."""
+    return list(dict.fromkeys(point.configuration for point in points))
+
+
+def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
+    """Give points as data of a specification."""
+    return [
+        {
+            "configuration": point.configuration,
+            "load": point.load,
+            "value": point.value,
+            "low": point.low,
+            "high": point.high,
+            "state": point.state,
+            "runs": ", ".join(point.runs),
+            **more,
+        }
+        for point in points
+    ]
+
+
+def states_note(points: Iterable[Point]) -> str:
+    """Explain the symbols that the figure uses beyond filled ones, and the intervals if there are any."""
+    points = list(points)
+    states = {point.state for point in points}
+    parts = []
+    if any(point.low is not None for point in points):
+        parts.append("Whiskers are confidence intervals.")
+    if "suspect" in states:
+        parts.append("Open symbols lean on a suspect run.")
+    if "invalid" in states:
+        parts.append("Crosses are invalid runs, left out of the lines.")
+    return " ".join(parts)

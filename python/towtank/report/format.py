@@ -1,0 +1,201 @@
+"""Numbers for people: three significant digits, a unit, thousands separators, intervals in brackets.
+
+Every function takes None for a quantity that was not recorded and then gives `ABSENT`, never a zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+ABSENT = "–"
+_DIGITS = 3
+_KIB = 1024.0
+_TIED = "\N{NO-BREAK SPACE}"
+
+# Upper edge of the magnitude, factor from the base unit, unit.
+_SECONDS = ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (math.inf, 1.0, "s"))
+_BYTES = (
+    (_KIB, 1.0, "B"),
+    (_KIB**2, _KIB**-1, "KiB"),
+    (_KIB**3, _KIB**-2, "MiB"),
+    (math.inf, _KIB**-3, "GiB"),
+)
+_PLAIN = ((math.inf, 1.0, ""),)
+
+Estimate = Mapping[str, Any]
+
+
+def _finite(value: Any) -> float | None:
+    """Give the value as a float, or None where it is no finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def decimals(value: float, digits: int = _DIGITS) -> int:
+    """Decimal places that show `digits` significant digits of a value (0 for large values)."""
+    if value == 0:
+        return 0
+    rounded = float(f"{value:.{digits - 1}e}")  # 9.999 shows as 10.0, not as 10.00
+    return max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+
+
+def number(value: Any, digits: int = _DIGITS) -> str:
+    """Format a number with significant digits: 1234.5 as `1,230`, 0.01234 as `0.0123`."""
+    finite = _finite(value)
+    if finite is None:
+        return ABSENT
+    places = decimals(finite, digits)
+    if places == 0 and finite:
+        finite = float(f"{finite:.{digits - 1}e}")
+    return _fixed(finite, places)
+
+
+def _fixed(value: float, places: int) -> str:
+    shown = f"{value:,.{places}f}"
+    return shown.replace("-", "−") if shown.strip("-0.,") else shown.lstrip("-")
+
+
+def plain(value: Any) -> str:
+    """Format a number that was chosen, not measured, as it was chosen: 30.0 as `30`, 0.25 as `0.25`."""
+    finite = _finite(value)
+    return ABSENT if finite is None else f"{finite:,.10g}"
+
+
+def count(value: Any) -> str:
+    """Format a count exactly: 12345 as `12,345`."""
+    finite = _finite(value)
+    return ABSENT if finite is None else f"{round(finite):,}"
+
+
+def _unit(value: float, units: tuple[tuple[float, float, str], ...]) -> tuple[float, str]:
+    return next((factor, unit) for edge, factor, unit in units if abs(value) < edge)
+
+
+def seconds_unit(largest: float) -> tuple[float, str]:
+    """Factor and unit in which times up to `largest` [s] read well."""
+    return _unit(largest, _SECONDS)
+
+
+def bytes_unit(largest: float) -> tuple[float, str]:
+    """Factor and unit in which sizes up to `largest` [B] read well."""
+    return _unit(largest, _BYTES)
+
+
+def _with_unit(value: Any, units: tuple[tuple[float, float, str], ...], suffix: str = "") -> str:
+    finite = _finite(value)
+    if finite is None:
+        return ABSENT
+    factor, unit = _unit(finite, units) if finite else (units[-1][1], units[-1][2])
+    return f"{number(finite * factor)} {unit}{suffix}"
+
+
+def seconds(value: Any) -> str:
+    """Format a time [s] as µs, ms or s."""
+    return _with_unit(value, _SECONDS)
+
+
+def size(value: Any) -> str:
+    """Format a size [B] in binary units."""
+    return "0 B" if value == 0 else _with_unit(value, _BYTES)
+
+
+def size_rate(value: Any) -> str:
+    """Format a size per time [B/s] in binary units."""
+    return "0 B/s" if value == 0 else _with_unit(value, _BYTES, "/s")
+
+
+def rate(value: Any) -> str:
+    """Format a rate [1/s]."""
+    return ABSENT if _finite(value) is None else f"{number(value)} /s"
+
+
+def share(value: Any) -> str:
+    """Format a ratio in [0, 1] as percent."""
+    finite = _finite(value)
+    return ABSENT if finite is None else f"{number(finite * 100)} %"
+
+
+def quantity(value: Any, unit: str) -> str:
+    """Format a value given in the base unit named: `s`, `B`, `B/s`, `1/s`, `ratio`, or any other unit."""
+    known = {"s": seconds, "B": size, "bytes": size, "B/s": size_rate, "1/s": rate, "ratio": share}
+    if unit in known:
+        return known[unit](value)
+    shown = number(value)
+    return f"{shown} {unit}" if unit and shown != ABSENT else shown
+
+
+def chosen(value: Any, unit: str) -> str:
+    """Format a limit that was chosen: a bare count as it was chosen, anything else like a quantity."""
+    finite = _finite(value)
+    return plain(finite) if finite is not None and not unit and finite.is_integer() else quantity(value, unit)
+
+
+def _bracketed(estimate: Estimate | None, units: tuple[tuple[float, float, str], ...], suffix: str) -> str:
+    value = _finite((estimate or {}).get("value"))
+    if estimate is None or value is None:
+        return ABSENT
+    factor, unit = _unit(value, units)
+    scaled = value * factor
+    places = decimals(scaled)
+    step = 10.0 ** (math.floor(math.log10(abs(scaled))) - _DIGITS + 1) if scaled else 1.0
+    low, high = _finite(estimate.get("low")), _finite(estimate.get("high"))
+    interval = ""
+    if low is not None and high is not None:
+        # No line break inside the brackets, only before them.
+        # No line break inside the brackets, only before them.
+        ends = (_rounded(end * factor, places, step) for end in (low, high))
+        interval = f" [{f',{_TIED}'.join(ends)}]"
+    words = f"{_TIED}{unit}{suffix}" if unit or suffix else ""
+    return f"{number(scaled)}{interval}{words}"
+
+
+def _rounded(value: float, places: int, step: float) -> str:
+    """Show an end of an interval as finely as the value it belongs to, `step` being its last digit."""
+    return _fixed(value if places else round(value / step) * step, places)
+
+
+def seconds_estimate(estimate: Estimate | None) -> str:
+    """Format an estimated time: `123 [118, 129] ms`."""
+    return _bracketed(estimate, _SECONDS, "")
+
+
+def rate_estimate(estimate: Estimate | None) -> str:
+    """Format an estimated rate: `123 [118, 129] /s`."""
+    return _bracketed(estimate, _PLAIN, "/s")
+
+
+def plain_estimate(estimate: Estimate | None, unit: str = "") -> str:
+    """Format an estimate whose unit needs no choice: `0.81 [0.79, 0.83] CPUs`."""
+    return _bracketed(estimate, _PLAIN, unit)
+
+
+def size_rate_estimate(estimate: Estimate | None) -> str:
+    """Format an estimated size per time."""
+    return "0 B/s" if (estimate or {}).get("value") == 0 else _bracketed(estimate, _BYTES, "/s")
+
+
+def moment(wall_ns: Any) -> str:
+    """Format a wall-clock time [ns since 1970] as UTC, to the second."""
+    finite = _finite(wall_ns)
+    if not finite:
+        return ABSENT
+    return datetime.fromtimestamp(finite // 1e9, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def sentence(words: str) -> str:
+    """Make a sentence of a phrase: its first letter large, a stop at its end."""
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
+def listing(items: list[str]) -> str:
+    """Join words as a sentence does: `a, b and c`."""
+    return " and ".join(items) if len(items) < 3 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def plural(number_of: int, word: str) -> str:
+    """Count with its noun: `1 run`, `3 runs`."""
+    return f"{number_of:,} {word}" if number_of == 1 else f"{number_of:,} {word}s"

@@ -1,0 +1,285 @@
+"""What a report is made from: manifests, summaries and hashes of a results folder, read once.
+
+Summaries are made anew by the analysis, so that a report never shows numbers of an older state of the
+folder. What a killed study left out is found by comparing the design in the manifest with the runs on disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import Fault, StudyError
+from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
+
+STATES = ("valid", "suspect", "invalid")
+Json = Mapping[str, Any]
+
+
+def dig(document: Any, *keys: str) -> Any:
+    """Follow keys into nested objects; None where one is missing."""
+    for key in keys:
+        if not isinstance(document, Mapping):
+            return None
+        document = document.get(key)
+    return document
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run of the design: its manifest, and its summary where the analysis could make one."""
+
+    run_id: str
+    manifest: Json = field(default_factory=dict)
+    summary: Json = field(default_factory=dict)
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """Level names by factor."""
+        found = self.summary.get("factors") or self.manifest.get("factors") or {}
+        return {str(name): str(level) for name, level in found.items()}
+
+    @property
+    def status(self) -> str:
+        """`complete`, `failed`, `stopped`, `running` (cut off), `planned` or `missing`."""
+        return str(self.manifest.get("status") or self.summary.get("status") or "missing")
+
+    @property
+    def verdict(self) -> str:
+        """`valid`, `suspect` or `invalid`; `none` where nothing could be judged."""
+        level = dig(self.summary, "verdict", "level")
+        return level if level in STATES else "none"
+
+    @property
+    def doubts(self) -> list[Json]:
+        """Reasons of the verdict."""
+        return [
+            doubt for doubt in dig(self.summary, "verdict", "reasons") or () if isinstance(doubt, Mapping)
+        ]
+
+    @property
+    def load(self) -> float | None:
+        """Users (or rate [1/s]) asked for."""
+        for value in (
+            dig(self.summary, "users", "asked"),
+            self.manifest.get("users"),
+            self.manifest.get("rate"),
+        ):
+            if isinstance(value, (int, float)):
+                return float(value)
+        return None
+
+
+@dataclass(frozen=True)
+class FileHash:
+    """SHA-256 of a file, or of the list of hashes of several."""
+
+    path: str
+    sha256: str
+    files: int = 1
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that a report shows.
+
+    Attributes
+    ----------
+    name : str
+        Name of the results folder, without its place on this machine.
+    manifest : dict
+        `study.json`.
+    summary : dict
+        `study-summary.json`.
+    runs : tuple of RunResult
+        Every run of the design, in its order, missing ones included.
+    hashes : tuple of FileHash
+        What was recorded, so that a copy can be checked.
+    """
+
+    name: str
+    manifest: Json
+    summary: Json
+    runs: tuple[RunResult, ...] = ()
+    hashes: tuple[FileHash, ...] = ()
+
+    @property
+    def study(self) -> Json:
+        """Description of the study."""
+        found = self.manifest.get("study")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def title(self) -> str:
+        """Title of the study, or else its name."""
+        for source in (self.summary, self.study):
+            if source.get("title"):
+                return str(source["title"])
+        return str(self.summary.get("study") or self.study.get("name") or self.name)
+
+    @property
+    def load_factor(self) -> str:
+        """Name of the factor that is the load."""
+        return str(self.summary.get("load_factor") or self.study.get("load_factor") or "users")
+
+    @property
+    def configurations(self) -> list[Json]:
+        """The combinations of all other factors, each with its points."""
+        return [one for one in self.summary.get("configurations") or () if isinstance(one, Mapping)]
+
+    @property
+    def other_factors(self) -> list[str]:
+        """Names of the factors that are not the load."""
+        factors = self.summary.get("factors") or self.study.get("factors") or ()
+        names = [
+            str(factor["name"]) for factor in factors if isinstance(factor, Mapping) and factor.get("name")
+        ]
+        return [name for name in names if name != self.load_factor]
+
+    @property
+    def measured(self) -> list[RunResult]:
+        """The runs that have a summary."""
+        return [run for run in self.runs if run.summary]
+
+    def run(self, run_id: str) -> RunResult | None:
+        """Find one run by name."""
+        return next((run for run in self.runs if run.run_id == run_id), None)
+
+    def in_state(self, *states: str) -> list[RunResult]:
+        """The runs with one of these verdicts."""
+        return [run for run in self.runs if run.verdict in states]
+
+    @property
+    def missing(self) -> list[RunResult]:
+        """The runs of the design of which nothing could be judged."""
+        return self.in_state("none")
+
+    def label(self, run: RunResult) -> str:
+        """Label of the configuration of a run."""
+        for configuration in self.configurations:
+            if all(
+                run.factors.get(str(name)) == str(level)
+                for name, level in (configuration.get("key") or {}).items()
+            ):
+                return label_of(configuration)
+        return (
+            ", ".join(f"{name} {run.factors[name]}" for name in self.other_factors if name in run.factors)
+            or "all runs"
+        )
+
+
+def label_of(configuration: Json) -> str:
+    """Label of a configuration; `all runs` where load is the only factor."""
+    return str(configuration.get("label") or "all runs")
+
+
+def load(path: Path) -> Results:
+    """Read a results folder, making its summaries anew.
+
+    Parameters
+    ----------
+    path : Path
+        The results folder.
+
+    Raises
+    ------
+    StudyError
+        If it is no results folder, or its manifest cannot be read.
+    """
+    from towtank.analysis import summarize_study  # noqa: PLC0415 - heavy, and only needed here
+
+    folder = open_folder(path)
+    manifest = _read_manifest(folder)
+    summary = summarize_study(folder)
+    return Results(
+        name=path.resolve().name,
+        manifest=manifest,
+        summary=summary,
+        runs=tuple(_runs(folder, manifest, summary)),
+        hashes=tuple(_hashes(folder)),
+    )
+
+
+def open_folder(path: Path) -> ResultsFolder:
+    """Open a results folder; a folder of one run is refused with the way out."""
+    if (path / "run.json").is_file() and not (path / STUDY_MANIFEST).is_file():
+        message = f"must be a results folder with a {STUDY_MANIFEST} in it, got the folder of one of its runs"
+        raise StudyError([Fault(str(path), 0, 0, "", message)], hint="name the results folder, two levels up")
+    return ResultsFolder.open(path)
+
+
+def _read_manifest(folder: ResultsFolder) -> Json:
+    try:
+        return folder.manifest
+    except (ValueError, OSError) as error:
+        raise StudyError.at(folder.path / STUDY_MANIFEST, f"must be a JSON object, got {error}") from error
+
+
+def _json(path: Path) -> Json:
+    """Read a JSON object that a kill may have kept from being written."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (ValueError, OSError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
+    """The runs on disk without those that a later try replaced (`RUN.interrupted-N`)."""
+    return [run for run in folder.runs() if ".interrupted" not in run.run_id]
+
+
+def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunResult]:
+    """Every run of the design, then any run on disk that the design does not know."""
+    on_disk = {run.run_id for run in runs_that_count(folder)}
+    planned = {spec["run"]: spec for spec in _design(manifest, summary)}
+    for run_id in sorted({*planned, *on_disk}):
+        path = folder.run_path(run_id)
+        found = _json(path / "run.json") or {**planned.get(run_id, {}), "status": "missing"}
+        yield RunResult(run_id, found, _json(path / "summary.json"))
+
+
+def _design(manifest: Json, summary: Json) -> list[Json]:
+    """Runs as designed, from the manifest, else as the analysis listed them."""
+    study = manifest.get("study")
+    for source in (
+        manifest.get("design"),
+        study.get("design") if isinstance(study, Mapping) else None,
+        summary.get("runs"),
+    ):
+        listed = source.get("runs") if isinstance(source, Mapping) else source
+        if (
+            isinstance(listed, list)
+            and listed
+            and all(isinstance(one, Mapping) and one.get("run") for one in listed)
+        ):
+            return listed
+    return []
+
+
+def _hashes(folder: ResultsFolder) -> Iterator[FileHash]:
+    """Hashes of all that was recorded; what can be made again from it is left out."""
+    root = folder.path
+    for path in [root / STUDY_MANIFEST, *sorted((root / "files").rglob("*"))]:
+        if path.is_file():
+            yield FileHash(path.relative_to(root).as_posix(), _sha256(path))
+    for run in runs_that_count(folder):
+        streams = sorted(
+            path for part in (run.engine, run.observe) for path in part.rglob("*") if path.is_file()
+        )
+        named = [
+            path.relative_to(root).as_posix()
+            for path in (run.path / "run.json", run.plan, *streams)
+            if path.is_file()
+        ]
+        lines = "".join(f"{_sha256(root / name)}  {name}\n" for name in named)
+        yield FileHash(f"runs/{run.run_id}", hashlib.sha256(lines.encode()).hexdigest(), len(named))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,99 @@
+"""The outcome of a study on the terminal: verdict, table, headline, observations, and where the report is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from towtank.report import format as people
+from towtank.report.source import dig
+
+_STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
+_OBSERVATIONS_AT_MOST = 3
+_WIDE = 100  # columns from which the table has room for wide gaps
+
+
+def print_outcome(console: Console, study_summary: Mapping[str, Any], report_path: Path | None) -> None:
+    """Print what a study found.
+
+    Parameters
+    ----------
+    console : Console
+        Where to print.
+    study_summary : dict
+        `study-summary.json`.
+    report_path : Path or None
+        The report written; None where there is none.
+    """
+    console.print(verdict_line(study_summary), soft_wrap=True)
+    if any(one.get("points") for one in study_summary.get("configurations") or ()):
+        console.print(Text(), table(study_summary, 2 if console.width >= _WIDE else 1), Text(), sep="\n")
+    if study_summary.get("headline"):
+        console.print(Text(str(study_summary["headline"]), style="bold"), soft_wrap=True)
+    for one in list(study_summary.get("observations") or ())[:_OBSERVATIONS_AT_MOST]:
+        console.print(Text(f"- {one.get('text', '')}"), soft_wrap=True)
+    if report_path is not None:
+        console.print(Text(f"\nreport: {report_path}"), soft_wrap=True)
+
+
+def verdict_line(study_summary: Mapping[str, Any]) -> Text:
+    """`verdict: valid (8 runs valid)`, with the first reasons below."""
+    verdict = study_summary.get("verdict") or {}
+    level = str(verdict.get("level") or "invalid")
+    counts = [
+        f"{verdict[f'{state}_runs']} {state}"
+        for state in ("valid", "suspect", "invalid", "missing")
+        if verdict.get(f"{state}_runs")
+    ]
+    line = Text("verdict: ")
+    line.append(level, style=f"bold {_STYLES.get(level, '')}".strip())
+    line.append(f" (runs: {', '.join(counts) or 'none'})")
+    messages = dict.fromkeys(
+        str(doubt.get("message")) for doubt in verdict.get("reasons") or () if doubt.get("message")
+    )
+    for message in messages:
+        line.append(f"\n  {message}")
+    return line
+
+
+def table(study_summary: Mapping[str, Any], gap: int = 2) -> Table:
+    """One row for each point: throughput with its interval, response times, CPU by tier, verdict."""
+    configurations = list(study_summary.get("configurations") or ())
+    points = [(one, point) for one in configurations for point in one.get("points") or ()]
+    tiers = list(dict.fromkeys(tier for _, point in points for tier in point.get("tiers") or {}))
+    made = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
+    made.add_column(
+        "configuration", overflow="fold"
+    )  # the only one that may wrap: numbers broken over lines cannot be read
+    load = str(study_summary.get("load_factor") or "users")
+    for title in (load, "throughput", "mean", "p95", *(f"CPU {tier}" for tier in tiers)):
+        made.add_column(Text(title), justify="right", no_wrap=True)
+    made.add_column("verdict", no_wrap=True)
+    for configuration, point in points:
+        made.add_row(*(Text(cell) for cell in _cells(configuration, point, tiers)), _verdict(point))
+    return made
+
+
+def _cells(configuration: Mapping[str, Any], point: Mapping[str, Any], tiers: list[str]) -> list[str]:
+    return [
+        str(configuration.get("label") or "all runs"),
+        people.plain(point.get("users")),
+        people.rate_estimate(point.get("throughput_per_s")),
+        people.seconds(dig(point, "response_time_s", "mean", "value")),
+        people.seconds(dig(point, "response_time_s", "p95", "value")),
+        *(people.number(dig(point, "tiers", tier, "cpus_used", "value")) for tier in tiers),
+    ]
+
+
+def _verdict(point: Mapping[str, Any]) -> Text:
+    """The verdicts of the runs of a point, each once."""
+    text = Text()
+    for verdict in dict.fromkeys(str(verdict) for verdict in point.get("verdicts") or ()):
+        text.append(", " if text else "")
+        text.append(verdict, style=_STYLES.get(verdict, ""))
+    return text or Text("not run")

@@ -1,0 +1,153 @@
+"""JSON Schemas of the files that people write, and the tables of their keys for the reference.
+
+Both are generated from the models, so that they cannot differ from what is accepted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from towtank.study.model import StudyFile
+from towtank.system.model import SERVICE_KINDS, SystemFile
+from towtank.workload.model import WorkloadFile
+
+FILES: dict[str, type[BaseModel]] = {"study": StudyFile, "workload": WorkloadFile, "system": SystemFile}
+REFERENCE = Path("docs/reference/files.md")
+_BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+class _Schema(GenerateJsonSchema):
+    """Writes defaults of quantities with their unit, as people would write them."""
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """Write the default as its field is written into files."""
+        written = super().default_schema(schema)
+        writer = _writer_of(schema["schema"])
+        if writer is not None and schema.get("default") is not None:
+            written["default"] = writer(schema["default"])
+        return written
+
+
+def _writer_of(schema: Any) -> Any:
+    """Find the function that writes a quantity, below the checks around it."""
+    while isinstance(schema, dict):
+        serialization = schema.get("serialization", {})
+        if serialization.get("type") == "function-plain":
+            return serialization["function"]
+        schema = (
+            schema["choices"].get("<plain>") if schema.get("type") == "tagged-union" else schema.get("schema")
+        )
+    return None
+
+
+def json_schema(kind: str) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a kind of file: `study`, `workload` or `system`."""
+    schema = FILES[kind].model_json_schema(by_alias=True, mode="validation", schema_generator=_Schema)
+    if kind == "system":
+        _add_services(schema)
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"towtank/{kind}/1",
+        "title": f"Towtank {kind} file",
+    }
+    return {**head, **{key: value for key, value in schema.items() if key != "title"}}
+
+
+def _add_services(schema: dict[str, Any]) -> None:
+    """Put the kinds of services, which are known by registration only, into the schema of system files."""
+    definitions = schema.setdefault("$defs", {})
+    for model in SERVICE_KINDS.values():
+        part = model.model_json_schema(by_alias=True, mode="validation", schema_generator=_Schema)
+        definitions.update(part.pop("$defs", {}))
+        definitions[model.__name__] = part
+    services = schema["properties"]["services"]
+    services["additionalProperties"] = {
+        "oneOf": [{"$ref": f"#/$defs/{model.__name__}"} for model in SERVICE_KINDS.values()],
+        "discriminator": {
+            "propertyName": "kind",
+            "mapping": {kind: f"#/$defs/{model.__name__}" for kind, model in SERVICE_KINDS.items()},
+        },
+    }
+    schema["$defs"] = dict(sorted(definitions.items()))
+
+
+def documents(root: Path) -> dict[Path, str]:
+    """All generated files of a checkout with their texts."""
+    texts = {root / "schema" / f"{kind}.json": _text(json_schema(kind)) for kind in FILES}
+    reference = root / REFERENCE
+    if reference.exists():
+        texts[reference] = with_tables(reference.read_text("utf-8"))
+    return texts
+
+
+def _text(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def with_tables(text: str) -> str:
+    """Fill every block `<!-- keys of Model -->` ... `<!-- end -->` of a page with the table of that model."""
+    definitions: dict[str, Any] = {}
+    for kind, model in FILES.items():
+        schema = json_schema(kind)
+        definitions |= schema.get("$defs", {})
+        definitions[model.__name__] = schema
+    return _BLOCK.sub(lambda block: f"{block[1]}{table(definitions[block[2]])}{block[3]}", text)
+
+
+def table(schema: dict[str, Any]) -> str:
+    """Table of the keys of one model: key, form, default, meaning."""
+    required = schema.get("required", [])
+    lines = ["| key | form | default | meaning |", "|---|---|---|---|"]
+    for key, part in schema["properties"].items():
+        default = "required" if key in required else _default(part)
+        lines.append(f"| `{key}` | {form(part)} | {default} | {part.get('description', '')} |")
+    return "\n".join(lines) + "\n"
+
+
+def _default(part: dict[str, Any]) -> str:
+    value = part.get("default")
+    if value is None or value in ({}, [], ""):
+        return ""
+    return f"`{value}`" if not isinstance(value, bool) else f"`{str(value).lower()}`"
+
+
+def form(part: dict[str, Any]) -> str:
+    """What a value looks like, in a few words."""
+    if "$ref" in part:
+        return _words(part["$ref"].rpartition("/")[2])
+    if "const" in part:
+        return f"`{part['const']}`"
+    if "enum" in part:
+        return ", ".join(f"`{value}`" for value in part["enum"])
+    for key in ("anyOf", "oneOf"):
+        if key in part:
+            forms = [form(option) for option in part[key] if option.get("type") != "null"]
+            return " or ".join(dict.fromkeys(forms))
+    if "examples" in part:
+        return f"as `{part['examples'][0]}`"
+    return _plain(part)
+
+
+def _plain(part: dict[str, Any]) -> str:
+    kind = part.get("type", "any")
+    if kind == "array":
+        return f"list of {form(part.get('items', {}))}"
+    if kind == "object":
+        inner = part.get("additionalProperties")
+        return f"mapping to {form(inner)}" if isinstance(inner, dict) and inner else "mapping"
+    names = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`"}
+    if isinstance(kind, list):
+        return "text"
+    return names.get(kind, "any value")
+
+
+def _words(name: str) -> str:
+    """`ContentServerSettings` as `content server settings`."""
+    return re.sub(r"(?<!^)([A-Z])", r" \1", name).lower()

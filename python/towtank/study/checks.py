@@ -1,0 +1,192 @@
+"""What a study file must mean: levels of load, paths of overrides, transactions of objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank import units
+from towtank.errors import Fault
+from towtank.study.design import LOAD_FACTORS
+from towtank.study.model import EachRamp, Load, StudyFile
+from towtank.study.objectives import read_objective
+from towtank.study.overrides import apply_to_system, check_override, overrides_of, parameters_of
+from towtank.system.model import check_tree
+from towtank.workload.loading import check_workload
+from towtank.yamlfile import Document, Node, Path_, did_you_mean, fault_at
+
+# More runs than this are a slip of the pen: at half a minute each they take a month.
+RUNS_AT_MOST = 100_000
+
+
+class StudyCheck:
+    """Checks one study file, with the files it names as far as these could be read.
+
+    Parameters
+    ----------
+    study : StudyFile
+        What is right in form.
+    tree : Node
+        Where it stands.
+    system, workload : Document or None
+        The files it names; None where they could not be read.
+    system_is_right, workload_is_right : bool
+        Whether they are without faults of their own; only then values of overrides can be judged.
+    """
+
+    def __init__(
+        self,
+        study: StudyFile,
+        tree: Node,
+        system: Document | None,
+        workload: Document | None,
+        *,
+        system_is_right: bool,
+        workload_is_right: bool,
+    ) -> None:
+        self.study = study
+        self.tree = tree
+        self.system = system
+        self.workload = workload
+        self.system_is_right = system_is_right
+        self.workload_is_right = workload_is_right
+
+    def faults(self) -> list[Fault]:
+        """All faults, sorted by place."""
+        parts = (self._factors, self._load, self._size, self._overrides, self._objectives)
+        return sorted({fault for part in parts for fault in part()})
+
+    def _at(self, path: Path_, message: str, *, key: bool = False) -> Fault:
+        return fault_at(self.tree, path, message, key=key)
+
+    def _factors(self) -> Iterator[Fault]:
+        for name, levels in self.study.factors.items():
+            if name in LOAD_FACTORS:
+                yield from self._load_factor(name, levels)
+            elif isinstance(levels, list):
+                message = "must be a mapping of levels to what each sets (only users and rate are lists), got a list instead"
+                yield self._at(("factors", name), message)
+
+    def _load_factor(self, name: str, levels: object) -> Iterator[Fault]:
+        path: Path_ = ("factors", name)
+        if not isinstance(levels, list):
+            yield self._at(path, f"must be a list of levels, got {units.shown(levels)} instead")
+            return
+        wanted = "users" if self.study.load.kind == "closed" else "rate"
+        if name != wanted:
+            message = f"must be the factor {wanted} with {self.study.load.kind} load, got {name!r} instead"
+            yield self._at(path, message, key=True)
+        for index, level in enumerate(levels):
+            message_or_none = _wrong_level(name, level)
+            if message_or_none is not None:
+                yield self._at((*path, index), message_or_none)
+            elif level in levels[:index]:
+                yield self._at(
+                    (*path, index), f"must be a level not given before, got {units.shown(level)} again"
+                )
+
+    def _load(self) -> Iterator[Fault]:
+        """The amount of load comes from one place, and fits the kind."""
+        load = self.study.load
+        given = [f"factors.{name}" for name in LOAD_FACTORS if name in self.study.factors]
+        given += [f"load.{name}" for name in ("users", "rate", "levels") if getattr(load, name) is not None]
+        if len(given) != 1:
+            allowed = (
+                "factors.users, load.users or load.levels"
+                if load.kind == "closed"
+                else "factors.rate, load.rate or load.levels"
+            )
+            yield self._at(
+                ("load",),
+                f"must have its amount from one of {allowed}, got {' and '.join(given) or 'none'} instead",
+                key=True,
+            )
+        other = "rate" if load.kind == "closed" else "users"
+        if getattr(load, other) is not None:
+            yield self._at(("load", other), f"must not be given with {load.kind} load", key=True)
+        for index, level in enumerate(load.levels or []):
+            message = _wrong_level("users" if load.kind == "closed" else "rate", level)
+            if message is not None:
+                yield self._at(("load", "levels", index), message)
+        yield from self._ramps(load)
+
+    def _ramps(self, load: Load) -> Iterator[Fault]:
+        for name in ("ramp_up", "ramp_down"):
+            if load.kind == "open" and isinstance(getattr(load.stages, name), EachRamp):
+                yield self._at(
+                    ("load", "stages", name), "must be a duration with open load, got {each: ...} instead"
+                )
+        if load.kind == "open" and load.rate == 0:
+            yield self._at(("load", "rate"), "must be above 0, got 0 instead")
+
+    def _size(self) -> Iterator[Fault]:
+        runs = self.study.repetitions
+        for levels in self.study.factors.values():
+            runs *= len(levels)
+        if runs > RUNS_AT_MOST:
+            yield self._at(
+                ("factors",), f"must make at most {RUNS_AT_MOST} runs, got {runs} instead", key=True
+            )
+
+    def _overrides(self) -> Iterator[Fault]:
+        """Paths must lead somewhere, and values must fit there."""
+        yield from self._overrides_in(self.tree.child("overrides"))
+        factors = self.tree.child("factors")
+        for name in self.study.factors:
+            levels = factors.child(name) if factors is not None else None
+            if name not in LOAD_FACTORS and levels is not None and isinstance(levels.value, dict):
+                for level in levels.value.values():
+                    yield from self._overrides_in(level)
+
+    def _overrides_in(self, node: Node | None) -> Iterator[Fault]:
+        system = self.system.root if self.system is not None else None
+        parameters = self._parameters()
+        good = []
+        for override in overrides_of(node):
+            fault = check_override(override, system, parameters)
+            if fault is not None:
+                yield fault
+            else:
+                good.append(override)
+        if system is not None and self.system_is_right:
+            yield from check_tree(apply_to_system(system, good))[1]
+        changed = parameters_of(good)
+        if self.workload is not None and self.workload_is_right and changed:
+            _, faults = check_workload(self.workload, changed)
+            places = [override for override in good if override.is_parameter]
+            for override in places:
+                yield from (
+                    override.fault(f"{fault.where} in {fault.file}: {fault.message}") for fault in faults
+                )
+
+    def _parameters(self) -> list[str] | None:
+        if self.workload is None:
+            return None
+        section = self.workload.root.child("parameters")
+        return list(section.value) if section is not None and isinstance(section.value, dict) else []
+
+    def _objectives(self) -> Iterator[Fault]:
+        for index, text in enumerate(self.study.objectives):
+            objective = read_objective(text)
+            known = self._transactions()
+            if objective.transaction is not None and known is not None and objective.transaction not in known:
+                near = did_you_mean(objective.transaction, known)
+                message = f"must be about a transaction of the workload ({', '.join(known)}), got {objective.transaction!r} instead{near}"
+                yield self._at(("objectives", index), message)
+
+    def _transactions(self) -> list[str] | None:
+        if self.workload is None:
+            return None
+        section = self.workload.root.child("transactions")
+        return list(section.value) if section is not None and isinstance(section.value, dict) else None
+
+
+def _wrong_level(name: str, level: object) -> str | None:
+    """Say what is wrong with a level of load, or nothing."""
+    if name == "users":
+        if isinstance(level, bool) or not isinstance(level, int) or not 1 <= level <= 10_000_000:
+            return f"must be a whole number of users from 1, got {units.shown(level)} instead"
+        return None
+    try:
+        return None if units.rate(level) > 0 else f"must be a rate above 0, got {units.shown(level)} instead"
+    except ValueError as error:
+        return str(error)

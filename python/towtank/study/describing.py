@@ -1,0 +1,119 @@
+"""A study as plain data, for the manifest of its results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from towtank import units
+from towtank.study.model import EachRamp, PinnedCpus
+from towtank.workload.model import Group, WorkloadFile
+
+if TYPE_CHECKING:
+    from towtank.study.study import Study
+
+
+def describe(study: Study) -> dict[str, Any]:
+    """Everything the analysis and the report need to know; quantities in SI units."""
+    file = study.study
+    workload = _workload_in_force(study)
+    pinning = file.pinning
+    return {
+        "name": file.name,
+        "title": file.title,
+        "question": file.question,
+        "expect": file.expect,
+        "preset": study.preset,
+        "seed": file.seed,
+        "repetitions": file.repetitions,
+        "order": file.order,
+        "factors": [factor.document() for factor in study.factors],
+        "load_factor": study.load_factor,
+        "design": [run.document() for run in study.design()],
+        "limits": study.limits,
+        "objectives": [objective.document() for objective in study.objectives],
+        "load": _load(study),
+        "stages": stages(study),
+        "mix": mix(workload),
+        "think": {name: think_words(workload, group) for name, group in workload.groups.items()},
+        "workload": _workload(study, workload),
+        "system": _system(study),
+        "pinning": pinning.model_dump() if isinstance(pinning, PinnedCpus) else pinning,
+    }
+
+
+def _workload_in_force(study: Study) -> WorkloadFile:
+    """The workload with the parameters that hold for all runs."""
+    parameters = study.parameters_with({})
+    return (study.workload.with_parameters(parameters) if parameters else study.workload).file
+
+
+def _load(study: Study) -> dict[str, Any]:
+    load = study.study.load
+    levels = sorted({level for run in study.design() for level in run.levels})
+    described: dict[str, Any] = {"kind": load.kind, "levels": [_whole(level) for level in levels]}
+    if load.kind == "open":
+        described |= {"arrivals": load.arrivals, "users_at_most": load.users_at_most}
+    return described
+
+
+def _whole(value: float) -> float:
+    return int(value) if value == int(value) else value
+
+
+def stages(study: Study) -> list[dict[str, Any]]:
+    """The stages of a run; a ramp with a time for each user has `each_s` in place of `duration_s`."""
+    written = study.study.load.stages
+    described: list[dict[str, Any]] = []
+    for phase in ("ramp_up", "settle", "steady", "ramp_down"):
+        value = getattr(written, phase)
+        if isinstance(value, EachRamp):
+            described.append({"name": phase, "phase": phase, "each_s": value.each})
+        elif value > 0:
+            described.append({"name": phase, "phase": phase, "duration_s": value})
+    return described
+
+
+def mix(workload: WorkloadFile) -> list[dict[str, Any]]:
+    """The mix of every group, one row for each transaction."""
+    return [
+        {"group": name, "share": group.share, "transaction": transaction, "weight": weight}
+        for name, group in workload.groups.items()
+        for transaction, weight in group.loop.mix.items()
+    ]
+
+
+def think_words(workload: WorkloadFile, group: Group) -> str:
+    """Think time or pacing of a group, in words."""
+    if group.loop.pacing is not None:
+        return f"from start to start: {group.loop.pacing.words()}"
+    think = group.loop.think or workload.defaults.think
+    return think.words() if think is not None else "none"
+
+
+def _workload(study: Study, workload: WorkloadFile) -> dict[str, Any]:
+    return {
+        "name": workload.name,
+        "title": workload.title,
+        "parameters": {**workload.parameters, **study.parameters_with({})},
+        "groups": [
+            {"name": name, "share": group.share, "once": group.once, "end": group.end}
+            for name, group in workload.groups.items()
+        ],
+    }
+
+
+def _system(study: Study) -> dict[str, Any]:
+    """Hosts, services and targets; sizes and durations of settings with their units, as people read them."""
+    system = study.system
+    services = {}
+    for name, service in system.services.items():
+        rest = service.model_dump(mode="json", exclude={"settings"}, exclude_none=True)
+        services[name] = {**rest, "settings": service.configuration}
+    return {
+        "name": system.name,
+        "title": system.title,
+        "hosts": {name: host.model_dump(mode="json") for name, host in system.hosts.items()},
+        "services": services,
+        "targets": {name: target.model_dump(mode="json") for name, target in system.all_targets.items()},
+        "start_timeout": units.format_duration(system.start_timeout),
+    }

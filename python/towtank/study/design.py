@@ -1,0 +1,226 @@
+"""The design of a study: a full factorial, each repetition a block of its own, runs in random order within a block.
+
+Blocks let slow changes of the machine fall on all combinations alike; the random order within a block keeps them from
+looking like an effect of a factor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from towtank.study.stages import plan_load
+from towtank.system.model import SystemFile
+from towtank.workload.compiling import compile_workload
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from towtank.study.study import Study
+
+LOAD_FACTORS = ("users", "rate")
+# Seeds stay whole numbers in every reader of JSON, also those that know floats only.
+_SEED_BITS = 53
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What is varied.
+
+    Attributes
+    ----------
+    name : str
+        Name of the factor.
+    levels : tuple of str
+        Names of its levels.
+    overrides : tuple of dict
+        What each level sets, by path.
+    numeric : tuple of float or None
+        The levels as numbers, where they are numbers.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    overrides: tuple[dict[str, Any], ...]
+    numeric: tuple[float, ...] | None = None
+
+    def document(self) -> dict[str, Any]:
+        """For the manifest."""
+        numeric = None if self.numeric is None else [int(n) if n == int(n) else n for n in self.numeric]
+        return {"name": self.name, "levels": list(self.levels), "numeric": numeric}
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run of a study.
+
+    Attributes
+    ----------
+    run : str
+        Name of the run and of its folder, `r001` and so on.
+    index : int
+        Its place in the order of runs, from 1.
+    repetition : int
+        Which repetition it belongs to, from 1.
+    factors : dict of str to str
+        Names of the levels.
+    overrides : dict
+        What the study and the levels set, by path.
+    users : int or None
+        Users at the highest level of the run; None for open load.
+    rate : float or None
+        Arrival rate at the highest level of the run; None for closed load. [1/s]
+    seed : int
+        Of everything random in the run.
+    """
+
+    run: str
+    index: int
+    repetition: int
+    factors: dict[str, str]
+    overrides: dict[str, Any]
+    levels: tuple[float, ...]
+    users: int | None
+    rate: float | None
+    seed: int
+    study: Study = field(repr=False, compare=False)
+
+    @property
+    def load_factor(self) -> str:
+        """`users` or `rate`."""
+        return "rate" if self.users is None else "users"
+
+    @property
+    def system(self) -> SystemFile:
+        """The system with the settings of this run."""
+        return self.study.system_with(self.factors)
+
+    @property
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """Configuration in force per service."""
+        return {name: service.configuration for name, service in self.system.services.items()}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Values of parameters of the workload that this run changes."""
+        return self.study.parameters_with(self.factors)
+
+    @property
+    def stages(self) -> list[dict[str, Any]]:
+        """What the run goes through, as in the plan."""
+        stages: list[dict[str, Any]] = plan_load(self.study.study.load, self.levels)["stages"]
+        return stages
+
+    def document(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {
+            "run": self.run,
+            "index": self.index,
+            "repetition": self.repetition,
+            "factors": self.factors,
+            "users": self.users,
+            "rate": self.rate,
+            "seed": self.seed,
+        }
+
+    def plan(
+        self,
+        out: Path | str,
+        targets: Mapping[str, list[str]],
+        exports: Mapping[str, Mapping[str, Path | str]],
+        threads: int,
+        cpus: list[int],
+    ) -> dict[str, Any]:
+        """Make the engine's plan.
+
+        Parameters
+        ----------
+        out : Path or str
+            Folder for what the engine records.
+        targets : mapping of str to list of str
+            Addresses `host:port` by name of service.
+        exports : mapping
+            Files that services offer to workloads, by service and name.
+        threads : int
+            Load threads.
+        cpus : list of int
+            CPUs of the load threads; empty: not pinned.
+
+        Raises
+        ------
+        StudyError
+            If a target or an export the workload asks for is not there.
+        """
+        named = self.system.all_targets
+        workload = compile_workload(
+            self.study.workload,
+            targets={
+                name: targets[target.service] for name, target in named.items() if target.service in targets
+            },
+            exports={service: {k: str(v) for k, v in files.items()} for service, files in exports.items()},
+            parameters=self.parameters,
+            balance={name: target.balance for name, target in named.items()},
+        )
+        return {
+            "schema": "towtank/plan/1",
+            "run": self.run,
+            "seed": self.seed,
+            "out": str(out),
+            "threads": threads,
+            "cpus": list(cpus),
+            **workload,
+            "load": plan_load(self.study.study.load, self.levels),
+        }
+
+
+def design(study: Study) -> list[RunSpec]:
+    """Make the list of runs in their order."""
+    file = study.study
+    cells = list(itertools.product(*(range(len(factor.levels)) for factor in study.factors)))
+    shuffler = random.Random(f"{file.seed}/order")
+    runs: list[RunSpec] = []
+    for repetition in range(1, file.repetitions + 1):
+        block = list(cells)
+        if file.order == "random":
+            shuffler.shuffle(block)
+        runs += [
+            _run(study, len(runs) + place, repetition, cell) for place, cell in enumerate(block, start=1)
+        ]
+    return runs
+
+
+def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> RunSpec:
+    chosen = list(zip(study.factors, cell, strict=True))
+    names = {factor.name: factor.levels[level] for factor, level in chosen}
+    levels = study.load_levels(names)
+    closed = study.study.load.kind == "closed"
+    return RunSpec(
+        run=f"r{index:03d}",
+        index=index,
+        repetition=repetition,
+        factors=names,
+        overrides={
+            **study.study.overrides,
+            **{k: v for f, level in chosen for k, v in f.overrides[level].items()},
+        },
+        levels=levels,
+        users=int(max(levels)) if closed else None,
+        rate=None if closed else max(levels),
+        seed=run_seed(study.study.seed, repetition, names),
+        study=study,
+    )
+
+
+def run_seed(seed: int, repetition: int, factors: dict[str, str]) -> int:
+    """Derive the seed of a run from that of the study, its repetition and its levels.
+
+    It does not depend on the order of runs, so that a run can be done again alone.
+    """
+    text = "\x1f".join(
+        [str(seed), str(repetition), *(f"{name}={level}" for name, level in sorted(factors.items()))]
+    )
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> (64 - _SEED_BITS)

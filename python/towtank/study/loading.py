@@ -1,0 +1,223 @@
+"""Reading studies: the three files, presets, changes from the command line; all faults of all files at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from towtank import yamlfile
+from towtank.errors import Fault, StudyError
+from towtank.study.checks import StudyCheck
+from towtank.study.model import StudyFile
+from towtank.study.overrides import apply_to_system, overrides_of
+from towtank.study.study import Study
+from towtank.system.model import SystemFile, check_system, check_tree
+from towtank.workload import templates
+from towtank.workload.compiling import target_faults
+from towtank.workload.loading import Workload, check_workload
+from towtank.yamlfile import Document, Node, did_you_mean
+
+STUDY_FILE = "study.yaml"
+COMMAND_LINE = "<command line>"
+
+
+@dataclass
+class _Named:
+    """A file that a study names, as far as it could be read."""
+
+    document: Document | None = None
+    faults: tuple[Fault, ...] = ()
+    workload: Workload | None = None
+    system: SystemFile | None = None
+
+
+def load_study(
+    path: Path | str, preset: str | None = None, *, changes: dict[str, str] | None = None
+) -> Study:
+    """Read and check a study with its workload and its system.
+
+    Parameters
+    ----------
+    path : Path or str
+        The study file.
+    preset : str, optional
+        Name of the preset laid over it; the file as it stands by default.
+    changes : dict of str to str, optional
+        Values from the command line by dotted path, as YAML: keys of the study (`load.stages.steady`), or overrides
+        (`services.NAME.settings.KEY`, `parameters.NAME`).
+
+    Raises
+    ------
+    StudyError
+        With every fault of all three files.
+    """
+    document = yamlfile.load(path)
+    tree = _with_changes(_with_preset(document, preset), changes or {})
+    faults: list[Fault] = []
+    study = _check_one(document, tree, faults)
+    for name in _presets(document):
+        if name != preset:
+            _check_one(document, _with_preset(document, name), faults)
+    if preset is not None:
+        _check_one(document, _with_preset(document, None), faults)
+    if faults or study is None:
+        raise StudyError(sorted(set(faults)))
+    return Study(**{**study.__dict__, "preset": preset})
+
+
+def _presets(document: Document) -> list[str]:
+    node = document.root.child("presets")
+    return list(node.value) if node is not None and isinstance(node.value, dict) else []
+
+
+def _with_preset(document: Document, preset: str | None) -> Node:
+    """Lay a preset over the file."""
+    if preset is None:
+        return document.root
+    known = _presets(document)
+    if preset not in known:
+        allowed = (
+            f"one of the presets of {document.name} ({', '.join(known)})"
+            if known
+            else "left out: there are none"
+        )
+        message = f"must be {allowed}, got {preset!r} instead{did_you_mean(preset, known)}"
+        raise StudyError.at(COMMAND_LINE, message, where="--preset")
+    node = document.root.child("presets")
+    over = node.child(preset) if node is not None else None
+    if over is None or not isinstance(over.value, dict):
+        return document.root
+    return yamlfile.merge(document.root, over)
+
+
+def _with_changes(tree: Node, changes: dict[str, str]) -> Node:
+    """Lay changes from the command line over a tree."""
+    tree = tree.copy()
+    for path, text in changes.items():
+        parts = tuple(path.split("."))
+        value = yamlfile.parse_value(text, COMMAND_LINE)
+        value.path = parts
+        where_to = ("overrides", path) if parts[0] in {"services", "parameters"} else parts
+        yamlfile.put(tree, where_to, value, (0, 0))
+    return tree
+
+
+def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | None:
+    """Check one variant of a study with the files it names; adds what is wrong."""
+    checked = yamlfile.validate_tree(tree, StudyFile)
+    faults += checked.faults
+    study = checked.model
+    if study is None:
+        return None
+    system = _named(document, checked.tree, "system", study.system)
+    workload = _named(document, checked.tree, "workload", study.workload)
+    faults += [*system.faults, *workload.faults]
+    check = StudyCheck(
+        study,
+        checked.tree,
+        system.document,
+        workload.document,
+        system_is_right=not system.faults,
+        workload_is_right=not workload.faults,
+    )
+    faults += check.faults()
+    if system.system is None or workload.workload is None or system.document is None:
+        return None
+    faults += _seams(workload.workload, system.system)
+    return _make(document, checked.tree, study, system.document, workload.workload, faults)
+
+
+def _make(
+    document: Document,
+    tree: Node,
+    study: StudyFile,
+    system_document: Document,
+    workload: Workload,
+    faults: list[Fault],
+) -> Study | None:
+    """Put a study together, where nothing is wrong."""
+    if faults:
+        return None
+    system, more = check_tree(apply_to_system(system_document.root, overrides_of(tree.child("overrides"))))
+    if more or system is None:
+        faults += more
+        return None
+    texts = (document, system_document, workload.document)
+    files = {each.path.name: each.text for each in texts}
+    return Study(study, workload, system, document.path, None, files, tree, system_document)
+
+
+def _named(document: Document, tree: Node, key: str, name: str) -> _Named:
+    """Read a file that the study names; what is wrong with reaching it is a fault of the study."""
+    path = document.path.parent / name
+    try:
+        named = yamlfile.load(path)
+    except StudyError as error:
+        if all(fault.line for fault in error.faults):
+            return _Named(None, tuple(error.faults))
+        node = yamlfile.find(tree, (key,))[0]
+        message = error.faults[0].message
+        return _Named(None, (Fault(node.file, node.line, node.column, key, f"{message} ({path})"),))
+    if key == "system":
+        system, faults = check_system(named)
+        return _Named(named, tuple(faults), system=system)
+    workload, faults = check_workload(named, {})
+    return _Named(named, tuple(faults), workload=workload)
+
+
+def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
+    """Targets and services that the workload names and the system must have."""
+    faults = target_faults(workload, list(system.all_targets))
+    services = list(system.services)
+    for path, text in workload.texts():
+        for export in templates.exports(text):
+            if export.service not in services:
+                near = did_you_mean(export.service, services)
+                message = f"must be a service of the system ({', '.join(services)}), got {export.service!r} instead{near}"
+                faults.append(workload.fault(path, message))
+    return faults
+
+
+def shipped_folders() -> list[Path]:
+    """Folders that may hold the studies that ship, the first that exists first."""
+    named = os.environ.get("TOWTANK_STUDIES")
+    checkout = Path(__file__).resolve().parents[3] / "studies"
+    installed = Path(sys.prefix) / "share" / "towtank" / "studies"
+    return [folder for folder in ([Path(named)] if named else [checkout, installed]) if folder.is_dir()]
+
+
+def shipped() -> dict[str, Path]:
+    """The studies that ship: their files by name."""
+    found: dict[str, Path] = {}
+    for folder in shipped_folders():
+        for file in sorted(folder.glob(f"*/{STUDY_FILE}")):
+            found.setdefault(file.parent.name, file)
+    return found
+
+
+def find_shipped(name: str) -> Path | None:
+    """The file of a study that ships, by name."""
+    return shipped().get(name)
+
+
+def study_path(text: str) -> Path:
+    """Find the study that a user means: a file, a folder with one, or the name of one that ships.
+
+    Raises
+    ------
+    StudyError
+        If it is none of these.
+    """
+    path = Path(text)
+    if path.is_dir() and (path / STUDY_FILE).is_file():
+        return path / STUDY_FILE
+    found = find_shipped(text)
+    if found is not None and not path.is_file():
+        return found
+    if path.exists() or path.suffix in {".yaml", ".yml"} or "/" in text:
+        return path
+    names = list(shipped())
+    message = f"must be a study file, a folder with a {STUDY_FILE}, or a study that ships ({', '.join(names)}), got {text!r} instead"
+    raise StudyError.at(COMMAND_LINE, message + did_you_mean(text, names), where="STUDY")

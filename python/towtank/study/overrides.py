@@ -1,0 +1,96 @@
+"""Overrides: values of the system and the workload that a study sets by dotted path.
+
+`services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service; `parameters.NAME`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.errors import Fault
+from towtank.yamlfile import Node, did_you_mean, put, where
+
+_FORMS = "services.NAME.settings.KEY, services.NAME.population.KEY or parameters.NAME"
+
+
+@dataclass(frozen=True)
+class Override:
+    """One value to be set.
+
+    Attributes
+    ----------
+    path : tuple of str
+        Where, inside the system file or the workload file.
+    value : Node
+        What, with its place in the study.
+    place : (int, int)
+        Line and column of the path in the study.
+    """
+
+    path: tuple[str, ...]
+    value: Node
+    place: tuple[int, int]
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether it goes to the workload."""
+        return self.path[0] == "parameters"
+
+    def fault(self, message: str) -> Fault:
+        """Make a fault at the path."""
+        return Fault(self.value.file, *self.place, where(self.value.path), message)
+
+
+def overrides_of(node: Node | None) -> list[Override]:
+    """The overrides written in a mapping of paths to values; nothing where it is no mapping."""
+    if node is None or not isinstance(node.value, dict):
+        return []
+    return [Override(tuple(path.split(".")), value, node.keys[path]) for path, value in node.value.items()]
+
+
+def check_override(override: Override, system: Node | None, parameters: list[str] | None) -> Fault | None:
+    """Check that a path leads somewhere; whether the value fits is seen when it is in place.
+
+    Parameters
+    ----------
+    system : Node or None
+        The system file; None where it could not be read, and nothing can be said.
+    parameters : list of str or None
+        Names of the parameters of the workload; None where it could not be read.
+    """
+    first, path = override.path[0], override.path
+    written = ".".join(path)
+    if first == "parameters" and len(path) == 2:
+        if parameters is None or path[1] in parameters:
+            return None
+        known = ", ".join(parameters) or "there is none"
+        near = did_you_mean(path[1], parameters)
+        return override.fault(f"must be a parameter of the workload ({known}), got {path[1]!r} instead{near}")
+    if first != "services" or len(path) < 3 or not all(path):
+        near = (
+            did_you_mean(first, ["services", "parameters"]) if first not in {"services", "parameters"} else ""
+        )
+        return override.fault(f"must be a path as {_FORMS}, got {written!r} instead{near}")
+    services = system.child("services") if system is not None else None
+    if services is None or not isinstance(services.value, dict) or path[1] in services.value:
+        return None
+    known = ", ".join(services.value)
+    near = did_you_mean(path[1], list(services.value))
+    return override.fault(
+        f"must be a path to a service of the system ({known}), got {path[1]!r} instead{near}"
+    )
+
+
+def apply_to_system(system: Node, overrides: list[Override]) -> Node:
+    """Lay overrides over a system file; the tree given is not changed."""
+    tree = system.copy()
+    for override in overrides:
+        if not override.is_parameter:
+            put(tree, override.path, override.value, override.place)
+    return tree
+
+
+def parameters_of(overrides: list[Override]) -> dict[str, Any]:
+    """Values of parameters that overrides set."""
+    return {override.path[1]: override.value.plain() for override in overrides if override.is_parameter}

@@ -1,0 +1,52 @@
+"""The load part of a plan: levels and stages with their durations worked out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towtank.study.model import EachRamp, Load
+
+
+def ramp_duration(ramp: EachRamp | float, users: float) -> float:
+    """How long a ramp over so many users takes. [s]"""
+    return ramp.each * users if isinstance(ramp, EachRamp) else ramp
+
+
+def plan_load(load: Load, levels: tuple[float, ...]) -> dict[str, Any]:
+    """Write `load` of a plan.
+
+    Parameters
+    ----------
+    load : Load
+        As in the study.
+    levels : tuple of float
+        Users, or arrival rates [1/s], that the run goes through in this order.
+    """
+    key = "users" if load.kind == "closed" else "rate"
+    stages: list[dict[str, Any]] = []
+
+    def add(phase: str, level: int, duration_s: float, value: float) -> None:
+        amount = int(value) if key == "users" else value
+        name = phase if len(levels) == 1 or phase == "ramp_down" else f"{phase} {amount:g}"
+        stages.append({"name": name, "phase": phase, "level": level, "duration_s": duration_s, key: amount})
+
+    before = 0.0
+    for index, level in enumerate(levels):
+        # A ramp of no time stays: without it the users would come over the stage that follows.
+        add("ramp_up", index, ramp_duration(load.stages.ramp_up, abs(level - before)), level)
+        if load.stages.settle > 0:
+            add("settle", index, load.stages.settle, level)
+        add("steady", index, load.stages.steady, level)
+        before = level
+    ramp_down = ramp_duration(load.stages.ramp_down, before)
+    if ramp_down > 0:
+        add("ramp_down", len(levels) - 1, ramp_down, 0)
+    if load.kind == "closed":
+        return {"kind": "closed", "users_at_most": int(max(levels)), "stages": stages}
+    return {
+        "kind": "open",
+        "arrivals": load.arrivals,
+        "users_at_most": load.users_at_most,
+        "backlog_at_most": load.backlog_at_most,
+        "stages": stages,
+    }

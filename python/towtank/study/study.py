@@ -1,0 +1,148 @@
+"""A study as loaded: its file, its workload, its system, and the runs that come of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from towtank import units
+from towtank.errors import StudyError
+from towtank.study import describing
+from towtank.study.design import LOAD_FACTORS, Factor, RunSpec, design
+from towtank.study.model import StudyFile
+from towtank.study.objectives import Objective, read_objective
+from towtank.study.overrides import Override, apply_to_system, overrides_of, parameters_of
+from towtank.system.model import SystemFile, check_tree
+from towtank.workload.loading import Workload
+from towtank.yamlfile import Document, Node
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study, checked.
+
+    Attributes
+    ----------
+    study : StudyFile
+        What its file says, preset and changes laid over it.
+    workload : Workload
+        What users do.
+    system : SystemFile
+        What they do it to, with the overrides that hold for all runs.
+    path : Path
+        The study file.
+    preset : str or None
+        Name of the preset in force.
+    files : dict of str to str
+        Texts of the three files by name, for the results folder.
+    """
+
+    study: StudyFile
+    workload: Workload
+    system: SystemFile
+    path: Path
+    preset: str | None
+    files: dict[str, str]
+    tree: Node = field(repr=False)
+    system_document: Document = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """Name of the study."""
+        return self.study.name
+
+    @property
+    def system_folder(self) -> Path:
+        """Folder that relative paths of the system file start from."""
+        return self.system_document.path.parent
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Limits in SI units."""
+        return self.study.limits.model_dump(mode="python")
+
+    @property
+    def objectives(self) -> list[Objective]:
+        """Objectives, read."""
+        return [read_objective(text) for text in self.study.objectives]
+
+    @cached_property
+    def factors(self) -> list[Factor]:
+        """Factors in the order of the file."""
+        return [make_factor(name, levels) for name, levels in self.study.factors.items()]
+
+    @property
+    def load_factor(self) -> str:
+        """What the load is measured in: `users` or `rate`."""
+        return "users" if self.study.load.kind == "closed" else "rate"
+
+    def design(self) -> list[RunSpec]:
+        """The runs in their order."""
+        return design(self)
+
+    def load_levels(self, factors: dict[str, str]) -> tuple[float, ...]:
+        """Levels of load that a run with these levels of factors goes through: users, or rates [1/s]."""
+        load = self.study.load
+        named = [factors[name] for name in LOAD_FACTORS if name in factors]
+        if named:
+            return tuple(level_value(text) for text in named)
+        if load.levels is not None:
+            return tuple(level_value(level) for level in load.levels)
+        only = load.users if load.kind == "closed" else load.rate
+        assert only is not None  # the checks saw to it
+        return (float(only),)
+
+    def overrides_with(self, factors: dict[str, str]) -> list[Override]:
+        """What the study and these levels set, later ones over earlier ones."""
+        overrides = overrides_of(self.tree.child("overrides"))
+        written = self.tree.child("factors")
+        for name, level in factors.items():
+            node = written.child(name) if written is not None and name not in LOAD_FACTORS else None
+            overrides += overrides_of(node.child(level) if node is not None else None)
+        return overrides
+
+    def system_with(self, factors: dict[str, str]) -> SystemFile:
+        """The system with the settings of these levels.
+
+        Raises
+        ------
+        StudyError
+            If a value does not fit; loading has seen to it that it does.
+        """
+        system, faults = check_tree(apply_to_system(self.system_document.root, self.overrides_with(factors)))
+        if faults or system is None:
+            raise StudyError(faults)
+        return system
+
+    def parameters_with(self, factors: dict[str, str]) -> dict[str, Any]:
+        """Values of parameters that these levels set."""
+        return parameters_of(self.overrides_with(factors))
+
+    def describe(self) -> dict[str, Any]:
+        """The study as the manifest of the results keeps it: everything the analysis and the report need."""
+        return describing.describe(self)
+
+
+def level_value(level: int | str) -> float:
+    """A level of load as a number: users, or arrivals. [1, 1/s]"""
+    if isinstance(level, int):
+        return float(level)
+    return units.rate(level) if "/" in level else float(level)
+
+
+def make_factor(name: str, levels: list[Any] | dict[str, dict[str, Any]]) -> Factor:
+    """Make a factor of what the file says."""
+    if isinstance(levels, list):
+        values = tuple(level_value(level) for level in levels)
+        return Factor(name, tuple(str(level) for level in levels), tuple({} for _ in levels), values)
+    return Factor(name, tuple(levels), tuple(levels.values()), _numbers(list(levels)))
+
+
+def _numbers(names: list[str]) -> tuple[float, ...] | None:
+    """Names of levels as numbers, where all of them are."""
+    try:
+        return tuple(float(name) for name in names)
+    except ValueError:
+        return None

@@ -1,0 +1,79 @@
+"""From a system file to a system that can be brought up: the registry of the kinds of services.
+
+To add a kind: its settings as a class in `system/model.py`, one file under `system/services/` with a class of the form
+of `Service`, one entry in `KINDS`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from towtank.system import model
+from towtank.system.process import Check, Note, no_check, no_note
+from towtank.system.service import Service
+from towtank.system.state import data_folder
+from towtank.system.system import System
+
+# Kind of a service to `module:class`; a module is imported when a system asks for it. Each class is made from the
+# service's name, its part of the system file, and the folder of that file.
+KINDS: dict[str, str] = {
+    "content_server": "towtank.system.services.content_server:ContentServer",
+    "existing": "towtank.system.services.existing:Existing",
+    "null_server": "towtank.system.services.null_server:NullServer",
+    "postgresql": "towtank.system.services.postgresql:Postgresql",
+}
+
+
+def make_service(name: str, part: model.Service, base: Path) -> Service:
+    """Make one service.
+
+    Raises
+    ------
+    KeyError
+        If nothing is registered for its kind.
+    """
+    module, _, attribute = KINDS[part.kind].partition(":")
+    service: Service = getattr(import_module(module), attribute)(name, part, base)
+    return service
+
+
+def build_system(
+    file: model.SystemFile,
+    base: Path,
+    logs: Path,
+    *,
+    cpus: list[int] | None = None,
+    check: Check = no_check,
+    note: Note = no_note,
+) -> System:
+    """Make the system of a system file, down.
+
+    Parameters
+    ----------
+    file : SystemFile
+        The system file, with all factors of the run applied.
+    base : Path
+        Folder that its relative paths start from.
+    logs : Path
+        Folder for the logs of this time.
+    cpus : list of int, optional
+        CPUs of the system; all by default.
+    check, note : callable
+        See `Place`.
+    """
+    services = [make_service(name, part, base) for name, part in file.services.items()]
+    for service in services:
+        service.ready_within_s = file.start_timeout
+        service.meet([other for other in services if other is not service])
+    return System(services, data_folder(file.name, population(file)), logs, cpus=cpus, check=check, note=note)
+
+
+def population(file: model.SystemFile) -> dict[str, Any]:
+    """What decides what the services hold before the first run: systems with the same share it."""
+    return {
+        name: [part.kind, held.model_dump(mode="json")]
+        for name, part in file.services.items()
+        if (held := getattr(part, "population", None)) is not None
+    }

@@ -1,0 +1,202 @@
+"""A small process that keeps a system up after `towtank system up` has ended.
+
+It holds the other ends of the guards' standard input; when it ends, whatever the way, the system ends. Its state
+file tells who it is and what came up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from towtank.errors import Stopped, TargetError, TowtankError
+from towtank.system.build import build_system
+from towtank.system.model import load_system
+from towtank.system.state import SystemState, lives, remember, state_root, states, up_folder
+from towtank.system.system import System
+
+_POLL_S = 0.1
+# How long a keeper may take to end its system by itself.
+_DOWN_WITHIN_S = 60.0
+_KILLED_WITHIN_S = 20.0
+
+
+def bring_up(name: str, path: Path, note: Callable[[str], None]) -> dict[str, Any]:
+    """Bring a system up under a keeper of its own and wait until it is up.
+
+    Parameters
+    ----------
+    name : str
+        Name of the system.
+    path : Path
+        The system file.
+    note : callable
+        Tells the user what is being done.
+
+    Returns
+    -------
+    dict
+        The state, as in the state file.
+
+    Raises
+    ------
+    TargetError
+        If it could not be brought up.
+    """
+    state = SystemState(up_folder() / f"{name}.json")
+    if lives(state.read().get("keeper")):
+        note(f"{state.name} is up already")
+        return state.read()
+    state.remove()
+    logs = state_root() / "logs" / state.name
+    logs.mkdir(parents=True, exist_ok=True)
+    request = {"system": str(path.absolute()), "state": str(state.path), "logs": str(logs)}
+    keeper = _start_keeper(request, logs / "keeper.log")
+    try:
+        return _await_up(keeper, state, logs)
+    except BaseException:
+        _end(keeper, signal.SIGTERM, _DOWN_WITHIN_S)
+        state.remove()
+        raise
+
+
+def _start_keeper(request: dict[str, Any], log: Path) -> dict[str, int]:
+    """Start a keeper that outlives this process, in a session of its own."""
+    command = [sys.executable, "-m", "towtank.system.keeper", json.dumps(request)]
+    writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    pid = os.posix_spawn(
+        sys.executable,
+        command,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), writing, 0o644),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
+    return remember(pid)
+
+
+def _await_up(keeper: dict[str, int], state: SystemState, logs: Path) -> dict[str, Any]:
+    while True:
+        living = lives(keeper)
+        seen = state.read()
+        if seen.get("status") == "up":
+            return seen
+        if seen.get("status") == "failed":
+            raise TargetError(str(seen.get("message")))
+        if not living:
+            raise TargetError(f"the keeper of {state.name} ended; see {logs / 'keeper.log'}")
+        time.sleep(_POLL_S)
+
+
+def describe(state: SystemState) -> dict[str, Any]:
+    """State of a system, with what is true now: whether keeper and processes live."""
+    seen = state.read()
+    processes = {tier: {**process, "running": lives(process)} for tier, process in seen.get("processes", {}).items()}
+    running = all(process["running"] for process in processes.values())
+    status = seen.get("status", "unknown")
+    if not lives(seen.get("keeper")):
+        status = "gone"
+    elif status == "up" and not running:
+        status = "damaged"
+    return {**seen, "status": status, "processes": processes}
+
+
+def take_down(root: Path | None = None) -> list[str]:
+    """Take down every system that a keeper holds up, and clean what dead ones left; names of what was there."""
+    names = []
+    for state in states(root):
+        seen = state.read()
+        _end(seen.get("keeper"), signal.SIGTERM, _DOWN_WITHIN_S)
+        _end(seen.get("keeper"), signal.SIGKILL, _KILLED_WITHIN_S)
+        for process in seen.get("processes", {}).values():
+            # Its guard saw the keeper end and is ending the tree; TERM says so once more, KILL ends a stuck guard.
+            _end(process, signal.SIGTERM, _KILLED_WITHIN_S)
+            _end(process, signal.SIGKILL, _KILLED_WITHIN_S)
+        state.remove()
+        names.append(state.name)
+    return names
+
+
+def _end(process: dict[str, Any] | None, number: signal.Signals, within_s: float) -> None:
+    if process is None or not lives(process):
+        return
+    with suppress(ProcessLookupError):
+        os.kill(int(process["pid"]), number)
+    deadline = time.monotonic() + within_s
+    while lives(process) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+
+
+class _Keeper:
+    """Holds one system up until it is told to end."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self._request = request
+        self._state = SystemState(Path(request["state"]))
+        self._ending = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._end)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self._ending = True
+
+    def _check(self) -> None:
+        if self._ending:
+            raise Stopped("stopped")
+
+    def keep(self) -> None:
+        """Bring it up, wait for the end, take it down."""
+        self._state.write(status="starting", keeper=remember(os.getpid()), logs=self._request["logs"])
+        try:
+            with self._system() as system:
+                self._hold(system)
+        except Stopped:
+            pass
+        except (TowtankError, OSError) as error:
+            self._state.write(status="failed", message=str(error))
+            return
+        self._state.remove()
+
+    def _system(self) -> System:
+        path = Path(self._request["system"])
+        return build_system(
+            load_system(path),
+            path.parent,
+            Path(self._request["logs"]),
+            check=self._check,
+            note=lambda text: print(text, flush=True),
+        )
+
+    def _hold(self, system: System) -> None:
+        endpoints = system.up()
+        self._state.write(
+            status="up",
+            started_wall_ns=time.time_ns(),
+            addresses=endpoints.addresses,
+            settings=endpoints.settings,
+            exports={
+                service: {name: str(path) for name, path in files.items()}
+                for service, files in endpoints.exports.items()
+            },
+            processes={
+                tier: {"kind": endpoints.tiers[tier]["kind"], **remember(pid)} for tier, pid in endpoints.groups.items()
+            },
+        )
+        while not self._ending:
+            time.sleep(_POLL_S)
+
+
+if __name__ == "__main__":
+    _Keeper(json.loads(sys.argv[1])).keep()

@@ -1,0 +1,287 @@
+"""System files: what the system under test is made of. Pure data; bringing it up is the work of its services.
+
+A kind of service is one class here, marked `@service_kind`: its settings are checked when a file is read, described in
+the JSON Schema and listed by `towtank list`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, SerializeAsAny
+from pydantic_core import PydanticCustomError
+
+from towtank import yamlfile
+from towtank.errors import Fault, StudyError
+from towtank.fields import FileModel, Name, PositiveDuration, Size, one_or_more
+from towtank.yamlfile import Document
+
+SCHEMA = "towtank/system/1"
+ServiceT = TypeVar("ServiceT", bound="Service")
+
+
+def _http_address(value: str) -> str:
+    """Check `http://host:port`; the engine speaks plain HTTP/1.1."""
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme != "http" or not parts.hostname or parts.path not in {"", "/"} or parts.query:
+        raise ValueError(f"must be an address as http://host:port, got {value!r} instead")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"http://{host}:{port or 80}"
+
+
+def _database(value: str) -> str:
+    if value not in {"sqlite", "postgresql"} and not value.startswith(("postgresql://", "postgres://")):
+        raise ValueError(f"must be sqlite, postgresql or postgresql://user@host/name, got {value!r} instead")
+    return value
+
+
+def _ldap(value: str) -> str:
+    if not value.startswith(("ldap://", "ldaps://", "ldapi://")):
+        raise ValueError(f"must be an address as ldap://host:port, got {value!r} instead")
+    return value
+
+
+HttpAddress = Annotated[str, AfterValidator(_http_address)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+class Host(FileModel):
+    """A machine of the system."""
+
+    provider: Literal["local"] = Field(description="How the machine is reached; `local` is this one.")
+
+
+class Service(FileModel):
+    """A server of the system; each kind has a class of its own."""
+
+    summary: ClassVar[str] = ""
+    serves_http: ClassVar[bool] = True
+
+    kind: str = Field(description="What it is.")
+    host: Name | None = Field(None, description="Name of the host it runs on.")
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The settings in force, with defaults, as plain data."""
+        settings = getattr(self, "settings", None)
+        return settings.model_dump(mode="json") if isinstance(settings, FileModel) else {}
+
+
+SERVICE_KINDS: dict[str, type[Service]] = {}
+
+
+def service_kind(kind: str) -> Callable[[type[ServiceT]], type[ServiceT]]:
+    """Register a class as the model of a kind of service."""
+
+    def register(model: type[ServiceT]) -> type[ServiceT]:
+        SERVICE_KINDS[kind] = model
+        return model
+
+    return register
+
+
+class ContentServerSettings(FileModel):
+    """What an administrator of the content server can tune."""
+
+    threads: int = Field(4, ge=1, le=1024, description="Worker threads per node.")
+    database: Annotated[str, AfterValidator(_database)] = Field(
+        "sqlite",
+        description="`sqlite`, `postgresql` for a private instance, or the address of a PostgreSQL database.",
+    )
+    database_pool: int = Field(4, ge=1, le=1024, description="Connections to the database per node.")
+    content_cache: Size = Field(64 * 2**20, description="Memory for content per node.")
+    handle_cache: int = Field(256, ge=0, le=65536, description="Open files kept per node.")
+    drop_index: Annotated[
+        list[Literal["search_type"]],
+        BeforeValidator(
+            one_or_more, json_schema_input_type=Literal["search_type"] | list[Literal["search_type"]]
+        ),
+    ] = Field(default_factory=list, description="Database indexes to run without.")
+    sync: bool = Field(False, description="Whether every document is forced to the disk before the answer.")
+    users: str | None = Field(
+        None, min_length=1, description="File of users, relative to the system file; made if left out."
+    )
+    ldap: Annotated[str, AfterValidator(_ldap)] | None = Field(None, description="LDAP server that knows the users.")
+    nodes: int = Field(1, ge=1, le=64, description="Servers that share one database and one storage area.")
+    port: Port = Field(0, description="Port of the first node, the others follow; 0 takes any free ones.")
+
+
+class Population(FileModel):
+    """What the content server holds before the first run."""
+
+    scale: float = Field(0.001, gt=0, le=1, description="Share of the 5.1 million documents of the full population.")
+    seed: int = Field(1, ge=0, description="The same seed makes the same documents.")
+
+
+@service_kind("content_server")
+class ContentServer(Service):
+    """The reference content server: CMIS 1.1 Browser Binding over SQLite or PostgreSQL."""
+
+    summary: ClassVar[str] = (
+        "content server with CMIS 1.1 Browser Binding, over SQLite or PostgreSQL; comes with Towtank"
+    )
+
+    kind: Literal["content_server"]
+    host: Name = Field(description="Name of the host it runs on.")
+    settings: ContentServerSettings = Field(default_factory=ContentServerSettings, description="What can be tuned.")
+    population: Population = Field(default_factory=Population, description="What it holds.")
+
+
+@service_kind("existing")
+class Existing(Service):
+    """A server that runs already: it is loaded, never started, stopped or populated."""
+
+    summary: ClassVar[str] = "server that runs already: only loaded, and observed where it shows metrics"
+
+    kind: Literal["existing"]
+    address: Annotated[
+        list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])
+    ] = Field(min_length=1, description="Where it answers, `http://host:port`; one, or a list.")
+    metrics: Annotated[str, Field(pattern="^/")] | None = Field(
+        None, description="Path of its page of metrics in the Prometheus text format."
+    )
+    exports: dict[Name, str] = Field(
+        default_factory=dict,
+        description="Files the workload may use as `${system.SERVICE.NAME}`, relative to the system file.",
+    )
+
+
+class NullServerSettings(FileModel):
+    """How the null server answers."""
+
+    threads: int = Field(1, ge=1, le=1024, description="Threads that answer.")
+    body: Size = Field(1024, description="Size of the body of every answer.")
+    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+
+
+@service_kind("null_server")
+class NullServer(Service):
+    """A server that answers at once with a fixed body: it shows what the generator itself can do."""
+
+    summary: ClassVar[str] = (
+        "answers at once with a fixed body, to see what the generator itself can do; comes with Towtank"
+    )
+
+    kind: Literal["null_server"]
+    host: Name = Field(description="Name of the host it runs on.")
+    settings: NullServerSettings = Field(default_factory=NullServerSettings, description="How it answers.")
+
+
+@service_kind("postgresql")
+class Postgresql(Service):
+    """A private PostgreSQL, made anew each time."""
+
+    summary: ClassVar[str] = (
+        "private PostgreSQL, made anew for every run; needs the server programs (apt-get install postgresql)"
+    )
+    serves_http: ClassVar[bool] = False
+
+    kind: Literal["postgresql"]
+    host: Name = Field(description="Name of the host it runs on.")
+    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+    settings: dict[Name, str | int] = Field(default_factory=dict, description="Settings of `postgresql.conf`.")
+
+
+def _service(value: Any) -> Service:
+    """Check a service against the class of its kind."""
+    if isinstance(value, Service):
+        return value
+    if not isinstance(value, dict):
+        raise PydanticCustomError("dict_type", "must be a mapping")
+    kind = value.get("kind")
+    known = SERVICE_KINDS.get(kind) if isinstance(kind, str) else None
+    if known is None:
+        allowed = ", ".join(SERVICE_KINDS)
+        got = repr(kind) if "kind" in value else "none"
+        near = yamlfile.did_you_mean(kind, list(SERVICE_KINDS))
+        raise PydanticCustomError("service_kind", f"must be of a kind among {allowed}, got {got} instead{near}")
+    return known.model_validate(value)
+
+
+AnyService = Annotated[SerializeAsAny[Service], PlainValidator(_service, json_schema_input_type=dict[str, Any])]
+
+
+class Target(FileModel):
+    """Where requests go: the addresses of a service."""
+
+    service: Name = Field(description="Name of a service that speaks HTTP.")
+    balance: Literal["round_robin", "random"] = Field(
+        "round_robin", description="How users are spread over the addresses of the service."
+    )
+
+
+class SystemFile(FileModel):
+    """A system under test: services on hosts."""
+
+    schema_: Literal["towtank/system/1"] = Field(alias="schema", description="The format of the file.")
+    name: Name = Field(description="Name of the system.")
+    title: str = Field("", description="One line about it.")
+    hosts: dict[Name, Host] = Field(default_factory=dict, description="The machines.")
+    services: dict[Name, AnyService] = Field(min_length=1, description="The servers, each of a kind.")
+    targets: dict[Name, Target] = Field(
+        default_factory=dict,
+        description="Names the workload uses; by default each service under its own name.",
+    )
+    start_timeout: PositiveDuration = Field(60.0, description="How long a service may take until it answers.")
+
+    @property
+    def all_targets(self) -> dict[str, Target]:
+        """The targets, those that need not be written included."""
+        if self.targets:
+            return dict(self.targets)
+        return {name: Target(service=name) for name, service in self.services.items() if service.serves_http}
+
+
+def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
+    """Check a system file for form and for meaning; all faults at once."""
+    return check_tree(document.root)
+
+
+def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
+    """Check the tree of a system file, as it was written or with overrides laid over it."""
+    checked = yamlfile.validate_tree(root, SystemFile)
+    system, faults, tree = checked.model, checked.faults, checked.tree
+    if system is None:
+        return None, faults
+    hosts = _names(root, "hosts")
+    services = _names(root, "services")
+    for name, service in system.services.items():
+        if service.host is not None and service.host not in hosts:
+            faults.append(_unknown(tree, ("services", name, "host"), "host", service.host, hosts))
+    for name, target in system.targets.items():
+        if target.service not in services:
+            faults.append(_unknown(tree, ("targets", name, "service"), "service", target.service, services))
+    return system, sorted(set(faults))
+
+
+def _names(root: yamlfile.Node, section: str) -> list[str]:
+    """Names written in a section, those with faults included, so that one fault does not make others."""
+    node = root.child(section)
+    return list(node.value) if node is not None and isinstance(node.value, dict) else []
+
+
+def _unknown(root: yamlfile.Node, path: yamlfile.Path_, what: str, got: str, known: list[str]) -> Fault:
+    allowed = f"a {what} of this file ({', '.join(known)})" if known else f"a {what} of this file, which has none"
+    near = yamlfile.did_you_mean(got, known)
+    return yamlfile.fault_at(root, path, f"must be {allowed}, got {got!r} instead{near}")
+
+
+def load_system(path: Path | str) -> SystemFile:
+    """Read and check a system file.
+
+    Raises
+    ------
+    StudyError
+        With every fault.
+    """
+    system, faults = check_system(yamlfile.load(path))
+    if faults or system is None:
+        raise StudyError(faults)
+    return system

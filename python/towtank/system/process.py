@@ -1,0 +1,185 @@
+"""A process of a service: started under a guard, logged, watched, ended together with all its children.
+
+The guard ends the whole tree when its standard input closes. The starter holds the only other end, so the tree
+ends with the starter whatever way that goes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from towtank.engine import guarded
+from towtank.errors import TargetError
+
+# How many lines of a log are shown when a service fails; enough for a Python traceback's end.
+SHOWN_LINES = 15
+_TAIL_BYTES = 16384
+_POLL_S = 0.05
+# What a guard needs beyond the grace time to kill and reap the tree.
+_REAP_S = 5.0
+
+Check = Callable[[], None]
+"""Called while waiting; raises to end the wait (the user asked to stop)."""
+
+
+Note = Callable[[str], None]
+"""Tells the user what is being done."""
+
+
+def no_note(text: str) -> None:
+    """Nobody listens."""
+
+
+def no_check() -> None:
+    """Wait on: nobody asks to stop."""
+
+
+@dataclass(frozen=True)
+class ProcessSpec:
+    """How one process of a service is started.
+
+    Attributes
+    ----------
+    name : str
+        Name of the process, also of its log file.
+    command : list of str
+        Program and arguments, without the guard.
+    environment : mapping of str to str
+        Added to the environment of the conductor.
+    grace_s : float
+        Time between TERM and KILL when it is ended. [s]
+    """
+
+    name: str
+    command: list[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    grace_s: float = 5.0
+
+
+class ServiceProcess:
+    """One process under its guard."""
+
+    def __init__(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> None:
+        self.spec = spec
+        self.log = log
+        self._cpus = cpus
+        self._guard: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the process; its output goes to the end of its log.
+
+        Raises
+        ------
+        TargetError
+            If the program is not there.
+        """
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            # A session of its own: Ctrl-C on the terminal is the conductor's business alone.
+            self._guard = subprocess.Popen(
+                guarded(self.spec.command, cpus=self._cpus, grace_s=self.spec.grace_s),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **self.spec.environment},
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """Process id of the guard: the root of the process group."""
+        if self._guard is None:
+            raise TargetError(f"{self.spec.name} was not started")
+        return self._guard.pid
+
+    def status(self) -> int | None:
+        """Exit status of the tree, or None while it runs."""
+        return None if self._guard is None else self._guard.poll()
+
+    def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
+        """Wait for the end of the process and return its exit status.
+
+        Raises
+        ------
+        TargetError
+            If it takes longer than `limit_s`.
+        """
+        deadline = None if limit_s is None else time.monotonic() + limit_s
+        while (status := self.status()) is None:
+            check()
+            if deadline is not None and time.monotonic() > deadline:
+                raise TargetError(f"{self.spec.name} took longer than {limit_s:.0f} s{self.last_lines()}")
+            time.sleep(_POLL_S)
+        return status
+
+    def stop(self) -> None:
+        """End the tree: TERM, KILL after the grace time; returns when nothing of it is left."""
+        guard = self._guard
+        if guard is None:
+            return
+        if guard.stdin is not None:
+            with suppress(OSError):
+                guard.stdin.close()
+        try:
+            guard.wait(self.spec.grace_s + _REAP_S)
+        except subprocess.TimeoutExpired:
+            guard.kill()
+            guard.wait()
+
+    def last_lines(self) -> str:
+        """The last lines of the log, indented, for the end of a message; empty when it holds none."""
+        lines = tail(self.log)
+        return "".join(f"\n  {line}" for line in lines) if lines else ""
+
+    def ended_text(self) -> str:
+        """How the process ended, for people."""
+        return f"ended {describe_status(self.status())}"
+
+
+def describe_status(status: int | None) -> str:
+    """Say an exit status in words; a guard reports death by signal n as 128 + n, Python as -n."""
+    if status is None:
+        return "not yet"
+    if status < 0 or status > 128:
+        return f"by signal {-status if status < 0 else status - 128}"
+    return f"with status {status}"
+
+
+def tail(path: Path, lines: int = SHOWN_LINES) -> list[str]:
+    """Read the last lines of a log, without reading all of it."""
+    with suppress(OSError), path.open("rb") as stream:
+        end = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, end - _TAIL_BYTES))
+        return stream.read().decode("utf-8", "replace").splitlines()[-lines:]
+    return []
+
+
+def run_to_end(
+    spec: ProcessSpec,
+    log: Path,
+    *,
+    cpus: list[int] | None = None,
+    check: Check = no_check,
+    limit_s: float | None = None,
+) -> None:
+    """Run a program of a service to its end, under a guard.
+
+    Raises
+    ------
+    TargetError
+        If it ends with another status than 0 (its last lines are shown), or takes too long.
+    """
+    process = ServiceProcess(spec, log, cpus)
+    process.start()
+    try:
+        status = process.wait(check, limit_s)
+    finally:
+        process.stop()
+    if status != 0:
+        raise TargetError(f"{spec.name} {process.ended_text()}{process.last_lines()}")

@@ -1,0 +1,41 @@
+"""Whether something answers: one TCP connect, or one small HTTP request."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+
+_TIMEOUT_S = 2.0
+
+
+def split_address(address: str, default_port: int = 80) -> tuple[str, int]:
+    """Split `host:port`, `[v6]:port` or `host` into host and port."""
+    if address.startswith("["):
+        host, _, rest = address[1:].partition("]")
+        return host, int(rest[1:]) if rest.startswith(":") else default_port
+    host, colon, port = address.rpartition(":")
+    return (host, int(port)) if colon else (address, default_port)
+
+
+def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
+    """Connect once and close; None when that works, else why not."""
+    host, port = split_address(address)
+    try:
+        socket.create_connection((host, port), timeout_s).close()
+    except OSError as error:
+        return f"{address}: {error.strerror or error}"
+    return None
+
+
+def refuses_http(address: str, path: str, timeout_s: float = _TIMEOUT_S) -> str | None:
+    """Ask for a page once; None when it is answered with 2xx, else why not."""
+    host, port = split_address(address)
+    connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
+    try:
+        connection.request("GET", path)
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        return f"http://{address}{path}: {getattr(error, 'strerror', None) or error}"
+    finally:
+        connection.close()
+    return None if 200 <= status < 300 else f"http://{address}{path} answers with status {status}"

@@ -1,0 +1,144 @@
+"""What a service of a system under test is.
+
+A service says what it needs, how it is prepared, which processes it has, when it is ready, and what can be
+watched. It starts and ends nothing itself: that is the work of `System`, the same for all kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from towtank.system.process import Check, Note, ProcessSpec, no_check, no_note, run_to_end
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a service lives while it is up.
+
+    Attributes
+    ----------
+    data : Path
+        Folder that is kept between runs and reused, for example a population.
+    scratch : Path
+        Folder of this time only; removed when the system goes down.
+    logs : Path
+        Folder for logs.
+    cpus : list of int or None
+        CPUs that the service may use; None for all.
+    check : callable
+        Called while waiting; raises when the user asks to stop.
+    note : callable
+        Tells the user what is being done.
+    """
+
+    data: Path
+    scratch: Path
+    logs: Path
+    cpus: list[int] | None = None
+    check: Check = no_check
+    note: Note = no_note
+
+    def run(self, spec: ProcessSpec, *, limit_s: float | None = None) -> None:
+        """Run a program of the service to its end; its output goes to `logs/NAME.log`."""
+        run_to_end(spec, self.logs / f"{spec.name}.log", cpus=self.cpus, check=self.check, limit_s=limit_s)
+
+
+class Service(Protocol):
+    """One service of a system under test."""
+
+    name: str
+    kind: str
+    ready_within_s: float
+
+    def missing(self) -> str | None:
+        """What this machine lacks for the service, with the command that installs it; None when all is there."""
+
+    def meet(self, others: list[Service]) -> None:
+        """Get to know the other services of the system, before anything is started."""
+
+    def requires(self) -> list[Service]:
+        """Services that must be up before this one, those included that it brings with it."""
+
+    def prepare(self, place: Place) -> None:
+        """Make everything that must be there before the processes start; equal at every run."""
+
+    def processes(self, place: Place) -> list[ProcessSpec]:
+        """Processes of the service, in the order of their start; none for one that already runs."""
+
+    def ready(self) -> str | None:
+        """None when the service answers, else what is not yet so."""
+
+    def stopping(self) -> None:
+        """Ask the service to end in its own way, before its processes are ended."""
+
+    def stopped(self) -> None:
+        """Remove what must not stay, after its processes have ended."""
+
+    def addresses(self) -> list[str]:
+        """Addresses as `host:port`, one per node; empty for a service that no virtual user talks to."""
+
+    def settings_used(self) -> dict[str, Any]:
+        """The configuration in force, for the run's manifest."""
+
+    def scrapers(self) -> list[Any]:
+        """Scrapers of what the service tells about itself (`towtank.observe`)."""
+
+    def exports(self) -> Mapping[str, Path]:
+        """Files that workloads may name, by name (user list, document list, ...)."""
+
+
+class PlainService:
+    """What most services have in common: nothing more than asked. Kinds override what differs."""
+
+    kind = "plain"
+    ready_within_s = 30.0
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def missing(self) -> str | None:
+        """Nothing is missing."""
+        return None
+
+    def meet(self, others: list[Service]) -> None:
+        """It needs no other."""
+
+    def requires(self) -> list[Service]:
+        """It stands alone."""
+        return []
+
+    def prepare(self, place: Place) -> None:
+        """There is nothing to prepare."""
+
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
+        """No process of our own."""
+        return []
+
+    def ready(self) -> str | None:
+        """Ready at once."""
+        return None
+
+    def stopping(self) -> None:
+        """TERM is enough."""
+
+    def stopped(self) -> None:
+        """Nothing stays."""
+
+    def addresses(self) -> list[str]:
+        """Nobody talks to it."""
+        return []
+
+    def settings_used(self) -> dict[str, Any]:
+        """Nothing is configured."""
+        return {}
+
+    def scrapers(self) -> list[Any]:
+        """It tells nothing about itself."""
+        return []
+
+    def exports(self) -> Mapping[str, Path]:
+        """No files."""
+        return {}

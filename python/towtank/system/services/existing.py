@@ -1,0 +1,51 @@
+"""A service that somebody else keeps running: it is reached, never started or stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from towtank.system import model
+from towtank.system.reach import refuses_connection
+from towtank.system.service import PlainService
+
+
+class Existing(PlainService):
+    """Addresses, and where given a page of metrics and files for workloads."""
+
+    kind = "existing"
+
+    def __init__(self, name: str, part: model.Existing, base: Path) -> None:
+        super().__init__(name)
+        self._part, self._base = part, base
+
+    def ready(self) -> str | None:
+        """Ready when every address takes connections."""
+        refusals = [refusal for address in self.addresses() if (refusal := refuses_connection(address))]
+        return "; ".join(refusals) or None
+
+    def addresses(self) -> list[str]:
+        """The addresses as given, without the scheme."""
+        return [urlsplit(address).netloc for address in self._part.address]
+
+    def settings_used(self) -> dict[str, Any]:
+        """Where it is."""
+        return {"address": list(self._part.address), "metrics": self._part.metrics}
+
+    def scrapers(self) -> list[Any]:
+        """Its page of metrics, at every address."""
+        from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
+
+        if self._part.metrics is None:
+            return []
+        urls = [f"http://{address}{self._part.metrics}" for address in self.addresses()]
+        return [
+            PrometheusScraper(self.name if number == 1 else f"{self.name}-{number}", self.kind, url)
+            for number, url in enumerate(urls, start=1)
+        ]
+
+    def exports(self) -> Mapping[str, Path]:
+        """Files beside the system file."""
+        return {name: (self._base / path).absolute() for name, path in self._part.exports.items()}

@@ -1,0 +1,55 @@
+"""The engine's own null server: answers at once with a fixed body.
+
+What it costs is known and small, so it shows what the generator itself can do.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from towtank.engine import binary
+from towtank.system import model
+from towtank.system.ports import free_port, require_free
+from towtank.system.process import ProcessSpec
+from towtank.system.reach import refuses_connection
+from towtank.system.service import Place, PlainService
+
+_HOST = "127.0.0.1"
+
+
+class NullServer(PlainService):
+    """One `towtank-engine null-server`."""
+
+    kind = "null_server"
+
+    def __init__(self, name: str, part: model.NullServer, base: Path) -> None:  # noqa: ARG002
+        super().__init__(name)
+        self._settings = part.settings
+        self._port = part.settings.port
+
+    def prepare(self, place: Place) -> None:  # noqa: ARG002
+        """Choose or check the port."""
+        if self._port:
+            require_free(_HOST, self._port, self.name)
+        else:
+            self._port = free_port(_HOST)
+
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
+        """One process."""
+        given = self._settings
+        command = [str(binary()), "null-server", "--listen", f"{_HOST}:{self._port}"]
+        command += ["--threads", str(given.threads), "--body", str(given.body)]
+        return [ProcessSpec(self.name, command, grace_s=1.0)]
+
+    def ready(self) -> str | None:
+        """Ready when it takes connections."""
+        return refuses_connection(self.addresses()[0])
+
+    def addresses(self) -> list[str]:
+        """The one address."""
+        return [f"{_HOST}:{self._port}"]
+
+    def settings_used(self) -> dict[str, Any]:
+        """The settings, with the port chosen."""
+        return {**self._settings.model_dump(mode="json"), "port": self._port}

@@ -1,0 +1,41 @@
+"""From what a user names to a system file: itself, or the one of a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from towtank import yamlfile
+from towtank.study import load_study, study_path
+from towtank.system.model import load_system
+
+
+def find_system(text: str) -> tuple[str, Path]:
+    """Find the system file that is meant, and check it.
+
+    Parameters
+    ----------
+    text : str
+        A system file, a study file, a folder with a study, or the name of a study that ships.
+
+    Returns
+    -------
+    name : str
+        Name of the system.
+    path : Path
+        The system file.
+
+    Raises
+    ------
+    StudyError
+        With every fault.
+    """
+    path = study_path(text)
+    if path.is_file() and "services" in _keys(path):
+        return load_system(path).name, path.absolute()
+    study = load_study(path)
+    return study.system.name, study.system_document.path.absolute()
+
+
+def _keys(path: Path) -> list[str]:
+    value = yamlfile.load(path).root.value
+    return list(value) if isinstance(value, dict) else []

@@ -1,0 +1,81 @@
+"""Where systems keep what outlives a run: populations, and what is known of systems that are up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from towtank.results.folder import write_json
+from towtank.system.identity import identity
+
+STATE_SCHEMA = "towtank/system-state/1"
+_HASH_DIGITS = 10
+
+
+def state_root() -> Path:
+    """`$TOWTANK_STATE`, else `.towtank` in the current folder."""
+    return Path(os.environ.get("TOWTANK_STATE") or ".towtank").absolute()
+
+
+def data_folder(name: str, population: Any, root: Path | None = None) -> Path:
+    """Folder of a system's population: one per name and population settings, so that a change makes a new one."""
+    text = json.dumps(population, sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
+    return (root or state_root()) / "systems" / f"{name}-{digest}"
+
+
+def up_folder(root: Path | None = None) -> Path:
+    """Folder of the state files of systems that are up."""
+    return (root or state_root()) / "up"
+
+
+@dataclass(frozen=True)
+class SystemState:
+    """The state file of one system that is up without a study."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Name of the system."""
+        return self.path.stem
+
+    def read(self) -> dict[str, Any]:
+        """The state; empty when there is none or it cannot be read."""
+        with suppress(OSError, ValueError):
+            document = json.loads(self.path.read_text("utf-8"))
+            if isinstance(document, dict):
+                return document
+        return {}
+
+    def write(self, **fields: Any) -> None:
+        """Set fields, in one atomic step."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(self.path, {"schema": STATE_SCHEMA, "name": self.name, **self.read(), **fields})
+
+    def remove(self) -> None:
+        """Forget it."""
+        self.path.unlink(missing_ok=True)
+
+
+def states(root: Path | None = None) -> list[SystemState]:
+    """All state files, by name."""
+    return [SystemState(path) for path in sorted(up_folder(root).glob("*.json"))]
+
+
+def remember(pid: int) -> dict[str, int]:
+    """Process id with its start time, to be known again after ids were reused."""
+    found = identity(pid)
+    return {"pid": pid, "start_ticks": found[1] if found else 0}
+
+
+def lives(process: dict[str, Any] | None) -> bool:
+    """Whether a remembered process still lives, and is not another one with the same id."""
+    if not process or "pid" not in process:
+        return False
+    return identity(int(process["pid"])) == (process["pid"], process.get("start_ticks"))

@@ -1,0 +1,228 @@
+"""A system under test: its services brought up in order, watched, and taken down again.
+
+Whatever happens in between, `down` leaves nothing behind; and should this process die, the guards of the services
+end them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from towtank.errors import TargetError
+from towtank.system.process import Check, Note, ServiceProcess, no_check, no_note
+from towtank.system.service import Place, Service
+
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """What others need to know of a system that is up.
+
+    Attributes
+    ----------
+    addresses : dict
+        Addresses `host:port` per service that virtual users talk to.
+    groups : dict
+        Root process id per tier, for the probe.
+    tiers : dict
+        Kind, host and CPUs per tier, for the run's manifest.
+    settings : dict
+        Configuration in force per service.
+    scrapers : list
+        What reads the services' own metrics.
+    exports : dict
+        Files that workloads may name, by service and name.
+    """
+
+    addresses: dict[str, list[str]] = field(default_factory=dict)
+    groups: dict[str, int] = field(default_factory=dict)
+    tiers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    scrapers: list[Any] = field(default_factory=list)
+    exports: dict[str, dict[str, Path]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A process of a service that ended while it should have run."""
+
+    tier: str
+    text: str
+
+
+def in_order(services: list[Service]) -> list[Service]:
+    """Services with what they require, each once, what is required first."""
+    ordered: list[Service] = []
+    for service in services:
+        for each in (*in_order(service.requires()), service):
+            if each not in ordered:
+                ordered.append(each)
+    return ordered
+
+
+class System:
+    """All services of a system under test.
+
+    Parameters
+    ----------
+    services : list of Service
+        In the order of their start; what they require comes before them.
+    data : Path
+        Folder kept between runs (populations). Only one system may use it at a time.
+    logs : Path
+        Folder for the logs of this time.
+    cpus : list of int, optional
+        CPUs of the system; all by default.
+    check, note : callable
+        See `Place`.
+    """
+
+    def __init__(
+        self,
+        services: list[Service],
+        data: Path,
+        logs: Path,
+        *,
+        cpus: list[int] | None = None,
+        check: Check = no_check,
+        note: Note = no_note,
+    ) -> None:
+        self._services = in_order(services)
+        self._data, self._logs, self._cpus = data, logs, cpus
+        self._check, self._note = check, note
+        self._processes: list[tuple[Service, ServiceProcess]] = []
+        self._prepared: list[Service] = []
+        self._scratch: Path | None = None
+        self._lock: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.down()
+
+    def up(self) -> Endpoints:
+        """Bring all services up, each ready before the next is started.
+
+        Raises
+        ------
+        TargetError
+            If one cannot be brought up; everything is down again then.
+        """
+        missing = [text for service in self._services if (text := service.missing())]
+        if missing:
+            raise TargetError("\n".join(missing))
+        try:
+            self._take_data()
+            self._scratch = Path(tempfile.mkdtemp(prefix="towtank-system-"))
+            for service in self._services:
+                self._bring_up(service)
+        except BaseException:
+            self.down()
+            raise
+        return self._endpoints()
+
+    def _take_data(self) -> None:
+        """Lock the data folder: two systems that reset one population under each other measure nothing."""
+        self._data.mkdir(parents=True, exist_ok=True)
+        self._lock = (self._data / "lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            hint = "`towtank system down`, or wait for the other study, or set TOWTANK_STATE to another folder"
+            raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
+
+    def _place(self, service: Service) -> Place:
+        assert self._scratch is not None
+        scratch = self._scratch / service.name
+        scratch.mkdir(exist_ok=True)
+        return Place(self._data / service.name, scratch, self._logs, self._cpus, self._check, self._note)
+
+    def _bring_up(self, service: Service) -> None:
+        place = self._place(service)
+        self._check()
+        self._prepared.append(service)
+        service.prepare(place)
+        for spec in service.processes(place):
+            process = ServiceProcess(spec, self._logs / f"{spec.name}.log", self._cpus)
+            self._processes.append((service, process))
+            process.start()
+        self._await(service)
+
+    def _await(self, service: Service) -> None:
+        deadline = time.monotonic() + service.ready_within_s
+        while (reason := service.ready()) is not None:
+            self._check()
+            for owner, process in self._processes:
+                if owner is service and process.status() is not None:
+                    raise TargetError(
+                        f"{process.spec.name} {process.ended_text()} before it was ready{process.last_lines()}"
+                    )
+            if time.monotonic() > deadline:
+                raise TargetError(self._late(service, reason))
+            time.sleep(_POLL_S)
+
+    def _late(self, service: Service, reason: str) -> str:
+        own = [process for owner, process in self._processes if owner is service]
+        if not own:
+            return f"{service.name} cannot be reached: {reason}"
+        shown = "".join(process.last_lines() for process in own)
+        return f"{service.name} was not ready within {service.ready_within_s:.0f} s: {reason}{shown}"
+
+    def _endpoints(self) -> Endpoints:
+        return Endpoints(
+            addresses={each.name: each.addresses() for each in self._services if each.addresses()},
+            groups={process.spec.name: process.pid for _, process in self._processes},
+            tiers={
+                process.spec.name: {"kind": service.kind, "host": "here", "cpus": self._cpus or []}
+                for service, process in self._processes
+            },
+            settings={service.name: service.settings_used() for service in self._services},
+            scrapers=[scraper for service in self._services for scraper in service.scrapers()],
+            exports={each.name: dict(each.exports()) for each in self._services if each.exports()},
+        )
+
+    def ended(self) -> list[Ended]:
+        """Processes that have ended although nobody asked them to."""
+        return [
+            Ended(process.spec.name, process.ended_text())
+            for _, process in self._processes
+            if process.status() is not None
+        ]
+
+    def status(self) -> dict[str, dict[str, Any]]:
+        """Per tier: root process id and whether it runs."""
+        return {
+            process.spec.name: {"kind": service.kind, "pid": process.pid, "running": process.status() is None}
+            for service, process in self._processes
+        }
+
+    def down(self) -> None:
+        """Take everything down, last started first; does nothing when it is down already."""
+        for service in reversed(self._prepared):
+            own = [process for owner, process in self._processes if owner is service]
+            if any(process.status() is None for process in own):
+                service.stopping()
+            for process in reversed(own):
+                process.stop()
+            service.stopped()
+        self._processes.clear()
+        self._prepared.clear()
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = None
+        if self._lock is not None:
+            with suppress(OSError):
+                self._lock.close()
+            self._lock = None

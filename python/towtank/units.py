@@ -1,0 +1,287 @@
+"""Quantities with units as people write them in files: durations, sizes, rates and shares.
+
+A quantity is a number, a blank (may be left out) and a unit: `150 ms`, `1.5 h`, `8 GiB`, `5 /h`, `70 %`. Values come
+out in SI base units: seconds, bytes, one per second, a ratio. The number is taken as an exact decimal fraction, so
+that `0.1 s` and `100 ms` are the same float.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+# Digits and exponent are bounded, so that no number in a file can cost memory or overflow a float.
+_QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*(\S.*?)?\s*")
+
+DURATION_UNITS: dict[str, Fraction] = {
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "min": Fraction(60),
+    "h": Fraction(3600),
+    "d": Fraction(86400),
+}
+SIZE_UNITS: dict[str, Fraction] = {
+    "B": Fraction(1),
+    "KiB": Fraction(2**10),
+    "MiB": Fraction(2**20),
+    "GiB": Fraction(2**30),
+    "TiB": Fraction(2**40),
+    "kB": Fraction(10**3),
+    "MB": Fraction(10**6),
+    "GB": Fraction(10**9),
+    "TB": Fraction(10**12),
+}
+RATE_UNITS: dict[str, Fraction] = {
+    "/s": Fraction(1),
+    "/min": Fraction(1, 60),
+    "/h": Fraction(1, 3600),
+    "/d": Fraction(1, 86400),
+}
+SHARE_UNITS: dict[str, Fraction] = {"%": Fraction(1, 100)}
+
+
+def _quantity(value: object, units: dict[str, Fraction], must_be: str) -> Fraction:
+    """Read one quantity; `must_be` opens the message of whatever is wrong."""
+    allowed = f"{must_be} in {', '.join(units)}" if len(units) > 1 else f"{must_be} in {next(iter(units))}"
+    if not isinstance(value, str):
+        unit = ", with its unit" if isinstance(value, int | float) and not isinstance(value, bool) else ""
+        raise ValueError(f"must be {allowed}{unit}, got {shown(value)} instead")
+    match = _QUANTITY.fullmatch(value)
+    if match is None:
+        raise ValueError(f"must be {allowed}, got {shown(value)} instead")
+    number, unit_name = match.groups()
+    factor = units.get(unit_name or "")
+    if factor is None:
+        got = f"the unit {unit_name!r}" if unit_name else f"{value.strip()!r} without a unit"
+        raise ValueError(f"must be {allowed}, got {got} instead")
+    quantity = Fraction(number) * factor
+    if quantity < 0:
+        raise ValueError(f"must be {allowed}, at least 0, got {shown(value)} instead")
+    return quantity
+
+
+def shown(value: object) -> str:
+    """Show a value of a file as its writer knows it, shortened."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def duration(value: object) -> float:
+    """Read a duration.
+
+    Parameters
+    ----------
+    value : object
+        As `3 s`, `150 ms`, `90 min`, `1.5 h`.
+
+    Returns
+    -------
+    float
+        At least 0. [s]
+
+    Raises
+    ------
+    ValueError
+        If it is none; the message names the units.
+
+    Examples
+    --------
+    >>> duration("90 min")
+    5400.0
+    """
+    return float(_quantity(value, DURATION_UNITS, "a duration"))
+
+
+def size(value: object) -> int:
+    """Read a size: whole bytes.
+
+    Parameters
+    ----------
+    value : object
+        As `512 KiB`, `8 GiB`, `10 MB`.
+
+    Returns
+    -------
+    int
+        At least 0. [byte]
+
+    Raises
+    ------
+    ValueError
+        If it is none, or no whole number of bytes.
+
+    Examples
+    --------
+    >>> size("1.5 KiB")
+    1536
+    """
+    quantity = _quantity(value, SIZE_UNITS, "a size")
+    if quantity.denominator != 1:
+        raise ValueError(f"must be a whole number of bytes, got {shown(value)} instead")
+    return int(quantity)
+
+
+def rate(value: object) -> float:
+    """Read a rate.
+
+    Parameters
+    ----------
+    value : object
+        As `100 /s` or `5 /h`.
+
+    Returns
+    -------
+    float
+        At least 0. [1/s]
+
+    Raises
+    ------
+    ValueError
+        If it is none; the message names the units.
+
+    Examples
+    --------
+    >>> rate("90 /min")
+    1.5
+    """
+    return float(_quantity(value, RATE_UNITS, "a rate"))
+
+
+def share(value: object) -> float:
+    """Read a share of a whole.
+
+    Parameters
+    ----------
+    value : object
+        As `70 %`.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If it is none, or above 100 %.
+
+    Examples
+    --------
+    >>> share("70 %")
+    0.7
+    """
+    quantity = _quantity(value, SHARE_UNITS, "a share")
+    if quantity > 1:
+        raise ValueError(f"must be a share in %, at most 100 %, got {shown(value)} instead")
+    return float(quantity)
+
+
+def _number(value: float) -> str:
+    """Write a number with four significant digits and no needless zeros or exponent."""
+    text = f"{value:.4g}"
+    return text if "e" not in text else f"{float(text):.0f}"
+
+
+def format_duration(seconds: float) -> str:
+    """Write a duration for people, with four significant digits.
+
+    Examples
+    --------
+    >>> format_duration(0.0154), format_duration(5400)
+    ('15.4 ms', '1.5 h')
+    """
+    steps = (
+        (1e-6, 1e-9, "ns"),
+        (1e-3, 1e-6, "µs"),
+        (1.0, 1e-3, "ms"),
+        (120.0, 1.0, "s"),
+        (3600.0, 60.0, "min"),
+    )
+    if seconds == 0:
+        return "0 s"
+    for below, factor, unit in steps:
+        # Half a unit of the fourth digit below the edge rounds up to it and belongs to the next unit.
+        if seconds < below * 0.99995:
+            return f"{_number(seconds / factor)} {unit}"
+    return f"{_number(seconds / 3600)} h"
+
+
+def format_size(size_bytes: float) -> str:
+    """Write a size for people, in binary units with four significant digits.
+
+    Examples
+    --------
+    >>> format_size(1536), format_size(8 * 2**30)
+    ('1.5 KiB', '8 GiB')
+    """
+    for unit, factor in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size_bytes >= factor:
+            return f"{_number(size_bytes / factor)} {unit}"
+    return f"{_number(size_bytes)} B"
+
+
+def format_rate(per_second: float) -> str:
+    """Write a rate for people; slow ones per minute or per hour.
+
+    Examples
+    --------
+    >>> format_rate(1.5), format_rate(5 / 3600)
+    ('1.5 /s', '5 /h')
+    """
+    if per_second >= 1 or per_second == 0:
+        return f"{_number(per_second)} /s"
+    if per_second * 60 >= 1:
+        return f"{_number(per_second * 60)} /min"
+    return f"{_number(per_second * 3600)} /h"
+
+
+def exact_duration(seconds: float) -> str:
+    """Write a duration so that reading it gives the same float.
+
+    Examples
+    --------
+    >>> exact_duration(0.15), exact_duration(0.1 + 0.2)
+    ('150 ms', '0.30000000000000004 s')
+    """
+    pretty = format_duration(seconds)
+    return pretty if duration(pretty) == seconds else f"{_digits(seconds)} s"
+
+
+def exact_size(size_bytes: int) -> str:
+    """Write a size so that reading it gives the same bytes."""
+    pretty = format_size(size_bytes)
+    try:
+        return pretty if size(pretty) == size_bytes else f"{size_bytes} B"
+    except ValueError:  # four digits of a large unit need not be whole bytes
+        return f"{size_bytes} B"
+
+
+def exact_rate(per_second: float) -> str:
+    """Write a rate so that reading it gives the same float."""
+    pretty = format_rate(per_second)
+    return pretty if rate(pretty) == per_second else f"{_digits(per_second)} /s"
+
+
+def exact_share(ratio: float) -> str:
+    """Write a share so that reading it gives the same float."""
+    return f"{_digits(Decimal(repr(ratio)) * 100)} %"
+
+
+def _digits(value: float | Decimal) -> str:
+    """The shortest digits that give the same value."""
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

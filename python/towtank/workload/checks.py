@@ -1,0 +1,206 @@
+"""What a workload file must mean: names that exist, weights that add up, values that are set before they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from towtank.errors import Fault
+from towtank.workload import datafiles, references, templates
+from towtank.workload.model import Pool, WorkloadFile
+from towtank.workload.references import Placed
+from towtank.workload.scope import Scope
+from towtank.yamlfile import Node, Path_, did_you_mean, fault_at
+
+# Weights and shares are sums of short decimal numbers; more than rounding is a mistake.
+_SUM_TOLERANCE = 1e-6
+
+
+class WorkloadCheck:
+    """Checks one workload file.
+
+    Parameters
+    ----------
+    workload : WorkloadFile
+        What is right in form.
+    tree : Node
+        Where it stands.
+    written : Node
+        The file as written, with the parts that are wrong in form: their names are known names.
+    folder : Path
+        Where relative files are.
+    """
+
+    def __init__(self, workload: WorkloadFile, tree: Node, written: Node, folder: Path) -> None:
+        self.workload = workload
+        self.tree = tree
+        self.written = written
+        self.folder = folder
+        self.columns: dict[str, list[str] | None] = {}
+
+    def faults(self) -> list[Fault]:
+        """All faults, sorted by place."""
+        parts = (
+            self._shares,
+            self._mixes,
+            self._lists_of_transactions,
+            self._data,
+            self._files,
+            self._scopes,
+        )
+        return sorted({fault for part in parts for fault in part()})
+
+    def _at(self, path: Path_, message: str, *, key: bool = False) -> Fault:
+        return fault_at(self.tree, path, message, key=key)
+
+    def _names(self, *path: str) -> list[str]:
+        """Names written at a path, whether what they stand for is right or not."""
+        node: Node | None = self.written
+        for part in path:
+            node = node.child(part) if node is not None else None
+        return list(node.value) if node is not None and isinstance(node.value, dict) else []
+
+    def _shares(self) -> Iterator[Fault]:
+        groups = self.workload.groups
+        total = sum(group.share for group in groups.values())
+        if len(groups) == len(self._names("groups")) and abs(total - 1) > _SUM_TOLERANCE:
+            shares = " + ".join(f"{group.share:.6g}".rstrip() for group in groups.values())
+            yield self._at(
+                ("groups",), f"must have shares that add to 100 %, got {total * 100:.6g} % ({shares}) instead"
+            )
+
+    def _mixes(self) -> Iterator[Fault]:
+        known = self._names("transactions")
+        for name, group in self.workload.groups.items():
+            path: Path_ = ("groups", name, "loop", "mix")
+            mix = group.loop.mix
+            for transaction in mix:
+                if transaction not in known:
+                    yield self._unknown((*path, transaction), "transaction", transaction, known, key=True)
+            total = sum(mix.values())
+            if len(mix) == len(self._names(*map(str, path))) and abs(total - 100) > _SUM_TOLERANCE:
+                yield self._at(path, f"must have weights that add to 100, got {total:.6g} instead", key=True)
+            if group.loop.think is not None and group.loop.pacing is not None:
+                yield self._at(("groups", name, "loop", "pacing"), "must be given without think, got both")
+
+    def _lists_of_transactions(self) -> Iterator[Fault]:
+        known = self._names("transactions")
+        for name, group in self.workload.groups.items():
+            for key, listed in (("once", group.once), ("end", group.end)):
+                for index, transaction in enumerate(listed):
+                    if transaction not in known:
+                        yield self._unknown(("groups", name, key, index), "transaction", transaction, known)
+
+    def _unknown(self, path: Path_, what: str, got: str, known: Iterable[str], *, key: bool = False) -> Fault:
+        names = list(known)
+        allowed = f"a {what} of this file ({', '.join(names) or 'there is none'})"
+        return self._at(path, f"must be {allowed}, got {got!r} instead{did_you_mean(got, names)}", key=key)
+
+    def _data(self) -> Iterator[Fault]:
+        for name, pool in self.workload.data.items():
+            yield from self._rows(name, pool) if pool.rows is not None else self._csv(name, pool)
+            known = self.columns.get(name)
+            if pool.weight is not None and known is not None and pool.weight not in known:
+                yield self._unknown(("data", name, "weight"), "column", pool.weight, known)
+            elif pool.weight is not None and pool.rows is not None:
+                yield from self._weights(name, pool)
+
+    def _rows(self, name: str, pool: Pool) -> Iterator[Fault]:
+        """Rows must all have the same columns."""
+        rows = pool.rows or []
+        first = rows[0]
+        columns = pool.columns or (list(first) if isinstance(first, dict) else None)
+        self.columns[name] = columns
+        if columns is None:
+            yield self._at(("data", name), "must have columns, as its rows are lists, got none")
+            return
+        for index, row in enumerate(rows):
+            if isinstance(row, dict) and set(row) != set(columns):
+                message = f"must have the columns {', '.join(columns)}, got {', '.join(row)} instead"
+                yield self._at(("data", name, "rows", index), message)
+            elif len(row) != len(columns):
+                message = f"must have {len(columns)} values ({', '.join(columns)}), got {len(row)} instead"
+                yield self._at(("data", name, "rows", index), message)
+
+    def _weights(self, name: str, pool: Pool) -> Iterator[Fault]:
+        for index, row in enumerate(row_values(pool)):
+            if pool.weight not in row:
+                continue  # the row is too short, which is told already
+            weight = row.get(pool.weight or "", "")
+            try:
+                good = float(weight) >= 0
+            except ValueError:
+                good = False
+            if not good:
+                yield self._at(
+                    ("data", name, "rows", index), f"must have a weight of at least 0, got {weight!r} instead"
+                )
+
+    def _csv(self, name: str, pool: Pool) -> Iterator[Fault]:
+        """A file of the workload's own must be there; one of the system's is seen when the system is up."""
+        assert pool.csv is not None  # the model saw to it
+        self.columns[name] = pool.columns
+        try:
+            parts = templates.parse(pool.csv)
+        except ValueError as error:
+            yield self._at(("data", name, "csv"), str(error))
+            return
+        if any(isinstance(part, templates.Variable | templates.Function) for part in parts):
+            yield self._at(
+                ("data", name, "csv"), f"must be a file or ${{system.SERVICE.NAME}}, got {pool.csv!r} instead"
+            )
+        elif not templates.exports(pool.csv):
+            try:
+                self.columns[name] = datafiles.header(self.folder / pool.csv)
+            except ValueError as error:
+                yield self._at(("data", name, "csv"), str(error))
+                return
+            for index, column in enumerate(pool.columns or []):
+                if column not in (self.columns[name] or []):
+                    yield self._unknown(
+                        ("data", name, "columns", index), "column", column, self.columns[name] or []
+                    )
+
+    def _every(self, read: Callable[..., Iterator[Placed]]) -> Iterator[tuple[Path_, str]]:
+        """Apply a reader of steps to all steps of the file."""
+        for name, transaction in self.workload.transactions.items():
+            for path, step in references.walk(transaction, ("transactions", name)):
+                for placed in read(step):
+                    yield (*path, *placed.path), placed.text
+
+    def _files(self) -> Iterator[Fault]:
+        for path, name in self._every(references.files):
+            if not (self.folder / name).is_file():
+                yield self._at(path, f"must be a file that exists, got {str(self.folder / name)!r} instead")
+
+    def _doubtful_names(self) -> set[str]:
+        """Names set by steps that were taken out because of their form."""
+        return _set_names(self.written.child("transactions")) - _set_names(self.tree.child("transactions"))
+
+    def _scopes(self) -> Iterator[Fault]:
+        scope = Scope(self.workload, self.columns, self._names("data"), self._doubtful_names())
+        for path, message in scope.problems():
+            yield self._at(path, message)
+
+
+def _set_names(node: Node | None) -> set[str]:
+    """Names that steps set or fill, read from the tree whatever the form of the steps."""
+    names: set[str] = set()
+    for each in node.walk() if node is not None else ():
+        if not isinstance(each.value, dict):
+            continue
+        for key, child in each.value.items():
+            if key in {"extract", "set"} and isinstance(child.value, dict):
+                names |= set(child.value)
+            elif key in {"into", "to", "as"} and isinstance(child.value, str):
+                names.add(child.value)
+    return names
+
+
+def row_values(pool: Pool) -> list[dict[str, str]]:
+    """Rows of a pool as mappings of column to text."""
+    columns = pool.columns
+    return [
+        dict(row) if isinstance(row, dict) else dict(zip(columns or [], row, strict=False))
+        for row in pool.rows or []
+    ]

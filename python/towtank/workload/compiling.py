@@ -1,0 +1,364 @@
+"""From a workload to the workload part of the engine's plan: names become indexes, everything is resolved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import Fault, StudyError
+from towtank.workload import datafiles, references, templates
+from towtank.workload.loading import Workload
+from towtank.workload.model import Group, Page, Pool, Transaction
+from towtank.workload.requests import RequestWriter
+from towtank.workload.steps import (
+    Branch,
+    Draw,
+    If,
+    Pick,
+    Pop,
+    Push,
+    Repeat,
+    Request,
+    Set,
+    Step,
+    Think,
+)
+from towtank.workload.templates import Writer
+from towtank.yamlfile import Path_, did_you_mean
+
+
+def compile_workload(
+    workload: Workload,
+    *,
+    targets: dict[str, list[str]],
+    exports: dict[str, dict[str, str]] | None = None,
+    parameters: dict[str, Any] | None = None,
+    balance: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """Make the workload part of a plan, see `docs/reference/plan.md`.
+
+    Parameters
+    ----------
+    workload : Workload
+        As loaded.
+    targets : dict of str to list of str
+        Addresses by name of target, `host:port` or `http://host:port`.
+    exports : dict of str to dict of str to str
+        What the running system offers, by service and name: paths of data files.
+    parameters : dict, optional
+        Values in place of those of the file.
+    balance : dict of str to str, optional
+        `round_robin` (the default) or `random` by name of target.
+
+    Returns
+    -------
+    dict
+        `targets`, `connections`, `timeouts`, `pools`, `variables`, `lists`, `steps`, `pages`, `transactions`, `groups`.
+
+    Raises
+    ------
+    StudyError
+        If a parameter, target, export, data file or column is not there; all faults at once.
+    """
+    if parameters:
+        workload = workload.with_parameters(parameters)
+    return _Compiler(workload, targets, exports or {}, balance or {}).plan()
+
+
+class _Indexes:
+    """Gives names their indexes in the order they come up."""
+
+    def __init__(self) -> None:
+        self.names: dict[Any, int] = {}
+
+    def __call__(self, name: Any) -> int:
+        return self.names.setdefault(name, len(self.names))
+
+
+class _Compiler:
+    """Compiles one workload; `plan` is called once."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        targets: dict[str, list[str]],
+        exports: dict[str, dict[str, str]],
+        balance: dict[str, str],
+    ) -> None:
+        self.workload = workload
+        self.file = workload.file
+        self.exports = exports
+        self.targets = targets
+        self.balance = balance
+        self.target_index = {name: index for index, name in enumerate(targets)}
+        self.variables, self.lists = _Indexes(), _Indexes()
+        self.steps, self.pages = _Indexes(), _Indexes()
+        self.transactions = {name: index for index, name in enumerate(self.file.transactions)}
+        self.pools = {name: index for index, name in enumerate(self.file.data)}
+        self.columns: dict[str, list[str]] = {}
+        self.requests = RequestWriter(
+            Writer(self.variables, exports), self.variables, self.lists, self.file.defaults, workload.folder
+        )
+        self.read = {
+            placed.text
+            for transaction in self.file.transactions.values()
+            for _, step in references.walk(transaction)
+            for placed in references.reads(step)
+        } | {
+            name
+            for _, text in references.templates_of_defaults(self.file.defaults)
+            for name in templates.variables(text)
+        }
+
+    def plan(self) -> dict[str, Any]:
+        faults = self._missing_targets() + self._missing_exports()
+        if faults:
+            raise StudyError(faults)
+        pools = self._pools()
+        transactions = [
+            {"name": name, "ops": self._transaction(name, transaction)}
+            for name, transaction in self.file.transactions.items()
+        ]
+        groups = [self._group(name, group) for name, group in self.file.groups.items()]
+        defaults = self.file.defaults
+        return {
+            "targets": [self._target(name, addresses) for name, addresses in self.targets.items()],
+            "connections": {"mode": "per_user"},
+            "timeouts": {
+                "connect_s": defaults.connect_timeout,
+                "response_s": defaults.timeout,
+                "drain_s": defaults.drain,
+            },
+            "pools": pools,
+            "variables": list(self.variables.names),
+            "lists": list(self.lists.names),
+            "steps": [{"name": name, "transaction": transaction} for transaction, name in self.steps.names],
+            "pages": [{"name": name, "transaction": transaction} for transaction, name in self.pages.names],
+            "transactions": transactions,
+            "groups": groups,
+        }
+
+    def _fault(self, path: Path_, message: str) -> Fault:
+        return self.workload.fault(path, message)
+
+    def _missing_targets(self) -> list[Fault]:
+        return target_faults(self.workload, list(self.targets))
+
+    def _missing_exports(self) -> list[Fault]:
+        """Everything the workload asks of the running system must be there."""
+        faults = []
+        for path, text in self.workload.texts():
+            for export in templates.exports(text):
+                known = self.exports.get(export.service, {})
+                if export.name not in known:
+                    names = ", ".join(
+                        f"{service}.{name}" for service, of in self.exports.items() for name in of
+                    )
+                    message = f"must be something the system offers ({names or 'nothing'}), got system.{export.service}.{export.name}"
+                    faults.append(self._fault(path, message))
+        return faults
+
+    def _target(self, name: str, addresses: list[str]) -> dict[str, Any]:
+        plain = [address.removeprefix("http://").rstrip("/") for address in addresses]
+        return {
+            "name": name,
+            "scheme": "http",
+            "addresses": plain,
+            "balance": self.balance.get(name, "round_robin"),
+            "host": plain[0],
+        }
+
+    def _pools(self) -> list[dict[str, Any]]:
+        """Write all pools; what is wrong with any of their files is told at once."""
+        pools, faults = [], []
+        for name, pool in self.file.data.items():
+            try:
+                pools.append(self._pool(name, pool))
+            except ValueError as error:
+                faults.append(self._fault(("data", name, "csv"), str(error)))
+        if faults:
+            raise StudyError(faults)
+        return pools
+
+    def _pool(self, name: str, pool: Pool) -> dict[str, Any]:
+        if pool.csv is None:
+            return self._inline_pool(name, pool)
+        path = self.workload.folder / self._resolved(pool.csv)
+        columns = datafiles.header(path)
+        self.columns[name] = columns
+        for column in [*(pool.columns or []), *([pool.weight] if pool.weight else []), *self._read_of(name)]:
+            if column not in columns:
+                near = did_you_mean(column, columns)
+                raise ValueError(
+                    f"must have the column {column!r}, got {', '.join(columns)} in {str(path)!r}{near}"
+                )
+        weight = {"weight_column": pool.weight} if pool.weight else {}
+        return {"name": name, "columns": columns, "order": pool.dealt, "csv": str(path.resolve()), **weight}
+
+    def _read_of(self, pool: str) -> list[str]:
+        """Columns of a pool that templates read."""
+        rows = {pool} | {
+            step.as_
+            for transaction in self.file.transactions.values()
+            for _, step in references.walk(transaction)
+            if isinstance(step, Draw) and step.draw == pool and step.as_
+        }
+        return sorted(
+            {name.partition(".")[2] for name in self.read if "." in name and name.partition(".")[0] in rows}
+        )
+
+    def _resolved(self, text: str) -> Path:
+        parts = templates.parse(text)
+        return Path("".join(self._text(part) for part in parts))
+
+    def _text(self, part: templates.Part) -> str:
+        if isinstance(part, templates.Export):
+            return self.exports[part.service][part.name]
+        assert isinstance(part, str)  # the checks let nothing else into a file name
+        return part
+
+    def _inline_pool(self, name: str, pool: Pool) -> dict[str, Any]:
+        rows = pool.rows or []
+        first = rows[0]
+        columns = pool.columns or (list(first) if isinstance(first, dict) else [])
+        self.columns[name] = columns
+        values = [[row[column] for column in columns] if isinstance(row, dict) else list(row) for row in rows]
+        weight = {}
+        if pool.weight:
+            position = columns.index(pool.weight)
+            weight = {"weights": [float(row[position]) for row in values]}
+        return {"name": name, "columns": columns, "order": pool.dealt, "rows": values, **weight}
+
+    def _transaction(self, name: str, transaction: Transaction) -> list[dict[str, Any]]:
+        """Write a transaction: pages as they are, or a bare list of steps as pages between think times."""
+        if any(isinstance(item, Page) for item in transaction):
+            return [
+                self._page(name, item.page, item.steps) if isinstance(item, Page) else self._op(item, name)
+                for item in transaction
+            ]
+        steps = [item for item in transaction if not isinstance(item, Page)]
+        chunks = _between_thinks(steps)
+        pages = sum(any(map(references.has_request, chunk)) for chunk in chunks)
+        ops: list[dict[str, Any]] = []
+        number = 0
+        for chunk in chunks:
+            if any(map(references.has_request, chunk)):
+                number += 1
+                ops.append(self._page(name, name if pages == 1 else f"{name} {number}", chunk))
+            else:
+                ops += [self._op(step, name) for step in chunk]
+        return ops
+
+    def _page(self, transaction: str, page: str, steps: list[Step]) -> dict[str, Any]:
+        return {"op": "page", "page": self.pages((transaction, page)), "ops": self._ops(steps, transaction)}
+
+    def _ops(self, steps: list[Step], transaction: str) -> list[dict[str, Any]]:
+        return [self._op(step, transaction) for step in steps]
+
+    def _op(self, step: Step, transaction: str) -> dict[str, Any]:
+        if isinstance(step, Request):
+            index = self.steps((transaction, step.title))
+            return self.requests.write(step, index, self._target_of(step))
+        if isinstance(step, Branch | If | Repeat):
+            return self._block(step, transaction)
+        return self._simple(step)
+
+    def _target_of(self, step: Request) -> int:
+        name = step.target or self.file.defaults.target
+        return 0 if name is None else self.target_index[name]
+
+    def _simple(self, step: Think | Draw | Set | Push | Pop | Pick) -> dict[str, Any]:
+        """Write a step without steps inside."""
+        write = Writer(self.variables, self.exports).write
+        match step:
+            case Think():
+                return {"op": "think", "pause": step.think.plan()}
+            case Draw():
+                return self._draw(step)
+            case Set():
+                ops = [
+                    {"op": "set", "variable": self.variables(name), "value": write(text)}
+                    for name, text in step.set.items()
+                ]
+                # Several at once are a loop of one round: the engine's operation sets one.
+                return ops[0] if len(ops) == 1 else {"op": "loop", "count": 1, "ops": ops}
+            case Push():
+                return {"op": "push", "list": self.lists(step.to), "value": write(step.push)}
+            case Pop():
+                variable = self.variables(step.into)
+                return {"op": "pop", "list": self.lists(step.pop), "variable": variable, "pick": step.pick}
+            case Pick():
+                return {"op": "pick", "list": self.lists(step.pick), "variable": self.variables(step.into)}
+
+    def _draw(self, step: Draw) -> dict[str, Any]:
+        """Only columns that are read take up a variable of every user."""
+        row = step.as_ or step.draw
+        variables = [
+            self.variables(f"{row}.{column}") if f"{row}.{column}" in self.read else None
+            for column in self.columns[step.draw]
+        ]
+        return {"op": "draw", "pool": self.pools[step.draw], "variables": variables}
+
+    def _block(self, step: Branch | If | Repeat, transaction: str) -> dict[str, Any]:
+        if isinstance(step, Repeat):
+            count: Any = step.loop.min if step.loop.min == step.loop.max else step.loop.model_dump()
+            return {"op": "loop", "count": count, "ops": self._ops(step.steps, transaction)}
+        blocks = {"then": self._ops(step.then, transaction), "else": self._ops(step.else_, transaction)}
+        if isinstance(step, Branch):
+            return {"op": "branch", "percent": round(step.branch * 100, 9), **blocks}
+        name = step.if_.filled or step.if_.empty or ""
+        test = {"variable": self.variables(name), "is": "filled" if step.if_.filled else "empty"}
+        return {"op": "if", "test": test, **blocks}
+
+    def _group(self, name: str, group: Group) -> dict[str, Any]:
+        pacing = group.loop.pacing
+        # With pacing the time from start to start is the pause; a default think time would come on top of it.
+        think = group.loop.think if pacing is not None else group.loop.think or self.file.defaults.think
+        return {
+            "name": name,
+            "share": group.share,
+            "once": [{"op": "transaction", "transaction": self.transactions[once]} for once in group.once],
+            "think": think.plan() if think is not None else None,
+            "pacing": pacing.plan() if pacing is not None else None,
+            "mix": [
+                {"transaction": self.transactions[transaction], "weight": weight}
+                for transaction, weight in group.loop.mix.items()
+                if weight > 0
+            ],
+            "exit": [{"op": "transaction", "transaction": self.transactions[end]} for end in group.end],
+        }
+
+
+def target_faults(workload: Workload, known: list[str]) -> list[Fault]:
+    """Targets a workload names that are not among the known ones, or that it leaves open where there are several."""
+    faults = []
+    default = workload.file.defaults.target
+    names = ", ".join(known) or "there is none"
+
+    def unknown(path: Path_, name: str) -> Fault:
+        message = f"must be a target of the system ({names}), got {name!r} instead{did_you_mean(name, known)}"
+        return workload.fault(path, message)
+
+    if default is not None and default not in known:
+        faults.append(unknown(("defaults", "target"), default))
+    for transaction_name, transaction in workload.file.transactions.items():
+        for path, step in references.walk(transaction, ("transactions", transaction_name)):
+            faults += [
+                unknown((*path, *p.path), p.text) for p in references.targets(step) if p.text not in known
+            ]
+            if default is None and len(known) > 1 and isinstance(step, Request) and step.target is None:
+                faults.append(
+                    workload.fault(path, f"must name its target ({names}), as the system has several")
+                )
+    return faults
+
+
+def _between_thinks(steps: list[Step]) -> list[list[Step]]:
+    """Split steps at think times, which stand alone."""
+    chunks: list[list[Step]] = [[]]
+    for step in steps:
+        if isinstance(step, Think):
+            chunks += [[step], []]
+        else:
+            chunks[-1].append(step)
+    return [chunk for chunk in chunks if chunk]

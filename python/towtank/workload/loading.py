@@ -1,0 +1,114 @@
+"""Reading workload files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from towtank import yamlfile
+from towtank.errors import Fault, StudyError
+from towtank.workload import references
+from towtank.workload.checks import WorkloadCheck
+from towtank.workload.model import WorkloadFile
+from towtank.workload.parameters import substitute
+from towtank.yamlfile import Document, Node, Path_
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload file as read and checked.
+
+    Attributes
+    ----------
+    file : WorkloadFile
+        What it says, parameters in place.
+    document : Document
+        The file as written.
+    tree : Node
+        The file with parameters in place, for the places of faults.
+    parameters : dict
+        Values that replace those of the file.
+    """
+
+    file: WorkloadFile
+    document: Document
+    tree: Node
+    parameters: dict[str, Any]
+
+    @property
+    def folder(self) -> Path:
+        """Where relative files are."""
+        return self.document.path.parent
+
+    def with_parameters(self, parameters: dict[str, Any]) -> Workload:
+        """The same workload with other values of parameters.
+
+        Raises
+        ------
+        StudyError
+            If a name is no parameter, or a value does not fit where it is used.
+        """
+        unknown = [name for name in parameters if name not in self.file.parameters]
+        if unknown:
+            known = list(self.file.parameters)
+            message = f"must have the parameter {unknown[0]!r}, got {', '.join(known) or 'none'}"
+            hint = yamlfile.did_you_mean(unknown[0], known)
+            raise StudyError([self.fault(("parameters",), message + hint)])
+        workload, faults = check_workload(self.document, {**self.parameters, **parameters})
+        if faults or workload is None:
+            raise StudyError(faults)
+        return workload
+
+    def fault(self, path: Path_, message: str) -> Fault:
+        """Make a fault at a place of the file."""
+        return yamlfile.fault_at(self.tree, path, message)
+
+    def texts(self) -> Iterator[tuple[Path_, str]]:
+        """Every template of the file with its path, names of data files included."""
+        yield from references.templates_of_defaults(self.file.defaults)
+        for name, pool in self.file.data.items():
+            if pool.csv is not None:
+                yield ("data", name, "csv"), pool.csv
+        for name, transaction in self.file.transactions.items():
+            for path, step in references.walk(transaction, ("transactions", name)):
+                for placed in references.templates_of(step):
+                    yield (*path, *placed.path), placed.text
+
+
+def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
+    """Check a workload file for form and for meaning; all faults at once."""
+    written, unknown = substitute(document.root, parameters)
+    # Where a parameter is unknown, nothing more can be said about the value it would have given.
+    places = {(fault.line, fault.column) for fault in unknown}
+    checked = yamlfile.validate_tree(written, WorkloadFile)
+    faults = list(checked.faults)
+    if checked.model is not None:
+        faults += WorkloadCheck(checked.model, checked.tree, written, document.path.parent).faults()
+    faults = [fault for fault in faults if (fault.line, fault.column) not in places]
+    found = sorted({*unknown, *faults})
+    if checked.model is None:
+        return None, found
+    return Workload(checked.model, document, checked.tree, parameters), found
+
+
+def load_workload(path: Path | str, parameters: dict[str, Any] | None = None) -> Workload:
+    """Read and check a workload file.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file.
+    parameters : dict, optional
+        Values in place of those of the file.
+
+    Raises
+    ------
+    StudyError
+        With every fault.
+    """
+    workload, faults = check_workload(yamlfile.load(path), {})
+    if faults or workload is None:
+        raise StudyError(faults)
+    return workload.with_parameters(parameters) if parameters else workload

@@ -1,0 +1,152 @@
+"""Workload files: what virtual users do. Pure data; `steps` holds what transactions are made of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from towtank.fields import PARAMETER, FileModel, Name, PositiveDuration, Share, Text
+from towtank.workload.pauses import Pause, PauseModel, read_pacing
+from towtank.workload.steps import Auth, Step, Template
+
+SCHEMA = "towtank/workload/1"
+
+
+class Pool(FileModel):
+    """Data that users draw from, row by row."""
+
+    csv: str | None = Field(
+        None,
+        min_length=1,
+        description="CSV file whose first line names the columns; relative to the workload file, or `${system.SERVICE.NAME}`.",
+    )
+    columns: list[Name] | None = Field(
+        None,
+        min_length=1,
+        description="Names of the columns: needed with `rows` of lists; with `csv` those that must be there.",
+    )
+    rows: list[list[Text] | dict[Name, Text]] | None = Field(
+        None,
+        min_length=1,
+        description="Rows in place of a file: lists in the order of `columns`, or mappings.",
+    )
+    order: Literal["random", "weighted", "sequential", "unique"] | None = Field(
+        None,
+        description="How rows are dealt; `random` by default, `weighted` where `weight` is given. `unique` never deals a row twice.",
+    )
+    weight: Name | None = Field(None, description="Column whose numbers say how often a row is drawn.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Pool:
+        if (self.csv is None) == (self.rows is None):
+            raise ValueError("must have either csv or rows, got " + ("both" if self.csv else "neither"))
+        if self.order == "weighted" and self.weight is None:
+            raise ValueError("must name the column of weights as weight, got order: weighted without it")
+        if self.weight is not None and self.order not in {None, "weighted"}:
+            raise ValueError(f"must have order: weighted where weight is given, got {self.order!r}")
+        return self
+
+    @property
+    def dealt(self) -> str:
+        """How rows are dealt, as the engine names it."""
+        return self.order or ("weighted" if self.weight else "random")
+
+
+class Defaults(FileModel):
+    """What holds for every request that does not say otherwise."""
+
+    target: Name | None = Field(
+        None, description="Target of the requests; may be left out where there is one only."
+    )
+    headers: dict[str, Template] = Field(default_factory=dict, description="Headers of every request.")
+    auth: Auth | None = Field(None, description="Basic authentication of every request.")
+    timeout: PositiveDuration = Field(30.0, description="Time for a whole answer.")
+    connect_timeout: PositiveDuration = Field(5.0, description="Time for making a connection.")
+    drain: PositiveDuration = Field(30.0, description="How long answers are awaited at the end of the load.")
+    think: Pause | None = Field(None, description="Think time of loops that name none.")
+
+
+class Page(FileModel):
+    """What a user sees as one page: its time is from its first request to the end of its last."""
+
+    page: str = Field(min_length=1, description="Name of the page.")
+    steps: list[Step] = Field(min_length=1, description="What is done.")
+
+
+def _page_or_step(value: Any) -> str:
+    return "<page>" if isinstance(value, Page) or (isinstance(value, dict) and "page" in value) else "<step>"
+
+
+Item = Annotated[
+    Annotated[Page, Tag("<page>")] | Annotated[Step, Tag("<step>")],
+    Discriminator(_page_or_step),
+]
+Transaction = Annotated[list[Item], Field(min_length=1)]
+
+
+Placed = Annotated[str, Field(pattern=f"^{PARAMETER}$")]
+
+
+def _weight(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"must be a weight as a number, got {value!r} instead")
+    if not 0 <= value <= 100:
+        raise ValueError(f"must be a weight from 0 to 100, got {value!r} instead")
+    return float(value)
+
+
+Weight = Annotated[float, BeforeValidator(_weight, json_schema_input_type=float | Placed)]
+
+
+class Loop(FileModel):
+    """What a user does for ever: picks a transaction at random, does it, thinks."""
+
+    think: Pause | None = Field(None, description="Pause after every transaction.")
+    pacing: Annotated[Pause | None, BeforeValidator(read_pacing, json_schema_input_type=str | PauseModel)] = (
+        Field(
+            None,
+            description="Transactions of one user per time, as `5 /h`, or the time from start to start as think time is written.",
+        )
+    )
+    mix: dict[Name, Weight] = Field(
+        min_length=1, description="Transactions and their weights, which add to 100."
+    )
+
+
+class Group(FileModel):
+    """Users that behave alike."""
+
+    share: Share = Field(1.0, description="Share of all users; the shares of all groups add to 100 %.")
+    once: list[Name] = Field(
+        default_factory=list, description="Transactions done once, after the start of the user."
+    )
+    loop: Loop = Field(description="What is done for ever.")
+    end: list[Name] = Field(default_factory=list, description="Transactions done when the user leaves.")
+
+
+def _scalar(value: object) -> object:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise ValueError("must be a number or text, got something else instead")
+    return value
+
+
+Scalar = Annotated[str | int | float, BeforeValidator(_scalar)]
+
+
+class WorkloadFile(FileModel):
+    """What virtual users do."""
+
+    schema_: Literal["towtank/workload/1"] = Field(alias="schema", description="The format of the file.")
+    name: Name = Field(description="Name of the workload.")
+    title: str = Field("", description="One line about it.")
+    parameters: dict[Name, Scalar] = Field(
+        default_factory=dict,
+        description="Values used as `${parameters.NAME}` anywhere below; a study may change them.",
+    )
+    data: dict[Name, Pool] = Field(default_factory=dict, description="Pools of data.")
+    defaults: Defaults = Field(default_factory=Defaults, description="What holds for every request.")
+    transactions: dict[Name, Transaction] = Field(
+        min_length=1, description="What users do: lists of pages, or of steps that make one page."
+    )
+    groups: dict[Name, Group] = Field(min_length=1, description="Groups of users.")

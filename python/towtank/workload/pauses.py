@@ -1,0 +1,132 @@
+"""Pauses: think time and pacing, fixed or drawn from a distribution.
+
+think: 2 s
+think: {exponential: 2 s}
+think: {uniform: {min: 1 s, max: 3 s}}
+think: {normal: {mean: 2 s, sd: 500 ms, min: 0 s, max: 5 s}}
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from towtank import units
+from towtank.fields import Duration, FileModel, PositiveDuration
+
+
+class Uniform(FileModel):
+    """Every duration between two is equally likely."""
+
+    min: Duration = Field(description="Shortest.")
+    max: Duration = Field(description="Longest.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Uniform:
+        if self.max < self.min:
+            raise ValueError(
+                f"must have max at least {units.format_duration(self.min)}, got {units.format_duration(self.max)}"
+            )
+        return self
+
+
+class Normal(FileModel):
+    """A normal distribution cut off at both ends: what falls outside is drawn again."""
+
+    mean: Duration = Field(description="Mean before the cut.")
+    sd: PositiveDuration = Field(description="Standard deviation before the cut.")
+    min: Duration = Field(0.0, description="Shortest.")
+    max: Duration | None = Field(
+        None, description="Longest; by default the mean and four standard deviations."
+    )
+
+    @model_validator(mode="after")
+    def _within(self) -> Normal:
+        # Drawing again ends soon only while a good part of the distribution lies between the ends.
+        if not self.min <= self.mean <= self.longest or self.longest <= self.min:
+            raise ValueError("must have min <= mean <= max and min < max, got them in another order")
+        if self.longest - self.min < self.sd / 10:
+            raise ValueError("must have min and max at least a tenth of sd apart, got them closer")
+        return self
+
+    @property
+    def longest(self) -> float:
+        """Longest pause. [s]"""
+        return self.mean + 4 * self.sd if self.max is None else self.max
+
+
+class PauseModel(FileModel):
+    """A pause: one of four forms."""
+
+    fixed: Duration | None = Field(None, description="Always the same.")
+    exponential: Duration | None = Field(None, description="Exponential with this mean.")
+    uniform: Uniform | None = Field(None, description="Between two durations.")
+    normal: Normal | None = Field(None, description="Normal, cut off at both ends.")
+
+    @model_validator(mode="after")
+    def _one(self) -> PauseModel:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            got = " and ".join(given) or "none"
+            raise ValueError(f"must have one of fixed, exponential, uniform and normal, got {got} instead")
+        return self
+
+    def plan(self) -> dict[str, Any]:
+        """The pause as the engine takes it. [s]"""
+        if self.fixed is not None:
+            return {"dist": "fixed", "mean_s": self.fixed}
+        if self.exponential is not None:
+            return {"dist": "exponential", "mean_s": self.exponential}
+        if self.uniform is not None:
+            return {"dist": "uniform", "min_s": self.uniform.min, "max_s": self.uniform.max}
+        assert self.normal is not None  # _one() saw to it
+        return {
+            "dist": "normal",
+            "mean_s": self.normal.mean,
+            "sd_s": self.normal.sd,
+            "min_s": self.normal.min,
+            "max_s": self.normal.longest,
+        }
+
+    def words(self) -> str:
+        """The pause as a report says it."""
+        write = units.format_duration
+        if self.fixed is not None:
+            return f"{write(self.fixed)}, always the same"
+        if self.exponential is not None:
+            return f"exponential with mean {write(self.exponential)}"
+        if self.uniform is not None:
+            return f"uniform from {write(self.uniform.min)} to {write(self.uniform.max)}"
+        assert self.normal is not None  # _one() saw to it
+        return (
+            f"normal with mean {write(self.normal.mean)} and standard deviation {write(self.normal.sd)}, "
+            f"cut off at {write(self.normal.min)} and {write(self.normal.longest)}"
+        )
+
+
+def _short_form(value: object) -> object:
+    """`2 s` stands for `{fixed: 2 s}`; whatever is no mapping is checked as a duration for its message."""
+    if isinstance(value, dict | PauseModel):
+        return value
+    units.duration(value)
+    return {"fixed": value}
+
+
+def read_pacing(value: object) -> object:
+    """Read `5 /h` or `5 /h per user` as the time between starts; other forms pass on.
+
+    Raises
+    ------
+    ValueError
+        If the rate is 0.
+    """
+    if not isinstance(value, str) or "/" not in value:
+        return value
+    per_second = units.rate(value.removesuffix("per user"))
+    if per_second <= 0:
+        raise ValueError(f"must be a rate above 0, got {value!r} instead")
+    return PauseModel.model_construct(fixed=1 / per_second)
+
+
+Pause = Annotated[PauseModel, BeforeValidator(_short_form, json_schema_input_type=str | PauseModel)]

@@ -1,0 +1,190 @@
+"""What steps read and write: templates, variables, lists, files, each with its place below the step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.workload import templates
+from towtank.workload.model import Defaults, Page, Transaction
+from towtank.workload.steps import (
+    Auth,
+    Branch,
+    Draw,
+    If,
+    Pick,
+    Pop,
+    Push,
+    Repeat,
+    Request,
+    Set,
+    Step,
+)
+from towtank.yamlfile import Path_
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A text of a file with the path that leads to it."""
+
+    path: Path_
+    text: str
+
+
+def steps_of(transaction: Transaction, path: Path_) -> Iterator[tuple[Path_, list[Step]]]:
+    """The lists of steps of a transaction in order, pages opened, with their paths."""
+    for index, item in enumerate(transaction):
+        if isinstance(item, Page):
+            for inner, step in enumerate(item.steps):
+                yield (*path, index, "steps", inner), [step]
+        else:
+            yield (*path, index), [item]
+
+
+def blocks_of(step: Step) -> list[tuple[str, list[Step]]]:
+    """The lists of steps inside a step, by their key."""
+    if isinstance(step, Branch | If):
+        return [("then", step.then), ("else", step.else_)]
+    if isinstance(step, Repeat):
+        return [("steps", step.steps)]
+    return []
+
+
+def walk(transaction: Transaction, path: Path_ = ()) -> Iterator[tuple[Path_, Step]]:
+    """All steps of a transaction, at any depth, with their paths."""
+    for place, steps in steps_of(transaction, path):
+        for step in steps:
+            yield from _walk_step(step, place)
+
+
+def _walk_step(step: Step, path: Path_) -> Iterator[tuple[Path_, Step]]:
+    yield path, step
+    for key, block in blocks_of(step):
+        for index, inner in enumerate(block):
+            yield from _walk_step(inner, (*path, key, index))
+
+
+def has_request(step: Step) -> bool:
+    """Whether a request is made in a step, at any depth."""
+    return any(isinstance(inner, Request) for _, inner in _walk_step(step, ()))
+
+
+def templates_of(step: Step) -> Iterator[Placed]:
+    """Every template of a step itself, without the steps inside it."""
+    if isinstance(step, Request):
+        yield from _templates_of_request(step)
+    elif isinstance(step, Set):
+        for name, text in step.set.items():
+            yield Placed(("set", name), text)
+    elif isinstance(step, Push):
+        yield Placed(("push",), step.push)
+
+
+def _templates_of_request(step: Request) -> Iterator[Placed]:
+    """What goes out; what is compared with the answer comes after, as it may read what was extracted."""
+    yield Placed((step.method.lower(),), step.path)
+    for key, mapping in (("query", step.query), ("headers", step.headers), ("form", step.form or {})):
+        for name, text in mapping.items():
+            yield Placed((key, name), text)
+    if isinstance(step.auth, Auth):
+        yield Placed(("auth", "user"), step.auth.user)
+        yield Placed(("auth", "password"), step.auth.password)
+    yield from _texts(step.json_, ("json",))
+    if step.body is not None:
+        yield Placed(("body",), step.body)
+    for name, part in (step.multipart or {}).items():
+        for key, value in (("value", part.value), ("filename", part.filename)):
+            if value is not None:
+                yield Placed(("multipart", name, key), value)
+    if step.check is not None:
+        yield from _templates_of_check(step)
+
+
+def _templates_of_check(step: Request) -> Iterator[Placed]:
+    assert step.check is not None  # the caller saw to it
+    for key, texts in (("contains", step.check.contains), ("not_contains", step.check.not_contains)):
+        for index, text in enumerate(texts):
+            yield Placed(("check", key, index), text)
+    for key, mapping in (("json", step.check.json_), ("header", step.check.header)):
+        for name, value in mapping.items():
+            if value is not None:
+                yield Placed(("check", key, name), value)
+
+
+def _texts(value: Any, path: Path_) -> Iterator[Placed]:
+    if isinstance(value, str):
+        yield Placed(path, value)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _texts(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _texts(inner, (*path, index))
+
+
+def reads(step: Step) -> Iterator[Placed]:
+    """Variables a step reads, each with the place of its template."""
+    for placed in templates_of(step):
+        for name in templates.variables(placed.text):
+            yield Placed(placed.path, name)
+
+
+def sets(step: Step) -> Iterator[Placed]:
+    """Variables a step sets; a row drawn from a pool is set as `NAME.*`."""
+    if isinstance(step, Draw):
+        yield Placed(("draw",), f"{step.as_ or step.draw}.*")
+    elif isinstance(step, Set):
+        yield from (Placed(("set", name), name) for name in step.set)
+    elif isinstance(step, Pop | Pick):
+        yield Placed(("into",), step.into)
+    elif isinstance(step, Request):
+        yield from (
+            Placed(("extract", name), name) for name, spec in step.extract.items() if not spec.fills_list
+        )
+
+
+def fills(step: Step) -> Iterator[Placed]:
+    """Lists a step adds to."""
+    if isinstance(step, Push):
+        yield Placed(("to",), step.to)
+    elif isinstance(step, Request):
+        yield from (Placed(("extract", name), name) for name, spec in step.extract.items() if spec.fills_list)
+
+
+def takes(step: Step) -> Iterator[Placed]:
+    """Lists a step reads."""
+    if isinstance(step, Pop):
+        yield Placed(("pop",), step.pop)
+    elif isinstance(step, Pick):
+        yield Placed(("pick",), step.pick)
+
+
+def files(step: Step) -> Iterator[Placed]:
+    """Files a step sends."""
+    if isinstance(step, Request):
+        if step.file is not None:
+            yield Placed(("file",), step.file)
+        for name, part in (step.multipart or {}).items():
+            if part.file is not None:
+                yield Placed(("multipart", name, "file"), part.file)
+
+
+def targets(step: Step) -> Iterator[Placed]:
+    """Targets a step names."""
+    if isinstance(step, Request) and step.target is not None:
+        yield Placed(("target",), step.target)
+
+
+def names_in(text: str) -> list[str]:
+    """Variables a template reads."""
+    return templates.variables(text)
+
+
+def templates_of_defaults(defaults: Defaults) -> Iterator[tuple[Path_, str]]:
+    """The templates that hold for all requests, with their paths in the file."""
+    for name, text in defaults.headers.items():
+        yield ("defaults", "headers", name), text
+    if defaults.auth is not None:
+        yield ("defaults", "auth", "user"), defaults.auth.user
+        yield ("defaults", "auth", "password"), defaults.auth.password

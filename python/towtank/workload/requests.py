@@ -1,0 +1,209 @@
+"""Requests as the engine takes them: path, headers, body, what is extracted, what is checked."""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from towtank.workload.model import Defaults
+from towtank.workload.steps import Auth, Check, Extract, Part, Request, SizeRange
+from towtank.workload.templates import Writer, append_text, extend, percent_encoded
+
+_FORM = "application/x-www-form-urlencoded"
+_JSON = "application/json"
+_TEXT = "text/plain; charset=utf-8"
+_BYTES = "application/octet-stream"
+
+
+class RequestWriter:
+    """Writes requests.
+
+    Parameters
+    ----------
+    writer : Writer
+        Of templates.
+    variable, list_ : callable
+        Index of a variable and of a list by name.
+    defaults : Defaults
+        What holds for requests that do not say otherwise.
+    folder : Path
+        Where relative files are.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        variable: Callable[[str], int],
+        list_: Callable[[str], int],
+        defaults: Defaults,
+        folder: Path,
+    ) -> None:
+        self._writer = writer
+        self._variable = variable
+        self._list = list_
+        self._defaults = defaults
+        self._folder = folder
+
+    def write(self, request: Request, step: int, target: int) -> dict[str, Any]:
+        """Write one request with the indexes of its step and its target."""
+        return {
+            "op": "request",
+            "step": step,
+            "target": target,
+            "method": request.method,
+            "path": self._path(request),
+            "headers": self._headers(request),
+            "auth": self._auth(request),
+            "body": self._body(request),
+            "extract": [self._extract(name, spec) for name, spec in request.extract.items()],
+            "checks": self._checks(request.check) if request.check is not None else [],
+            "timeout_s": request.timeout,
+            "on_failure": request.on_failure,
+        }
+
+    def _path(self, request: Request) -> list[Any]:
+        path = self._writer.write(request.path)
+        if request.query:
+            append_text(path, "&" if "?" in request.path else "?")
+            extend(path, self._fields(request.query))
+        return path
+
+    def _fields(self, fields: dict[str, str]) -> list[Any]:
+        """Fields of a query or a form, encoded."""
+        written: list[Any] = []
+        for index, (name, value) in enumerate(fields.items()):
+            append_text(written, ("&" if index else "") + percent_encoded(name) + "=")
+            extend(written, self._writer.write(value, "url", literal=percent_encoded))
+        return written
+
+    def _headers(self, request: Request) -> list[Any]:
+        """Headers of the request, over the default ones, whatever the case of their names."""
+        content_type = self._content_type(request)
+        named = {"Content-Type": content_type} if content_type else {}
+        headers: dict[str, tuple[str, str]] = {}
+        for source in (self._defaults.headers, named, request.headers):
+            headers.update({name.lower(): (name, value) for name, value in source.items()})
+        return [[name, self._writer.write(value)] for name, value in headers.values()]
+
+    @staticmethod
+    def _content_type(request: Request) -> str | None:
+        if request.form is not None:
+            return _FORM
+        if request.json_ is not None:
+            return _JSON
+        if request.body is not None:
+            return _TEXT
+        if request.file is not None:
+            return mimetypes.guess_type(request.file)[0] or _BYTES
+        return None
+
+    def _auth(self, request: Request) -> dict[str, Any] | None:
+        auth = self._defaults.auth if request.auth is None else request.auth
+        if not isinstance(auth, Auth):
+            return None
+        return {"user": self._writer.write(auth.user), "password": self._writer.write(auth.password)}
+
+    def _body(self, request: Request) -> dict[str, Any] | None:
+        if request.form is not None:
+            return {"kind": "text", "template": self._fields(request.form)}
+        if request.json_ is not None:
+            return {"kind": "text", "template": self._json(request.json_)}
+        if request.body is not None:
+            return {"kind": "text", "template": self._writer.write(request.body)}
+        if request.file is not None:
+            return {"kind": "file", "path": self._file(request.file)}
+        if request.multipart is not None:
+            return {"kind": "multipart", "parts": [self._part(*item) for item in request.multipart.items()]}
+        return None
+
+    def _file(self, name: str) -> str:
+        return str((self._folder / name).resolve())
+
+    def _json(self, value: Any) -> list[Any]:
+        """JSON without blanks, with places in its texts."""
+        written: list[Any] = []
+        if isinstance(value, str):
+            extend(written, ['"', *self._writer.write(value, "json", literal=_inside_json), '"'])
+        elif isinstance(value, dict):
+            for index, (key, inner) in enumerate(value.items()):
+                append_text(written, ("," if index else "{") + json.dumps(key, ensure_ascii=False) + ":")
+                extend(written, self._json(inner))
+            append_text(written, "}" if value else "{}")
+        elif isinstance(value, list):
+            for index, inner in enumerate(value):
+                append_text(written, "," if index else "[")
+                extend(written, self._json(inner))
+            append_text(written, "]" if value else "[]")
+        else:
+            append_text(written, json.dumps(value))
+        return written
+
+    def _part(self, name: str, part: Part) -> dict[str, Any]:
+        written: dict[str, Any] = {
+            "name": name,
+            "filename": None if part.filename is None else self._writer.write(part.filename),
+            "content_type": part.content_type,
+        }
+        if part.file is not None:
+            written["filename"] = written["filename"] or [Path(part.file).name]
+            written["content_type"] = part.content_type or mimetypes.guess_type(part.file)[0] or _BYTES
+            return {**written, "file": self._file(part.file)}
+        if part.generated is not None:
+            return {**written, "generated": {"bytes": part.generated.size, "form": part.generated.form}}
+        return {**written, "content": self._writer.write(part.value or "")}
+
+    def _extract(self, name: str, spec: Extract) -> dict[str, Any]:
+        source, expression = next((key, value) for key, value in spec.source.items() if value is not None)
+        return {
+            "into": {"list": self._list(name)} if spec.fills_list else {"variable": self._variable(name)},
+            "from": source,
+            "expression": "" if source == "status" else expression,
+            "pick": spec.pick,
+            "required": spec.required and spec.default is None,
+            "default": spec.default,
+        }
+
+    def _checks(self, check: Check) -> list[dict[str, Any]]:
+        written: list[dict[str, Any]] = []
+        if check.status is not None:
+            written.append({"kind": "status", **_statuses(check.status)})
+        if check.size is not None:
+            written.append({"kind": "size", **_bounds(check.size)})
+        for texts, negated in ((check.contains, False), (check.not_contains, True)):
+            written += [
+                {"kind": "contains", "text": self._writer.write(text), "not": negated} for text in texts
+            ]
+        for patterns, negated in ((check.regex, False), (check.not_regex, True)):
+            written += [{"kind": "regex", "pattern": pattern, "not": negated} for pattern in patterns]
+        for path, value in check.json_.items():
+            equals = None if value is None else self._writer.write(value)
+            written.append({"kind": "json", "expression": path, "equals": equals})
+        for name, value in check.header.items():
+            written.append({"kind": "header", "name": name, "contains": self._writer.write(value)})
+        return written
+
+
+def _inside_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _statuses(statuses: list[int | str]) -> dict[str, Any]:
+    """Statuses as a list, or as bounds where it is one class."""
+    if len(statuses) == 1 and isinstance(statuses[0], str):
+        first = int(statuses[0][0]) * 100
+        return {"min": first, "max": first + 99}
+    wanted: set[int] = set()
+    for status in statuses:
+        first = status if isinstance(status, int) else int(status[0]) * 100
+        wanted.update([first] if isinstance(status, int) else range(first, first + 100))
+    return {"in": sorted(wanted)}
+
+
+def _bounds(size: int | SizeRange) -> dict[str, int]:
+    """Bounds of a size; what has no upper bound has no `max`."""
+    if isinstance(size, int):
+        return {"min": size, "max": size}
+    return {"min": size.min, **({} if size.max is None else {"max": size.max})}

@@ -1,0 +1,174 @@
+"""Which variables and lists of a user have a value where: what is read must be able to have been set.
+
+A variable counts as set after any step that can set it, in the same transaction before, or in a transaction that the
+group does `once`. What another transaction of the mix sets does not count: it may not have run yet. `if` may ask for any
+variable that is set anywhere, and inside it the variable counts as set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank.workload import references
+from towtank.workload.model import Transaction, WorkloadFile
+from towtank.workload.references import Placed
+from towtank.workload.steps import Draw, If, Step
+from towtank.yamlfile import Path_, did_you_mean
+
+Problem = tuple[Path_, str]
+
+
+class Scope:
+    """Follows every group through its transactions.
+
+    Parameters
+    ----------
+    workload : WorkloadFile
+        The workload.
+    columns : dict of str to list of str or None
+        Columns of each pool; None where they are not known before the system is up.
+    pools : list of str
+        Names of all pools.
+    doubtful : set of str
+        Names set by steps that are wrong in form: nothing is said about them.
+    """
+
+    def __init__(
+        self,
+        workload: WorkloadFile,
+        columns: dict[str, list[str] | None],
+        pools: list[str],
+        doubtful: set[str],
+    ) -> None:
+        self.workload = workload
+        self.columns = columns
+        self.pools = pools
+        self.doubtful = doubtful
+        steps = [step for item in workload.transactions.values() for _, step in references.walk(item)]
+        self.rows = {step.as_ or step.draw: step.draw for step in steps if isinstance(step, Draw)}
+        self.variables = {
+            p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")
+        }
+        self.draws_unknown = any(pool not in pools for pool in self.rows.values())
+        self.lists = {placed.text for step in steps for placed in references.fills(step)}
+
+    def problems(self) -> Iterator[Problem]:
+        """Everything that is read and cannot have a value, and names that mean two things."""
+        yield from self._double_names()
+        used: set[str] = set()
+        at_start: set[str] | None = None
+        for group in self.workload.groups.values():
+            have: set[str] = set()
+            for name in group.once:
+                yield from self._transaction(name, have)
+            for name in [*group.loop.mix, *group.end]:
+                yield from self._transaction(name, set(have))
+            used |= {*group.once, *group.loop.mix, *group.end}
+            at_start = set(have) if at_start is None else at_start & have
+        everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
+        for name in self.workload.transactions:
+            if name not in used:
+                yield from self._transaction(name, set(everything))
+        yield from self._defaults(everything)
+
+    def _double_names(self) -> Iterator[Problem]:
+        for name, transaction in self.workload.transactions.items():
+            for path, step in references.walk(transaction, ("transactions", name)):
+                for placed in references.fills(step):
+                    if placed.text in self.variables:
+                        yield (
+                            (*path, *placed.path),
+                            f"must be a list, got {placed.text!r}, which is also set as a variable",
+                        )
+
+    def _transaction(self, name: str, have: set[str]) -> Iterator[Problem]:
+        """Follow one transaction; `have` is what is set, and grows."""
+        transaction: Transaction = self.workload.transactions.get(name, [])
+        for path, steps in references.steps_of(transaction, ("transactions", name)):
+            for step in steps:
+                yield from self._step(step, path, have)
+
+    def _step(self, step: Step, path: Path_, have: set[str]) -> Iterator[Problem]:
+        for placed in references.takes(step):
+            if placed.text not in self.lists | self.doubtful:
+                known = ", ".join(sorted(self.lists)) or "there is none"
+                near = did_you_mean(placed.text, sorted(self.lists))
+                yield (
+                    (*path, *placed.path),
+                    f"must be a list that a step fills ({known}), got {placed.text!r} instead{near}",
+                )
+        if isinstance(step, Draw) and step.draw not in self.pools:
+            known, near = ", ".join(self.pools) or "there is none", did_you_mean(step.draw, self.pools)
+            yield (*path, "draw"), f"must be a pool of data ({known}), got {step.draw!r} instead{near}"
+        if isinstance(step, If):
+            yield from self._condition(step, path)
+        after = {placed.text for placed in references.sets(step)}
+        for placed in references.reads(step):
+            # A check looks at the answer; what the same step takes out of it is not there yet.
+            yield from self._read(placed, path, have)
+        have |= after
+        for key, block in references.blocks_of(step):
+            inner = set(have)
+            if isinstance(step, If) and key == "then" and step.if_.filled:
+                inner.add(step.if_.filled)
+            if isinstance(step, If) and key == "else" and step.if_.empty:
+                inner.add(step.if_.empty)
+            for index, nested in enumerate(block):
+                yield from self._step(nested, (*path, key, index), inner)
+            after |= inner
+        have |= after
+
+    def _condition(self, step: If, path: Path_) -> Iterator[Problem]:
+        key = "filled" if step.if_.filled else "empty"
+        name = step.if_.filled or step.if_.empty or ""
+        if name not in self.variables | self.doubtful:
+            yield (*path, "if", key), self._unknown(name)
+
+    def _read(self, placed: Placed, path: Path_, have: set[str]) -> Iterator[Problem]:
+        message = self._why_not(placed.text, have)
+        if message is not None:
+            yield (*path, *placed.path), message
+
+    def _why_not(self, name: str, have: set[str]) -> str | None:
+        """Say why a variable cannot be read here, or nothing where it can."""
+        row, dot, column = name.partition(".")
+        if row in self.doubtful or name in have:
+            return None
+        if dot:
+            return self._why_not_column(name, row, column, have)
+        if name in self.lists:
+            return f"must be a variable, got the list {name!r} (take a value out with pop or pick)"
+        if name in self.variables:
+            return f"must be set before it is used, in this transaction or in one done once, got {name!r}"
+        return self._unknown(name)
+
+    def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
+        """The same for a column of a row that is drawn."""
+        pool = self.rows.get(row, row)
+        if pool not in self.pools:
+            return self._unknown(name)
+        known = self.columns.get(pool)
+        if known is not None and column not in known:
+            near = did_you_mean(column, known)
+            return f"must be a column of {pool} ({', '.join(known)}), got {column!r} instead{near}"
+        if f"{row}.*" in have or self.draws_unknown:
+            return None
+        return (
+            "must be drawn before it is used, in this transaction or in one done once "
+            f"(- draw: {row}), got {name!r}"
+        )
+
+    def _unknown(self, name: str) -> str:
+        known = sorted(self.variables | {f"{row}.COLUMN" for row in {*self.rows, *self.pools}})
+        columns = [f"{row}.{column}" for row in self.pools for column in self.columns.get(row) or []]
+        near = did_you_mean(name, [*sorted(self.variables), *columns])
+        return f"must be a variable that a step sets ({', '.join(known) or 'there is none'}), got {name!r} instead{near}"
+
+    def _defaults(self, everything: set[str]) -> Iterator[Problem]:
+        """Headers and names of users that hold for all requests: known names at least."""
+        defaults = self.workload.defaults
+        for path, text in references.templates_of_defaults(defaults):
+            for name in references.names_in(text):
+                message = self._why_not(name, everything)
+                if message is not None:
+                    yield path, message

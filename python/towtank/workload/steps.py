@@ -1,0 +1,430 @@
+"""Steps: what pages and transactions are made of. Each kind of step is a mapping known by its first key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from towtank.fields import (
+    FileModel,
+    Name,
+    PositiveDuration,
+    Share,
+    Size,
+    Text,
+    mapping_or_plain,
+    one_or_more,
+)
+from towtank.workload import expressions, templates
+from towtank.workload.pauses import Pause
+
+_PLACE = re.compile(r"\$\{[^}]*\}")
+_BLANK = re.compile(r"[\s\x00-\x1f]")
+
+METHODS = ("get", "post", "put", "delete", "head", "patch")
+
+Template = Annotated[Text, AfterValidator(templates.check)]
+JsonPath = Annotated[str, AfterValidator(expressions.json_path)]
+Regex = Annotated[str, AfterValidator(expressions.regex)]
+CapturingRegex = Annotated[str, AfterValidator(expressions.capturing_regex)]
+
+
+def _check_json(value: Any) -> Any:
+    """Check the templates in the texts of a JSON body, each fault at its own place."""
+    details = [
+        InitErrorDetails(
+            type=PydanticCustomError("value_error", "{error}", {"error": message}), loc=path, input=text
+        )
+        for path, text, message in _wrong_texts(value, ())
+    ]
+    if details:
+        raise ValidationError.from_exception_data("json", details)
+    return value
+
+
+def _wrong_texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    if isinstance(value, str):
+        try:
+            templates.check(value)
+        except ValueError as error:
+            yield path, value, str(error)
+    for key, inner in (
+        value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+    ):
+        yield from _wrong_texts(inner, (*path, key))
+
+
+class Generated(FileModel):
+    """Content made up by the engine."""
+
+    size: Size = Field(description="How much.")
+    form: Literal["text", "random"] = Field("random", description="Words, or bytes that do not compress.")
+
+
+class Part(FileModel):
+    """A part of a multipart body."""
+
+    value: Template | None = Field(None, description="Its text.")
+    file: str | None = Field(
+        None, min_length=1, description="File that is sent, relative to the workload file."
+    )
+    generated: Generated | None = Field(None, description="Content made up by the engine.")
+    filename: Template | None = Field(None, description="Name under which it is sent.")
+    content_type: str | None = Field(None, description="Its media type.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Part:
+        given = [name for name in ("value", "file", "generated") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"must have one of value, file and generated, got {' and '.join(given) or 'none'} instead"
+            )
+        return self
+
+
+def _part(value: object) -> object:
+    """Plain text stands for a part with that value."""
+    return value if isinstance(value, dict | Part) else {"value": value}
+
+
+class SizeRange(FileModel):
+    """Bounds of a size."""
+
+    min: Size = Field(0, description="At least.")
+    max: Size | None = Field(None, description="At most.")
+
+
+SizeOrRange = Annotated[
+    Annotated[SizeRange, Tag("<mapping>")] | Annotated[Size, Tag("<plain>")], Discriminator(mapping_or_plain)
+]
+
+
+class Check(FileModel):
+    """What an answer must be like; otherwise the step has failed."""
+
+    status: (
+        Annotated[
+            list[int | str], BeforeValidator(one_or_more, json_schema_input_type=int | str | list[int | str])
+        ]
+        | None
+    ) = Field(
+        None, description="Status, several of them, or classes as `2xx`. Without it 2xx and 3xx are good."
+    )
+    size: SizeOrRange | None = Field(None, description="Size of the body: exactly, or `{min, max}`.")
+    contains: Annotated[
+        list[Template], BeforeValidator(one_or_more, json_schema_input_type=Template | list[Template])
+    ] = Field(default_factory=list, description="Text in the body.")
+    not_contains: Annotated[
+        list[Template], BeforeValidator(one_or_more, json_schema_input_type=Template | list[Template])
+    ] = Field(default_factory=list, description="Text that must not be in the body.")
+    regex: Annotated[
+        list[Regex], BeforeValidator(one_or_more, json_schema_input_type=Regex | list[Regex])
+    ] = Field(default_factory=list, description="Regular expression found in the body.")
+    not_regex: Annotated[
+        list[Regex], BeforeValidator(one_or_more, json_schema_input_type=Regex | list[Regex])
+    ] = Field(default_factory=list, description="Regular expression not found in the body.")
+    json_: dict[JsonPath, Template | None] = Field(
+        default_factory=dict,
+        alias="json",
+        description="JSON paths and what they lead to; nothing: that they lead anywhere.",
+    )
+    header: dict[str, Template] = Field(default_factory=dict, description="Headers and text in them.")
+
+    @model_validator(mode="after")
+    def _statuses(self) -> Check:
+        for status in self.status or []:
+            if isinstance(status, int) and 100 <= status <= 599:
+                continue
+            if isinstance(status, str) and status in {"1xx", "2xx", "3xx", "4xx", "5xx"}:
+                continue
+            raise ValueError(f"must have a status from 100 to 599 or a class as 2xx, got {status!r} instead")
+        return self
+
+
+class Extract(FileModel):
+    """What is taken out of an answer."""
+
+    json_: JsonPath | None = Field(None, alias="json", description="JSON path into the body.")
+    header: str | None = Field(None, min_length=1, description="Name of a header.")
+    regex: CapturingRegex | None = Field(
+        None, description="Regular expression; its group, or all it matches."
+    )
+    status: Literal[True] | None = Field(None, description="The status.")
+    pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
+        "first",
+        description="Which of several; `all` and `append` fill a list of the user, `count` gives their number.",
+    )
+    required: bool = Field(True, description="Whether the step fails where nothing is found.")
+    default: Text | None = Field(
+        None, description="The value where nothing is found; it is then not required."
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Extract:
+        given = [name for name in ("json", "header", "regex", "status") if self.source.get(name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"must have one of json, header, regex and status, got {' and '.join(given) or 'none'} instead"
+            )
+        return self
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """The four sources by the name they have in the file and in the plan."""
+        return {"json": self.json_, "header": self.header, "regex": self.regex, "status": self.status}
+
+    @property
+    def fills_list(self) -> bool:
+        """Whether the values go into a list rather than a variable."""
+        return self.pick in {"all", "append"}
+
+
+def _extract(value: object) -> object:
+    """A JSON path alone stands for the first value it leads to."""
+    return {"json": value} if isinstance(value, str) else value
+
+
+class Auth(FileModel):
+    """Basic authentication."""
+
+    user: Template = Field(description="Name of the user.")
+    password: Template = Field(description="Password of the user.")
+
+
+AuthOrNone = Annotated[
+    Annotated[Auth, Tag("<mapping>")] | Annotated[Literal["none"], Tag("<plain>")],
+    Discriminator(mapping_or_plain),
+]
+
+
+class Request(FileModel):
+    """One request and what is made of its answer."""
+
+    get: Template | None = Field(None, description="GET this path.")
+    post: Template | None = Field(None, description="POST to this path.")
+    put: Template | None = Field(None, description="PUT to this path.")
+    delete: Template | None = Field(None, description="DELETE this path.")
+    head: Template | None = Field(None, description="HEAD of this path.")
+    patch: Template | None = Field(None, description="PATCH this path.")
+    name: str | None = Field(
+        None, min_length=1, description="Name in the results; method and path by default."
+    )
+    target: Name | None = Field(None, description="Target, where it is not the default one.")
+    query: dict[str, Template] = Field(default_factory=dict, description="Query, encoded.")
+    headers: dict[str, Template] = Field(
+        default_factory=dict, description="Headers, besides the default ones."
+    )
+    auth: AuthOrNone | None = Field(
+        None, description="`{user, password}` of Basic authentication, or `none`."
+    )
+    form: dict[str, Template] | None = Field(None, description="Body: fields of a form, encoded.")
+    json_: Annotated[Any, AfterValidator(_check_json)] = Field(
+        None, alias="json", description="Body: JSON, with templates in its texts."
+    )
+    body: Template | None = Field(None, description="Body: text as it is.")
+    file: str | None = Field(None, min_length=1, description="Body: a file, relative to the workload file.")
+    multipart: (
+        dict[str, Annotated[Part, BeforeValidator(_part, json_schema_input_type=Text | Part)]] | None
+    ) = Field(None, description="Body: parts by name.")
+    check: Check | None = Field(None, description="What the answer must be like.")
+    extract: dict[
+        Name, Annotated[Extract, BeforeValidator(_extract, json_schema_input_type=str | Extract)]
+    ] = Field(default_factory=dict, description="Variables and what of the answer goes into them.")
+    timeout: PositiveDuration | None = Field(
+        None, description="Time for the whole answer, where it is not the default one."
+    )
+    on_failure: Literal["end", "go_on"] = Field("end", description="Whether a failure ends the transaction.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Request:
+        methods = [name for name in METHODS if getattr(self, name) is not None]
+        if len(methods) != 1:
+            raise ValueError(f"must have one of {', '.join(METHODS)}, got {' and '.join(methods)} instead")
+        bodies = self.bodies
+        if len(bodies) > 1:
+            raise ValueError(f"must have one body, got {' and '.join(bodies)} instead")
+        if not self.path.startswith(("/", "${")) or _BLANK.search(_PLACE.sub("", self.path)):
+            raise ValueError(
+                f"must have a path that begins with / and has no blanks, got {self.path!r} instead"
+            )
+        return self
+
+    @property
+    def method(self) -> str:
+        """GET, POST and so on."""
+        return next(name for name in METHODS if getattr(self, name) is not None).upper()
+
+    @property
+    def path(self) -> str:
+        """The path, a template."""
+        path = getattr(self, self.method.lower())
+        assert isinstance(path, str)  # method() found it
+        return path
+
+    @property
+    def bodies(self) -> list[str]:
+        """Names of the kinds of body given: one at most."""
+        given = {
+            "form": self.form,
+            "json": self.json_,
+            "body": self.body,
+            "file": self.file,
+            "multipart": self.multipart,
+        }
+        return [name for name, value in given.items() if value is not None]
+
+    @property
+    def title(self) -> str:
+        """Name of the request in the results."""
+        return self.name or f"{self.method} {self.path}"
+
+
+class Think(FileModel):
+    """A pause of the user inside a transaction."""
+
+    think: Pause = Field(description="How long.")
+
+
+class Draw(FileModel):
+    """Takes the next row of a pool."""
+
+    draw: Name = Field(description="Name of the pool.")
+    as_: Name | None = Field(
+        None, alias="as", description="Name of the row, where it is not that of the pool."
+    )
+
+
+class Set(FileModel):
+    """Sets variables."""
+
+    set: dict[Name, Template] = Field(min_length=1, description="Variables and their values.")
+
+
+class Push(FileModel):
+    """Appends to a list of the user's own."""
+
+    push: Template = Field(description="The value.")
+    to: Name = Field(description="Name of the list.")
+
+
+class Pop(FileModel):
+    """Takes a value out of a list; from an empty list the variable becomes empty."""
+
+    pop: Name = Field(description="Name of the list.")
+    into: Name = Field(description="The variable.")
+    pick: Literal["first", "last", "random"] = Field("last", description="Which one.")
+
+
+class Pick(FileModel):
+    """Reads a random value of a list, which stays there; from an empty list the variable becomes empty."""
+
+    pick: Name = Field(description="Name of the list.")
+    into: Name = Field(description="The variable.")
+
+
+class Branch(FileModel):
+    """Does one thing in some cases, another in the others, by chance."""
+
+    branch: Share = Field(description="Share of the cases, as `30 %`.")
+    then: list[Step] = Field(min_length=1, description="What is done in these cases.")
+    else_: list[Step] = Field(default_factory=list, alias="else", description="What is done in the others.")
+
+
+class Condition(FileModel):
+    """Whether a variable is empty or not."""
+
+    filled: Name | None = Field(None, description="This variable is not empty.")
+    empty: Name | None = Field(None, description="This variable is empty.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Condition:
+        if (self.filled is None) == (self.empty is None):
+            raise ValueError("must have one of filled and empty, got " + ("both" if self.filled else "none"))
+        return self
+
+
+class If(FileModel):
+    """Does one thing or another by the state of a variable."""
+
+    if_: Condition = Field(alias="if", description="`{filled: VARIABLE}` or `{empty: VARIABLE}`.")
+    then: list[Step] = Field(min_length=1, description="What is done if so.")
+    else_: list[Step] = Field(default_factory=list, alias="else", description="What is done if not.")
+
+
+class Count(FileModel):
+    """A number of times, drawn anew each time."""
+
+    min: int = Field(ge=0, le=1_000_000, description="At least.")
+    max: int = Field(ge=1, le=1_000_000, description="At most.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Count:
+        if self.max < self.min:
+            raise ValueError(f"must have max at least {self.min}, got {self.max} instead")
+        return self
+
+
+def _count(value: object) -> object:
+    """A number stands for itself as both ends."""
+    if isinstance(value, dict | Count):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"must be a number of times from 1, or {{min, max}}, got {value!r} instead")
+    return {"min": value, "max": value}
+
+
+class Repeat(FileModel):
+    """Does something several times."""
+
+    loop: Annotated[Count, BeforeValidator(_count, json_schema_input_type=int | Count)] = Field(
+        description="How often: a number, or `{min, max}`."
+    )
+    steps: list[Step] = Field(min_length=1, description="What is done.")
+
+
+# Tags are in brackets because pydantic puts them into the paths of its errors, beside the keys of the file.
+_KINDS = {
+    **dict.fromkeys(METHODS, "<request>"),
+    **{key: f"<{key}>" for key in ("think", "draw", "set", "push", "pop", "branch", "if", "loop")},
+}
+
+
+def _kind(value: Any) -> str | None:
+    """Tell a step by its key; `pick` is a step only where it is not the way a value is popped."""
+    if isinstance(value, dict):
+        found = next((kind for key, kind in _KINDS.items() if key in value), None)
+        return found or ("<pick>" if "pick" in value else None)
+    return None
+
+
+Step = Annotated[
+    Annotated[Request, Tag("<request>")]
+    | Annotated[Think, Tag("<think>")]
+    | Annotated[Draw, Tag("<draw>")]
+    | Annotated[Set, Tag("<set>")]
+    | Annotated[Push, Tag("<push>")]
+    | Annotated[Pop, Tag("<pop>")]
+    | Annotated[Pick, Tag("<pick>")]
+    | Annotated[Branch, Tag("<branch>")]
+    | Annotated[If, Tag("<if>")]
+    | Annotated[Repeat, Tag("<loop>")],
+    Discriminator(
+        _kind,
+        custom_error_type="unknown_step",
+        custom_error_message=f"must be a step with one of the keys {', '.join([*_KINDS, 'pick'])}",
+    ),
+]
+for _model in (Branch, If, Repeat):
+    _model.model_rebuild()

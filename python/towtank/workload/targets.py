@@ -1,0 +1,117 @@
+"""Which addresses may be loaded: this machine and private networks; others only when the user says so by name."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from towtank.errors import Fault, StudyError, TargetError
+
+# Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291).
+_OWN = [
+    ipaddress.ip_network(network)
+    for network in (
+        "127.0.0.0/8",
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "169.254.0.0/16",
+        "::1/128",
+        "fc00::/7",
+        "fe80::/10",
+    )
+]
+
+COMMAND_LINE = "<command line>"
+
+
+def is_own(address: str) -> bool:
+    """Tell whether a numeric address is in a loopback, private or link-local network."""
+    number = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:
+        number = number.ipv4_mapped
+    return any(number in network for network in _OWN)
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Take `host:port` or `http://host:port/...` apart; the port is 80 (https: 443) where none is given.
+
+    Raises
+    ------
+    ValueError
+        If it is no such address.
+    """
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    if not parts.hostname:
+        raise ValueError(f"must be an address as host:port or http://host:port, got {address!r} instead")
+    try:
+        port = parts.port
+    except ValueError:
+        raise ValueError(f"must have a port from 0 to 65535, got {address!r} instead") from None
+    return parts.hostname, port or (443 if parts.scheme == "https" else 80)
+
+
+def check_targets(addresses: Iterable[str], allowed: Iterable[str] = ()) -> dict[str, list[str]]:
+    """Make sure that every address may be loaded.
+
+    Parameters
+    ----------
+    addresses : iterable of str
+        `host:port` or `http://host:port/...`.
+    allowed : iterable of str
+        Hosts named with `--i-may-load`, as names or numbers.
+
+    Returns
+    -------
+    dict of str to list of str
+        What each host resolved to, numeric; to be used in place of the name, so that it cannot change its mind.
+
+    Raises
+    ------
+    StudyError
+        If a host outside loopback and private networks is not allowed, or an address is none; all at once.
+    TargetError
+        If a name does not resolve.
+    """
+    permitted = {host.lower() for host in allowed}
+    resolved: dict[str, list[str]] = {}
+    faults: list[Fault] = []
+    refused: list[str] = []
+    for address in addresses:
+        try:
+            host, port = host_and_port(address)
+        except ValueError as error:
+            faults.append(Fault(COMMAND_LINE, 0, 0, "target", str(error)))
+            continue
+        numbers = resolved.get(host) or _resolve(host, port)
+        resolved[host] = numbers
+        outside = [number for number in numbers if not is_own(number)]
+        if (
+            outside
+            and host.lower() not in permitted
+            and not set(outside) <= permitted
+            and host not in refused
+        ):
+            refused.append(host)
+            where = host if host in outside else f"{host} ({', '.join(outside)})"
+            message = f"must be on this machine or in a private network, got {where} instead"
+            faults.append(Fault(COMMAND_LINE, 0, 0, "target", message))
+    if faults:
+        options = " ".join(f"--i-may-load {host}" for host in refused)
+        hint = (
+            f"load only systems that you are allowed to load; if you are, add {options}" if refused else None
+        )
+        raise StudyError(faults, hint=hint)
+    return resolved
+
+
+def _resolve(host: str, port: int) -> list[str]:
+    """Resolve a name to all its addresses."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TargetError(f"{host}: must be a host that can be found, got: {reason}") from None
+    return sorted({str(entry[4][0]) for entry in found})

@@ -1,0 +1,521 @@
+"""YAML files with a place for every key and value, and checking them against a model with all faults at once.
+
+YAML 1.2, core schema: `yes`, `on` and `017` are text, text, 17. The file is read as events, never as objects of the
+YAML library, so that nesting, aliases and size are bounded before anything is built.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from towtank.errors import Fault, StudyError
+from towtank.units import shown
+
+# A study with its workload has some hundred values; the bounds leave room for generated files and none for bombs.
+BYTES_AT_MOST = 10_000_000
+VALUES_AT_MOST = 200_000
+DEPTH_AT_MOST = 50
+# Each round takes at least one level of wrong values out; more levels than these no file of ours has.
+ROUNDS_AT_MOST = 20
+
+Path_ = tuple[str | int, ...]
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+_INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+
+@dataclass
+class Node:
+    """A value of a file with its place, both from 1.
+
+    Attributes
+    ----------
+    value : scalar, list of Node, or dict of str to Node
+        What stands there.
+    keys : dict of str to (int, int)
+        Line and column of each key of a mapping.
+    file : str
+        Where it stands; a preset or a factor may put a value of one file into another.
+    """
+
+    value: Any
+    path: Path_
+    line: int
+    column: int
+    file: str = ""
+    keys: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def plain(self) -> Any:
+        """The value as plain Python data."""
+        if isinstance(self.value, dict):
+            return {key: child.plain() for key, child in self.value.items()}
+        if isinstance(self.value, list):
+            return [child.plain() for child in self.value]
+        return self.value
+
+    def copy(self) -> Node:
+        """Copy the tree, so that it may be changed."""
+        value = self.value
+        if isinstance(value, dict):
+            value = {key: child.copy() for key, child in value.items()}
+        elif isinstance(value, list):
+            value = [child.copy() for child in value]
+        return Node(value, self.path, self.line, self.column, self.file, dict(self.keys))
+
+    def child(self, key: str | int) -> Node | None:
+        """The value under a key or index, if there is one."""
+        if isinstance(self.value, dict):
+            return self.value.get(key)
+        if isinstance(self.value, list) and isinstance(key, int) and 0 <= key < len(self.value):
+            child: Node = self.value[key]
+            return child
+        return None
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it."""
+        yield self
+        children = self.value.values() if isinstance(self.value, dict) else self.value
+        if isinstance(self.value, dict | list):
+            for child in children:
+                yield from child.walk()
+
+
+@dataclass
+class Document:
+    """A file as read: its tree of values, its text."""
+
+    name: str
+    path: Path
+    root: Node
+    text: str
+
+    @property
+    def data(self) -> Any:
+        """The whole file as plain Python data."""
+        return self.root.plain()
+
+    def node(self, path: Path_) -> Node:
+        """The node at a path, or the deepest one above it that exists."""
+        return find(self.root, path)[0]
+
+    def fault(self, path: Path_, message: str, *, key: bool = False) -> Fault:
+        """Make a fault at a value, or at its key."""
+        return fault_at(self.root, path, message, key=key)
+
+
+def find(root: Node, path: Path_) -> tuple[Node, Node | None]:
+    """Find the deepest existing node on a path, and its parent.
+
+    Parts of the path that lead nowhere are passed over: pydantic puts names of union branches into its paths.
+    """
+    node, parent = root, None
+    for part in path:
+        child = node.child(part)
+        if child is not None:
+            node, parent = child, node
+    return node, parent
+
+
+def fault_at(root: Node, path: Path_, message: str, *, key: bool = False) -> Fault:
+    """Make a fault at the value on a path, or at the key it stands under."""
+    node, parent = find(root, path)
+    line, column = node.line, node.column
+    key = key or path[-1:] == ("[key]",)
+    if key and parent is not None and node.path and str(node.path[-1]) in parent.keys:
+        line, column = parent.keys[str(node.path[-1])]
+    return Fault(node.file, line, column, where(node.path), message)
+
+
+def put(root: Node, path: Path_, value: Node, place: tuple[int, int]) -> None:
+    """Set the value at a path of keys, making mappings on the way; the places of the new keys are that of the value."""
+    node = root
+    for part in path[:-1]:
+        child = node.child(part)
+        if child is None or not isinstance(child.value, dict):
+            child = Node({}, value.path, *place, value.file)
+            node.value[str(part)], node.keys[str(part)] = child, place
+        node = child
+    node.value[str(path[-1])], node.keys[str(path[-1])] = value.copy(), place
+
+
+def parse_value(text: str, name: str) -> Node:
+    """Read one value written on the command line; all of it has the place of the command line."""
+    builder = _Builder(name)
+    root = builder.build(text)
+    if builder.faults:
+        raise StudyError(builder.faults)
+    for node in root.walk():
+        node.line = node.column = 0
+    return root
+
+
+def where(path: Path_) -> str:
+    """Write a path for people: `groups.editors.once[2]`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def load(path: Path | str) -> Document:
+    """Read a YAML file.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file; messages name it as given.
+
+    Raises
+    ------
+    StudyError
+        With one fault if it cannot be read or is not YAML, with all of them for repeated keys.
+    """
+    name = str(path)
+    text = _read_text(Path(path), name)
+    builder = _Builder(name)
+    root = builder.build(text)
+    if builder.faults:
+        raise StudyError(builder.faults)
+    return Document(name, Path(path), root, text)
+
+
+def _read_text(path: Path, name: str) -> str:
+    """Read the text of a file, or say in one sentence why not."""
+    try:
+        if path.is_dir():
+            raise StudyError.at(name, "must be a file, got a folder instead")
+        if path.exists() and not path.is_file():
+            raise StudyError.at(name, "must be a regular file")
+        with path.open("rb") as stream:
+            raw = stream.read(BYTES_AT_MOST + 1)
+    except FileNotFoundError:
+        raise StudyError.at(name, "must be a file that exists, got none of that name") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StudyError.at(name, f"must be a file that can be read, got: {reason}") from None
+    if len(raw) > BYTES_AT_MOST:
+        raise StudyError.at(name, f"must be at most {BYTES_AT_MOST // 10**6} MB long, got more instead")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        column = error.start - raw.rfind(b"\n", 0, error.start)
+        message = f"must be UTF-8 text, got the byte 0x{raw[error.start]:02x} instead"
+        raise StudyError.at(name, message, line=line, column=column) from None
+
+
+class _Builder:
+    """Builds nodes from the events of a YAML parser, within bounds."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.faults: list[Fault] = []
+        self.count = 0
+        self.anchors: dict[str, Node | None] = {}
+
+    def build(self, text: str) -> Node:
+        events = self._events(text)
+        root: Node | None = None
+        for event in events:
+            if isinstance(event, DocumentStartEvent):
+                if root is not None:
+                    raise self._error(event, "must be one YAML document, got a second one")
+                root = self._node(next(events), events, (), 0)
+        if root is None or (root.value is None):
+            raise StudyError.at(self.name, "must not be empty", line=1, column=1)
+        return root
+
+    def _events(self, text: str) -> Iterator[Event]:
+        """Parse; what the parser refuses becomes one fault at its place."""
+        yaml = YAML(typ="safe", pure=True)
+        try:
+            yield from yaml.parse(text)
+        except MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+            problem = " ".join((error.problem or error.context or "it cannot be parsed").split())
+            raise StudyError.at(
+                self.name, f"must be YAML, got: {problem}", line=line, column=column
+            ) from None
+        except (YAMLError, ValueError, RecursionError) as error:
+            line, column = _place_of_bad_character(error, text)
+            problem = str(error).strip().splitlines()[0] if str(error).strip() else "it cannot be parsed"
+            raise StudyError.at(
+                self.name, f"must be YAML, got: {problem}", line=line, column=column
+            ) from None
+
+    def _error(self, event: Event, message: str) -> StudyError:
+        mark = event.start_mark
+        return StudyError.at(self.name, message, line=mark.line + 1, column=mark.column + 1)
+
+    def _make(self, event: Event, value: Any, path: Path_) -> Node:
+        self.count += 1
+        if self.count > VALUES_AT_MOST:
+            raise self._error(event, f"must have at most {VALUES_AT_MOST} values with aliases written out")
+        return Node(value, path, event.start_mark.line + 1, event.start_mark.column + 1, self.name)
+
+    def _node(self, event: Event, events: Iterator[Event], path: Path_, depth: int) -> Node:
+        if depth > DEPTH_AT_MOST:
+            raise self._error(event, f"must be nested at most {DEPTH_AT_MOST} deep")
+        if isinstance(event, AliasEvent):
+            return self._alias(event, path)
+        anchor = event.anchor if isinstance(event, NodeEvent) else None
+        if anchor is not None:
+            self.anchors[anchor] = None  # in the making: an alias to it from inside would be endless
+        if isinstance(event, ScalarEvent):
+            node = self._make(event, self._scalar(event), path)
+        elif isinstance(event, SequenceStartEvent):
+            node = self._make(event, [], path)
+            while not isinstance(item := next(events), SequenceEndEvent):
+                node.value.append(self._node(item, events, (*path, len(node.value)), depth + 1))
+        elif isinstance(event, MappingStartEvent):
+            node = self._make(event, {}, path)
+            while not isinstance(item := next(events), MappingEndEvent):
+                self._entry(item, events, node, depth)
+        else:
+            raise self._error(event, "must be YAML")
+        if anchor is not None:
+            self.anchors[anchor] = node
+        return node
+
+    def _entry(self, event: Event, events: Iterator[Event], mapping: Node, depth: int) -> None:
+        """Add one key and its value to a mapping."""
+        if not isinstance(event, ScalarEvent):
+            raise self._error(event, "must have text as key, got a list, a mapping or an alias instead")
+        key = event.value
+        place = (event.start_mark.line + 1, event.start_mark.column + 1)
+        node = self._node(next(events), events, (*mapping.path, key), depth + 1)
+        if key in mapping.value:
+            message = f"must not be given twice, first in line {mapping.keys[key][0]}"
+            self.faults.append(Fault(self.name, *place, where(node.path), message))
+            return
+        mapping.value[key] = node
+        mapping.keys[key] = place
+
+    def _alias(self, event: AliasEvent, path: Path_) -> Node:
+        target = self.anchors.get(event.anchor, "unknown")
+        if isinstance(target, str):
+            raise self._error(event, f"must be the alias of an anchor given before, got *{event.anchor}")
+        if target is None:
+            raise self._error(event, f"must not contain itself, got *{event.anchor} inside &{event.anchor}")
+        return self._expand(event, target, path)
+
+    def _expand(self, event: Event, target: Node, path: Path_) -> Node:
+        """Copy an anchored value; every copied value counts, so that a bomb meets the bound."""
+        node = self._make(event, target.value, path)
+        node.line, node.column, node.keys = target.line, target.column, target.keys
+        if isinstance(target.value, dict):
+            node.value = {
+                key: self._expand(event, child, (*path, key)) for key, child in target.value.items()
+            }
+        elif isinstance(target.value, list):
+            node.value = [self._expand(event, child, (*path, i)) for i, child in enumerate(target.value)]
+        return node
+
+    def _scalar(self, event: ScalarEvent) -> Any:
+        """Resolve a scalar as the core schema of YAML 1.2 does."""
+        tag, text = str(event.tag or ""), event.value
+        if tag in {"!", "tag:yaml.org,2002:str"}:
+            return text
+        if tag:
+            raise self._error(event, f"must have no tag, got {tag} instead")
+        if event.style is not None:
+            return text
+        if text in _WORDS:
+            return _WORDS[text]
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if _FLOAT.fullmatch(text):
+            number = float(text)
+            return number if abs(number) != float("inf") else text
+        return text
+
+
+def _place_of_bad_character(error: Exception, text: str) -> tuple[int, int]:
+    position = getattr(error, "position", None)
+    if not isinstance(position, int):
+        return 1, 1
+    return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
+
+
+def merge(base: Node, over: Node) -> Node:
+    """Lay one tree over another: mappings are merged key by key, everything else is replaced."""
+    if not (isinstance(base.value, dict) and isinstance(over.value, dict)):
+        return over.copy()
+    merged = base.copy()
+    for key, child in over.value.items():
+        existing = merged.value.get(key)
+        merged.value[key] = merge(existing, child) if existing is not None else child.copy()
+        merged.keys[key] = over.keys[key]
+    return merged
+
+
+@dataclass
+class Checked(Generic[ModelT]):
+    """What checking a tree against a model gave.
+
+    Attributes
+    ----------
+    model : model or None
+        The model of the tree without what is wrong; None where nothing useful is left.
+    tree : Node
+        The tree that `model` was made from; its nodes keep the places they had in the file.
+    faults : list of Fault
+        Of the tree as it was.
+    """
+
+    model: ModelT | None
+    tree: Node
+    faults: list[Fault]
+
+
+def validate(document: Document, model: type[ModelT]) -> ModelT:
+    """Check a file against a model.
+
+    Raises
+    ------
+    StudyError
+        With every fault, each at its place.
+    """
+    checked = validate_tree(document.root, model)
+    if checked.faults or checked.model is None:
+        raise StudyError(checked.faults)
+    return checked.model
+
+
+def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
+    """Check a tree against a model, and go on behind the faults.
+
+    What is wrong is taken out and the rest checked again, so that checks of meaning can still run on what is right
+    and all faults come at once.
+    """
+    rest = root.copy()
+    if not isinstance(root.value, dict):
+        message = f"must be a mapping of keys to values, got {shown(root.plain())} instead"
+        return Checked(None, rest, [fault_at(root, (), message)])
+    faults: list[Fault] = []
+    for attempt in range(ROUNDS_AT_MOST):
+        try:
+            return Checked(model.model_validate(rest.plain()), rest, faults)
+        except ValidationError as error:
+            problems = [(problem, problem["loc"]) for problem in error.errors(include_url=False)]
+        if attempt == 0:
+            faults = sorted({_as_fault(rest, problem, path) for problem, path in problems})
+        wrong = [_wrong_node(rest, problem, path) for problem, path in problems]
+        if not all(_take_out(rest, node) for node in wrong):
+            break
+    return Checked(None, rest, faults)
+
+
+def _wrong_node(root: Node, problem: Any, path: Path_) -> Node:
+    """The node that a problem is about: of a missing key, the mapping that lacks it."""
+    return find(root, path[:-1] if problem["type"] == "missing" else path)[0]
+
+
+def _take_out(root: Node, wrong: Node) -> bool:
+    """Take a node out of a tree; false when it is the root."""
+    if wrong is root:
+        return False
+    for node in root.walk():
+        if isinstance(node.value, dict):
+            node.value = {key: child for key, child in node.value.items() if child is not wrong}
+        elif isinstance(node.value, list):
+            node.value = [child for child in node.value if child is not wrong]
+    return True
+
+
+_MUST_BE = {
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a mapping of keys to values",
+    "model_type": "must be a mapping of keys to values",
+    "list_type": "must be a list",
+    "none_required": "must be nothing",
+}
+
+
+def _as_fault(root: Node, problem: Any, path: Path_) -> Fault:
+    """Say a problem of pydantic in the words of the house."""
+    kind, context = problem["type"], problem.get("ctx", {})
+    if kind in {"extra_forbidden", "unknown_key"}:
+        return _unknown_key(root, problem, path)
+    if kind == "missing":
+        return fault_at(root, path[:-1], f"must have the key {str(path[-1])!r}, got none")
+    got = f", got {shown(problem['input'])} instead"
+    if kind in {"value_error", "assertion_error"}:
+        return fault_at(root, path, str(context["error"]))
+    if kind in _MUST_BE:
+        return fault_at(root, path, _MUST_BE[kind] + got)
+    if kind == "literal_error":
+        return fault_at(
+            root,
+            path,
+            f"must be {_unquoted(context['expected'])}{got}{_near(problem['input'], context['expected'])}",
+        )
+    bounds = {"greater_than": ("gt", "above"), "greater_than_equal": ("ge", "at least"),
+              "less_than": ("lt", "below"), "less_than_equal": ("le", "at most")}  # fmt: skip
+    if kind in bounds:
+        key, word = bounds[kind]
+        return fault_at(root, path, f"must be {word} {context[key]}{got}")
+    if kind in {"too_short", "too_long"}:
+        word, key = ("at least", "min_length") if kind == "too_short" else ("at most", "max_length")
+        return fault_at(
+            root,
+            path,
+            f"must have {word} {context[key]} entry or entries, got {context['actual_length']} instead",
+        )
+    if kind == "string_too_short":
+        return fault_at(root, path, f"must not be empty{got}")
+    message = problem["msg"]
+    return fault_at(root, path, message if message.startswith("must") else f"must be right: {message}{got}")
+
+
+def _unknown_key(root: Node, problem: Any, path: Path_) -> Fault:
+    """Name the key, the known one that looks most like it, and all that are known."""
+    key, known = str(path[-1]), problem.get("ctx", {}).get("known", [])
+    near = did_you_mean(key, known)
+    allowed = f"one of the keys {', '.join(known)}" if known else "a key that is known here"
+    return fault_at(root, path, f"must be {allowed}, got the unknown key {key!r} instead{near}", key=True)
+
+
+def did_you_mean(word: object, known: Iterator[str] | list[str]) -> str:
+    """`, did you mean 'x'?` for the known word most like this one, or nothing."""
+    near = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.6)
+    return f", did you mean {near[0]!r}?" if near else ""
+
+
+def _unquoted(expected: str) -> str:
+    return expected.replace("'", "")
+
+
+def _near(value: object, expected: str) -> str:
+    return did_you_mean(value, re.findall(r"'([^']*)'", expected))

@@ -1,0 +1,116 @@
+"""What the two databases have in common, and what the repository sees of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from content_server.database.meter import Meter, Timed
+
+Row = tuple[Any, ...]
+
+
+class Session:
+    """One connection while it is lent out. SQL is written with `?`; values go only through `parameters`."""
+
+    def __init__(self, connection: Any, meter: Meter, percent: bool) -> None:
+        self.connection = connection
+        self._meter = meter
+        self._percent = percent
+
+    def rows(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a statement; `kind` is what its time is charged to."""
+        if self._percent:
+            sql = sql.replace("?", "%s")
+        with Timed(self._meter, kind):
+            cursor = self.connection.execute(sql, parameters)
+            return list(cursor.fetchall()) if cursor.description is not None else []
+
+    def row(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> Row | None:
+        """Return the first row, or None."""
+        found = self.rows(kind, sql, parameters)
+        return found[0] if found else None
+
+    def change(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> int:
+        """Run a statement that changes rows; how many it changed."""
+        if self._percent:
+            sql = sql.replace("?", "%s")
+        with Timed(self._meter, kind):
+            return int(self.connection.execute(sql, parameters).rowcount)
+
+    def many(self, kind: str, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once per row of parameters."""
+        if self._percent:
+            sql = sql.replace("?", "%s")
+        with Timed(self._meter, kind):
+            cursor = self.connection.cursor()
+            cursor.executemany(sql, rows)
+            cursor.close()
+
+
+class Database(ABC):
+    """A pool of connections with the schema of `schema`.
+
+    Attributes
+    ----------
+    kind : str
+        `sqlite` or `postgresql`; SQL differs in full text only.
+    pool_size : int
+        Number of connections. [1]
+    meter : Meter
+        What it costs.
+    """
+
+    kind: str
+
+    def __init__(self, pool_size: int) -> None:
+        self.pool_size = pool_size
+        self.meter = Meter()
+
+    @abstractmethod
+    def _lend(self) -> Any: ...
+
+    @abstractmethod
+    def _give_back(self, connection: Any) -> None: ...
+
+    @abstractmethod
+    def create_schema(self, indexes: bool = True) -> None:
+        """Create the tables, and the indexes of `schema.PROPERTY_INDEXES`, that are missing."""
+
+    @abstractmethod
+    def set_index(self, name: str, present: bool) -> None:
+        """Create or drop one of the property indexes; nothing happens where it is so already."""
+
+    @abstractmethod
+    def is_populated(self) -> bool:
+        """Whether the tables are there."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close all connections."""
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A connection on which every statement stands alone."""
+        connection = self._lend()
+        try:
+            yield Session(connection, self.meter, self.kind == "postgresql")
+        finally:
+            self.meter.returned()
+            self._give_back(connection)
+
+    @contextmanager
+    @abstractmethod
+    def write(self) -> Iterator[Session]:
+        """A connection in one transaction, committed at the end, rolled back on any exception.
+
+        Raises
+        ------
+        UniqueViolation
+            If a unique index refused a row.
+        Storage
+            If the database is locked for too long or its disk is full.
+        """
+        yield NotImplemented

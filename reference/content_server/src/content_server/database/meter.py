@@ -1,0 +1,64 @@
+"""What the database costs: elapsed time by kind of statement, and CPU time of the threads inside database calls."""
+
+from __future__ import annotations
+
+import threading
+from time import perf_counter, thread_time
+
+
+class Meter:
+    """Counters of one node; safe to use from every thread.
+
+    Attributes
+    ----------
+    seconds : dict of str to float
+        Elapsed time inside the database by kind of statement. [s]
+    cpu_seconds : float
+        CPU time of this process's threads inside database calls. With SQLite this is the database's own work;
+        with PostgreSQL it is the driver's, the server has its own processes. [s]
+    pool_in_use : int
+        Connections lent out now. [1]
+    pool_wait_seconds : float
+        Time threads have waited for a connection. [s]
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.seconds: dict[str, float] = {}
+        self.cpu_seconds = 0.0
+        self.pool_in_use = 0
+        self.pool_wait_seconds = 0.0
+
+    def add(self, kind: str, elapsed: float, cpu: float) -> None:
+        """Count one statement."""
+        with self._lock:
+            self.seconds[kind] = self.seconds.get(kind, 0.0) + elapsed
+            self.cpu_seconds += cpu
+
+    def lent(self, waited: float) -> None:
+        """Count a connection lent out after waiting."""
+        with self._lock:
+            self.pool_in_use += 1
+            self.pool_wait_seconds += waited
+
+    def returned(self) -> None:
+        """Count a connection given back."""
+        with self._lock:
+            self.pool_in_use -= 1
+
+
+class Timed:
+    """Context manager that charges its body to a kind of statement."""
+
+    __slots__ = ("_begin", "_cpu", "_kind", "_meter")
+
+    def __init__(self, meter: Meter, kind: str) -> None:
+        self._meter = meter
+        self._kind = kind
+
+    def __enter__(self) -> None:
+        self._begin = perf_counter()
+        self._cpu = thread_time()
+
+    def __exit__(self, *_: object) -> None:
+        self._meter.add(self._kind, perf_counter() - self._begin, thread_time() - self._cpu)

@@ -1,0 +1,101 @@
+"""PostgreSQL through psycopg and its pool."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any
+
+from content_server.database import schema
+from content_server.database.base import Database, Session
+from content_server.errors import StartError, Storage, UniqueViolation, UpdateConflict
+
+# How long a start waits for the server to answer. [s]
+CONNECT_TIMEOUT = 5.0
+# One node creates the tables while others that start wait: the key of the advisory lock.
+_SCHEMA_LOCK = 7_261_934
+
+
+class PostgresqlDatabase(Database):
+    """A pool of `pool_size` connections to one database."""
+
+    kind = "postgresql"
+
+    def __init__(self, dsn: str, pool_size: int, synchronous: bool = True) -> None:
+        super().__init__(pool_size)
+        try:
+            import psycopg
+            from psycopg_pool import ConnectionPool, PoolTimeout
+        except ImportError as error:
+            raise StartError(
+                f"database: {error.name} is not installed; pip install 'content-server[postgresql]'"
+            ) from error
+        self._psycopg = psycopg
+        options = "" if synchronous else "-c synchronous_commit=off"
+        try:
+            # One plain connection first: its error names the cause, a pool only times out.
+            psycopg.connect(dsn, connect_timeout=int(CONNECT_TIMEOUT)).close()
+            self._pool = ConnectionPool(
+                dsn,
+                min_size=pool_size,
+                max_size=pool_size,
+                open=True,
+                kwargs={"autocommit": True, "options": options},
+            )
+            self._pool.wait(CONNECT_TIMEOUT)
+        except (psycopg.Error, PoolTimeout) as error:
+            raise StartError(f"database: cannot be reached: {' '.join(str(error).split())}") from error
+
+    def _lend(self) -> Any:
+        begin = perf_counter()
+        try:
+            connection = self._pool.getconn()
+        except self._psycopg.Error as error:
+            raise Storage(f"the database has no connection to give: {error}") from error
+        self.meter.lent(perf_counter() - begin)
+        return connection
+
+    def _give_back(self, connection: Any) -> None:
+        self._pool.putconn(connection)
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        with self.read() as session:
+            try:
+                session.change("begin", "BEGIN")
+                yield session
+                session.change("commit", "COMMIT")
+            except BaseException as error:
+                with contextlib.suppress(self._psycopg.Error):
+                    session.change("rollback", "ROLLBACK")
+                if isinstance(error, self._psycopg.errors.UniqueViolation):
+                    raise UniqueViolation(
+                        error.diag.constraint_name in ("object_name", "object_path")
+                    ) from error
+                if isinstance(error, self._psycopg.errors.ForeignKeyViolation):
+                    raise UpdateConflict("the folder was changed by someone else at the same time") from error
+                if isinstance(error, self._psycopg.OperationalError):
+                    raise Storage(f"the database did not take the change: {error}") from error
+                raise
+
+    def create_schema(self, indexes: bool = True) -> None:
+        with self.write() as session:
+            session.rows("schema", "SELECT pg_advisory_xact_lock(?)", (_SCHEMA_LOCK,))
+            for statement in (*schema.POSTGRESQL, *schema.INDEXES_POSTGRESQL):
+                session.change("schema", statement)
+            for name in schema.PROPERTY_INDEXES if indexes else ():
+                session.change("schema", schema.create_index(name))
+
+    def set_index(self, name: str, present: bool) -> None:
+        with self.write() as session:
+            session.rows("schema", "SELECT pg_advisory_xact_lock(?)", (_SCHEMA_LOCK,))
+            session.change("schema", schema.create_index(name) if present else schema.drop_index(name))
+
+    def is_populated(self) -> bool:
+        with self.read() as session:
+            return session.row("schema", "SELECT to_regclass('fact')") != (None,)
+
+    def close(self) -> None:
+        self._pool.close()

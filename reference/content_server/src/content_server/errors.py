@@ -1,0 +1,106 @@
+"""The exceptions of CMIS, with the status each has in the Browser Binding (CMIS 1.1, section 5.2.10.1).
+
+An operation raises one of these and nothing else on purpose; `browser` turns it into JSON. `StartError` is for a command that cannot start.
+"""
+
+from __future__ import annotations
+
+
+class StartError(Exception):
+    """A command cannot do its work; the message is one line for the administrator."""
+
+
+class CmisError(Exception):
+    """Base of all CMIS exceptions.
+
+    Attributes
+    ----------
+    exception : str
+        Name in the Browser Binding.
+    status : int
+        HTTP status.
+    """
+
+    exception = "runtime"
+    status = 500
+
+    @property
+    def message(self) -> str:
+        """What the client is told."""
+        return str(self)
+
+
+class InvalidArgument(CmisError):
+    exception, status = "invalidArgument", 400
+
+
+class FilterNotValid(CmisError):
+    exception, status = "filterNotValid", 400
+
+
+class NotAuthenticated(CmisError):
+    exception, status = "permissionDenied", 401
+
+
+class PermissionDenied(CmisError):
+    exception, status = "permissionDenied", 403
+
+
+class StreamNotSupported(CmisError):
+    exception, status = "streamNotSupported", 403
+
+
+class ObjectNotFound(CmisError):
+    exception, status = "objectNotFound", 404
+
+
+class NotSupported(CmisError):
+    exception, status = "notSupported", 405
+
+
+class Constraint(CmisError):
+    exception, status = "constraint", 409
+
+
+class NameConstraintViolation(CmisError):
+    exception, status = "nameConstraintViolation", 409
+
+
+class UpdateConflict(CmisError):
+    exception, status = "updateConflict", 409
+
+
+class Versioning(CmisError):
+    exception, status = "versioning", 409
+
+
+class ContentAlreadyExists(CmisError):
+    exception, status = "contentAlreadyExists", 409
+
+
+class RangeNotSatisfiable(CmisError):
+    """The range lies outside the content; `length` is that of the content. [bytes]"""
+
+    exception, status = "invalidArgument", 416
+
+    def __init__(self, message: str, length: int) -> None:
+        super().__init__(message)
+        self.length = length
+
+
+class Storage(CmisError):
+    exception, status = "storage", 500
+
+
+class UniqueViolation(Exception):
+    """The database refused a second row of the same key; the operation says which CMIS exception that is.
+
+    Attributes
+    ----------
+    name_taken : bool
+        Whether it was the name in a folder (or its path), rather than a version or a working copy.
+    """
+
+    def __init__(self, name_taken: bool) -> None:
+        super().__init__("unique key violated")
+        self.name_taken = name_taken

@@ -1,0 +1,153 @@
+"""Parameters of a request: query string and form fields, `propertyId[n]` and `propertyValue[n]`, the content part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from python_multipart.exceptions import FormParserError
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from content_server.errors import InvalidArgument, NotSupported
+from content_server.repository.editing import DEFAULT_MIME_TYPE, Upload
+from content_server.repository.render import View, parse_filter
+
+# What a form may hold: a few dozen properties and one content.
+MAX_FIELDS = 200
+MAX_FIELD_BYTES = 256 * 1024
+MAX_ITEMS_DEFAULT = 100
+MAX_ITEMS = 10_000
+_LARGEST_SKIP = 2**53
+_PROPERTY = re.compile(r"property(Id|Value)\[(\d{1,4})\](?:\[(\d{1,4})\])?")
+
+
+@dataclass
+class Parameters:
+    """All parameters of a request; form fields win over the query string.
+
+    Attributes
+    ----------
+    values : dict of str to str
+        Parameters by name.
+    upload : Upload or None
+        The content part.
+    """
+
+    values: dict[str, str]
+    upload: Upload | None = None
+    form: FormData | None = field(default=None, repr=False)
+
+    def get(self, name: str) -> str | None:
+        """Return a parameter, or None where it is missing or empty."""
+        return self.values.get(name) or None
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Return a boolean parameter.
+
+        Raises
+        ------
+        InvalidArgument
+            If it is neither `true` nor `false`.
+        """
+        text = self.values.get(name, "").lower()
+        if text not in ("", "true", "false"):
+            raise InvalidArgument(f"{name} must be true or false, got {text[:40]!r}")
+        return text == "true" if text else default
+
+    def number(self, name: str, default: int, largest: int) -> int:
+        """Return a whole number of at least 0, cut at `largest`."""
+        text = self.get(name)
+        if text is None:
+            return default
+        if not (text.isascii() and text.isdigit()) or len(text) > 18:
+            raise InvalidArgument(f"{name} must be a whole number of at least 0, got {text[:40]!r}")
+        return min(int(text), largest)
+
+    def paging(self) -> tuple[int, int]:
+        """Return (maxItems, skipCount)."""
+        return self.number("maxItems", MAX_ITEMS_DEFAULT, MAX_ITEMS), self.number(
+            "skipCount", 0, _LARGEST_SKIP
+        )
+
+    def view(self) -> View:
+        """Return how objects are wanted."""
+        return View(
+            succinct=self.flag("succinct"),
+            names=parse_filter(self.get("filter")),
+            actions=self.flag("includeAllowableActions"),
+            path_segment=self.flag("includePathSegment"),
+        )
+
+    def object_id(self) -> str | None:
+        """Return the identifier of the object meant, None where the path means it."""
+        object_id = self.get("objectId")
+        if object_id is not None and "\x00" in object_id:
+            raise InvalidArgument("objectId: character NUL is not allowed")
+        return object_id
+
+    def properties(self) -> dict[str, str | None]:
+        """Return properties by identifier; None for one without value, which unsets it."""
+        return parse_properties(self.values)
+
+
+def parse_properties(values: Mapping[str, str]) -> dict[str, str | None]:
+    """Join `propertyId[n]` and `propertyValue[n]`.
+
+    Raises
+    ------
+    InvalidArgument
+        If a value has no identifier, or an identifier comes twice.
+    """
+    names: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for key, text in values.items():
+        match = _PROPERTY.fullmatch(key)
+        if match is None:
+            continue
+        if match[3] not in (None, "0"):
+            raise InvalidArgument(f"{key}: properties have one value")
+        (names if match[1] == "Id" else texts)[match[2]] = text
+    if stray := sorted(set(texts) - set(names)):
+        raise InvalidArgument(f"propertyValue[{stray[0]}] has no propertyId[{stray[0]}]")
+    if len(set(names.values())) != len(names):
+        raise InvalidArgument("a property comes twice")
+    return {name: texts.get(number) or None for number, name in names.items()}
+
+
+async def read_parameters(request: Request) -> Parameters:
+    """Read the query string and, for POST, the form; the caller closes `form`.
+
+    Raises
+    ------
+    InvalidArgument
+        If the form is malformed.
+    """
+    values = dict(request.query_params)
+    if request.method != "POST":
+        return Parameters(values)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in ("multipart/form-data", "application/x-www-form-urlencoded"):
+        raise NotSupported("a POST is multipart/form-data or application/x-www-form-urlencoded")
+    try:
+        form = await request.form(max_files=4, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES)
+    except HTTPException as error:
+        raise InvalidArgument(f"the form is malformed: {error.detail}") from error
+    except (FormParserError, ValueError, KeyError, LookupError) as error:
+        raise InvalidArgument(f"the form is malformed: {str(error)[:120]}") from error
+    upload = None
+    for name, value in form.multi_items():
+        if isinstance(value, str):
+            values[name] = value
+        elif name == "content":
+            upload = _upload(value)
+    return Parameters(values, upload, form)
+
+
+def _upload(part: UploadFile) -> Upload:
+    mime_type = (part.content_type or DEFAULT_MIME_TYPE).partition(";")[0].strip().lower()
+    if not re.fullmatch(r"[\w.+-]{1,100}/[\w.+-]{1,100}", mime_type):
+        raise InvalidArgument(f"content: not a MIME type: {mime_type[:60]!r}")
+    return Upload(part.file, mime_type, (part.filename or "").replace("\x00", "") or None)

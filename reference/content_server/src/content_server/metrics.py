@@ -1,0 +1,175 @@
+"""The `/metrics` page: Prometheus text from counters that cost next to nothing to keep."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from content_server.repository import Repository
+from content_server.workers import WorkerPool
+
+# How often the documents are counted, at most. [s]
+COUNT_INTERVAL = 10.0
+# The count may take this share of the time: a large repository is counted less often. [1]
+COUNT_SHARE = 0.001
+
+
+@dataclass
+class RequestCounters:
+    """Requests of one node; only the event loop writes them.
+
+    Attributes
+    ----------
+    total : dict of (operation, status) to int
+        Finished requests. [1]
+    seconds : dict of operation to (count, seconds)
+        Requests and the sum of their times, from the request's arrival to the last byte handed over. [s]
+    in_flight : int
+        Requests in the server now. [1]
+    """
+
+    total: dict[tuple[str, str], int] = field(default_factory=dict)
+    seconds: dict[str, tuple[int, float]] = field(default_factory=dict)
+    in_flight: int = 0
+
+    def finished(self, operation: str, status: int, elapsed: float) -> None:
+        """Count one finished request."""
+        key = (operation, str(status))
+        self.total[key] = self.total.get(key, 0) + 1
+        count, total = self.seconds.get(operation, (0, 0.0))
+        self.seconds[operation] = (count + 1, total + elapsed)
+
+
+class DocumentCounter:
+    """Counts the documents now and then, in a thread of its own, so that the metrics page waits for nothing."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.documents = 0
+        self._repository = repository
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="document-counter", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        pause = 0.0
+        while not self._stopped.wait(pause):
+            begin = time.perf_counter()
+            with self._repository.database.read() as session:
+                row = session.row(
+                    "documents",
+                    "SELECT count(*) FROM object WHERE latest = 1 AND type IN (?, ?)",
+                    ("cmis:document", "tt:document"),
+                )
+            self.documents = row[0] if row else 0
+            pause = max(COUNT_INTERVAL, (time.perf_counter() - begin) / COUNT_SHARE)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._stopped.set()
+        self._thread.join(timeout=5.0)
+
+
+class ServerCollector(Collector):
+    """All figures of the server, in the form `prometheus_client` writes."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        workers: WorkerPool,
+        requests: RequestCounters,
+        documents: DocumentCounter,
+    ) -> None:
+        self._repository = repository
+        self._workers = workers
+        self._requests = requests
+        self._documents = documents
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._request_metrics()
+        yield from self._database_metrics()
+        yield from self._cache_metrics()
+        workers = self._workers
+        yield _gauge("worker_threads", "Worker threads.", workers.threads)
+        yield _gauge("worker_threads_busy", "Worker threads at work.", workers.busy)
+        yield _gauge(
+            "queue_length",
+            "Jobs waiting for a worker thread, those in work not counted.",
+            workers.queue_length,
+        )
+        yield _gauge(
+            "documents", "Documents in the repository, counted now and then.", self._documents.documents
+        )
+
+    def _request_metrics(self) -> Iterator[Metric]:
+        requests = self._requests
+        total = CounterMetricFamily(
+            "content_server_requests", "Finished requests.", labels=["operation", "status"]
+        )
+        for key, count in list(requests.total.items()):
+            total.add_metric(key, count)
+        yield total
+        seconds = SummaryMetricFamily(
+            "content_server_request_seconds", "Time of requests in the server.", labels=["operation"]
+        )
+        for operation, (count, elapsed) in list(requests.seconds.items()):
+            seconds.add_metric([operation], count, elapsed)
+        yield seconds
+        yield _gauge("requests_in_flight", "Requests in the server now.", requests.in_flight)
+
+    def _database_metrics(self) -> Iterator[Metric]:
+        database = self._repository.database
+        meter = database.meter
+        yield _gauge("database_pool_size", "Connections of the pool.", database.pool_size)
+        yield _gauge("database_pool_in_use", "Connections lent out.", meter.pool_in_use)
+        yield CounterMetricFamily(
+            "content_server_database_pool_wait_seconds",
+            "Time spent waiting for a connection.",
+            meter.pool_wait_seconds,
+        )
+        yield CounterMetricFamily(
+            "content_server_database_cpu_seconds",
+            "CPU time of threads inside database calls.",
+            meter.cpu_seconds,
+        )
+        seconds = CounterMetricFamily(
+            "content_server_database_seconds", "Time inside database calls.", labels=["statement"]
+        )
+        for kind, elapsed in list(meter.seconds.items()):
+            seconds.add_metric([kind], elapsed)
+        yield seconds
+
+    def _cache_metrics(self) -> Iterator[Metric]:
+        storage = self._repository.storage
+        hits = CounterMetricFamily("content_server_cache_hits", "Found in a cache.", labels=["cache"])
+        misses = CounterMetricFamily("content_server_cache_misses", "Not found in a cache.", labels=["cache"])
+        for name, cache in (("content", storage.cache), ("handles", storage.handles)):
+            hits.add_metric([name], cache.hits)
+            misses.add_metric([name], cache.misses)
+        yield hits
+        yield misses
+        yield _gauge("cache_bytes", "Bytes in the content cache.", storage.cache.bytes)
+        yield _gauge("handles_open", "Open content files.", storage.handles.open_count)
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"content_server_{name}", text, value)
+
+
+class MetricsPage:
+    """Writes the page."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(collector)
+        ProcessCollector(registry=self._registry)
+
+    def text(self) -> bytes:
+        """Return the page in the Prometheus text format 0.0.4."""
+        return generate_latest(self._registry)

@@ -1,0 +1,189 @@
+"""The populated state: kept when a population is complete, brought back before each run.
+
+In SQLite it is a copy of the database file, so that every run starts from the same pages. In PostgreSQL it is a copy of the tables in
+schema `populated`. Content of the population is never removed by a server (see `storage.is_populated`), so only files that runs added go.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from content_server.database import Database, open_database
+from content_server.errors import StartError
+from content_server.serve import data_lock
+from content_server.settings import Settings
+from content_server.storage import StorageArea, is_populated
+
+_FACT = "population"
+_SHADOWED = ("object", "property", "fulltext", "fact")
+
+
+def _sqlite_path(settings: Settings) -> Path | None:
+    if settings.database == "sqlite" or settings.database.startswith("sqlite:"):
+        return Path(
+            settings.database.removeprefix("sqlite").removeprefix(":") or settings.data / "content.sqlite"
+        )
+    return None
+
+
+def _copy_path(path: Path) -> Path:
+    return path.with_name(path.name + ".populated")
+
+
+def _remove_sqlite(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def population_of(settings: Settings) -> tuple[str, str] | None:
+    """Return what population the repository holds and whether it is `complete` or `partial`; None for no repository.
+
+    Raises
+    ------
+    StartError
+        If it holds documents that no population made.
+    """
+    path = _sqlite_path(settings)
+    if path is not None and not path.exists():
+        return None
+    database = open_database(settings.database, str(settings.data), 1)
+    try:
+        if not database.is_populated():
+            return None
+        with database.read() as session:
+            facts = dict(session.rows("facts", "SELECT name, value FROM fact"))
+            if _FACT in facts:
+                return facts[_FACT], facts["state"]
+            if session.row("facts", "SELECT 1 FROM object WHERE path IS NULL LIMIT 1") is not None:
+                raise StartError(
+                    f"data: {settings.data}: holds documents that are not of a population; choose another directory"
+                )
+        return None
+    finally:
+        database.close()
+
+
+def mark(database: Database, population: str, state: str) -> None:
+    """Note what population this is and how far it has come."""
+    with database.write() as session:
+        for name, value in ((_FACT, population), ("state", state)):
+            session.change("facts", "DELETE FROM fact WHERE name = ?", (name,))
+            session.change("facts", "INSERT INTO fact (name, value) VALUES (?, ?)", (name, value))
+
+
+def clear(settings: Settings) -> None:
+    """Remove a population, whole or partial."""
+    path = _sqlite_path(settings)
+    if path is not None:
+        _remove_sqlite(path)
+        _copy_path(path).unlink(missing_ok=True)
+    else:
+        database = open_database(settings.database, str(settings.data), 1)
+        try:
+            with database.write() as session:
+                session.change("schema", "DROP SCHEMA IF EXISTS populated CASCADE")
+                for table in _SHADOWED:
+                    session.change("schema", f"DROP TABLE IF EXISTS {table} CASCADE")
+        finally:
+            database.close()
+    if settings.area.exists():
+        for entry in settings.area.iterdir():
+            if entry.is_dir() and (len(entry.name) == 2 or entry.name == "temporary"):
+                shutil.rmtree(entry)
+
+
+def finish(database: Database, last: int) -> None:
+    """Bring numbering and statistics of the planner in line with what was inserted in bulk."""
+    if database.kind == "postgresql":
+        with database.write() as session:
+            session.rows("schema", "SELECT setval(pg_get_serial_sequence('object', 'number'), ?)", (last,))
+        with database.read() as session:
+            session.change("schema", "ANALYZE")
+
+
+def take(settings: Settings, population: str) -> None:
+    """Keep the populated state; only then the population is complete."""
+    database = open_database(settings.database, str(settings.data), 1)
+    try:
+        if database.kind == "postgresql":
+            with database.write() as session:
+                session.change("schema", "CREATE SCHEMA populated")
+                for table in _SHADOWED[:3]:
+                    session.change("schema", f"CREATE TABLE populated.{table} AS TABLE {table}")
+            mark(database, population, "complete")
+            return
+        mark(database, population, "complete")
+        with database.read() as session:
+            session.rows("schema", "PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        database.close()
+    path = _sqlite_path(settings)
+    if path is not None:
+        _replace(path, _copy_path(path))
+
+
+def _replace(source: Path, target: Path) -> None:
+    """Copy a file so that the target is the old one or the new one, whenever we are killed."""
+    temporary = target.with_name(target.name + ".new")
+    shutil.copyfile(source, temporary)
+    temporary.replace(target)
+
+
+def exists(settings: Settings) -> bool:
+    """Whether the populated state can be brought back."""
+    path = _sqlite_path(settings)
+    return path is None or _copy_path(path).exists()
+
+
+def reset(settings: Settings) -> str:
+    """Bring the populated state back; a sentence that says what was removed.
+
+    Raises
+    ------
+    StartError
+        If there is no complete population, or a server uses it.
+    """
+    with data_lock(settings.data, exclusive=True):
+        found = population_of(settings)
+        if found is None or found[1] != "complete" or not exists(settings):
+            raise StartError(
+                f"data: {settings.data}: no complete population to go back to; run `content-server populate`"
+            )
+        database = open_database(settings.database, str(settings.data), 1, synchronous=False)
+        try:
+            contents = _added_contents(database)
+            if database.kind == "postgresql":
+                _restore_tables(database)
+            else:
+                with database.read() as session:
+                    session.rows("schema", "PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            database.close()
+        path = _sqlite_path(settings)
+        if path is not None:
+            # The write-ahead log belongs to the old file: empty now, it must be gone before the new file is there.
+            for suffix in ("-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            _replace(_copy_path(path), path)
+        storage = StorageArea(settings.area, cache_bytes=0, handles=0)
+        for content_id in contents:
+            storage.remove(content_id)
+    return f"back in the populated state: {len(contents)} contents of runs removed"
+
+
+def _added_contents(database: Database) -> list[str]:
+    with database.read() as session:
+        rows = session.rows("contents", "SELECT DISTINCT content_id FROM object WHERE content_id IS NOT NULL")
+    return [row[0] for row in rows if not is_populated(row[0])]
+
+
+def _restore_tables(database: Database) -> None:
+    with database.write() as session:
+        session.change("schema", "TRUNCATE object, property, fulltext")
+        for table in _SHADOWED[:3]:
+            session.change("schema", f"INSERT INTO {table} SELECT * FROM populated.{table}")
+        session.rows(
+            "schema",
+            "SELECT setval(pg_get_serial_sequence('object', 'number'), (SELECT max(number) FROM object))",
+        )

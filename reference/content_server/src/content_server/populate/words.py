@@ -1,0 +1,61 @@
+"""Words and sentences. Common English and business words come first, then names made of syllables; frequencies follow Zipf's law,
+so that a search may find one document or a thousand.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from functools import cache
+from importlib import resources
+
+# Number of names beyond the word list; with these a 10 KiB text has words that few others have.
+NAMES = 12_000
+# Exponent of Zipf's law; natural language is near 1.
+EXPONENT = 1.05
+
+_FIRST = ["al", "ar", "bel", "ber", "bor", "bran", "cal", "car", "cor", "dal", "dor", "el", "fal", "far", "gar", "gor", "hal", "har", "hol", "kal", "kar", "ker", "lan", "lin", "lor", "mal", "mar", "mer", "nor", "or", "pel", "per", "ral", "ran", "ros", "sal", "san", "sel", "tal", "tor", "ul", "val", "ver", "vol", "wal", "wes", "win", "yor", "zan"]
+_MIDDLE = ["a", "e", "i", "o", "u", "an", "en", "er", "in", "on", "ar", "el", "or", "il", "ed"]
+_LAST = ["berg", "bury", "by", "dale", "den", "field", "ford", "gate", "ham", "hofer", "holm", "house", "land", "ley", "man", "mere", "mont", "more", "ness", "port", "ridge", "rop", "sen", "shire", "son", "stad", "stein", "ston", "thorp", "ton", "vale", "vik", "ward", "well", "wick", "wood", "worth"]
+
+
+@cache
+def vocabulary() -> tuple[str, ...]:
+    """All words, most frequent first."""
+    text = resources.files("content_server.populate").joinpath("words.txt").read_text(encoding="utf-8")
+    common = list(dict.fromkeys(text.split()))
+    names = ["".join(parts) for parts in itertools.product(_FIRST, _MIDDLE, _LAST)]
+    # One fixed order for all populations: the rank of a word is part of the language, not of the seed.
+    random.Random("names").shuffle(names)
+    known = set(common)
+    return (*common, *[name for name in dict.fromkeys(names) if name not in known][:NAMES])
+
+
+@cache
+def _cumulative_weights() -> tuple[float, ...]:
+    return tuple(itertools.accumulate(1.0 / rank**EXPONENT for rank in range(1, len(vocabulary()) + 1)))
+
+
+def words(source: random.Random, count: int) -> list[str]:
+    """Draw words by their frequencies."""
+    return source.choices(vocabulary(), cum_weights=_cumulative_weights(), k=count)
+
+
+def text(source: random.Random, length: int) -> str:
+    """Write sentences in paragraphs, exactly `length` characters of ASCII. [bytes]"""
+    # A word and its space take under six characters on average, so that this is enough at once nearly always.
+    drawn = words(source, length // 5 + 8)
+    parts: list[str] = []
+    written = position = 0
+    while written < length:
+        size = source.randint(5, 18)
+        sentence = " ".join(drawn[position : position + size])
+        position += size
+        if position >= len(drawn):
+            drawn, position = words(source, 200), 0
+        if not sentence:
+            continue
+        end = ".\n\n" if source.random() < 0.15 else ". "
+        parts.append(sentence[0].upper() + sentence[1:] + end)
+        written += len(parts[-1])
+    return "".join(parts)[: length - 1].rstrip().ljust(length - 1, ".") + "\n"

@@ -1,0 +1,8 @@
+"""The query language of CMIS 1.1 (section 2.1.14), as far as one type is queried: tokens → syntax tree → SQL with parameters."""
+
+from __future__ import annotations
+
+from content_server.query.compiler import CompiledQuery, compile_order, compile_query
+from content_server.query.parser import parse
+
+__all__ = ["CompiledQuery", "compile_order", "compile_query", "parse"]

@@ -1,0 +1,70 @@
+"""CONTAINS: the small language inside it, and what it becomes in either database.
+
+Words stand beside each other for AND; `OR`; `-word` for NOT; `"a phrase"` (or one in escaped single quotes); `begin*` for a prefix.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from content_server.errors import InvalidArgument
+
+_TERM = re.compile(r"""-?"[^"]*"|-?'[^']*'|\S+""")
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word or phrase, whether it must be absent, whether it is a prefix."""
+
+    text: str
+    negated: bool
+    prefix: bool
+
+
+def parse_contains(expression: str) -> list[list[Term]]:
+    """Alternatives, each a list of terms that must all hold.
+
+    Raises
+    ------
+    InvalidArgument
+        If an alternative has no word that must be there.
+    """
+    alternatives: list[list[Term]] = [[]]
+    for raw in _TERM.findall(expression):
+        if raw == "OR":
+            alternatives.append([])
+        elif raw != "AND":
+            negated = raw.startswith("-")
+            text = raw.removeprefix("-")
+            if re.search(r"\w", text):
+                alternatives[-1].append(Term(text.strip("\"'").rstrip("*"), negated, text.endswith("*")))
+    for terms in alternatives:
+        if all(term.negated for term in terms):
+            raise InvalidArgument("CONTAINS: every alternative needs a word that is not excluded")
+    return alternatives
+
+
+def to_fts5(alternatives: list[list[Term]]) -> str:
+    """Return the MATCH expression of SQLite's FTS5."""
+
+    def quoted(term: Term) -> str:
+        return '"' + term.text.replace('"', '""') + '"' + ("*" if term.prefix else "")
+
+    return " OR ".join(
+        "("
+        + " AND ".join(quoted(t) for t in terms if not t.negated)
+        + "".join(" NOT " + quoted(t) for t in terms if t.negated)
+        + ")"
+        for terms in alternatives
+    )
+
+
+def to_tsquery(alternatives: list[list[Term]]) -> str:
+    """Return the argument of PostgreSQL's `to_tsquery`."""
+
+    def quoted(term: Term) -> str:
+        text = term.text.replace("\\", " ").replace("'", "''")
+        return ("!" if term.negated else "") + f"'{text}'" + (":*" if term.prefix else "")
+
+    return " | ".join("(" + " & ".join(quoted(t) for t in terms) + ")" for terms in alternatives)

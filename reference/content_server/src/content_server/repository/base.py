@@ -1,0 +1,164 @@
+"""Objects as stored, how they are found, and the repository that all operations share."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, fields
+from typing import Any
+
+from content_server.database import Database, Session
+from content_server.errors import InvalidArgument, ObjectNotFound, PermissionDenied
+from content_server.storage import StorageArea
+from content_server.types import base_of
+
+ROOT_ID = "00000000-0000-5000-8000-000000000000"
+PWC = "pwc"
+
+
+@dataclass(frozen=True)
+class User:
+    """Who asks. Role `reader` may only read, `editor` may write, `administrator` may end other people's check-outs."""
+
+    name: str
+    role: str = "editor"
+
+    def must_write(self) -> None:
+        """Refuse a reader."""
+        if self.role == "reader":
+            raise PermissionDenied(f"user {self.name} may only read")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A row of table `object`, and the identifier of its parent. Times are milliseconds since 1970-01-01 UTC. [ms]"""
+
+    number: int
+    id: str
+    label: str
+    type: str
+    parent: int | None
+    name: str
+    path: str | None
+    description: str | None
+    created_by: str
+    created_at: int
+    modified_by: str
+    modified_at: int
+    change_token: int
+    latest: int
+    major: int | None
+    comment: str | None
+    checked_out_by: str | None
+    content_id: str | None
+    content_length: int | None
+    mime_type: str | None
+    file_name: str | None
+    parent_id: str | None
+
+    @property
+    def object_id(self) -> str:
+        """The CMIS identifier: with the version label where there is one."""
+        return f"{self.id};{self.label}" if self.label else self.id
+
+    @property
+    def is_folder(self) -> bool:
+        return self.path is not None
+
+    @property
+    def is_document(self) -> bool:
+        return base_of(self.type) == "cmis:document"
+
+    @property
+    def is_working_copy(self) -> bool:
+        return self.label == PWC
+
+
+STORED_COLUMNS = tuple(f"o.{field.name}" for field in fields(Stored)[:-1])
+_SELECT = f"SELECT {', '.join(STORED_COLUMNS)}, (SELECT q.id FROM object q WHERE q.number = o.parent) FROM object o "
+
+
+@dataclass(frozen=True)
+class Repository:
+    """Metadata and content of one repository.
+
+    Attributes
+    ----------
+    id : str
+        Repository identifier in URLs.
+    """
+
+    database: Database
+    storage: StorageArea
+    id: str = "content"
+
+
+def now() -> int:
+    """Return the time now, as the repository keeps it. [ms]"""
+    return int(time.time() * 1000)
+
+
+def select(session: Session, kind: str, rest: str, parameters: Any = ()) -> list[Stored]:
+    """Objects by what follows `FROM object o`."""
+    return [Stored(*row) for row in session.rows(kind, _SELECT + rest, parameters)]
+
+
+def find(session: Session, object_id: str) -> Stored:
+    """Return the object of an identifier; a document's without version label is its latest version.
+
+    Raises
+    ------
+    ObjectNotFound
+        If there is none.
+    """
+    identifier, _, label = object_id.partition(";")
+    if label:
+        found = select(session, "object", "WHERE o.id = ? AND o.label = ?", (identifier, label))
+    else:
+        found = select(session, "object", "WHERE o.id = ? AND o.latest = 1", (identifier,))
+    if not found:
+        raise ObjectNotFound(f"no object {object_id[:80]}")
+    return found[0]
+
+
+def find_path(session: Session, path: str) -> Stored:
+    """Return the object of a path.
+
+    Raises
+    ------
+    InvalidArgument
+        If a part of the path is `.` or `..`.
+    ObjectNotFound
+        If there is none.
+    """
+    parts = [part for part in path.split("/") if part]
+    if any(part in (".", "..") for part in parts):
+        raise InvalidArgument("a path cannot contain . or ..")
+    if not parts:
+        return find(session, ROOT_ID)
+    folder = "/" + "/".join(parts[:-1])
+    found = select(
+        session,
+        "object",
+        "WHERE o.parent = (SELECT f.number FROM object f WHERE f.path = ?) AND o.name = ? AND o.latest = 1",
+        (folder, parts[-1]),
+    )
+    if not found:
+        raise ObjectNotFound(f"no object at /{'/'.join(parts)[:200]}")
+    return found[0]
+
+
+def resolve(session: Session, object_id: str | None, path: str) -> Stored:
+    """Return the object a request means: by identifier where it has one, else by path."""
+    return find(session, object_id) if object_id else find_path(session, path)
+
+
+def must_be_document(stored: Stored) -> None:
+    """Refuse an object without content and versions."""
+    if not stored.is_document:
+        raise InvalidArgument(f"{stored.object_id} is no document")
+
+
+def must_be_folder(stored: Stored) -> None:
+    """Refuse an object without children."""
+    if not stored.is_folder:
+        raise InvalidArgument(f"{stored.object_id} is no folder")

@@ -1,0 +1,54 @@
+"""The full-text index of the latest versions: words of text content, in FTS5 or in a tsvector."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from content_server.database import Database, Session
+
+# Text beyond this is stored but not indexed; PostgreSQL refuses a tsvector of more than 1 MiB. [bytes]
+MAX_INDEXED = 256 * 1024
+
+
+def text_of(content: BinaryIO, mime_type: str) -> str | None:
+    """Return the text to index, or None where the content is not text; the stream is at its begin again afterwards."""
+    if not mime_type.startswith("text/"):
+        return None
+    text = content.read(MAX_INDEXED).decode("utf-8", "replace").replace("\x00", " ")
+    content.seek(0)
+    return text
+
+
+def insert_statement(database: Database) -> str:
+    """Return the statement that indexes (number, text)."""
+    if database.kind == "sqlite":
+        return "INSERT INTO fulltext (rowid, words) VALUES (?, ?)"
+    return "INSERT INTO fulltext (object, words) VALUES (?, to_tsvector('simple', ?))"
+
+
+def _key(database: Database) -> str:
+    return "rowid" if database.kind == "sqlite" else "object"
+
+
+def add(database: Database, session: Session, number: int, text: str | None) -> None:
+    """Index an object's text."""
+    if text is not None:
+        session.change("fulltext", insert_statement(database), (number, text))
+
+
+def remove(database: Database, session: Session, number: int) -> None:
+    """Forget an object's text."""
+    session.change("fulltext", f"DELETE FROM fulltext WHERE {_key(database)} = ?", (number,))
+
+
+def move(database: Database, session: Session, source: int, target: int) -> None:
+    """Give the text of one object to another."""
+    if database.kind == "postgresql":
+        session.change("fulltext", "UPDATE fulltext SET object = ? WHERE object = ?", (target, source))
+        return
+    session.change(
+        "fulltext",
+        "INSERT INTO fulltext (rowid, words) SELECT ?, words FROM fulltext WHERE rowid = ?",
+        (target, source),
+    )
+    remove(database, session, source)

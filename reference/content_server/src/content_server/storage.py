@@ -1,0 +1,177 @@
+"""The file storage area: content files that are whole or not there.
+
+A file is written under a temporary name in the same file system, forced to disk (unless told otherwise) and renamed; its metadata follows
+in one transaction. What a crash leaves is a file that no metadata knows, which `sweep` removes at the next start. Names come from
+identifiers that this module draws, never from a client, so no path can leave the area.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from content_server.caches import ContentCache, HandleCache
+from content_server.errors import Storage
+
+_CONTENT_ID = re.compile(r"[0-9a-f]{32}")
+# The place of the version in a UUID written without dashes.
+_VERSION_PLACE = 12
+# A temporary file this old belongs to a node that died; a younger one may belong to a node at work. [s]
+STALE_AFTER = 3600.0
+_COPY_BYTES = 1 << 20
+
+
+def is_populated(content_id: str) -> bool:
+    """Whether the population wrote it: its identifiers are UUIDs of version 5 (from names), those of clients of version 4.
+
+    Content of the population stays on disk whatever runs do to its documents, so that `reset` is cheap.
+    """
+    return content_id[_VERSION_PLACE] == "5"
+
+
+class StorageArea:
+    """A directory of content files, `ab/cd/<identifier>`.
+
+    Parameters
+    ----------
+    root : Path
+        The directory; created when missing.
+    synchronous : bool
+        Whether a file is forced to disk before it gets its name.
+    cache_bytes : int
+        Limit of the content cache; 0 for none. [bytes]
+    handles : int
+        Limit of open files kept; 0 for none. [1]
+    """
+
+    def __init__(
+        self, root: Path, synchronous: bool = True, cache_bytes: int = 64 << 20, handles: int = 256
+    ) -> None:
+        self.root = root
+        self._temporary = root / "temporary"
+        self._temporary.mkdir(parents=True, exist_ok=True)
+        self._synchronous = synchronous
+        self.cache = ContentCache(cache_bytes)
+        self.handles = HandleCache(handles)
+
+    def path(self, content_id: str) -> Path:
+        """Where a content file is."""
+        if not _CONTENT_ID.fullmatch(content_id):
+            raise Storage("not a content identifier")
+        return self.root / content_id[:2] / content_id[2:4] / content_id
+
+    def write(self, source: BinaryIO) -> tuple[str, int]:
+        """Store all of a stream; its new identifier and its length. [bytes]"""
+        content_id = uuid.uuid4().hex
+        temporary = self._temporary / content_id
+        try:
+            with temporary.open("xb") as target:
+                shutil.copyfileobj(source, target, _COPY_BYTES)
+                length = target.tell()
+                target.flush()
+                if self._synchronous:
+                    os.fsync(target.fileno())
+            final = self.path(content_id)
+            final.parent.mkdir(parents=True, exist_ok=True)
+            temporary.rename(final)
+            if self._synchronous:
+                self._force_directory(final.parent)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise Storage(f"the content could not be stored: {error.strerror}") from error
+        return content_id, length
+
+    @staticmethod
+    def _force_directory(directory: Path) -> None:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def read(self, content_id: str, offset: int, count: int, length: int) -> bytes:
+        """Read a part of a content; the whole of a small one goes through the content cache.
+
+        Parameters
+        ----------
+        offset, count : int
+            The part. [bytes]
+        length : int
+            Length of the whole content. [bytes]
+
+        Raises
+        ------
+        FileNotFoundError
+            If the file is not there (any more).
+        Storage
+            If it is shorter than its metadata says.
+        """
+        # What is too large for the cache is read in pieces; counting each as a miss would say nothing.
+        cached = self.cache.get(content_id) if self.cache.accepts(length) else None
+        if cached is not None:
+            return cached if count == length else cached[offset : offset + count]
+        with self.handles.open(content_id, self.path(content_id)) as descriptor:
+            data = os.pread(descriptor, count, offset)
+        if len(data) != count:
+            raise Storage("the content file is shorter than it should be")
+        if count == length:
+            self.cache.put(content_id, data)
+        return data
+
+    def remove(self, content_id: str) -> None:
+        """Remove a content file that no metadata knows any more."""
+        self.cache.discard(content_id)
+        self.handles.discard(content_id)
+        if not is_populated(content_id):
+            self.path(content_id).unlink(missing_ok=True)
+
+    def identifiers(self) -> Iterator[str]:
+        """Identifiers of all files of the area, those of the population left out."""
+        for first in os.scandir(self.root):
+            if len(first.name) == 2 and first.is_dir():
+                for second in os.scandir(first.path):
+                    for entry in os.scandir(second.path):
+                        if _CONTENT_ID.fullmatch(entry.name) and not is_populated(entry.name):
+                            yield entry.name
+
+    def sweep(self, known: Callable[[list[str]], set[str]], stale_after: float = STALE_AFTER) -> int:
+        """Remove what uploads that died left behind; how many files.
+
+        Parameters
+        ----------
+        known : callable
+            Which of some identifiers the metadata knows.
+        stale_after : float
+            Age below which a file may still get its metadata from another node. [s]
+        """
+        removed = 0
+        before = time.time() - stale_after
+        for temporary in self._temporary.iterdir():
+            removed += _remove_if_older(temporary, before)
+        batch: list[str] = []
+        for content_id in self.identifiers():
+            batch.append(content_id)
+            if len(batch) == 500:
+                removed += self._sweep_batch(batch, known, before)
+                batch = []
+        return removed + self._sweep_batch(batch, known, before)
+
+    def _sweep_batch(self, batch: list[str], known: Callable[[list[str]], set[str]], before: float) -> int:
+        orphans = set(batch) - known(batch) if batch else set()
+        return sum(_remove_if_older(self.path(content_id), before) for content_id in orphans)
+
+
+def _remove_if_older(path: Path, before: float) -> int:
+    try:
+        if path.stat().st_mtime > before:
+            return 0
+        path.unlink()
+    except FileNotFoundError:  # another node sweeps too
+        return 0
+    return 1

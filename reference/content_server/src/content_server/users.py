@@ -1,0 +1,193 @@
+"""Who may log in: a file of hashed passwords, or an LDAP directory. Verified logins are remembered for a while, so that Basic authentication is cheap."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import threading
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+from content_server.errors import NotAuthenticated, StartError, Storage
+from content_server.repository import User
+
+ROLES = ("reader", "editor", "administrator")
+# Cost of a password's hash: 2^14 blocks is what OWASP asks for at least with r=8, p=5; populated accounts take less (see `populate`).
+SCRYPT_N = 2**14
+_SCRYPT_R, _SCRYPT_P = 8, 1
+# Beyond this many, the remembered logins are forgotten at once: a bound on memory, met by no honest load.
+_MAX_REMEMBERED = 100_000
+
+
+def hash_password(password: str, salt: bytes | None = None, n: int = SCRYPT_N) -> str:
+    """Return `scrypt$n$salt$key`, salt and key in hexadecimal."""
+    salt = os.urandom(16) if salt is None else salt
+    key = hashlib.scrypt(
+        password.encode(), salt=salt, n=n, r=_SCRYPT_R, p=_SCRYPT_P, maxmem=256 << 20, dklen=32
+    )
+    return f"scrypt${n}${salt.hex()}${key.hex()}"
+
+
+def verify_password(password: str, stored: str) -> bool:
+    """Whether the password is that of the hash."""
+    _, n, salt, _ = stored.split("$")
+    return hmac.compare_digest(hash_password(password, bytes.fromhex(salt), int(n)), stored)
+
+
+class Directory(ABC):
+    """Where users come from."""
+
+    @abstractmethod
+    def verify(self, name: str, password: str) -> User | None:
+        """Return the user, or None if the login is wrong. May block."""
+
+
+class FileDirectory(Directory):
+    """Users of a file, one `name:hash[:role]` per line; `#` begins a comment."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise StartError(f"users: {path}: cannot be read: {error}") from error
+        self._users: dict[str, tuple[str, User]] = {}
+        for number, line in enumerate(lines, start=1):
+            if line.strip() and not line.startswith("#"):
+                name, stored, role = self._parse(path, number, line.strip())
+                self._users[name] = (stored, User(name, role))
+
+    @staticmethod
+    def _parse(path: Path, number: int, line: str) -> tuple[str, str, str]:
+        name, _, rest = line.partition(":")
+        stored, _, role = rest.partition(":")
+        role = role or "editor"
+        parts = stored.split("$")
+        if not name or len(parts) != 4 or parts[0] != "scrypt" or not parts[1].isdigit() or role not in ROLES:
+            raise StartError(
+                f"users: {path}:{number}: must be name:scrypt$n$salt$key[:role], role one of {', '.join(ROLES)}"
+            )
+        return name, stored, role
+
+    def verify(self, name: str, password: str) -> User | None:
+        stored, user = self._users.get(name, (None, None))
+        return user if stored is not None and verify_password(password, stored) else None
+
+
+class LdapDirectory(Directory):
+    """Users of an LDAP directory, verified by a simple bind.
+
+    Parameters
+    ----------
+    url : str
+        `ldap://host:port` or `ldaps://host:port`.
+    pattern : str
+        Distinguished name of a user, with `{}` for the name: `uid={},ou=people,dc=example,dc=org`.
+    timeout : float
+        How long a bind may take. [s]
+    """
+
+    def __init__(self, url: str, pattern: str, timeout: float = 5.0) -> None:
+        try:
+            import ldap3
+        except ImportError as error:
+            raise StartError("ldap: ldap3 is not installed; pip install 'content-server[ldap]'") from error
+        if "{}" not in pattern:
+            raise StartError("ldap: --ldap-user-dn must contain {} for the name")
+        self._ldap3: Any = ldap3
+        self._pattern = pattern
+        self._timeout = timeout
+        try:
+            self._server = ldap3.Server(url, connect_timeout=timeout, get_info=ldap3.NONE)
+        except ldap3.core.exceptions.LDAPException as error:
+            raise StartError(f"ldap: {url}: {error}") from error
+
+    def verify(self, name: str, password: str) -> User | None:
+        # A simple bind without password is an anonymous one, which succeeds (RFC 4513, 5.1.2).
+        if not name or not password:
+            return None
+        from ldap3.core.exceptions import LDAPException
+        from ldap3.utils.dn import escape_rdn
+
+        connection = self._ldap3.Connection(
+            self._server,
+            self._pattern.replace("{}", escape_rdn(name)),
+            password,
+            receive_timeout=self._timeout,
+            raise_exceptions=False,
+        )
+        try:
+            bound = bool(connection.bind())
+        except LDAPException as error:
+            raise Storage(f"the directory of users cannot be reached: {type(error).__name__}") from error
+        finally:
+            connection.unbind()
+        return User(name) if bound else None
+
+
+class Authenticator:
+    """Basic authentication with remembered logins.
+
+    Parameters
+    ----------
+    directory : Directory
+        Where users come from.
+    lifetime : float
+        How long a verified login is remembered. [s]
+    """
+
+    def __init__(self, directory: Directory, lifetime: float) -> None:
+        self._directory = directory
+        self._lifetime = lifetime
+        self._lock = threading.Lock()
+        # Keyed by a keyed hash, so that no password stays in memory.
+        self._key = os.urandom(32)
+        self._remembered: dict[bytes, tuple[float, User]] = {}
+
+    def _digest(self, header: str) -> bytes:
+        return hashlib.blake2b(
+            header.encode("utf-8", "surrogateescape"), key=self._key, digest_size=24
+        ).digest()
+
+    def remembered(self, header: str | None) -> User | None:
+        """Return the user of a login verified lately; never blocks."""
+        if not header:
+            return None
+        digest = self._digest(header)
+        found = self._remembered.get(digest)
+        if found is None:
+            return None
+        if found[0] < time.monotonic():
+            self._remembered.pop(digest, None)
+            return None
+        return found[1]
+
+    def verify(self, header: str | None) -> User:
+        """Verify an Authorization header; may block.
+
+        Raises
+        ------
+        NotAuthenticated
+            If it is missing, malformed or wrong.
+        """
+        scheme, _, encoded = (header or "").partition(" ")
+        if header is None or scheme.lower() != "basic":
+            raise NotAuthenticated("log in with Basic authentication")
+        try:
+            name, colon, password = (
+                base64.b64decode(encoded.strip(), validate=True).decode("utf-8").partition(":")
+            )
+        except (binascii.Error, UnicodeDecodeError):
+            raise NotAuthenticated("the Authorization header is malformed") from None
+        user = self._directory.verify(name, password) if colon else None
+        if user is None:
+            raise NotAuthenticated("unknown user or wrong password")
+        with self._lock:
+            if len(self._remembered) >= _MAX_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[self._digest(header)] = (time.monotonic() + self._lifetime, user)
+        return user

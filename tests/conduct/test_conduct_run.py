@@ -1,0 +1,203 @@
+"""One run: whatever system, engine and user do, the folder tells it and keeps what was recorded."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from towtank.conduct.display import Silent
+from towtank.conduct.pinning import Pinning, share_out
+from towtank.conduct.run import MARKER, RunTask, conduct_run
+from towtank.conduct.stopping import StopRequest
+from towtank.results.folder import RunFolder
+from towtank.system.identity import identity
+from towtank.system.process import ProcessSpec
+from towtank.system.service import Place, PlainService
+from towtank.system.system import Endpoints, System
+
+pytestmark = pytest.mark.usefixtures("fake_engine")
+
+SLEEP = "import time; time.sleep(600)"
+
+
+class Program(PlainService):
+    """A service that is one Python program."""
+
+    kind = "program"
+
+    def __init__(self, code: str, ready_file: Path | None = None) -> None:
+        super().__init__("content")
+        self.code, self.ready_file = code, ready_file
+
+    def processes(self, place: Place) -> list[ProcessSpec]:
+        return [ProcessSpec("content", [sys.executable, "-c", self.code], grace_s=1.0)]
+
+    def ready(self) -> str | None:
+        return None if self.ready_file is None or self.ready_file.exists() else "not yet"
+
+
+class Watching(Silent):
+    """Does something at the first frame that fits."""
+
+    def __init__(self, when: Callable[[dict[str, Any]], bool], do: Callable[[], None]) -> None:
+        self.when, self.do, self.done = when, do, False
+
+    def frame(self, frame: dict[str, Any]) -> None:
+        if not self.done and self.when(frame):
+            self.done = True
+            self.do()
+
+
+def steady(frame: dict[str, Any]) -> bool:
+    return frame["k"] == "live" and frame["stage"] == "steady"
+
+
+@contextmanager
+def observation(run: RunFolder, endpoints: Endpoints) -> Iterator[SimpleNamespace]:
+    (run.observe / "groups.txt").write_text(str(endpoints.groups["content"]))
+    yield SimpleNamespace(failures=list)
+
+
+def plan_for(run: RunFolder, steady_s: float) -> dict[str, Any]:
+    stages = [
+        {"name": "ramp_up", "phase": "ramp_up", "duration_s": 0.1, "users": 3},
+        {"name": "steady", "phase": "steady", "duration_s": steady_s, "users": 3},
+    ]
+    return {
+        "out": str(run.engine),
+        "load": {"kind": "closed", "stages": stages},
+        "timeouts": {"drain_s": 0.0},
+    }
+
+
+@pytest.fixture
+def conduct(tmp_path: Path) -> Callable[..., tuple[RunFolder, Any]]:
+    def do(service: PlainService, *, steady_s: float = 0.3, display: Any = None) -> tuple[RunFolder, Any]:
+        run = RunFolder.create(tmp_path / "runs" / "r001", {"run": "r001", "status": "planned"})
+        task = RunTask(
+            run=run,
+            title="r001",
+            system=lambda logs: System([service], tmp_path / "data", logs),
+            plan=lambda endpoints: plan_for(run, steady_s),
+            observe=observation,
+            pinning=share_out(),
+        )
+        with StopRequest() as stop:
+            return run, conduct_run(task, stop, display or Silent())
+
+    return do
+
+
+def kinds(run: RunFolder) -> list[str]:
+    return [event["k"] for event in run.events()]
+
+
+def test_good_run_is_complete_and_tells_every_step(conduct: Any) -> None:
+    run, outcome = conduct(Program(SLEEP))
+    assert outcome.status == run.manifest["status"] == "complete"
+    assert "reason" not in run.manifest
+    assert kinds(run) == [
+        "system_starting",
+        "system_up",
+        "observation_started",
+        "engine_started",
+        "stage",
+        "stage",
+        "engine_ended",
+        "observation_stopped",
+        "system_down",
+        "run_ended",
+    ]
+    assert run.manifest["tiers"]["content"]["kind"] == "program"
+    assert run.manifest["started_wall_ns"] < run.manifest["ended_wall_ns"]
+    assert identity(int((run.observe / "groups.txt").read_text())) is None
+    assert MARKER not in os.environ
+
+
+def test_service_killed_in_the_steady_stage_marks_the_run(conduct: Any) -> None:
+    code = "import os, time; time.sleep(1.0); os.kill(os.getpid(), 9)"
+    run, outcome = conduct(Program(code), steady_s=600.0)
+    assert run.manifest["status"] == "failed"
+    assert run.manifest["reason"] == "service content ended by signal 9 in stage steady"
+    died = [event for event in run.events() if event["k"] == "service_died"]
+    assert [(event["service"], event["stage"], event["reason"]) for event in died] == [
+        ("content", "steady", "ended by signal 9")
+    ]
+    assert (run.engine / "engine.json").exists()
+    assert outcome.came_up
+
+
+def test_system_that_does_not_come_up_fails_the_run_with_its_log(conduct: Any, tmp_path: Path) -> None:
+    run, outcome = conduct(Program("import sys; sys.exit('no licence')", ready_file=tmp_path / "never"))
+    assert run.manifest["status"] == "failed"
+    assert run.manifest["reason"] == "content ended with status 1 before it was ready\n  no licence"
+    assert kinds(run) == ["system_starting", "system_failed", "run_ended"]
+    assert not outcome.came_up
+
+
+def test_engine_killed_fails_the_run(conduct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_ENGINE", "crash")
+    run, _ = conduct(Program(SLEEP), steady_s=600.0)
+    assert run.manifest["status"] == "failed"
+    assert run.manifest["reason"] == "the engine ended by signal 9"
+    assert kinds(run)[-4:] == ["engine_ended", "observation_stopped", "system_down", "run_ended"]
+
+
+def test_engine_on_a_full_disk_is_told(conduct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_ENGINE", "exit:74")
+    _, outcome = conduct(Program(SLEEP))
+    assert outcome.disk_full
+    assert outcome.reason == "the engine ended with status 74\n  cannot write"
+
+
+def test_one_ctrl_c_stops_the_engine_gracefully(conduct: Any) -> None:
+    display = Watching(steady, lambda: os.kill(os.getpid(), signal.SIGINT))
+    run, outcome = conduct(Program(SLEEP), steady_s=600.0, display=display)
+    assert outcome.status == run.manifest["status"] == "stopped"
+    assert '"stopped"' in (run.engine / "engine.json").read_text()
+    assert kinds(run)[-1] == "run_ended"
+
+
+def test_sigterm_while_the_system_comes_up_stops_the_run(conduct: Any, tmp_path: Path) -> None:
+    signalling = Program(f"import os, signal, time; os.kill({os.getpid()}, signal.SIGTERM); time.sleep(600)")
+    signalling.ready_file = tmp_path / "never"
+    run = RunFolder.create(tmp_path / "runs" / "r002", {"run": "r002", "status": "planned"})
+    with StopRequest() as stop:
+        task = RunTask(
+            run=run,
+            title="r002",
+            system=lambda logs: System([signalling], tmp_path / "data", logs, check=stop.check),
+            plan=lambda endpoints: plan_for(run, 1.0),
+            observe=observation,
+            pinning=Pinning(note="one CPU"),
+        )
+        outcome = conduct_run(task, stop, Silent())
+    assert outcome.status == run.manifest["status"] == "stopped"
+    assert run.manifest["pinning"] == {"system": [], "generator": [], "note": "one CPU"}
+
+
+def test_conductor_goes_back_to_all_cpus(conduct: Any) -> None:
+    before = os.sched_getaffinity(0)
+    seen: list[set[int]] = []
+    run, _ = conduct(Program(SLEEP), display=Watching(steady, lambda: seen.append(os.sched_getaffinity(0))))
+    pinning = share_out(before)
+    assert os.sched_getaffinity(0) == before
+    assert seen == [set(pinning.generator) or before]
+    assert run.manifest["pinning"]["system"] == list(pinning.system)
+
+
+def test_disk_full_for_the_conductor_ends_the_run(conduct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: RunFolder, kind: str, **fields: Any) -> None:
+        if kind == "engine_started":
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(RunFolder, "event", full)
+    _, outcome = conduct(Program(SLEEP))
+    assert outcome.disk_full
+    assert outcome.status == "failed"

@@ -1,0 +1,369 @@
+"""A synthetic study of known numbers, in the forms of docs/reference/summary.md and run-folder.md.
+
+The system is a single station of demand D with N users of think time Z. Its throughput is the smaller
+asymptotic
+bound min(N / (Z + R0), 1 / D) and its response time follows from Little's law, R = N / X - Z, so that
+every value a test expects can be worked out by hand.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from towtank.report.source import FileHash, Results, RunResult
+
+THINK_S = 1.0
+DEMAND_S = {"present": 0.010, "absent": 0.016}
+DATABASE_SHARE = {"present": 0.3, "absent": 0.6}
+LEVELS = (30, 60, 90, 120)
+WEIGHTS = {"view_properties": 40.0, "open_all_searches": 10.0, "download": 30.0, "add_document": 20.0}
+FACTORS_OF_MEAN = {"view_properties": 0.5, "open_all_searches": 2.0, "download": 1.0, "add_document": 1.5}
+
+
+def estimate(value: float, half: float = 0.05, method: str = "batch means") -> dict[str, Any]:
+    """An estimate with an interval of a relative half width."""
+    return {
+        "value": value,
+        "low": value * (1 - half),
+        "high": value * (1 + half),
+        "confidence": 0.95,
+        "method": method,
+        "n": 20,
+    }
+
+
+def doubt(kind: str = "start_lag", level: str = "suspect") -> dict[str, Any]:
+    """A doubt as the analysis writes it."""
+    return {
+        "kind": kind,
+        "level": level,
+        "seen": 0.038,
+        "limit": 0.001,
+        "unit": "s",
+        "message": "start lag is 38 ms at p99, limit 1 ms",
+        "why": "Requests left later than the study asked.",
+        "hint": "lower the load, or give the engine more threads",
+    }
+
+
+def throughput(users: int, index: str) -> float:
+    """Throughput of the closed system by its asymptotic bounds. [1/s]"""
+    return min(users / (THINK_S + DEMAND_S[index]), 1 / DEMAND_S[index])
+
+
+def response_time(users: int, index: str) -> float:
+    """Mean response time by Little's law. [s]"""
+    return users / throughput(users, index) - THINK_S
+
+
+def times(mean: float) -> dict[str, Any]:
+    """Statistics of a response time."""
+    return {
+        "mean": estimate(mean),
+        "min": mean / 5,
+        "max": mean * 6,
+        **{
+            name: estimate(mean * factor)
+            for name, factor in {"p50": 0.8, "p90": 1.8, "p95": 2.2, "p99": 3.5, "p99.9": 5.0}.items()
+        },
+    }
+
+
+def tiers(users: int, index: str) -> dict[str, Any]:
+    """One tier with a database part."""
+    used = throughput(users, index) * DEMAND_S[index]
+    part = {
+        "cpus_used": estimate(used * DATABASE_SHARE[index]),
+        "cpu_demand_s": estimate(DEMAND_S[index] * DATABASE_SHARE[index]),
+        "how": "CPU time of the server's threads inside SQLite calls",
+    }
+    return {
+        "content": {
+            "kind": "content_server",
+            "cpus_used": estimate(used),
+            "cpu_demand_s": estimate(DEMAND_S[index]),
+            "cpu_user": used * 0.8,
+            "cpu_system": used * 0.2,
+            "utilization": used,
+            "parts": {"database": part},
+        }
+    }
+
+
+def transactions(users: int, index: str) -> dict[str, Any]:
+    """Transactions of a point: the mean times a factor of their own; the absent index makes searches slow."""
+    found = {}
+    for name, factor in FACTORS_OF_MEAN.items():
+        mean = response_time(users, index) * factor * (4 if index == "absent" and "search" in name else 1)
+        found[name] = {
+            "throughput_per_s": estimate(throughput(users, index) * WEIGHTS[name] / 100),
+            "mean_s": estimate(mean),
+            "p95_s": estimate(mean * 2.2),
+            "ramp_up_mean_s": mean,
+        }
+    return found
+
+
+def point(users: int, index: str, run: str, verdict: str) -> dict[str, Any]:
+    """One point of the study summary."""
+    return {
+        "users": users,
+        "runs": [run],
+        "verdicts": [verdict],
+        "throughput_per_s": estimate(throughput(users, index)),
+        "response_time_s": times(response_time(users, index)),
+        "tiers": tiers(users, index),
+        "transactions": transactions(users, index),
+        "disk_read_bytes_per_s": estimate(1000.0 * users),
+        "disk_write_bytes_per_s": estimate(30_000.0 * users),
+        "errors_share": 0.0,
+    }
+
+
+def stages() -> list[dict[str, Any]]:
+    """Stages of every run, as in the engine's header."""
+    edges = (("ramp_up", 0, 10), ("settle", 10, 15), ("steady", 15, 35), ("ramp_down", 35, 40))
+    return [{"name": name, "phase": name, "start_s": start, "end_s": end} for name, start, end in edges]
+
+
+def timeline(users: int, index: str) -> dict[str, Any]:
+    """Forty seconds: users rise over ten, hold, and fall over the last five."""
+    seconds = [float(second) for second in range(1, 41)]
+    active = [users * min(1.0, t / 10, max(0.0, (40 - t) / 5)) for t in seconds]
+    wave = [1 + 0.05 * ((7 * k) % 5 - 2) for k in range(40)]
+    mean = response_time(users, index)
+    return {
+        "t_s": seconds,
+        "users": active,
+        "throughput_per_s": [
+            throughput(users, index) * a / users * w for a, w in zip(active, wave, strict=True)
+        ],
+        "response_mean_s": [mean * w if a else None for a, w in zip(active, wave, strict=True)],
+        "p50_s": [0.8 * mean * w if a else None for a, w in zip(active, wave, strict=True)],
+        "p95_s": [2.2 * mean * w if a else None for a, w in zip(active, wave, strict=True)],
+        "errors_per_s": [0.0] * 40,
+        "tiers_cpus_used": {
+            "content": [throughput(users, index) * DEMAND_S[index] * a / users for a in active]
+        },
+        "disk_read_bytes_per_s": [900.0 * a for a in active],
+        "disk_write_bytes_per_s": [30_000.0 * a * w for a, w in zip(active, wave, strict=True)],
+        "stages": stages(),
+    }
+
+
+def run_summary(run: str, users: int, index: str, verdict: str) -> dict[str, Any]:
+    """`summary.json` of a run."""
+    rate, mean = throughput(users, index), response_time(users, index)
+    return {
+        "schema": "towtank/run-summary/1",
+        "run": run,
+        "index": 1,
+        "repetition": 1,
+        "status": "complete",
+        "factors": {"users": str(users), "search_index": index},
+        "verdict": {"level": verdict, "reasons": [] if verdict == "valid" else [doubt(level=verdict)]},
+        "window": {"start_s": 15.0, "end_s": 35.0, "steady": True, "note": ""},
+        "users": {"asked": users, "mean": float(users)},
+        "throughput_per_s": estimate(rate),
+        "request_throughput_per_s": estimate(2 * rate),
+        "response_time_s": times(mean),
+        "exchange_time_s": times(mean),
+        "errors": {"count": 0, "share": 0.0, "by_kind": {}},
+        "transactions": {
+            name: {"count": round(rate * 20 * weight / 100), "errors": 0, "share": weight / 100}
+            for name, weight in WEIGHTS.items()
+        },
+        "tiers": tiers(users, index),
+        "host": {
+            "cpus": 2,
+            "disks": {"vda": {"read_bytes_per_s": 1000.0 * users, "write_bytes_per_s": 30_000.0 * users}},
+        },
+        "laws": {
+            "little": {"residual": 0.001, "limit": 0.05, "holds": True},
+            "utilization": [{"tier": "content", "residual": 0.02, "limit": 0.05, "holds": True}],
+        },
+        "accounting": {
+            "offered": 4000,
+            "started": 4000,
+            "ok": 3999,
+            "failed": {"timeout": 1},
+            "not_started": {},
+            "in_flight": 0,
+            "holds": True,
+        },
+        "generator": {
+            "cpus_used": 0.03,
+            "cpu_us_per_request": 150.0,
+            "start_lag_p99_s": 0.0004,
+            "peak_rss_bytes": 12_000_000,
+            "saturated": False,
+        },
+        "observation": {"cpus_used": 0.004, "samples": 40, "late_max_s": 0.002, "scrape_s_mean": 0.003},
+        "timeline": timeline(users, index),
+        "damage": {"torn_tail": False, "bad_lines": 0},
+    }
+
+
+def run_manifest(run: str, number: int, users: int, index: str) -> dict[str, Any]:
+    """`run.json`."""
+    start = 1_795_197_901_000_000_000 + number * 60_000_000_000
+    return {
+        "schema": "towtank/run/1",
+        "run": run,
+        "index": number,
+        "repetition": 1,
+        "seed": 1000 + number,
+        "status": "complete",
+        "factors": {"users": str(users), "search_index": index},
+        "users": users,
+        "tiers": {"content": {"kind": "content_server", "host": "here", "cpus": [0]}},
+        "settings": {
+            "content": {
+                "workers": 4,
+                "content_cache_bytes": 67108864,
+                "drop_index": [] if index == "present" else ["search_type"],
+            }
+        },
+        "pinning": {"system": [0], "generator": [1]},
+        "versions": {"towtank": "0.1.0", "engine": "0.1.0"},
+        "started_wall_ns": start,
+        "ended_wall_ns": start + 40_000_000_000,
+    }
+
+
+def study() -> dict[str, Any]:
+    """Description of the study."""
+    return {
+        "name": "content-users",
+        "title": "Content server: users and the search index",
+        "question": "How many users does one core carry, and what does the search index save?",
+        "expect": "Throughput grows in a nearly straight line until the core is used up.",
+        "factors": [
+            {"name": "users", "levels": [str(n) for n in LEVELS], "numeric": list(LEVELS)},
+            {"name": "search_index", "levels": ["present", "absent"], "numeric": None},
+        ],
+        "load_factor": "users",
+        "stages": [
+            {"name": s["name"], "phase": s["phase"], "duration_s": s["end_s"] - s["start_s"]}
+            for s in stages()
+        ],
+        "mix": [
+            {"transaction": name, "group": "readers", "weight": weight} for name, weight in WEIGHTS.items()
+        ],
+        "think": {"readers": "exponential, mean 1 s"},
+        "preset": "quick",
+        "seed": 7,
+        "system": {
+            "hosts": {"here": {"kind": "local"}},
+            "services": {"content": {"kind": "content_server", "host": "here"}},
+        },
+    }
+
+
+def results(
+    levels: tuple[int, ...] = LEVELS,
+    indices: tuple[str, ...] = ("present", "absent"),
+    verdicts: dict[str, str] | None = None,
+    missing: tuple[str, ...] = (),
+) -> Results:
+    """A study with one run per point; `verdicts` by run, else valid; `missing` names runs that never ran."""
+    verdicts = verdicts or {}
+    points: dict[str, list[dict[str, Any]]] = {index: [] for index in indices}
+    runs = []
+    for number, (index, users) in enumerate(((index, users) for index in indices for users in levels), 1):
+        name = f"r{number:03d}"
+        verdict = verdicts.get(name, "valid")
+        manifest = run_manifest(name, number, users, index)
+        if name in missing:
+            runs.append(RunResult(name, {"run": name, "factors": manifest["factors"], "status": "missing"}))
+            continue
+        points[index].append(point(users, index, name, verdict))
+        runs.append(RunResult(name, manifest, run_summary(name, users, index, verdict)))
+    summary = study_summary(points, runs, levels, indices)
+    manifest = {
+        "schema": "towtank/study-results/1",
+        "study": study(),
+        "started_wall_ns": 1_795_197_900_000_000_000,
+        "host": {
+            "name": "lab",
+            "cpus": 2,
+            "cpu_model": "Example CPU",
+            "memory_bytes": 8 * 1024**3,
+            "kernel": "6.1",
+        },
+        "versions": {"python": "3.11.7"},
+        "seed": 7,
+        "preset": "quick",
+    }
+    return Results("content-users-1", manifest, summary, tuple(runs), (FileHash("study.json", "ab" * 32),))
+
+
+def study_summary(
+    points: dict[str, list[dict[str, Any]]],
+    runs: list[RunResult],
+    levels: tuple[int, ...],
+    indices: tuple[str, ...],
+) -> dict[str, Any]:
+    """`study-summary.json`."""
+    states = [run.verdict for run in runs]
+    level = "valid" if "valid" in states else "suspect" if "suspect" in states else "invalid"
+    several = len(indices) > 1
+    configurations = [
+        {
+            "key": {"search_index": index} if several else {},
+            "label": f"search_index {index}" if several else "",
+            "points": points[index],
+            "ideal": {"users": levels[0], "per_user_per_s": throughput(levels[0], index) / levels[0]},
+            "limit": {
+                "reached": levels[-1] > 100,
+                "resource": "content",
+                "evidence": "CPU of content at 100 %",
+                "knee_users": estimate((THINK_S + DEMAND_S[index]) / DEMAND_S[index]),
+                "peak_throughput_per_s": estimate(throughput(levels[-1], index)),
+            },
+        }
+        for index in indices
+    ]
+    factors = [copy.deepcopy(one) for one in study()["factors"]][: 1 + several]
+    comparisons = [
+        {
+            "factor": "search_index",
+            "from": "present",
+            "to": "absent",
+            "users": users,
+            "metric": "response_time_s.mean of open_all_searches",
+            "from_value": estimate(2 * response_time(users, "present")),
+            "to_value": estimate(8 * response_time(users, "absent")),
+            "ratio": estimate(4 * response_time(users, "absent") / response_time(users, "present")),
+        }
+        for users in levels
+        if several
+    ]
+    return {
+        "schema": "towtank/study-summary/1",
+        "study": "content-users",
+        "title": study()["title"],
+        "question": study()["question"],
+        "factors": factors,
+        "load_factor": "users",
+        "configurations": configurations,
+        "comparisons": comparisons,
+        "demand": {"content": {"intercept_cpus": 0.01, "d_s": estimate(0.010), "points": len(runs)}},
+        "verdict": {
+            "level": level,
+            "reasons": [],
+            "valid_runs": states.count("valid"),
+            "suspect_runs": states.count("suspect"),
+            "invalid_runs": states.count("invalid"),
+            "missing_runs": states.count("none"),
+        },
+        "objectives": [
+            {"text": "p95 of view_properties < 1 s", "met": True, "seen": 0.4, "at": {"users": 30}}
+        ],
+        "runs": [],
+        "observations": [
+            {"kind": "limit", "text": "The content tier uses 100 % of its CPU at 120 users.", "numbers": {}}
+        ],
+        "headline": "One core carries 100 transactions per second with the index and 62.5 without it.",
+    }

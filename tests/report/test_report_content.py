@@ -1,0 +1,322 @@
+"""Sections: what they say, and what they refuse to say."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import report_synthetic as synthetic
+
+from towtank.report.content import (
+    SECTIONS,
+    appendix,
+    build_document,
+    configuration,
+    generator,
+    headline,
+    limits,
+    observation_cost,
+    observations,
+    question,
+    tables,
+    verdicts,
+    workload,
+)
+from towtank.report.document import Bullets, Callout, Definitions, Figure, Listing, Paragraph, Section, Table
+from towtank.report.source import Results, RunResult
+
+
+def words(section: Section) -> str:
+    """All that a section says, as one text."""
+    parts: list[str] = []
+    for block in section.blocks:
+        if isinstance(block, Paragraph):
+            parts += [run.text for run in block.content]
+        elif isinstance(block, Callout):
+            parts += [block.title, *(run.text for content in block.content for run in content)]
+        elif isinstance(block, Bullets):
+            parts += [run.text for item in block.items for run in item]
+        elif isinstance(block, Definitions):
+            parts += [
+                piece for term, content in block.items for piece in (term, *(run.text for run in content))
+            ]
+        elif isinstance(block, Table):
+            parts += [
+                block.caption,
+                *(c.title for c in block.columns),
+                *(cell for row in block.rows for cell in row),
+            ]
+            parts += block.footnotes
+        elif isinstance(block, Figure):
+            parts += [block.title, block.description, block.note]
+        elif isinstance(block, Listing):
+            parts += [block.caption, *block.lines]
+    return " ".join(parts).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def rows(section: Section, caption: str) -> list[tuple[str, ...]]:
+    """Rows of the table whose caption begins so."""
+    (table,) = [
+        block for block in section.blocks if isinstance(block, Table) and block.caption.startswith(caption)
+    ]
+    return [tuple(cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row) for row in table.rows]
+
+
+def with_summary(results: Results, **changes: Any) -> Results:
+    """The same results with parts of the study summary replaced."""
+    return dataclasses.replace(results, summary={**results.summary, **changes})
+
+
+def test_headline_is_that_of_the_analysis() -> None:
+    assert "One core carries 100 transactions per second" in words(headline.build(synthetic.results()))
+
+
+def test_headline_without_one_states_the_facts() -> None:
+    results = with_summary(synthetic.results(levels=(30,), indices=("present",)), headline="")
+    assert (
+        headline.headline(results)
+        == "Of 1 run of this study, 1 could be judged and none allows a conclusion."
+    )
+
+
+def test_counts_of_verdicts_add_up() -> None:
+    results = synthetic.results(verdicts={"r002": "suspect", "r003": "invalid"}, missing=("r007",))
+    assert headline.counts(results) == "5 of 8 runs valid, 1 suspect, 1 invalid, 1 missing"
+
+
+def test_objective_is_shown_in_its_unit() -> None:
+    results = synthetic.results()
+    assert rows(headline.build(results), "Objectives")[0] == (
+        "p95 of view_properties < 1 s",
+        "met",
+        "400 ms",
+        "users 30",
+    )
+    share = {"text": "errors < 1 %", "met": False, "seen": 0.02, "at": {"users": 30}}
+    results = with_summary(results, objectives=[share])
+    manifest = {
+        **results.manifest,
+        "study": {**results.study, "objectives": [{"text": "errors < 1 %", "metric": "errors"}]},
+    }
+    shown = headline.build(dataclasses.replace(results, manifest=manifest))
+    assert rows(shown, "Objectives")[0][1:3] == ("missed", "2.00 %")
+
+
+def test_question_names_factors_and_tiers() -> None:
+    section = question.build(synthetic.results())
+    assert rows(section, "Factors") == [
+        ("users", "30, 60, 90, 120", "load"),
+        ("search_index", "present, absent", "configuration"),
+    ]
+    assert rows(section, "Tiers") == [("content", "content_server", "here", "CPU 0", "database")]
+
+
+def test_drawing_shows_every_tier_and_part() -> None:
+    (figure,) = [block for block in question.build(synthetic.results()).blocks if isinstance(block, Figure)]
+    assert figure.svg is not None
+    assert all(f">{name}<" in figure.svg for name in ("virtual users", "content", "database", "host here"))
+
+
+def test_service_named_by_a_setting_is_asked_by_it() -> None:
+    results = synthetic.results()
+    services = {
+        "content": {"kind": "content_server", "host": "here", "settings": {"database": "postgresql"}},
+        "store": {"kind": "postgresql", "host": "here"},
+    }
+    study = {**results.study, "system": {"services": services, "targets": {"web": {"service": "content"}}}}
+    found = question.tiers(dataclasses.replace(results, manifest={**results.manifest, "study": study}))
+    assert found["content"]["asks"] == ["store"]
+    assert question.entries(
+        dataclasses.replace(results, manifest={**results.manifest, "study": study}), found
+    ) == ["content"]
+
+
+def test_configuration_shows_what_differed() -> None:
+    shown = rows(configuration.build(synthetic.results()), "Configuration in force")
+    assert ("content", "workers", "4") in shown
+    assert (
+        "content",
+        "drop_index",
+        "none (search_index present); search_type (search_index absent)",
+    ) in shown
+
+
+def test_configuration_falls_back_on_the_description() -> None:
+    results = synthetic.results(levels=(30,), indices=("present",), missing=("r001",))
+    services = {"content": {"kind": "content_server", "settings": {"threads": 4}}}
+    manifest = {**results.manifest, "study": {**results.study, "system": {"services": services}}}
+    shown = rows(
+        configuration.build(dataclasses.replace(results, manifest=manifest)), "Configuration in force"
+    )
+    assert shown == [("content", "threads", "4")]
+
+
+def test_workload_sets_shares_measured_beside_weights() -> None:
+    shown = {row[0]: row for row in rows(workload.build(synthetic.results()), "Mix of transactions")}
+    assert shown["view_properties"][3] == "40 %"
+    assert shown["view_properties"][-1].endswith("%")
+    text = words(workload.build(synthetic.results()))
+    assert "Think time of readers: exponential, mean 1 s." in text
+
+
+def test_ramp_with_a_time_per_user_is_told_so() -> None:
+    results = synthetic.results()
+    study = {**results.study, "stages": [{"name": "ramp_up", "phase": "ramp_up", "each_s": 0.015}]}
+    section = workload.build(dataclasses.replace(results, manifest={**results.manifest, "study": study}))
+    assert rows(section, "Stages") == [("ramp-up", "ramp-up", "15.0 ms per user")]
+
+
+def test_results_table_by_value() -> None:
+    shown = rows(tables.build(synthetic.results()), "Results by configuration")
+    assert shown[3] == (
+        "search_index present",
+        "120",
+        "100 [95, 105] /s",
+        "200 [190, 210] ms",
+        "440 [418, 462] ms",
+        "1.00 [0.95, 1.05] CPUs",
+        "0 %",
+        "r004 valid",
+    )
+
+
+def test_suspect_values_are_marked_and_invalid_ones_left_out() -> None:
+    section = tables.build(synthetic.results(verdicts={"r002": "suspect", "r003": "invalid"}))
+    shown = rows(section, "Results by configuration")
+    assert shown[1][1] == "60 †"
+    assert set(shown[2][2:7]) == {"–"}
+    assert "† Leans on a suspect run" in words(section)
+    assert "No value: no run at this point counts." in words(section)
+
+
+def test_missing_runs_are_named() -> None:
+    results = synthetic.results(missing=("r003", "r007"))
+    assert "r003 (not run) and r007 (not run)" in words(tables.build(results))
+    assert "Missing runs: r003 and r007." in words(limits.build(results))
+
+
+def test_run_cut_off_is_told_from_one_that_never_began() -> None:
+    cut = RunResult("r009", {"run": "r009", "status": "running", "factors": {"users": "30"}})
+    results = synthetic.results()
+    results = dataclasses.replace(results, runs=(*results.runs, cut))
+    assert "r009 (cut off)" in words(tables.build(results))
+    assert rows(verdicts.build(results), "Runs")[-1][3:6] == ("cut off", "not judged", "left out")
+
+
+def test_every_doubt_has_number_limit_reason_and_hint() -> None:
+    text = words(limits.build(synthetic.results(verdicts={"r002": "suspect"})))
+    assert "Start lag (suspect: 1 run)" in text
+    assert "start lag is 38 ms at p99, limit 1 ms 38.0 ms 1.00 ms" in text
+    assert "Requests left later than the study asked." in text
+    assert "Lower the load, or give the engine more threads." in text
+
+
+def test_doubt_of_the_study_that_repeats_one_of_a_run_is_told_once() -> None:
+    results = synthetic.results(verdicts={"r002": "suspect"})
+    verdict = {
+        **results.summary["verdict"],
+        "reasons": [synthetic.doubt(), synthetic.doubt("no_steady_state", "invalid")],
+    }
+    verdict["reasons"][1]["message"] = "fewer than half of the runs are steady"
+    found = limits.gather(with_summary(results, verdict=verdict))
+    assert [(doubt.kind, [run for run, _ in doubt.seen]) for doubt in found] == [
+        ("no_steady_state", ["study"]),
+        ("start_lag", ["r002"]),
+    ]
+
+
+def test_single_runs_and_one_machine_limit_the_conclusions() -> None:
+    text = words(limits.build(synthetic.results()))
+    assert "8 of 8 points rest on a single run." in text
+    assert "ran on one machine, on CPUs of their own" in text
+
+
+def test_verdict_of_every_run_is_listed() -> None:
+    results = synthetic.results(verdicts={"r003": "invalid"}, missing=("r007",))
+    shown = rows(verdicts.build(results), "Runs in the order")
+    assert [row[0] for row in shown] == [f"r{n:03d}" for n in range(1, 9)]
+    assert shown[2][4:6] == ("invalid", "left out")
+    assert "start lag is 38 ms" in shown[2][-1]
+    assert shown[6][3] == "not run"
+
+
+def test_generator_and_observation_say_what_they_used() -> None:
+    results = synthetic.results()
+    assert "used at most 0.0300 CPUs in any run" in words(generator.build(results))
+    assert "at most 0.400 % of one core in any run, below the limit of 1 %" in words(
+        observation_cost.build(results)
+    )
+
+
+def test_observation_above_its_limit_is_said() -> None:
+    results = synthetic.results(levels=(30,), indices=("present",))
+    results.runs[0].summary["observation"]["cpus_used"] = 0.02
+    assert "at most 2.00 % of one core in any run, above the limit" in words(observation_cost.build(results))
+
+
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        ("response_time_s.mean of search", "mean of the response time of search"),
+        ("response_time_s.p95 of search", "95th percentile of the response time of search"),
+        ("throughput_per_s", "throughput"),
+        ("cpu_demand_s of content", "CPU demand of content"),
+    ],
+)
+def test_quantities_have_names_in_words(metric: str, name: str) -> None:
+    assert observations.quantity_name(metric) == name
+
+
+def test_comparison_shows_units_and_ratio() -> None:
+    shown = rows(observations.build(synthetic.results()), "Comparison")
+    # At 120 users 2 * 0.2 s against 8 * 0.92 s, 18.4 times.
+    assert shown[3][1:] == (
+        "120",
+        "search_index present → absent",
+        "400 [380, 420] ms",
+        "7.36 [6.99, 7.73] s",
+        "18.4 [17.5, 19.3] ×",
+    )
+
+
+def test_appendix_holds_what_is_needed_to_run_it_again() -> None:
+    text = words(appendix.build(synthetic.results()))
+    for needed in (
+        "2026-11-20 18:05:00 UTC",
+        "Seed 7",
+        "towtank run content-users --preset quick",
+        "towtank report content-users-1",
+        "Version of engine 0.1.0",
+        "ab" * 32,
+        "1001",
+    ):
+        assert needed in text
+
+
+def test_recorded_request_becomes_the_command() -> None:
+    results = synthetic.results()
+    request = {
+        "study": "my study.yaml",
+        "preset": None,
+        "repetitions": 3,
+        "seed": 0,
+        "set": ["a.b=1", "c=2"],
+        "i_may_load": [],
+    }
+    results = dataclasses.replace(results, manifest={**results.manifest, "command": request})
+    assert (
+        appendix.commands(results)[0]
+        == "towtank run 'my study.yaml' --repetitions 3 --seed 0 --set a.b=1 --set c=2"
+    )
+
+
+def test_sections_need_nothing_but_names() -> None:
+    bare = Results("empty", {}, {}, (RunResult("r001"),))
+    assert [build(bare).name for build in SECTIONS] == [build(synthetic.results()).name for build in SECTIONS]
+    assert build_document(bare).title == "empty"
+
+
+def test_no_section_holds_html() -> None:
+    for section in build_document(synthetic.results()).sections:
+        assert "</" not in words(section)

@@ -1,0 +1,100 @@
+"""Numbers for people: three significant digits, units, separators, intervals."""
+
+from __future__ import annotations
+
+import pytest
+
+from towtank.report import format as people
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0"),
+        (1234.5, "1,230"),
+        (123.4, "123"),
+        (12.34, "12.3"),
+        (9.999, "10.0"),
+        (0.01234, "0.0123"),
+        (-2.5, "−2.50"),
+        (1e6, "1,000,000"),
+        (None, "–"),
+        (float("nan"), "–"),
+        (True, "–"),
+        ("3", "–"),
+    ],
+)
+def test_number_has_three_significant_digits(value: object, shown: str) -> None:
+    assert people.number(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0000123, "12.3 µs"),
+        (0.0123, "12.3 ms"),
+        (1.234, "1.23 s"),
+        (1234.0, "1,230 s"),
+        (0, "0 s"),
+        (None, "–"),
+    ],
+)
+def test_time_is_shown_in_the_unit_that_fits(value: float | None, shown: str) -> None:
+    assert people.seconds(value) == shown
+
+
+def test_sizes_are_binary() -> None:
+    assert people.size(8 * 1024**3) == "8.00 GiB"
+    assert people.size_rate(1536) == "1.50 KiB/s"
+    assert people.size(0) == "0 B"
+
+
+def test_interval_is_shown_as_finely_as_its_value() -> None:
+    tied = "\N{NO-BREAK SPACE}"
+    estimate = {"value": 0.1234, "low": 0.11804, "high": 0.12896}
+    assert people.seconds_estimate(estimate) == f"123 [118,{tied}129]{tied}ms"
+    assert (
+        people.rate_estimate({"value": 1234.0, "low": 987.6, "high": 1500.1})
+        == f"1,230 [990,{tied}1,500]{tied}/s"
+    )
+
+
+def test_unit_of_an_interval_is_that_of_its_value() -> None:
+    shown = people.seconds_estimate({"value": 0.9, "low": 0.5, "high": 1.5})
+    assert shown.replace("\N{NO-BREAK SPACE}", " ") == "900 [500, 1,500] ms"
+
+
+def test_estimate_without_interval_has_no_brackets() -> None:
+    shown = people.seconds_estimate({"value": 0.5, "low": None, "high": None, "method": "none"})
+    assert shown == "500\N{NO-BREAK SPACE}ms"
+
+
+def test_absent_estimate_is_not_zero() -> None:
+    assert people.seconds_estimate(None) == people.ABSENT
+    assert people.rate_estimate({"value": None}) == people.ABSENT
+
+
+def test_chosen_numbers_keep_their_form() -> None:
+    assert people.plain(30.0) == "30"
+    assert people.plain(0.25) == "0.25"
+    assert people.plain(12345) == "12,345"
+
+
+def test_moment_is_utc() -> None:
+    # 2026-11-20 18:05:00 UTC is 1,795,197,900 s after the epoch (`date -u -d '2026-11-20 18:05' +%s`).
+    assert people.moment(1_795_197_900_000_000_000) == "2026-11-20 18:05:00 UTC"
+    assert people.moment(None) == people.ABSENT
+
+
+def test_quantity_follows_the_unit() -> None:
+    assert people.quantity(0.038, "s") == "38.0 ms"
+    assert people.quantity(0.012, "ratio") == "1.20 %"
+    assert people.quantity(3, "restarts") == "3.00 restarts"
+    assert people.quantity(None, "s") == people.ABSENT
+
+
+def test_listing_and_plural() -> None:
+    assert people.listing(["a", "b", "c"]) == "a, b and c"
+    assert people.listing(["a"]) == "a"
+    assert people.plural(1, "run") == "1 run"
+    assert people.plural(2000, "run") == "2,000 runs"

@@ -1,0 +1,119 @@
+"""A system that stays up without a study: kept, described, taken down whatever happened to its keeper."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from towtank.errors import TargetError
+from towtank.system import keeper
+from towtank.system.identity import identity
+from towtank.system.reach import refuses_connection
+from towtank.system.state import SystemState, lives, remember, states
+
+SYSTEM = """
+schema: towtank/system/1
+name: small
+hosts: {here: {provider: local}}
+services:
+  content: {kind: null_server, host: here, settings: {port: PORT}}
+start_timeout: 20 s
+"""
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_engine: Path) -> Iterator[Path]:
+    root = tmp_path / "state"
+    monkeypatch.setenv("TOWTANK_STATE", str(root))
+    yield root
+    keeper.take_down(root)
+
+
+def system_file(folder: Path, port: int = 0) -> Path:
+    path = folder / "system.yaml"
+    path.write_text(SYSTEM.replace("PORT", str(port)))
+    return path
+
+
+def silent(text: str) -> None:
+    pass
+
+
+def test_up_status_down(tmp_path: Path) -> None:
+    up = keeper.bring_up("small", system_file(tmp_path), silent)
+    assert up["status"] == "up"
+    address = up["addresses"]["content"][0]
+    assert refuses_connection(address) is None
+    (described,) = (keeper.describe(state) for state in states())
+    assert described["status"] == "up"
+    assert described["processes"]["content"]["running"]
+    assert keeper.take_down() == ["small"]
+    assert refuses_connection(address)
+    assert not lives(up["keeper"])
+    assert not any(lives(process) for process in up["processes"].values())
+    assert keeper.take_down() == []
+
+
+def test_second_up_finds_the_first(tmp_path: Path) -> None:
+    first = keeper.bring_up("small", system_file(tmp_path), silent)
+    said: list[str] = []
+    second = keeper.bring_up("small", system_file(tmp_path), said.append)
+    assert second["keeper"] == first["keeper"]
+    assert said == ["small is up already"]
+
+
+def test_keeper_killed_takes_its_system_along_and_down_cleans_up(tmp_path: Path) -> None:
+    up = keeper.bring_up("small", system_file(tmp_path), silent)
+    os.kill(up["keeper"]["pid"], signal.SIGKILL)
+    while any(lives(process) for process in up["processes"].values()):
+        pass
+    (state,) = states()
+    assert keeper.describe(state)["status"] == "gone"
+    assert keeper.take_down() == ["small"]
+    assert states() == []
+
+
+def test_service_killed_shows_as_damaged(tmp_path: Path) -> None:
+    up = keeper.bring_up("small", system_file(tmp_path), silent)
+    process = up["processes"]["content"]
+    os.kill(process["pid"], signal.SIGTERM)
+    while lives(process):
+        pass
+    (state,) = states()
+    assert keeper.describe(state)["status"] == "damaged"
+
+
+def test_stale_state_with_a_reused_process_id_harms_nobody(state: Path) -> None:
+    bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        other = {**remember(bystander.pid), "start_ticks": 1}
+        SystemState(state / "up" / "old.json").write(
+            status="up", keeper=other, processes={"content": {**other, "kind": "null_server"}}
+        )
+        assert keeper.take_down() == ["old"]
+        assert identity(bystander.pid) is not None
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def test_system_that_cannot_come_up_is_told_and_leaves_no_state(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(TargetError, match=f"content: port {port} on 127.0.0.1 is taken by"):
+            keeper.bring_up("small", system_file(tmp_path, port), silent)
+    assert states() == []
+
+
+def test_damaged_state_file_is_cleaned(state: Path) -> None:
+    (state / "up").mkdir(parents=True)
+    (state / "up" / "broken.json").write_text("{")
+    assert json.loads(json.dumps(keeper.describe(states()[0])))["status"] == "gone"
+    assert keeper.take_down() == ["broken"]

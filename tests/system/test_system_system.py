@@ -1,0 +1,165 @@
+"""A system of small real servers: up in order, watched, down without leftovers; every way to fail is told."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from towtank.errors import Stopped, TargetError
+from towtank.system.identity import identity
+from towtank.system.ports import free_port, require_free
+from towtank.system.process import ProcessSpec
+from towtank.system.reach import refuses_connection, refuses_http
+from towtank.system.service import Place, PlainService
+from towtank.system.system import System
+
+pytestmark = pytest.mark.usefixtures("fake_engine")
+
+SERVE = """
+import http.server, sys
+http.server.test(http.server.SimpleHTTPRequestHandler, port=int(sys.argv[1]), bind='127.0.0.1')
+"""
+DIES_AT_FIRST_CONNECTION = """
+import os, socket, sys
+socket.create_server(('127.0.0.1', int(sys.argv[1]))).accept()
+os.kill(os.getpid(), 9)
+"""
+
+
+class Small(PlainService):
+    """A server of the standard library, or whatever program is given in its place."""
+
+    kind = "small"
+    ready_within_s = 20.0
+
+    def __init__(self, name: str, journal: list[str], program: str = SERVE, port: int | None = None) -> None:
+        super().__init__(name)
+        self.journal, self.program, self.fixed = journal, program, port
+        self.port = 0
+
+    def prepare(self, place: Place) -> None:
+        self.journal.append(f"prepare {self.name}")
+        if self.fixed:
+            require_free("127.0.0.1", self.fixed, self.name)
+        self.port = self.fixed or free_port()
+
+    def processes(self, place: Place) -> list[ProcessSpec]:
+        return [ProcessSpec(self.name, [sys.executable, "-c", self.program, str(self.port)], grace_s=1.0)]
+
+    def ready(self) -> str | None:
+        return refuses_connection(self.addresses()[0])
+
+    def stopping(self) -> None:
+        self.journal.append(f"stopping {self.name}")
+
+    def stopped(self) -> None:
+        self.journal.append(f"stopped {self.name}")
+
+    def addresses(self) -> list[str]:
+        return [f"127.0.0.1:{self.port}"]
+
+
+@pytest.fixture
+def journal() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Any]:
+    systems: list[System] = []
+
+    def build(*services: PlainService, **options: Any) -> System:
+        systems.append(System(list(services), tmp_path / "data", tmp_path / "logs", **options))
+        return systems[-1]
+
+    yield build
+    for system in systems:
+        system.down()
+
+
+def test_services_come_up_in_order_and_go_down_in_reverse(make: Any, journal: list[str]) -> None:
+    system = make(Small("database", journal), Small("content", journal), cpus=[0])
+    endpoints = system.up()
+    assert refuses_http(endpoints.addresses["content"][0], "/") is None
+    assert endpoints.tiers["content"] == {"kind": "small", "host": "here", "cpus": [0]}
+    assert set(endpoints.groups) == {"database", "content"}
+    assert system.ended() == []
+    assert all(tier["running"] for tier in system.status().values())
+    system.down()
+    system.down()
+    assert journal[:2] == ["prepare database", "prepare content"]
+    assert journal[2:] == ["stopping content", "stopped content", "stopping database", "stopped database"]
+    assert all(identity(pid) is None for pid in endpoints.groups.values())
+    assert refuses_connection(endpoints.addresses["content"][0])
+
+
+def test_server_that_fails_to_start_shows_its_last_log_lines(make: Any, journal: list[str]) -> None:
+    broken = Small(
+        "content",
+        journal,
+        "import sys; print('reading settings', flush=True); sys.exit('no such table: documents')",
+    )
+    system = make(Small("database", journal), broken)
+    with pytest.raises(TargetError) as caught:
+        system.up()
+    assert str(caught.value).splitlines() == [
+        "content ended with status 1 before it was ready",
+        "  reading settings",
+        "  no such table: documents",
+    ]
+    assert system.status() == {}
+    assert "stopped database" in journal
+
+
+def test_server_that_never_answers_is_told_with_its_log(make: Any, journal: list[str]) -> None:
+    deaf = Small("content", journal, "import time; print('warming up', flush=True); time.sleep(600)")
+    deaf.ready_within_s = 0.5
+    with pytest.raises(TargetError, match=r"content was not ready within 0 s: 127\.0\.0\.1:\d+: Connection refused"):
+        make(deaf).up()
+
+
+def test_taken_port_is_refused_before_anything_starts(make: Any, journal: list[str]) -> None:
+    system = make(Small("first", journal))
+    taken = system.up().addresses["first"][0].rpartition(":")[2]
+    other = System([Small("content", journal, port=int(taken))], Path(str(system._data) + "-2"), system._logs)
+    with pytest.raises(TargetError, match=rf"content: port {taken} on 127.0.0.1 is taken by python"):
+        other.up()
+
+
+def test_server_that_dies_is_seen(make: Any, journal: list[str]) -> None:
+    system = make(Small("content", journal, DIES_AT_FIRST_CONNECTION))
+    system.up()
+    while not (ended := system.ended()):
+        pass
+    assert [(each.tier, each.text) for each in ended] == [("content", "ended by signal 9")]
+
+
+def test_data_of_one_system_is_not_shared(make: Any, journal: list[str]) -> None:
+    make(Small("content", journal)).up()
+    with pytest.raises(TargetError, match="is in use by another system that is up"):
+        make(Small("content", journal)).up()
+
+
+def test_wish_to_stop_ends_the_wait_for_a_server(make: Any, journal: list[str]) -> None:
+    asked: list[int] = []
+
+    def check() -> None:
+        asked.append(1)
+        if len(asked) > 3:
+            raise Stopped("stopped by the user")
+
+    system = make(Small("content", journal, "import time; time.sleep(600)"), check=check)
+    with pytest.raises(Stopped):
+        system.up()
+    assert journal[-1] == "stopped content"
+
+
+def test_missing_programs_are_told_all_at_once(make: Any, journal: list[str]) -> None:
+    first, second = Small("a", journal), Small("b", journal)
+    first.missing = lambda: "a: needs x"  # type: ignore[method-assign]
+    second.missing = lambda: "b: needs y"  # type: ignore[method-assign]
+    with pytest.raises(TargetError, match="a: needs x\nb: needs y"):
+        make(first, second).up()
+    assert journal == []
