@@ -15,13 +15,10 @@ TIMES = {"mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max"}
 
 
 def script(failing=0):
-    exchanges, starts, ends = even_schedule(
-        users=10, response_s=0.1, think_s=0.1, seconds=17.0, service_s=0.0
-    )
+    exchanges, starts, ends = even_schedule(users=10, response_s=0.1, think_s=0.1, seconds=17.0, service_s=0.0)
     if failing:
         exchanges = [
-            replace(one, failure="connect" if number % failing == 0 else None)
-            for number, one in enumerate(exchanges)
+            replace(one, failure="connect" if number % failing == 0 else None) for number, one in enumerate(exchanges)
         ]
     return Script(
         name="drive",
@@ -88,9 +85,7 @@ def test_refused_connections_make_it_invalid(tmp_path):
 
 
 def test_nothing_recorded_is_an_answer_too(tmp_path):
-    run = RunFolder.create(
-        tmp_path / "drive", {"run": "drive", "status": "failed", "users": 4, "factors": {}}
-    )
+    run = RunFolder.create(tmp_path / "drive", {"run": "drive", "status": "failed", "users": 4, "factors": {}})
     document = drive_document(run, "http://127.0.0.1:1/x")
     assert (document["valid"], document["requests"], document["throughput_per_s"]) == (False, 0, None)
     assert document["intervals"] == []

@@ -100,9 +100,7 @@ def test_host_and_services(run):
     assert summary["host"]["steal"] == 0.0
     assert summary["host"]["networks"]["lo"]["receive_bytes_per_s"] == pytest.approx(8 * 4300, rel=0.02)
     metrics = summary["services"]["content"]
-    assert metrics['content_server_cache_hits_total{cache="content"}']["per_s"] == pytest.approx(
-        0.6 * 8, rel=0.05
-    )
+    assert metrics['content_server_cache_hits_total{cache="content"}']["per_s"] == pytest.approx(0.6 * 8, rel=0.05)
     assert metrics["content_server_queue_length"]["kind"] == "gauge"
     assert summary["observation"]["cpus_used"] == pytest.approx(0.0008, rel=1e-6)
 
@@ -124,9 +122,7 @@ def test_timeline_covers_the_whole_run(run):
     timeline = summarize_run(run)["timeline"]
     assert timeline["t_s"][:3] == [0.5, 1.5, 2.5]
     lengths = {
-        name: len(timeline[name])
-        for name in timeline
-        if name not in ("stages", "tiers_cpus_used", "parts_cpus_used")
+        name: len(timeline[name]) for name in timeline if name not in ("stages", "tiers_cpus_used", "parts_cpus_used")
     }
     assert set(lengths.values()) == {44}
     assert len(timeline["tiers_cpus_used"]["content"]) == 44
@@ -150,8 +146,7 @@ def test_the_summary_is_written_and_is_plain_json(run):
 def test_failures_are_counted_by_kind_and_share(tmp_path):
     script = even_script()
     exchanges = [
-        replace(one, failure="status_5xx") if number % 10 == 0 else one
-        for number, one in enumerate(script.exchanges)
+        replace(one, failure="status_5xx") if number % 10 == 0 else one for number, one in enumerate(script.exchanges)
     ]
     summary = summarize_run(write_run(tmp_path / "r", replace(script, exchanges=exchanges)))
     assert summary["errors"]["share"] == pytest.approx(0.1, abs=0.01)
@@ -165,8 +160,7 @@ def test_failures_are_counted_by_kind_and_share(tmp_path):
 def test_the_limit_on_errors_is_the_studys(tmp_path):
     script = even_script()
     exchanges = [
-        replace(one, failure="check") if number % 10 == 0 else one
-        for number, one in enumerate(script.exchanges)
+        replace(one, failure="check") if number % 10 == 0 else one for number, one in enumerate(script.exchanges)
     ]
     run = write_run(tmp_path / "r", replace(script, exchanges=exchanges))
     assert "errors_above_limit" not in kinds(summarize_run(run, limits={"errors": 0.2}))

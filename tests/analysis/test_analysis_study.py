@@ -57,9 +57,7 @@ def test_throughput_is_that_of_the_model(summary, index):
     for point in configuration(summary, index)["points"]:
         found = point["throughput_per_s"]
         expected = exact_mva(point["users"], weighted(DEMANDS_S[index]), THINK_S)
-        assert found["value"] == pytest.approx(
-            expected, abs=0.1 * expected + (found["high"] - found["low"]) / 2
-        )
+        assert found["value"] == pytest.approx(expected, abs=0.1 * expected + (found["high"] - found["low"]) / 2)
 
 
 @pytest.mark.parametrize("index", ["present", "absent"])
@@ -131,9 +129,7 @@ def test_a_run_that_was_cut_off_and_one_that_is_missing_are_told(tmp_path):
     assert summary["verdict"]["missing_runs"] == 1
     assert summary["verdict"]["invalid_runs"] == 1
     assert summary["verdict"]["level"] == "suspect"
-    assert any(
-        one["kind"] == "interrupted" and one["runs"] == ["r002"] for one in summary["verdict"]["reasons"]
-    )
+    assert any(one["kind"] == "interrupted" and one["runs"] == ["r002"] for one in summary["verdict"]["reasons"])
 
 
 def test_a_run_that_was_summarized_while_it_ran_is_analysed_again(tmp_path):
@@ -143,6 +139,13 @@ def test_a_run_that_was_summarized_while_it_ran_is_analysed_again(tmp_path):
     summarize_study(results)
     run.update(status="complete")
     assert summarize_study(results)["verdict"]["invalid_runs"] == 0
+
+
+def test_a_run_that_was_set_aside_counts_no_more(tmp_path):
+    results = copy_of_results_1(tmp_path / "results")
+    aside = results.path / "runs" / "r003.interrupted-1"
+    shutil.copytree(results.run_path("r003"), aside)
+    assert len(summarize_study(results)["runs"]) == 8
 
 
 def test_results_without_any_run_have_a_summary(tmp_path):
@@ -190,9 +193,7 @@ def made(name, users, throughput, cpus=0.5, allotted=1, *, verdict="valid"):
 
 def test_repetitions_give_a_t_interval_over_runs():
     runs = [made(f"r{number}", 10, value) for number, value in enumerate([9.0, 10.0, 11.0])]
-    found = describe_study({"study": {"name": "s"}}, runs)["configurations"][0]["points"][0][
-        "throughput_per_s"
-    ]
+    found = describe_study({"study": {"name": "s"}}, runs)["configurations"][0]["points"][0]["throughput_per_s"]
     # t(0.975, 2) = 4.3027, s = 1: half width 4.3027 / sqrt(3) = 2.4841.
     assert found["value"] == pytest.approx(10.0)
     assert found["high"] == pytest.approx(12.4841, abs=1e-4)
@@ -278,7 +279,5 @@ def test_equal_throughputs_have_no_line():
 )
 def test_objectives(objective, met, holds):
     rows = [point.document() for point in points((10, 10.0), (20, 20.0))]
-    found = objectives.check(
-        [{"text": "x", **objective}], [{"key": {}, "label": "all runs", "points": rows}]
-    )[0]
+    found = objectives.check([{"text": "x", **objective}], [{"key": {}, "label": "all runs", "points": rows}])[0]
     assert (found["met"], found["holds_up_to"]) == (met, holds)

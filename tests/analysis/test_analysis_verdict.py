@@ -21,9 +21,7 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "summary.md"
 
 def script(**changes):
     """Forty users, forty transactions a second: enough for p99 in 300 s, too few in 40 s."""
-    exchanges, starts, ends = even_schedule(
-        users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05
-    )
+    exchanges, starts, ends = even_schedule(users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
     one = Script(
         name="r001",
         transactions=["read"],
@@ -68,9 +66,7 @@ def reasons(run):
 def test_a_sound_run_has_no_doubt_but_its_length(run):
     summary = summarize_run(run, tables=False)
     assert summary["verdict"]["level"] == "valid"
-    assert [(one["kind"], one["level"]) for one in summary["verdict"]["reasons"]] == [
-        ("too_few_samples", "note")
-    ]
+    assert [(one["kind"], one["level"]) for one in summary["verdict"]["reasons"]] == [("too_few_samples", "note")]
 
 
 def generator_saturated(run):
@@ -117,6 +113,20 @@ def died(run):
 def died_by_event(run):
     document = {"k": "service_died", "t_ns": MONOTONIC_NS + 9 * SECOND, "wall_ns": 1, "service": "content"}
     (run.path / "events.ndjson").write_bytes(lines.encode(document))
+
+
+def died_and_stopped(run):
+    """As the conductor leaves it: the service gone, the engine asked to stop, the run failed."""
+    died_by_event(run)
+    change_engine(run, reason="stopped")
+    run.update(status="failed", reason="service content ended with status 1 in stage steady")
+
+
+def never_came_up(run):
+    (run.path / "events.ndjson").write_bytes(lines.encode({"k": "system_failed", "t_ns": 1, "reason": "port taken"}))
+    for path in [*run.engine.iterdir(), *run.observe.iterdir()]:
+        path.unlink()
+    run.update(status="failed", reason="port 8080 is taken", tiers={})
 
 
 def engine_failed(run):
@@ -230,6 +240,8 @@ CASES = [
     (restarted, Kind.SERVICE_RESTARTED, "invalid"),
     (died, Kind.SERVICE_DIED, "invalid"),
     (died_by_event, Kind.SERVICE_DIED, "invalid"),
+    (died_and_stopped, Kind.SERVICE_DIED, "invalid"),
+    (never_came_up, Kind.SERVICE_DIED, "invalid"),
     (engine_failed, Kind.ENGINE_FAILED, "invalid"),
     (disk_full, Kind.DISK_FULL, "invalid"),
     (stopped, Kind.INTERRUPTED, "invalid"),
@@ -260,6 +272,14 @@ def test_a_doubt_is_raised_with_number_reason_and_hint(run, harm, kind, level):
     assert (one["why"], one["hint"]) == EXPLANATIONS[kind]
 
 
+def test_a_death_is_told_once_and_is_no_interruption(run):
+    died(run)
+    died_and_stopped(run)
+    told = [one["kind"] for one in summarize_run(run, tables=False)["verdict"]["reasons"]]
+    assert told.count("service_died") == 1
+    assert "interrupted" not in told
+
+
 @pytest.mark.parametrize(("lag_s", "level"), [(0.03, "suspect"), (0.2, "invalid")])
 def test_start_lag(tmp_path, lag_s, level):
     base = script()
@@ -284,8 +304,7 @@ def test_the_limit_of_an_open_load_is_a_millisecond(tmp_path):
 def test_errors_above_the_limit(tmp_path):
     base = script()
     failing = [
-        replace(one, failure="timeout" if number % 20 == 0 else None)
-        for number, one in enumerate(base.exchanges)
+        replace(one, failure="timeout" if number % 20 == 0 else None) for number, one in enumerate(base.exchanges)
     ]
     one = reasons(write_run(tmp_path / "r", replace(base, exchanges=failing)))["errors_above_limit"]
     assert one["level"] == "invalid"
@@ -295,8 +314,7 @@ def test_errors_above_the_limit(tmp_path):
 def test_no_steady_state(tmp_path):
     base = script()
     slower = [
-        replace(one, end=one.end + 0.01 * one.intended, think=one.think - 0.01 * one.intended)
-        for one in base.exchanges
+        replace(one, end=one.end + 0.01 * one.intended, think=one.think - 0.01 * one.intended) for one in base.exchanges
     ]
     assert "no_steady_state" in reasons(write_run(tmp_path / "r", replace(base, exchanges=slower)))
 

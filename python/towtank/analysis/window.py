@@ -159,9 +159,7 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats) -> No
             window.changes.append((name, one.relative_change, _tolerance(name)))
 
 
-def _series(
-    measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]
-) -> tuple[dict[str, Floats], Floats]:
+def _series(measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]) -> tuple[dict[str, Floats], Floats]:
     """What is tested: observations of equal length, and their edges in run time."""
     numbers = np.flatnonzero(chosen)
     column = measurement.transactions
