@@ -207,7 +207,7 @@ def test_run_cut_off_is_told_from_one_that_never_began() -> None:
 def test_every_doubt_has_number_limit_reason_and_hint() -> None:
     text = words(limits.build(synthetic.results(verdicts={"r002": "suspect"})))
     assert "Start lag (suspect: 1 run)" in text
-    assert "Seen 38.0 ms, limit 1.00 ms." in text
+    assert "start lag is 38 ms at p99, limit 1 ms 38.0 ms 1.00 ms" in text
     assert "Requests left later than the study asked." in text
     assert "Lower the load, or give the engine more threads." in text
 
@@ -261,7 +261,7 @@ def test_observation_above_its_limit_is_said() -> None:
         ("response_time_s.mean of search", "mean of the response time of search"),
         ("response_time_s.p95 of search", "95th percentile of the response time of search"),
         ("throughput_per_s", "throughput"),
-        ("tiers.content.cpus_used", "tiers content.cpus used"),
+        ("cpu_demand_s of content", "CPU demand of content"),
     ],
 )
 def test_quantities_have_names_in_words(metric: str, name: str) -> None:

@@ -36,7 +36,6 @@ pub fn run(arguments: &[String]) -> ExitCode {
     };
     match result {
         Ok(_) => ExitCode::SUCCESS,
-        Err(RunFailed::Plan(faults)) => tell_faults(&path, &faults),
         Err(RunFailed::Disk(message)) => {
             eprintln!("towtank-engine load: the results cannot be written: {message}");
             ExitCode::from(DISK)

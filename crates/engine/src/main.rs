@@ -4,8 +4,8 @@
 
 mod cpus;
 mod guard;
-mod probe;
 mod load;
+mod probe;
 
 use std::process::ExitCode;
 

@@ -252,7 +252,7 @@ mod tests {
         for number in 0..1000 {
             jar.store(0, b"/", format!("c{number}=1").as_bytes(), NOW);
         }
-        jar.store(0, b"/", &[b'x'; 100_000], NOW);
+        jar.store(0, b"/", &vec![b'x'; 100_000], NOW);
         jar.store(0, b"/", b"=nameless", NOW);
         assert_eq!(jar.cookies.len(), MOST);
     }

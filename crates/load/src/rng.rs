@@ -116,9 +116,9 @@ impl Alias {
             other[low] = high as u32;
             keep[high] -= 1.0 - keep[low];
             if keep[high] < 1.0 {
-                small.push(high)
+                small.push(high);
             } else {
-                large.push(high)
+                large.push(high);
             }
         }
         // What rounding left over is full. A weight of zero never ends here unless all others do too.

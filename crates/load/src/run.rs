@@ -30,8 +30,6 @@ pub struct Outcome {
 /// Why there is no result, or not a whole one.
 #[derive(Debug)]
 pub enum RunFailed {
-    /// The plan is wrong.
-    Plan(Vec<Fault>),
     /// Results cannot be written.
     Disk(String),
     /// The engine cannot go on.
@@ -161,6 +159,12 @@ impl Prepared {
     /// [`RunFailed`]; what was recorded until then is on disk.
     pub fn run(&self, control: &mut Control) -> Result<Outcome, RunFailed> {
         sys::raise_file_limit();
+        if !self.plan.cpus.is_empty() {
+            // This thread works little, but what it does must not be done on a CPU of the system under test.
+            sys::pin(&self.plan.cpus).map_err(|error| {
+                RunFailed::Internal(format!("cannot run on CPUs {:?}: {error}", self.plan.cpus))
+            })?;
+        }
         let internal = |error: std::io::Error| RunFailed::Internal(error.to_string());
         let shared = (0..self.plan.threads)
             .map(|_| Shared::new())
@@ -178,7 +182,9 @@ impl Prepared {
                     scope.spawn(move || {
                         let result = work(setup);
                         if result.is_err() {
-                            shared.iter().for_each(|other| other.order(LEAVE));
+                            for other in shared {
+                                other.order(LEAVE);
+                            }
                         }
                         bell.ring();
                         result

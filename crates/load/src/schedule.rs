@@ -198,7 +198,7 @@ pub struct Arrival {
 
 /// The arrivals of an open load, in order of time.
 ///
-/// Arrival k is at the time t with Λ(t) = k (constant), or Λ(t) = E_0 + ... + E_k with exponential E of mean 1
+/// Arrival k is at the time t with Λ(t) = k (constant), or Λ(t) = `E_0` + ... + `E_k` with exponential E of mean 1
 /// (Poisson), where Λ is the integral of the rate: the time change of a unit process (E. Çinlar, *Introduction to
 /// Stochastic Processes*, Prentice-Hall, 1975, chapter 4).
 #[derive(Debug, Clone)]

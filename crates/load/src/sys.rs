@@ -71,15 +71,17 @@ pub fn usage() -> Usage {
     }
 }
 
-/// Lets the calling thread run on one CPU only.
+/// Lets the calling thread run on these CPUs only, and the threads that it makes.
 ///
 /// # Errors
-/// When the CPU is not there or not allowed.
-pub fn pin(cpu: usize) -> io::Result<()> {
+/// When none of the CPUs is there and allowed.
+pub fn pin(cpus: &[usize]) -> io::Result<()> {
     // Safety: zeroes are an empty set; `CPU_SET` stays within it for the CPUs that plans allow.
     let result = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
+        for cpu in cpus {
+            libc::CPU_SET(*cpu, &mut set);
+        }
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
     };
     check(i64::from(result)).map(|_| ())

@@ -96,7 +96,7 @@ impl Text {
             match piece {
                 Piece::Literal(bytes) => out.extend_from_slice(bytes),
                 Piece::Variable(index, how) => {
-                    encode(&context.memory.variables[*index as usize], *how, out)
+                    encode(&context.memory.variables[*index as usize], *how, out);
                 }
                 Piece::Function(function) => call(function, out, context),
             }

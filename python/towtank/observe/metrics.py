@@ -1,11 +1,10 @@
 """Every series that Towtank samples or scrapes: unit, kind, how it is read, what it costs.
 
-`docs/reference/metrics.md` is made from these tables by `python -m towtank.observe.metrics`.
+`docs/reference/metrics.md` is made from these tables by `python -m towtank.observe.metrics_page`.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,7 +65,8 @@ _WITH_ENDED = "descendants that ended included"
 HOST = Table(
     "Host",
     "`host` of a sample",
-    "twelve kept-open files, about 0.2 ms of CPU on a machine with two CPUs; `/proc/stat` grows with CPUs and interrupts",
+    "twelve kept-open files, about 0.2 ms of CPU on a machine with two CPUs; `/proc/stat` grows with CPUs and "
+    "interrupts",
     (
         _counter("cpu_user_s", "s", _STAT, "User mode, niced work and guests included, all CPUs"),
         _counter("cpu_system_s", "s", _STAT, "Kernel, interrupts apart"),
@@ -103,21 +103,15 @@ HOST = Table(
         _counter("major_page_faults", "1", "`/proc/vmstat`", "Page faults that waited for a disk"),
         _gauge("open_files", "1", "`/proc/sys/fs/file-nr`", "File handles in use"),
         _counter("tcp_retransmits", "1", "`/proc/net/snmp`", "TCP segments sent again"),
-        _counter(
-            "tcp_listen_overflows", "1", "`/proc/net/netstat`", "Connections refused by a full accept queue"
-        ),
+        _counter("tcp_listen_overflows", "1", "`/proc/net/netstat`", "Connections refused by a full accept queue"),
         _counter(
             "tcp_listen_drops",
             "1",
             "`/proc/net/netstat`",
             "Connections dropped while listening, for any reason",
         ),
-        _counter(
-            "pressure.cpu.some_s", "s", "`/proc/pressure/cpu`", "Time in which some thread waited for a CPU"
-        ),
-        _counter(
-            "pressure.io.some_s", "s", "`/proc/pressure/io`", "Time in which some thread waited for a disk"
-        ),
+        _counter("pressure.cpu.some_s", "s", "`/proc/pressure/cpu`", "Time in which some thread waited for a CPU"),
+        _counter("pressure.io.some_s", "s", "`/proc/pressure/io`", "Time in which some thread waited for a disk"),
         _counter(
             "pressure.io.full_s",
             "s",
@@ -151,8 +145,8 @@ CPUS = Table(
 DISKS = Table(
     "Disks",
     "`disks` of a sample, by name",
-    "one file; whole devices only. Loop, RAM and network block devices once they were used. Devices built from others (`dm-0`, "
-    "`md0`) stand beside those: sums over all count twice",
+    "one file; whole devices only. Loop, RAM and network block devices once they were used. "
+    "Devices built from others (`dm-0`, `md0`) stand beside those: sums over all count twice",
     (
         _counter("read_bytes", "bytes", _DISKSTATS, "Read; sectors of 512 bytes"),
         _counter("write_bytes", "bytes", _DISKSTATS, "Written"),
@@ -188,8 +182,8 @@ NETWORKS = Table(
 GROUPS = Table(
     "Groups of processes",
     "`groups` of a sample, by name: a root process and all its descendants",
-    "about 12 µs per process, 2 µs per thread, 6 µs more per thread that ran since the last sample; `/proc` is listed only when a "
-    "process was started",
+    "about 12 µs per process, 2 µs per thread, 6 µs more per thread that ran since the last sample; "
+    "`/proc` is listed only when a process was started",
     (
         _counter("cpu_user_s", "s", _PID_STAT, f"User time, {_WITH_ENDED}; whole clock ticks per process"),
         _counter("cpu_system_s", "s", _PID_STAT, f"System time, {_WITH_ENDED}"),
@@ -259,7 +253,8 @@ CGROUP = Table(
 PROBE = Table(
     "The probe itself",
     "`probe` of a sample",
-    "under 2 ms of CPU per sample with 60 processes and 100 threads in groups: 0.2 % of one core at one sample a second",
+    "under 2 ms of CPU per sample with 60 processes and 100 threads in groups: 0.2 % of one core at one sample "
+    "a second",
     (
         _counter("cpu_s", "s", "`CLOCK_PROCESS_CPUTIME_ID`", "CPU time of the probe"),
         _gauge("resident_bytes", "bytes", "`/proc/self/statm`", "Resident set of the probe"),
@@ -273,8 +268,8 @@ _STATEMENTS = "`pg_stat_statements`"
 POSTGRESQL = Table(
     "PostgreSQL",
     "`values` of the service's stream; of the database that the content is in",
-    "one connection, five to six queries, a few milliseconds on the server; statements only where the extension is installed "
-    "and loaded, the 20 with the most time, labels `queryid` and `query`",
+    "one connection, five to six queries, a few milliseconds on the server; statements only where the extension is "
+    "installed and loaded, the 20 with the most time, labels `queryid` and `query`",
     (
         _gauge("pg_stat_database_connections", "1", _DATABASE, "Connections"),
         _counter("pg_stat_database_commits", "1", _DATABASE, "Transactions committed"),
@@ -342,9 +337,7 @@ POSTGRESQL = Table(
         ),
         _counter("pg_stat_checkpoints_buffers_written", "1", _CHECKPOINTS, "Buffers written by checkpoints"),
         _counter("pg_stat_checkpoints_write_seconds", "s", _CHECKPOINTS, "Time checkpoints wrote"),
-        _counter(
-            "pg_stat_checkpoints_sync_seconds", "s", _CHECKPOINTS, "Time checkpoints waited for the disk"
-        ),
+        _counter("pg_stat_checkpoints_sync_seconds", "s", _CHECKPOINTS, "Time checkpoints waited for the disk"),
         _counter("pg_stat_wal_records", "1", "`pg_stat_wal`, from 14", "Records of the write-ahead log"),
         _counter("pg_stat_wal_bytes", "bytes", "`pg_stat_wal`, from 14", "Bytes of the write-ahead log"),
         _counter(
@@ -379,56 +372,3 @@ SQLITE = Table(
     ),
 )
 TABLES = (HOST, CPUS, DISKS, NETWORKS, GROUPS, CGROUP, PROBE, POSTGRESQL, SQLITE)
-
-_PREFACE = """\
-<!-- Made by `python -m towtank.observe.metrics`; change the tables there. -->
-
-# Metrics
-
-What is sampled and scraped during a run. The probe samples the host and groups of processes; one thread of the conductor asks the
-services. Both work on the same grid: the multiples of the interval on CLOCK_MONOTONIC, so that samples of all streams stand side
-by side. A sample that comes late says by how much; one that could not be taken is left out, never made up.
-
-A *counter* counts from some start and only grows: take differences. A *gauge* is the value of the moment. What the kernel or the
-service does not offer is left out, never zero.
-
-## How a group is counted
-
-A group is a root process and its descendants. A process belongs to it for good once it was seen there, also when its parent ends
-before it. One that appears after its parent has ended is still found if the root leads a session, as every service that Towtank
-starts does. A reused process number is told apart by the start of the process.
-
-Time, page faults and input/output of descendants that ended stay counted. The kernel credits them to the process that waits for them; what it
-credits within the group is never counted again, and what nobody waits for keeps the value it was last seen with. So the totals never shrink
-and never exceed what was used; they fall short only by what such a process used between its last sample and its end. Context switches and
-waiting for a CPU are told by the kernel for living threads only; those of a thread that ended keep the value it was last seen with.
-To spare reading the long `status` of every thread, it is read only for threads whose `schedstat` shows that they ran since the last
-sample: a thread that did not run has not switched.
-
-## What a service tells
-
-Any page in the Prometheus text format (`source` `prometheus`) is recorded as it is: series by name with labels, what is not finite and
-the `_created` series left out. Cost: one exchange over a kept connection, and the CPU time to read the page, about 2 µs per series.
-Each line of a service's stream has `took_s`, the time of this scrape, and `cpu_s_total`, the CPU time of the thread that asks all services. A
-scrape that fails is a line of its own with the reason.
-"""
-
-
-def _rows(table: Table) -> str:
-    rows = (f"| `{m.name}` | {m.unit} | {m.kind} | {m.source} | {m.meaning} |" for m in table.metrics)
-    return "\n".join(rows)
-
-
-def document() -> str:
-    """Write the reference page as Markdown."""
-    parts = [_PREFACE]
-    for table in TABLES:
-        head = f"\n## {table.title}\n\nIn {table.place}. Cost: {table.cost}.\n\n"
-        parts.append(
-            f"{head}| name | unit | kind | read from | meaning |\n|---|---|---|---|---|\n{_rows(table)}\n"
-        )
-    return "".join(parts)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(document())

@@ -52,9 +52,7 @@ class Observation:
     ) -> None:
         names = [scraper.service for scraper in scrapers]
         if len(set(names)) < len(names) or Path(PROBE_STREAM).stem in names:
-            raise ValueError(
-                f"each service must have one scraper and a name other than `probe`, got {names} instead"
-            )
+            raise ValueError(f"each service must have one scraper and a name other than `probe`, got {names} instead")
         self._run, self._groups = run, dict(groups)
         self._scrapers, self._interval_s = list(scrapers), interval_s
         self._probe: subprocess.Popen[bytes] | None = None

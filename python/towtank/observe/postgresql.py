@@ -163,9 +163,7 @@ class PostgresqlScraper:
     def _activity(self, connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
         """Connections by state and what they wait for; a combination that was seen once is told as 0 afterwards."""
         now = {
-            series("pg_stat_activity_connections", state=row["state"], wait=row["wait"]): float(
-                row["connections"]
-            )
+            series("pg_stat_activity_connections", state=row["state"], wait=row["wait"]): float(row["connections"])
             for row in connection.execute(_ACTIVITY.encode())
         }
         self._activity_seen |= now.keys()

@@ -120,6 +120,7 @@ class PrometheusScraper:
         response = self._connection.getresponse()
         if response.status != http.client.OK:
             raise ScrapeError(f"{self.url}: must answer 200, got {response.status} instead")
+        expected = response.length
         parts: list[bytes] = []
         length = 0
         while part := response.read1(65536):
@@ -128,7 +129,8 @@ class PrometheusScraper:
             if length > PAGE_AT_MOST_BYTES:
                 raise ScrapeError(f"{self.url}: must be at most {PAGE_AT_MOST_BYTES} bytes, got more")
             if time.monotonic() > deadline:
-                raise ScrapeError(
-                    f"{self.url}: must come within {TIMEOUT_S} s, got {length} bytes in that time"
-                )
+                raise ScrapeError(f"{self.url}: must come within {TIMEOUT_S} s, got {length} bytes in that time")
+        response.close()  # `read1` does not see by itself that all was read; the connection stays open
+        if expected is not None and length < expected:
+            raise ScrapeError(f"{self.url}: must be {expected} bytes as announced, got {length} instead")
         return b"".join(parts)

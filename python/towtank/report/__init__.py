@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from towtank.errors import ReportError
@@ -52,6 +53,7 @@ def write(results: Results, path: Path) -> Path:
         temporary.write_text(page, "utf-8")
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         raise ReportError(f"the report could not be written to {path}: {error.strerror}") from error
     return path

@@ -128,6 +128,12 @@ def quantity(value: Any, unit: str) -> str:
     return f"{shown} {unit}" if unit and shown != ABSENT else shown
 
 
+def chosen(value: Any, unit: str) -> str:
+    """Format a limit that was chosen: a bare count as it was chosen, anything else like a quantity."""
+    finite = _finite(value)
+    return plain(finite) if finite is not None and not unit and finite.is_integer() else quantity(value, unit)
+
+
 def _bracketed(estimate: Estimate | None, units: tuple[tuple[float, float, str], ...], suffix: str) -> str:
     value = _finite((estimate or {}).get("value"))
     if estimate is None or value is None:
@@ -178,6 +184,11 @@ def moment(wall_ns: Any) -> str:
     if not finite:
         return ABSENT
     return datetime.fromtimestamp(finite // 1e9, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def sentence(words: str) -> str:
+    """Make a sentence of a phrase: its first letter large, a stop at its end."""
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
 
 
 def listing(items: list[str]) -> str:

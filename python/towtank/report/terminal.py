@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +15,7 @@ from towtank.report.source import dig
 
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
+_WIDE = 100  # columns from which the table has room for wide gaps
 
 
 def print_outcome(console: Console, study_summary: Mapping[str, Any], report_path: Path | None) -> None:
@@ -32,7 +32,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
     """
     console.print(verdict_line(study_summary), soft_wrap=True)
     if any(one.get("points") for one in study_summary.get("configurations") or ()):
-        console.print(table(study_summary))
+        console.print(Text(), table(study_summary, 2 if console.width >= _WIDE else 1), Text(), sep="\n")
     if study_summary.get("headline"):
         console.print(Text(str(study_summary["headline"]), style="bold"), soft_wrap=True)
     for one in list(study_summary.get("observations") or ())[:_OBSERVATIONS_AT_MOST]:
@@ -61,17 +61,19 @@ def verdict_line(study_summary: Mapping[str, Any]) -> Text:
     return line
 
 
-def table(study_summary: Mapping[str, Any]) -> Table:
+def table(study_summary: Mapping[str, Any], gap: int = 2) -> Table:
     """One row for each point: throughput with its interval, response times, CPU by tier, verdict."""
     configurations = list(study_summary.get("configurations") or ())
     points = [(one, point) for one in configurations for point in one.get("points") or ()]
     tiers = list(dict.fromkeys(tier for _, point in points for tier in point.get("tiers") or {}))
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("configuration", str(study_summary.get("load_factor") or "users")):
-        made.add_column(Text(title), justify="left" if title == "configuration" else "right")
-    for title in ("throughput", "mean", "p95", *(f"CPU {tier}" for tier in tiers)):
-        made.add_column(Text(title), justify="right")
-    made.add_column("verdict")
+    made = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
+    made.add_column(
+        "configuration", overflow="fold"
+    )  # the only one that may wrap: numbers broken over lines cannot be read
+    load = str(study_summary.get("load_factor") or "users")
+    for title in (load, "throughput", "mean", "p95", *(f"CPU {tier}" for tier in tiers)):
+        made.add_column(Text(title), justify="right", no_wrap=True)
+    made.add_column("verdict", no_wrap=True)
     for configuration, point in points:
         made.add_row(*(Text(cell) for cell in _cells(configuration, point, tiers)), _verdict(point))
     return made

@@ -48,7 +48,14 @@ def config() -> dict[str, Any]:
             "tickColor": MUTED,
             "titlePadding": 8,
         },
-        "legend": {**label, "labelFontSize": 12, "titleFontSize": 12, "orient": "top", "labelLimit": 320},
+        "legend": {
+            **label,
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "orient": "top",
+            "labelLimit": 320,
+            "columnPadding": 24,
+        },
         "header": {
             **label,
             "labelFontSize": 12,

@@ -124,6 +124,8 @@ class WorkloadCheck:
 
     def _weights(self, name: str, pool: Pool) -> Iterator[Fault]:
         for index, row in enumerate(row_values(pool)):
+            if pool.weight not in row:
+                continue  # the row is too short, which is told already
             weight = row.get(pool.weight or "", "")
             try:
                 good = float(weight) >= 0
@@ -171,10 +173,28 @@ class WorkloadCheck:
             if not (self.folder / name).is_file():
                 yield self._at(path, f"must be a file that exists, got {str(self.folder / name)!r} instead")
 
+    def _doubtful_names(self) -> set[str]:
+        """Names set by steps that were taken out because of their form."""
+        return _set_names(self.written.child("transactions")) - _set_names(self.tree.child("transactions"))
+
     def _scopes(self) -> Iterator[Fault]:
-        scope = Scope(self.workload, self.columns, self._names("data"))
+        scope = Scope(self.workload, self.columns, self._names("data"), self._doubtful_names())
         for path, message in scope.problems():
             yield self._at(path, message)
+
+
+def _set_names(node: Node | None) -> set[str]:
+    """Names that steps set or fill, read from the tree whatever the form of the steps."""
+    names: set[str] = set()
+    for each in node.walk() if node is not None else ():
+        if not isinstance(each.value, dict):
+            continue
+        for key, child in each.value.items():
+            if key in {"extract", "set"} and isinstance(child.value, dict):
+                names |= set(child.value)
+            elif key in {"into", "to", "as"} and isinstance(child.value, str):
+                names.add(child.value)
+    return names
 
 
 def row_values(pool: Pool) -> list[dict[str, str]]:

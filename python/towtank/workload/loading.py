@@ -79,14 +79,18 @@ class Workload:
 
 def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
     """Check a workload file for form and for meaning; all faults at once."""
-    written, faults = substitute(document.root, parameters)
+    written, unknown = substitute(document.root, parameters)
+    # Where a parameter is unknown, nothing more can be said about the value it would have given.
+    places = {(fault.line, fault.column) for fault in unknown}
     checked = yamlfile.validate_tree(written, WorkloadFile)
-    faults += checked.faults
+    faults = list(checked.faults)
+    if checked.model is not None:
+        faults += WorkloadCheck(checked.model, checked.tree, written, document.path.parent).faults()
+    faults = [fault for fault in faults if (fault.line, fault.column) not in places]
+    found = sorted({*unknown, *faults})
     if checked.model is None:
-        return None, sorted(set(faults))
-    check = WorkloadCheck(checked.model, checked.tree, written, document.path.parent)
-    faults += check.faults()
-    return Workload(checked.model, document, checked.tree, parameters), sorted(set(faults))
+        return None, found
+    return Workload(checked.model, document, checked.tree, parameters), found
 
 
 def load_workload(path: Path | str, parameters: dict[str, Any] | None = None) -> Workload:

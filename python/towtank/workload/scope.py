@@ -29,19 +29,27 @@ class Scope:
         Columns of each pool; None where they are not known before the system is up.
     pools : list of str
         Names of all pools.
+    doubtful : set of str
+        Names set by steps that are wrong in form: nothing is said about them.
     """
 
     def __init__(
-        self, workload: WorkloadFile, columns: dict[str, list[str] | None], pools: list[str]
+        self,
+        workload: WorkloadFile,
+        columns: dict[str, list[str] | None],
+        pools: list[str],
+        doubtful: set[str],
     ) -> None:
         self.workload = workload
         self.columns = columns
         self.pools = pools
+        self.doubtful = doubtful
         steps = [step for item in workload.transactions.values() for _, step in references.walk(item)]
         self.rows = {step.as_ or step.draw: step.draw for step in steps if isinstance(step, Draw)}
         self.variables = {
             p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")
         }
+        self.draws_unknown = any(pool not in pools for pool in self.rows.values())
         self.lists = {placed.text for step in steps for placed in references.fills(step)}
 
     def problems(self) -> Iterator[Problem]:
@@ -82,7 +90,7 @@ class Scope:
 
     def _step(self, step: Step, path: Path_, have: set[str]) -> Iterator[Problem]:
         for placed in references.takes(step):
-            if placed.text not in self.lists:
+            if placed.text not in self.lists | self.doubtful:
                 known = ", ".join(sorted(self.lists)) or "there is none"
                 near = did_you_mean(placed.text, sorted(self.lists))
                 yield (
@@ -113,35 +121,42 @@ class Scope:
     def _condition(self, step: If, path: Path_) -> Iterator[Problem]:
         key = "filled" if step.if_.filled else "empty"
         name = step.if_.filled or step.if_.empty or ""
-        if name not in self.variables:
+        if name not in self.variables | self.doubtful:
             yield (*path, "if", key), self._unknown(name)
 
     def _read(self, placed: Placed, path: Path_, have: set[str]) -> Iterator[Problem]:
-        name = placed.text
-        message = self._why_not(name, have)
+        message = self._why_not(placed.text, have)
         if message is not None:
             yield (*path, *placed.path), message
 
     def _why_not(self, name: str, have: set[str]) -> str | None:
         """Say why a variable cannot be read here, or nothing where it can."""
         row, dot, column = name.partition(".")
-        if not dot:
-            if name in have:
-                return None
-            if name in self.lists:
-                return f"must be a variable, got the list {name!r} (take a value out with pop or pick)"
-            if name in self.variables:
-                return f"must be set before it is used, in this transaction or in one done once, got {name!r}"
-            return self._unknown(name)
+        if row in self.doubtful or name in have:
+            return None
+        if dot:
+            return self._why_not_column(name, row, column, have)
+        if name in self.lists:
+            return f"must be a variable, got the list {name!r} (take a value out with pop or pick)"
+        if name in self.variables:
+            return f"must be set before it is used, in this transaction or in one done once, got {name!r}"
+        return self._unknown(name)
+
+    def _why_not_column(self, name: str, row: str, column: str, have: set[str]) -> str | None:
+        """The same for a column of a row that is drawn."""
         pool = self.rows.get(row, row)
         if pool not in self.pools:
             return self._unknown(name)
         known = self.columns.get(pool)
         if known is not None and column not in known:
-            return f"must be a column of {pool} ({', '.join(known)}), got {column!r} instead{did_you_mean(column, known)}"
-        if f"{row}.*" not in have:
-            return f"must be drawn before it is used, in this transaction or in one done once (- draw: {row}), got {name!r}"
-        return None
+            near = did_you_mean(column, known)
+            return f"must be a column of {pool} ({', '.join(known)}), got {column!r} instead{near}"
+        if f"{row}.*" in have or self.draws_unknown:
+            return None
+        return (
+            "must be drawn before it is used, in this transaction or in one done once "
+            f"(- draw: {row}), got {name!r}"
+        )
 
     def _unknown(self, name: str) -> str:
         known = sorted(self.variables | {f"{row}.COLUMN" for row in {*self.rows, *self.pools}})

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank.fields import (
     FileModel,
@@ -31,12 +41,29 @@ Regex = Annotated[str, AfterValidator(expressions.regex)]
 CapturingRegex = Annotated[str, AfterValidator(expressions.capturing_regex)]
 
 
-def _check_json(value: Any) -> None:
-    """Check the templates in the texts of a JSON body."""
+def _check_json(value: Any) -> Any:
+    """Check the templates in the texts of a JSON body, each fault at its own place."""
+    details = [
+        InitErrorDetails(
+            type=PydanticCustomError("value_error", "{error}", {"error": message}), loc=path, input=text
+        )
+        for path, text, message in _wrong_texts(value, ())
+    ]
+    if details:
+        raise ValidationError.from_exception_data("json", details)
+    return value
+
+
+def _wrong_texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     if isinstance(value, str):
-        templates.check(value)
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _check_json(inner)
+        try:
+            templates.check(value)
+        except ValueError as error:
+            yield path, value, str(error)
+    for key, inner in (
+        value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+    ):
+        yield from _wrong_texts(inner, (*path, key))
 
 
 class Generated(FileModel):
@@ -203,7 +230,9 @@ class Request(FileModel):
         None, description="`{user, password}` of Basic authentication, or `none`."
     )
     form: dict[str, Template] | None = Field(None, description="Body: fields of a form, encoded.")
-    json_: Any = Field(None, alias="json", description="Body: JSON, with templates in its texts.")
+    json_: Annotated[Any, AfterValidator(_check_json)] = Field(
+        None, alias="json", description="Body: JSON, with templates in its texts."
+    )
     body: Template | None = Field(None, description="Body: text as it is.")
     file: str | None = Field(None, min_length=1, description="Body: a file, relative to the workload file.")
     multipart: (
@@ -230,7 +259,6 @@ class Request(FileModel):
             raise ValueError(
                 f"must have a path that begins with / and has no blanks, got {self.path!r} instead"
             )
-        _check_json(self.json_)
         return self
 
     @property

@@ -1,4 +1,4 @@
-//! The part of JSONPath (RFC 9535) that plans use: `$`, `.name`, `['name']`, `[n]`, `[-n]`, `[*]`, `..name`.
+//! The part of `JSONPath` (RFC 9535) that plans use: `$`, `.name`, `['name']`, `[n]`, `[-n]`, `[*]`, `..name`.
 
 use serde_json::Value;
 

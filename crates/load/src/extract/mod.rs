@@ -376,11 +376,11 @@ impl Extract {
             chosen.map(|index| found.get_mut(index).map(std::mem::take).unwrap_or_default());
         match (self.into, value) {
             (Destination::Variable(index), value) => {
-                context.memory.variables[index] = value.unwrap_or_default()
+                context.memory.variables[index] = value.unwrap_or_default();
             }
             (Destination::List(index), Some(value)) => context.memory.lists[index].push(value),
             (Destination::List(index), None) if self.pick == ExtractPick::All => {
-                context.memory.lists[index] = found
+                context.memory.lists[index] = found;
             }
             (Destination::List(index), None) => context.memory.lists[index].append(&mut found),
         }

@@ -212,7 +212,7 @@ impl Checker<'_> {
     pub(super) fn pause(&mut self, place: &str, pause: &Pause) {
         match *pause {
             Pause::Fixed { mean_s } | Pause::Exponential { mean_s } => {
-                self.seconds(&format!("{place}.mean_s"), mean_s)
+                self.seconds(&format!("{place}.mean_s"), mean_s);
             }
             Pause::Uniform { min_s, max_s } => self.interval(place, min_s, max_s),
             Pause::Normal {

@@ -1,6 +1,7 @@
 //! From operations to instructions.
 
-use super::request::{Files, Request};
+use super::body::Files;
+use super::request::Request;
 use super::{GroupCode, Instruction, Program};
 use crate::plan::{Fault, Group, Op, Plan};
 use crate::pools;
@@ -142,7 +143,7 @@ impl Compiler<'_> {
     fn op(&mut self, op: &Op, depth: u32) {
         match op {
             Op::Transaction { transaction } => {
-                self.code.push(Instruction::Call(*transaction as u32))
+                self.code.push(Instruction::Call(*transaction as u32));
             }
             Op::Page { page, ops } => {
                 self.code.push(Instruction::PageBegin(*page as u32));

@@ -1,5 +1,6 @@
 //! A plan compiled to what a thread runs: one flat array of instructions, and requests ready to be filled in.
 
+pub mod body;
 mod compile;
 pub mod request;
 

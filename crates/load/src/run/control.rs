@@ -118,6 +118,9 @@ impl Control {
     }
 
     fn wait_ms(&self) -> u64 {
+        if !self.switches.live {
+            return LONGEST_WAIT_NS / 1_000_000;
+        }
         let next_ns = self.last_frame_ns + SECOND_NS + FRAME_DELAY_NS;
         let until_frame_ns = next_ns.saturating_sub(self.now_ns()).max(1_000_000);
         until_frame_ns.min(LONGEST_WAIT_NS).div_ceil(1_000_000)
@@ -131,7 +134,9 @@ impl Control {
         self.stops += times;
         let command = if self.stops > 1 { LEAVE } else { STOP };
         self.stopped_at_ns = self.stopped_at_ns.or(Some(self.now_ns()));
-        shared.iter().for_each(|one| one.order(command));
+        for one in shared {
+            one.order(command);
+        }
     }
 
     fn stage_now(&self) -> usize {

@@ -171,10 +171,9 @@ impl Worker<'_> {
             return;
         }
         match place.phase {
-            Phase::Closed => {}
             // Whatever comes on an idle connection, it cannot be the answer to a request that was not sent.
             Phase::Idle if event.readable() => self.close(connection),
-            Phase::Idle => {}
+            Phase::Closed | Phase::Idle => {}
             Phase::Connecting => {
                 if event.writable() || event.closed() {
                     self.connected(connection);
@@ -310,9 +309,9 @@ impl Worker<'_> {
         let request = &self.program.requests[one.request as usize];
         let user = &mut self.users[one.user as usize];
         for field in one.scanner.headers("set-cookie") {
-            let now_s = (sys::wall_ns() / 1_000_000_000) as i64;
+            let today_s = (sys::wall_ns() / 1_000_000_000) as i64;
             user.jar
-                .store(request.target as u32, &one.path, field, now_s);
+                .store(request.target as u32, &one.path, field, today_s);
         }
         let mut context = Context {
             memory: &mut user.memory,

@@ -67,10 +67,10 @@ impl Worker<'_> {
             }
             Instruction::Draw(pool, variables) => self.draw(index, *pool, variables),
             Instruction::Branch(..) | Instruction::If(..) | Instruction::Jump(_) => {
-                self.jump(index, at)
+                self.jump(index, at);
             }
             Instruction::LoopBegin { .. } | Instruction::LoopEnd { .. } => {
-                self.count_loop(index, at)
+                self.count_loop(index, at);
             }
             Instruction::Call(transaction) => self.call(index, *transaction),
             Instruction::Mix => return self.mix(index),
@@ -159,15 +159,13 @@ impl Worker<'_> {
         let user = &mut self.users[index];
         match &self.program.code[at as usize] {
             Instruction::Jump(place) => user.pc = *place,
-            Instruction::Branch(chance, other) => {
-                if user.random.unit() >= *chance {
-                    user.pc = *other;
-                }
+            Instruction::Branch(chance, other) if user.random.unit() >= *chance => {
+                user.pc = *other;
             }
-            Instruction::If(variable, is, other) => {
-                if user.memory.variables[*variable as usize].is_empty() != (*is == Is::Empty) {
-                    user.pc = *other;
-                }
+            Instruction::If(variable, is, other)
+                if user.memory.variables[*variable as usize].is_empty() != (*is == Is::Empty) =>
+            {
+                user.pc = *other;
             }
             _ => {}
         }

@@ -166,7 +166,7 @@ pub enum WorkerFailed {
 pub(crate) struct Worker<'a> {
     program: &'a Program,
     shared: &'a Shared,
-    worker: u32,
+    number: u32,
     workers: u32,
     open: bool,
     users_at_most: u64,
@@ -215,7 +215,7 @@ const BELL: u64 = u64::MAX;
 pub fn work(setup: Setup<'_>) -> Result<Ended, WorkerFailed> {
     let refused = |what: &str, error: &io::Error| WorkerFailed::System(format!("{what}: {error}"));
     if let Some(cpu) = setup.cpu {
-        sys::pin(cpu).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
+        sys::pin(&[cpu]).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
     }
     sys::sharp_timers();
     let shape = shape_of(&setup);
@@ -262,7 +262,7 @@ impl<'a> Worker<'a> {
         Self {
             program: setup.program,
             shared: setup.shared,
-            worker: setup.worker as u32,
+            number: setup.worker as u32,
             workers: setup.workers as u32,
             open: setup.open,
             users_at_most: setup.users_at_most,

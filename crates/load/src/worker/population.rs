@@ -14,18 +14,18 @@ impl Worker<'_> {
             return;
         }
         while let Some(next) = self.moves.next_if(|next| next.at_ns <= now_ns) {
-            if next.user % self.workers != self.worker {
+            if next.user % self.workers != self.number {
                 continue;
             }
             let index = (next.user / self.workers) as usize;
             if next.starts {
-                self.enter(index, next.at_ns)
+                self.enter(index, next.at_ns);
             } else {
-                self.dismiss(index)
+                self.dismiss(index);
             }
         }
         while let Some(next) = self.arrivals.next_if(|next| next.at_ns <= now_ns) {
-            if next.index % u64::from(self.workers) == u64::from(self.worker) {
+            if next.index % u64::from(self.workers) == u64::from(self.number) {
                 self.arrive(next);
             }
         }
@@ -36,7 +36,7 @@ impl Worker<'_> {
         if self.drain_until_ns.is_some() {
             return None;
         }
-        let (worker, workers) = (self.worker, self.workers);
+        let (worker, workers) = (self.number, self.workers);
         while self
             .moves
             .next_if(|next| next.user % workers != worker)
@@ -130,9 +130,9 @@ impl Worker<'_> {
         };
         self.users[index as usize].arrival = Some(arrival);
         if idle.is_some() {
-            self.run(index as usize)
+            self.run(index as usize);
         } else {
-            self.enter(index as usize, arrival.at_ns)
+            self.enter(index as usize, arrival.at_ns);
         }
     }
 

@@ -6,7 +6,7 @@ use crate::cookies::Jar;
 use crate::http::response::{Limits, ResponseScanner};
 use crate::outcome::Failure;
 use crate::program::Program;
-use crate::program::request::Outgoing;
+use crate::program::body::Outgoing;
 use crate::rng::{Random, Stream};
 use crate::schedule::Arrival;
 use crate::template::Memory;

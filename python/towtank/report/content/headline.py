@@ -65,7 +65,7 @@ def verdict(results: Results) -> Callout:
     """What the measurement may claim, and the reasons in one sentence each."""
     found = level(results)
     reasons: list[Text] = [
-        text(str(doubt["message"]) + ".") for doubt in _reasons(results) if doubt.get("message")
+        text(people.sentence(str(doubt["message"]))) for doubt in _reasons(results) if doubt.get("message")
     ]
     return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons))
 

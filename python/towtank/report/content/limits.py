@@ -5,10 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from towtank.report import format as people
-from towtank.report.document import Block, Bullets, Callout, Section, Text, code, paragraph, strong, text
+from towtank.report.document import (
+    Block,
+    Bullets,
+    Callout,
+    Column,
+    Section,
+    Table,
+    Text,
+    paragraph,
+    strong,
+    text,
+)
 from towtank.report.figures import series
 from towtank.report.source import Json, Results, dig
 
+_STUDY = "study"  # where a doubt is about the study as a whole
 _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
 
 
@@ -23,7 +35,7 @@ class Doubt:
 
 def build(results: Results) -> Section:
     """Doubts, gravest first, then what the design itself leaves open."""
-    blocks: list[Block] = [_callout(doubt) for doubt in gather(results)]
+    blocks: list[Block] = [block for doubt in gather(results) for block in _blocks(doubt)]
     if not blocks:
         blocks.append(paragraph("No doubt about any run was found by the checks of the analysis."))
     general = design_limits(results)
@@ -45,38 +57,43 @@ def gather(results: Results) -> list[Doubt]:
         key = (str(doubt.get("level")), str(doubt.get("kind")))
         # The analysis repeats the doubts of runs in the verdict of the study; each is told once.
         if str(doubt.get("message")) not in told and key not in found:
-            found[key] = [("study", doubt)]
+            found[key] = [(_STUDY, doubt)]
     ordered = sorted(found.items(), key=lambda item: (_ORDER.get(item[0][0], 3), item[0][1]))
     return [Doubt(kind, level, seen) for (level, kind), seen in ordered]
 
 
-def _callout(doubt: Doubt) -> Callout:
+def _blocks(doubt: Doubt) -> list[Block]:
+    """Why it matters and what to do, then what was seen in each run."""
     first = doubt.seen[0][1]
-    runs = [run for run, _ in doubt.seen if run != "study"]
+    runs = {run for run, _ in doubt.seen} - {_STUDY}
     where = f": {people.plural(len(runs), 'run')}" if runs else ""
-    content: list[Text] = [_numbers(run, one) for run, one in doubt.seen]
+    content: list[Text] = []
     if first.get("why"):
-        content.append(text(strong("Why it matters. "), _sentence(str(first["why"]))))
-    hints = list(dict.fromkeys(str(one["hint"]) for _, one in doubt.seen if one.get("hint")))
-    content += [text(strong("What to do. "), _sentence(hint)) for hint in hints]
+        content.append(text(strong("Why it matters. "), people.sentence(str(first["why"]))))
+    hints = dict.fromkeys(str(one["hint"]) for _, one in doubt.seen if one.get("hint"))
+    content += [text(strong("What to do. "), people.sentence(hint)) for hint in hints]
     level = doubt.level if doubt.level in _ORDER else "note"
-    return Callout(
-        level, f"{doubt.kind.replace('_', ' ').capitalize()} ({doubt.level}{where})", tuple(content)
+    name = doubt.kind.replace("_", " ").capitalize()
+    return [Callout(level, f"{name} ({doubt.level}{where})", tuple(content)), _seen(name, doubt)]
+
+
+def _seen(name: str, doubt: Doubt) -> Table:
+    columns = (
+        Column("Run"),
+        Column("What was found"),
+        Column("Seen", numeric=True),
+        Column("Limit", numeric=True),
     )
-
-
-def _sentence(words: str) -> str:
-    """A phrase as a sentence: first letter large, a stop at the end."""
-    return words[:1].upper() + words[1:].rstrip(".") + "."
-
-
-def _numbers(run: str, doubt: Json) -> Text:
-    unit = str(doubt.get("unit") or "")
-    message = str(doubt.get("message") or doubt.get("kind"))
-    seen, limit = (people.quantity(doubt.get(key), unit) for key in ("seen", "limit"))
-    numbers = f" Seen {seen}, limit {limit}."
-    has_numbers = isinstance(doubt.get("seen"), (int, float))
-    return text(code(run), f": {message.rstrip('.')}.{numbers if has_numbers else ''}")
+    rows = tuple(
+        (
+            run,
+            str(one.get("message") or doubt.kind),
+            people.quantity(one.get("seen"), str(one.get("unit") or "")),
+            people.chosen(one.get("limit"), str(one.get("unit") or "")),
+        )
+        for run, one in doubt.seen
+    )
+    return Table(f"{name}: what was seen", columns, rows)
 
 
 def design_limits(results: Results) -> list[Text]:

@@ -38,7 +38,7 @@ def _limits(results: Results) -> list[Block]:
         if not isinstance(limit, dict):
             continue
         reached = limit.get("reached")
-        knee = people.plain_estimate(limit.get("knee_users"), load_title(results.load_factor))
+        knee = people.plain_estimate(limit.get("knee_users"), results.load_factor)
         rows.append(
             (
                 label_of(configuration),
@@ -101,7 +101,7 @@ def quantity_name(metric: str) -> str:
     name, _, statistic = path.partition(".")
     for suffix in ("_per_s", "_s"):
         name = name.removesuffix(suffix)
-    words = name.replace("_", " ")
+    words = name.replace("_", " ").replace("cpu", "CPU")
     if statistic in statistics:
         words = f"{statistics[statistic]} of the {words}"
     elif statistic:

@@ -30,7 +30,7 @@ def _verdicts(results: Results) -> Table:
         Column("Ended"),
         Column("Verdict"),
         Column("In the results"),
-        Column("Steady window", numeric=True),
+        Column("Steady window", "s", numeric=True),
         Column("Reasons"),
     )
     rows = tuple(
@@ -56,9 +56,13 @@ def status(run: RunResult) -> str:
 
 
 def reasons(run: RunResult) -> str:
-    """Messages of all doubts of a run."""
+    """Messages of the doubts that made the verdict; notes stand with the limits of the conclusions."""
     return (
-        "; ".join(str(doubt.get("message") or doubt.get("kind")).rstrip(".") for doubt in run.doubts)
+        "; ".join(
+            str(doubt.get("message") or doubt.get("kind")).rstrip(".")
+            for doubt in run.doubts
+            if doubt.get("level") != "note"
+        )
         or people.ABSENT
     )
 
@@ -67,7 +71,7 @@ def _window(run: RunResult) -> str:
     start, end = dig(run.summary, "window", "start_s"), dig(run.summary, "window", "end_s")
     if not isinstance(start, (int, float)) or not isinstance(end, (int, float)):
         return people.ABSENT
-    return f"{people.plain(round(start, 3))} s to {people.plain(round(end, 3))} s"
+    return f"{people.plain(round(start, 3))} to {people.plain(round(end, 3))}"
 
 
 def _laws(results: Results) -> Table:
@@ -101,12 +105,7 @@ def _laws(results: Results) -> Table:
 
 def _law(law: Json) -> tuple[str, str, str]:
     holds = _yes(law.get("holds"))
-    limit = (
-        f"{people.plain(law['limit'] * 100)} %"
-        if isinstance(law.get("limit"), (int, float))
-        else people.ABSENT
-    )
-    return people.share(law.get("residual")), limit, holds
+    return people.share(law.get("residual")), people.share(law.get("limit")), holds
 
 
 def _yes(value: bool | None) -> str:

@@ -61,7 +61,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
     if ideal:
         below = [
             throughput.ideal_line(ideal, numbers.load_factor, loads, _TITLE),
-            throughput.ideal_label(ideal[-1], numbers.load_factor, _TITLE),
+            throughput.ideal_label(ideal[-1], numbers.load_factor, loads, _TITLE),
         ]
     return theme.specification(
         description(numbers),

@@ -46,14 +46,13 @@ def compute(results: Results) -> Numbers:
 
 def draw(numbers: Numbers) -> dict[str, object]:
     """Draw the lines over the ideal ones."""
-    top = max((point.load for point in numbers.points), default=1.0)
+    loads = [point.load for point in numbers.points]
+    top = max(loads, default=1.0)
     slopes = _apart(sorted(numbers.ideal.values()))
     ideal = [{"load": load, "value": slope * load, "slope": slope} for slope in slopes for load in (0.0, top)]
-    below = [
-        ideal_line(ideal, numbers.load_factor, [point.load for point in numbers.points], "throughput [1/s]")
-    ]
+    below = [ideal_line(ideal, numbers.load_factor, loads, "throughput [1/s]")]
     if ideal:
-        below.append(ideal_label(ideal[-1], numbers.load_factor, "throughput [1/s]"))
+        below.append(ideal_label(ideal[-1], numbers.load_factor, loads, "throughput [1/s]"))
     return theme.specification(
         description(numbers),
         **panel.panel(
@@ -90,7 +89,9 @@ def ideal_line(
     }
 
 
-def ideal_label(row: dict[str, float], load_factor: str, value_title: str) -> dict[str, object]:
+def ideal_label(
+    row: dict[str, float], load_factor: str, loads: list[float], value_title: str
+) -> dict[str, object]:
     """The name of the grey line, at its middle, above it."""
     middle = {"load": row["load"] * 0.72, "value": row["value"] * 0.72}
     return {
@@ -103,7 +104,7 @@ def ideal_label(row: dict[str, float], load_factor: str, value_title: str) -> di
             "dy": -4,
             "color": theme.MUTED,
         },
-        "encoding": {"x": panel.load_axis(load_factor, [row["load"]]), "y": panel.value_axis(value_title)},
+        "encoding": {"x": panel.load_axis(load_factor, loads), "y": panel.value_axis(value_title)},
     }
 
 

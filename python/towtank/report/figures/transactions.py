@@ -28,14 +28,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn: entries, loads compared, transactions and configurations in order, and the unit."""
+    """What is drawn: entries, loads compared, transactions and configurations in order."""
 
     entries: list[Entry]
     loads: list[float]
     transactions: list[str]
     configurations: list[str]
-    factor: float
-    unit: str
     load_factor: str
 
     def at(self, load: float) -> list[Entry]:
@@ -64,13 +62,12 @@ def compute(results: Results) -> Numbers:
     for entry in entries:
         longest[entry.transaction] = max(longest.get(entry.transaction, 0.0), entry.point.value)
     order = sorted(longest, key=lambda name: (-longest[name], name))
-    factor, unit = people.seconds_unit(max(longest.values(), default=0.0))
     shown = [
         label_of(one)
         for one in results.configurations
         if label_of(one) in {e.point.configuration for e in entries}
     ]
-    return Numbers(entries, loads, order, shown, factor, unit, results.load_factor)
+    return Numbers(entries, loads, order, shown, results.load_factor)
 
 
 def common_loads(results: Results) -> list[float]:
@@ -102,37 +99,50 @@ def draw(numbers: Numbers) -> dict[str, Any]:
 
 def _panel(numbers: Numbers, load: float, *, width: int, names: bool) -> dict[str, Any]:
     entries = numbers.at(load)
+    hues = dict(zip(numbers.configurations, _colours(numbers), strict=True))
+    factor, unit = people.seconds_unit(max((entry.point.value for entry in entries), default=0.0))
     values = [
-        {**row, "transaction": entry.transaction, "label": people.seconds(entry.point.value)}
+        {
+            **row,
+            "transaction": entry.transaction,
+            "label": people.seconds(entry.point.value),
+            "colour": hues[entry.point.configuration],
+        }
         for entry in entries
-        for row in series.rows([entry.point.scaled(numbers.factor)])
+        for row in series.rows([entry.point.scaled(factor)])
     ]
     return {
         "title": f"At {people.plain(load)} {panel.load_title(numbers.load_factor)}",
         "width": width,
         "height": {"step": 17},
         "data": {"values": values},
-        "layer": _layers(numbers, [value["value"] for value in values], names=names),
+        "layer": _layers(numbers, values, unit, names=names),
     }
 
 
-def _value_axis(numbers: Numbers, values: list[float]) -> dict[str, Any]:
+def _value_axis(numbers: Numbers, values: list[dict[str, Any]], unit: str) -> dict[str, Any]:
     """Axis of the times: from zero, or by powers of ten; with room for the numbers behind the longest."""
-    title = f"mean response time [{numbers.unit}]"
+    title = f"mean response time [{unit}]"
+    longest = max((value["high"] or value["value"] for value in values), default=1.0)
     x: dict[str, Any] = {"field": "value", "type": "quantitative", "title": title}
     if not numbers.logarithmic:
         return {
             **x,
-            "scale": {"domain": [0, max(values, default=1.0) * 1.35], "nice": False},
+            "scale": {"domain": [0, longest * 1.3], "nice": False},
             "axis": {"tickCount": 4},
         }
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values) * 4))
+    low, high = (
+        math.floor(math.log10(min(value["value"] for value in values))),
+        math.ceil(math.log10(longest * 3)),
+    )
     scale = {"type": "log", "domain": [10.0**low, 10.0**high]}
     axis = {"values": [10.0**power for power in range(low, high + 1)], "format": ",~r"}
     return {**x, "title": f"{title}, logarithmic scale", "scale": scale, "axis": axis}
 
 
-def _layers(numbers: Numbers, values: list[float], *, names: bool) -> list[dict[str, Any]]:
+def _layers(
+    numbers: Numbers, values: list[dict[str, Any]], unit: str, *, names: bool
+) -> list[dict[str, Any]]:
     y = {
         "field": "transaction",
         "type": "nominal",
@@ -147,14 +157,17 @@ def _layers(numbers: Numbers, values: list[float], *, names: bool) -> list[dict[
         "sort": numbers.configurations,
         "scale": {"domain": numbers.configurations},
     }
-    place = {"x": _value_axis(numbers, values), "y": y, "yOffset": offset}
-    layers = [_marks(numbers, place), _whiskers(place)]
+    place = {"x": _value_axis(numbers, values, unit), "y": y, "yOffset": offset}
+    layers = [_marks(numbers, place, unit), _whiskers(place)]
     # A short whisker would look like a mark in the point; behind it, only what sticks out is seen.
     return [*(reversed(layers) if numbers.logarithmic else layers), _numbers(place)]
 
 
-def _marks(numbers: Numbers, place: dict[str, Any]) -> dict[str, Any]:
-    colours = theme.cycle(theme.COLOURS, len(numbers.configurations))
+def _colours(numbers: Numbers) -> list[str]:
+    return theme.cycle(theme.COLOURS, len(numbers.configurations))
+
+
+def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]:
     legend = {"title": None, "symbolType": "square"} if len(numbers.configurations) > 1 else None
     mark: dict[str, Any] = {"type": "bar", "strokeWidth": 1.2}
     if numbers.logarithmic:  # a bar on a logarithmic scale has no foot to stand on
@@ -162,28 +175,33 @@ def _marks(numbers: Numbers, place: dict[str, Any]) -> dict[str, Any]:
     colour = {
         "field": "configuration",
         "type": "nominal",
-        "scale": {"domain": numbers.configurations, "range": colours},
+        "scale": {"domain": numbers.configurations, "range": _colours(numbers)},
     }
     return {
         "mark": mark,
         "encoding": {
             **place,
             "fill": {**colour, "legend": legend},
-            "stroke": {**colour, "legend": None},
+            "stroke": {"field": "colour", "type": "nominal", "scale": None},
             "fillOpacity": {"condition": {"test": "datum.state === 'suspect'", "value": 0.15}, "value": 0.85},
             "tooltip": [
                 {"field": "transaction", "type": "nominal"},
-                *panel.tooltip(f"mean response time [{numbers.unit}]", numbers.load_factor),
+                *panel.tooltip(f"mean response time [{unit}]", numbers.load_factor),
             ],
         },
     }
 
 
 def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
+    """Intervals; one that reaches below the axis (no time is negative) is drawn from its foot."""
+    foot = place["x"]["scale"]["domain"][0]
     return {
-        "transform": [{"filter": "datum.low !== null && datum.low > 0"}],
+        "transform": [
+            {"filter": "datum.low !== null"},
+            {"calculate": f"max(datum.low, {foot})", "as": "start"},
+        ],
         "mark": {"type": "rule", "color": theme.INK, "strokeWidth": 1.3},
-        "encoding": {**place, "x": {**place["x"], "field": "low"}, "x2": {"field": "high"}},
+        "encoding": {**place, "x": {**place["x"], "field": "start"}, "x2": {"field": "high"}},
     }
 
 

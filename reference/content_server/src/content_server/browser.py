@@ -10,7 +10,14 @@ from typing import Any
 from urllib.parse import quote
 
 from content_server import __version__, rendition
-from content_server.errors import CmisError, Constraint, InvalidArgument, NotSupported, ObjectNotFound, RangeNotSatisfiable
+from content_server.errors import (
+    CmisError,
+    Constraint,
+    InvalidArgument,
+    NotSupported,
+    ObjectNotFound,
+    RangeNotSatisfiable,
+)
 from content_server.forms import Parameters
 from content_server.repository import Repository, User, deleting, editing, reading, versions
 from content_server.repository.base import ROOT_ID, Stored
@@ -166,13 +173,17 @@ def get_children(call: Call) -> Answer:
 def get_versions(call: Call) -> Answer:
     target = call.target
     return to_json(
-        reading.get_versions(call.repository, call.user, target.object_id, target.path, call.parameters.view())
+        reading.get_versions(
+            call.repository, call.user, target.object_id, target.path, call.parameters.view()
+        )
     )
 
 
 def get_parent(call: Call) -> Answer:
     target = call.target
-    child, parent = reading.get_parent(call.repository, call.user, target.object_id, target.path, call.parameters.view())
+    child, parent = reading.get_parent(
+        call.repository, call.user, target.object_id, target.path, call.parameters.view()
+    )
     if not child.is_folder:
         raise InvalidArgument("only a folder has the one parent; ask for parents")
     return to_json(parent)
@@ -180,13 +191,17 @@ def get_parent(call: Call) -> Answer:
 
 def get_parents(call: Call) -> Answer:
     target = call.target
-    child, parent = reading.get_parent(call.repository, call.user, target.object_id, target.path, call.parameters.view())
+    child, parent = reading.get_parent(
+        call.repository, call.user, target.object_id, target.path, call.parameters.view()
+    )
     return to_json([{"object": parent, "relativePathSegment": child.name}])
 
 
 def get_allowable_actions(call: Call) -> Answer:
     target = call.target
-    return to_json(allowable_actions(reading.get_stored(call.repository, target.object_id, target.path), call.user))
+    return to_json(
+        allowable_actions(reading.get_stored(call.repository, target.object_id, target.path), call.user)
+    )
 
 
 def get_renditions(call: Call) -> Answer:
@@ -195,13 +210,20 @@ def get_renditions(call: Call) -> Answer:
     if stored.content_id is None or not rendition.can_convert(stored.mime_type):
         return to_json([])
     return to_json(
-        [{"streamId": rendition.PDF, "mimeType": "application/pdf", "kind": "cmis:document", "title": f"{stored.name} as PDF"}]
+        [
+            {
+                "streamId": rendition.PDF,
+                "mimeType": "application/pdf",
+                "kind": "cmis:document",
+                "title": f"{stored.name} as PDF",
+            }
+        ]
     )
 
 
 def _disposition(call: Call, name: str) -> str:
     kind = "attachment" if call.parameters.get("download") == "attachment" else "inline"
-    plain = re.sub(r'[^ !#-\[\]-~]', "_", name)
+    plain = re.sub(r"[^ !#-\[\]-~]", "_", name)
     return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
@@ -223,7 +245,9 @@ def get_content(call: Call) -> Answer:
     if call.headers.get("if-none-match") in (etag, "*"):
         return Answer(304, headers={"ETag": etag})
     length = stored.content_length or 0
-    wanted = parse_range(call.headers.get("range"), length) if call.headers.get("if-range", etag) == etag else None
+    wanted = (
+        parse_range(call.headers.get("range"), length) if call.headers.get("if-range", etag) == etag else None
+    )
     offset, count = wanted or (0, length)
     if wanted is not None:
         headers["Content-Range"] = f"bytes {offset}-{offset + count - 1}/{length}"
@@ -240,11 +264,15 @@ def _get_rendition(call: Call, stored: Stored) -> Answer:
     if not rendition.can_convert(stored.mime_type):
         raise Constraint(f"{stored.object_id} is {stored.mime_type}, which has no PDF rendition")
     if length > rendition.MAX_CONVERTED:
-        raise Constraint(f"{stored.object_id} has {length} bytes, at most {rendition.MAX_CONVERTED} can be converted")
+        raise Constraint(
+            f"{stored.object_id} has {length} bytes, at most {rendition.MAX_CONVERTED} can be converted"
+        )
     part = Part(stored, stored.content_id or "", 0, length, length)
     data = read_part(call.repository, part, 0, length)
     pdf = rendition.to_pdf(data, stored.mime_type or "", stored.name)
-    return Answer(200, pdf, "application/pdf", {"Content-Disposition": _disposition(call, f"{stored.name}.pdf")})
+    return Answer(
+        200, pdf, "application/pdf", {"Content-Disposition": _disposition(call, f"{stored.name}.pdf")}
+    )
 
 
 # Object services that change
@@ -254,7 +282,13 @@ def create_document(call: Call) -> Answer:
     parameters = call.parameters
     state = parameters.get("versioningState") or "major"
     document = editing.create_document(
-        call.repository, call.user, call.target, parameters.properties(), parameters.upload, state, parameters.view()
+        call.repository,
+        call.user,
+        call.target,
+        parameters.properties(),
+        parameters.upload,
+        state,
+        parameters.view(),
     )
     return to_json(document, 201)
 
@@ -262,14 +296,19 @@ def create_document(call: Call) -> Answer:
 def create_folder(call: Call) -> Answer:
     parameters = call.parameters
     return to_json(
-        editing.create_folder(call.repository, call.user, call.target, parameters.properties(), parameters.view()), 201
+        editing.create_folder(
+            call.repository, call.user, call.target, parameters.properties(), parameters.view()
+        ),
+        201,
     )
 
 
 def update(call: Call) -> Answer:
     parameters = call.parameters
     properties, token = parameters.properties(), parameters.get("changeToken")
-    return to_json(editing.update(call.repository, call.user, call.target, properties, token, parameters.view()))
+    return to_json(
+        editing.update(call.repository, call.user, call.target, properties, token, parameters.view())
+    )
 
 
 def set_content(call: Call) -> Answer:
@@ -287,7 +326,13 @@ def delete_content(call: Call) -> Answer:
     parameters = call.parameters
     return to_json(
         editing.set_content(
-            call.repository, call.user, call.target, None, True, parameters.get("changeToken"), parameters.view()
+            call.repository,
+            call.user,
+            call.target,
+            None,
+            True,
+            parameters.get("changeToken"),
+            parameters.view(),
         )
     )
 

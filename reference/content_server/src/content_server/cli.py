@@ -14,7 +14,9 @@ from content_server.errors import StartError
 from content_server.settings import Settings, parse_size
 
 
-def _checked(convert: Callable[[str], Any], accept: Callable[[Any], bool], wanted: str) -> Callable[[str], Any]:
+def _checked(
+    convert: Callable[[str], Any], accept: Callable[[Any], bool], wanted: str
+) -> Callable[[str], Any]:
     def check(text: str) -> Any:
         try:
             value = convert(text)
@@ -42,7 +44,9 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="content-server", description="A content server that speaks CMIS 1.1.")
+    parser = argparse.ArgumentParser(
+        prog="content-server", description="A content server that speaks CMIS 1.1."
+    )
     parser.add_argument("--version", action="version", version=f"content-server {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_serve(commands.add_parser("serve", help="run one node"))
@@ -62,26 +66,63 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help="data directory")
-    parser.add_argument("--database", default="sqlite", metavar="sqlite|DSN", help="sqlite, or a PostgreSQL DSN (sqlite)")
+    parser.add_argument(
+        "--database", default="sqlite", metavar="sqlite|DSN", help="sqlite, or a PostgreSQL DSN (sqlite)"
+    )
     parser.add_argument("--storage-area", type=Path, metavar="DIR", help="content files (DATA/area)")
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
     _add_place(parser)
     add = parser.add_argument
-    add("--listen", type=_address, default=("127.0.0.1", 8080), metavar="HOST:PORT", help="port 0 takes a free one")
+    add(
+        "--listen",
+        type=_address,
+        default=("127.0.0.1", 8080),
+        metavar="HOST:PORT",
+        help="port 0 takes a free one",
+    )
     add("--users", type=Path, metavar="FILE", help="file of users (DATA/users.txt)")
     add("--ldap", metavar="URL", help="take users from an LDAP directory instead")
-    add("--ldap-user-dn", default=Settings.ldap_user_dn, metavar="PATTERN", help="name of a user there, {} for the login")
-    add("--credentials-lifetime", type=_SECONDS, default=300.0, metavar="S", help="how long a verified login is remembered (300)")
+    add(
+        "--ldap-user-dn",
+        default=Settings.ldap_user_dn,
+        metavar="PATTERN",
+        help="name of a user there, {} for the login",
+    )
+    add(
+        "--credentials-lifetime",
+        type=_SECONDS,
+        default=300.0,
+        metavar="S",
+        help="how long a verified login is remembered (300)",
+    )
     add("--threads", type=_COUNT, default=16, help="worker threads (16)")
     add("--database-pool", type=_COUNT, default=8, help="database connections (8)")
-    add("--content-cache-bytes", type=_SIZE, default=64 << 20, metavar="SIZE", help="content cache (64MiB), 0 for none")
+    add(
+        "--content-cache-bytes",
+        type=_SIZE,
+        default=64 << 20,
+        metavar="SIZE",
+        help="content cache (64MiB), 0 for none",
+    )
     add("--handle-cache", type=_HANDLES, default=256, metavar="N", help="open content files kept (256)")
-    add("--drop-index", action="append", default=[], metavar="NAME", help="run without this index, e.g. search_type")
+    add(
+        "--drop-index",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run without this index, e.g. search_type",
+    )
     add("--sync", choices=("on", "off"), default="on", help="wait for the disk at each write (on)")
     add("--sweep", choices=("on", "off"), default="on", help="remove orphaned content at start (on)")
-    add("--keep-alive", type=_SECONDS, default=75.0, metavar="S", help="how long an idle connection is kept (75)")
+    add(
+        "--keep-alive",
+        type=_SECONDS,
+        default=75.0,
+        metavar="S",
+        help="how long an idle connection is kept (75)",
+    )
     add("--node", default="node-1", metavar="NAME", help="name of this node, in a header of every answer")
 
 
@@ -140,7 +181,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"content-server: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"content-server: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
+        print(
+            f"content-server: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr
+        )
         return 1
     except KeyboardInterrupt:
         return 130

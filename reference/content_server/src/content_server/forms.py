@@ -68,7 +68,9 @@ class Parameters:
 
     def paging(self) -> tuple[int, int]:
         """Return (maxItems, skipCount)."""
-        return self.number("maxItems", MAX_ITEMS_DEFAULT, MAX_ITEMS), self.number("skipCount", 0, _LARGEST_SKIP)
+        return self.number("maxItems", MAX_ITEMS_DEFAULT, MAX_ITEMS), self.number(
+            "skipCount", 0, _LARGEST_SKIP
+        )
 
     def view(self) -> View:
         """Return how objects are wanted."""

@@ -62,7 +62,11 @@ class DocumentCounter:
         while not self._stopped.wait(pause):
             begin = time.perf_counter()
             with self._repository.database.read() as session:
-                row = session.row("documents", "SELECT count(*) FROM object WHERE latest = 1 AND type IN (?, ?)", ("cmis:document", "tt:document"))
+                row = session.row(
+                    "documents",
+                    "SELECT count(*) FROM object WHERE latest = 1 AND type IN (?, ?)",
+                    ("cmis:document", "tt:document"),
+                )
             self.documents = row[0] if row else 0
             pause = max(COUNT_INTERVAL, (time.perf_counter() - begin) / COUNT_SHARE)
 
@@ -76,7 +80,11 @@ class ServerCollector(Collector):
     """All figures of the server, in the form `prometheus_client` writes."""
 
     def __init__(
-        self, repository: Repository, workers: WorkerPool, requests: RequestCounters, documents: DocumentCounter
+        self,
+        repository: Repository,
+        workers: WorkerPool,
+        requests: RequestCounters,
+        documents: DocumentCounter,
     ) -> None:
         self._repository = repository
         self._workers = workers
@@ -90,8 +98,14 @@ class ServerCollector(Collector):
         workers = self._workers
         yield _gauge("worker_threads", "Worker threads.", workers.threads)
         yield _gauge("worker_threads_busy", "Worker threads at work.", workers.busy)
-        yield _gauge("queue_length", "Jobs waiting for a worker thread, those in work not counted.", workers.queue_length)
-        yield _gauge("documents", "Documents in the repository, counted now and then.", self._documents.documents)
+        yield _gauge(
+            "queue_length",
+            "Jobs waiting for a worker thread, those in work not counted.",
+            workers.queue_length,
+        )
+        yield _gauge(
+            "documents", "Documents in the repository, counted now and then.", self._documents.documents
+        )
 
     def _request_metrics(self) -> Iterator[Metric]:
         requests = self._requests
@@ -115,10 +129,14 @@ class ServerCollector(Collector):
         yield _gauge("database_pool_size", "Connections of the pool.", database.pool_size)
         yield _gauge("database_pool_in_use", "Connections lent out.", meter.pool_in_use)
         yield CounterMetricFamily(
-            "content_server_database_pool_wait_seconds", "Time spent waiting for a connection.", meter.pool_wait_seconds
+            "content_server_database_pool_wait_seconds",
+            "Time spent waiting for a connection.",
+            meter.pool_wait_seconds,
         )
         yield CounterMetricFamily(
-            "content_server_database_cpu_seconds", "CPU time of threads inside database calls.", meter.cpu_seconds
+            "content_server_database_cpu_seconds",
+            "CPU time of threads inside database calls.",
+            meter.cpu_seconds,
         )
         seconds = CounterMetricFamily(
             "content_server_database_seconds", "Time inside database calls.", labels=["statement"]

@@ -7,11 +7,15 @@ import textwrap
 from collections.abc import Iterator
 
 from PIL import Image, UnidentifiedImageError
+from reportlab import rl_config
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from content_server.errors import Constraint
+
+# Streams go into the PDF as they are: writing them in base 85 takes seconds for an image and makes it larger.
+rl_config.useA85 = 0
 
 PDF = "pdf"
 # Larger contents are refused: a conversion holds all of it in memory. [bytes]
@@ -72,11 +76,17 @@ def _draw_image(canvas: Canvas, data: bytes) -> None:
         with Image.open(io.BytesIO(data)) as image:
             width, height = image.size
             if width * height > MAX_PIXELS:
-                raise Constraint(f"the image has {width} x {height} pixels, at most {MAX_PIXELS} can be converted")
+                raise Constraint(
+                    f"the image has {width} x {height} pixels, at most {MAX_PIXELS} can be converted"
+                )
         scale = min((A4[0] - 2 * _MARGIN) / width, (A4[1] - 2 * _MARGIN) / height)
         # A JPEG is embedded as it is; other formats are decoded.
         canvas.drawImage(
-            ImageReader(io.BytesIO(data)), _MARGIN, A4[1] - _MARGIN - height * scale, width * scale, height * scale
+            ImageReader(io.BytesIO(data)),
+            _MARGIN,
+            A4[1] - _MARGIN - height * scale,
+            width * scale,
+            height * scale,
         )
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
         raise Constraint(f"the image cannot be converted: {str(error)[:120]}") from error

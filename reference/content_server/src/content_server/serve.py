@@ -78,7 +78,9 @@ def open_repository(settings: Settings) -> Repository:
         database.set_index(name, name not in settings.drop_index)
     ensure_root(database)
     try:
-        storage = StorageArea(settings.area, settings.sync, settings.content_cache_bytes, settings.handle_cache)
+        storage = StorageArea(
+            settings.area, settings.sync, settings.content_cache_bytes, settings.handle_cache
+        )
     except OSError as error:
         raise StartError(f"storage area: {settings.area}: {error.strerror}") from error
     repository = Repository(database, storage)
@@ -96,12 +98,16 @@ def _directory(settings: Settings) -> Directory:
     if settings.ldap:
         return LdapDirectory(settings.ldap, settings.ldap_user_dn)
     if not settings.user_file.exists():
-        raise StartError(f"users: {settings.user_file} is missing; name one with --users, or run `content-server populate`")
+        raise StartError(
+            f"users: {settings.user_file} is missing; name one with --users, or run `content-server populate`"
+        )
     return FileDirectory(settings.user_file)
 
 
 def _listen(settings: Settings) -> socket.socket:
-    listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # The protocol must be named: asyncio sets TCP_NODELAY only on sockets that say they are TCP.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((settings.host, settings.port))

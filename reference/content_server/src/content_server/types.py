@@ -97,7 +97,16 @@ TYPES: dict[str, ObjectType] = {
             "tt:document",
             "cmis:document",
             "Business document",
-            _custom("string", "department", "customer", "invoiceNumber", "status", "language", "country", "project")
+            _custom(
+                "string",
+                "department",
+                "customer",
+                "invoiceNumber",
+                "status",
+                "language",
+                "country",
+                "project",
+            )
             + _custom("string", "summary", "retention")
             + _custom("decimal", "amount")
             + _custom("integer", "pages")

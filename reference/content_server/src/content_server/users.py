@@ -27,7 +27,9 @@ _MAX_REMEMBERED = 100_000
 def hash_password(password: str, salt: bytes | None = None, n: int = SCRYPT_N) -> str:
     """Return `scrypt$n$salt$key`, salt and key in hexadecimal."""
     salt = os.urandom(16) if salt is None else salt
-    key = hashlib.scrypt(password.encode(), salt=salt, n=n, r=_SCRYPT_R, p=_SCRYPT_P, maxmem=256 << 20, dklen=32)
+    key = hashlib.scrypt(
+        password.encode(), salt=salt, n=n, r=_SCRYPT_R, p=_SCRYPT_P, maxmem=256 << 20, dklen=32
+    )
     return f"scrypt${n}${salt.hex()}${key.hex()}"
 
 
@@ -66,7 +68,9 @@ class FileDirectory(Directory):
         role = role or "editor"
         parts = stored.split("$")
         if not name or len(parts) != 4 or parts[0] != "scrypt" or not parts[1].isdigit() or role not in ROLES:
-            raise StartError(f"users: {path}:{number}: must be name:scrypt$n$salt$key[:role], role one of {', '.join(ROLES)}")
+            raise StartError(
+                f"users: {path}:{number}: must be name:scrypt$n$salt$key[:role], role one of {', '.join(ROLES)}"
+            )
         return name, stored, role
 
     def verify(self, name: str, password: str) -> User | None:
@@ -145,7 +149,9 @@ class Authenticator:
         self._remembered: dict[bytes, tuple[float, User]] = {}
 
     def _digest(self, header: str) -> bytes:
-        return hashlib.blake2b(header.encode("utf-8", "surrogateescape"), key=self._key, digest_size=24).digest()
+        return hashlib.blake2b(
+            header.encode("utf-8", "surrogateescape"), key=self._key, digest_size=24
+        ).digest()
 
     def remembered(self, header: str | None) -> User | None:
         """Return the user of a login verified lately; never blocks."""
@@ -172,7 +178,9 @@ class Authenticator:
         if header is None or scheme.lower() != "basic":
             raise NotAuthenticated("log in with Basic authentication")
         try:
-            name, colon, password = base64.b64decode(encoded.strip(), validate=True).decode("utf-8").partition(":")
+            name, colon, password = (
+                base64.b64decode(encoded.strip(), validate=True).decode("utf-8").partition(":")
+            )
         except (binascii.Error, UnicodeDecodeError):
             raise NotAuthenticated("the Authorization header is malformed") from None
         user = self._directory.verify(name, password) if colon else None

@@ -38,7 +38,11 @@ class PostgresqlDatabase(Database):
             # One plain connection first: its error names the cause, a pool only times out.
             psycopg.connect(dsn, connect_timeout=int(CONNECT_TIMEOUT)).close()
             self._pool = ConnectionPool(
-                dsn, min_size=pool_size, max_size=pool_size, open=True, kwargs={"autocommit": True, "options": options}
+                dsn,
+                min_size=pool_size,
+                max_size=pool_size,
+                open=True,
+                kwargs={"autocommit": True, "options": options},
             )
             self._pool.wait(CONNECT_TIMEOUT)
         except (psycopg.Error, PoolTimeout) as error:
@@ -67,7 +71,9 @@ class PostgresqlDatabase(Database):
                 with contextlib.suppress(self._psycopg.Error):
                     session.change("rollback", "ROLLBACK")
                 if isinstance(error, self._psycopg.errors.UniqueViolation):
-                    raise UniqueViolation(error.diag.constraint_name in ("object_name", "object_path")) from error
+                    raise UniqueViolation(
+                        error.diag.constraint_name in ("object_name", "object_path")
+                    ) from error
                 if isinstance(error, self._psycopg.errors.ForeignKeyViolation):
                     raise UpdateConflict("the folder was changed by someone else at the same time") from error
                 if isinstance(error, self._psycopg.OperationalError):

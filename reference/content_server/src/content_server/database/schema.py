@@ -64,9 +64,7 @@ INDEXES_POSTGRESQL = (
 
 def create_index(name: str) -> str:
     """Return the statement that creates a property index; text values only, as all indexed properties are text."""
-    return (
-        f"CREATE INDEX IF NOT EXISTS {name} ON property (value, object) WHERE name = '{PROPERTY_INDEXES[name]}'"
-    )
+    return f"CREATE INDEX IF NOT EXISTS {name} ON property (value, object) WHERE name = '{PROPERTY_INDEXES[name]}'"
 
 
 def drop_index(name: str) -> str:

@@ -41,7 +41,11 @@ class SqliteDatabase(Database):
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, cached_statements=256
+            self.path,
+            timeout=BUSY_TIMEOUT,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
         )
         connection.execute("PRAGMA journal_mode = WAL")
         # FULL waits for the disk at each commit; OFF leaves it to the operating system.
@@ -72,7 +76,9 @@ class SqliteDatabase(Database):
                     with suppress(sqlite3.Error):
                         session.change("rollback", "ROLLBACK")
                 if isinstance(error, sqlite3.IntegrityError) and "UNIQUE" in str(error):
-                    raise UniqueViolation("object.name" in str(error) or "object.path" in str(error)) from error
+                    raise UniqueViolation(
+                        "object.name" in str(error) or "object.path" in str(error)
+                    ) from error
                 if isinstance(error, sqlite3.OperationalError):
                     raise Storage(f"the database did not take the change: {error}") from error
                 raise
@@ -86,7 +92,12 @@ class SqliteDatabase(Database):
 
     def set_index(self, name: str, present: bool) -> None:
         with self.read() as session:
-            there = session.row("schema", "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?", (name,)) is not None
+            there = (
+                session.row(
+                    "schema", "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?", (name,)
+                )
+                is not None
+            )
         if there != present:
             with self.write() as session:
                 session.change("schema", schema.create_index(name) if present else schema.drop_index(name))

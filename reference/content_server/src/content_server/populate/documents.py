@@ -15,13 +15,16 @@ from content_server.repository.base import ROOT_ID
 # Every time of the population counts from 2024-01-01 00:00 UTC. [ms]
 EPOCH = 1_704_067_200_000
 _DAY = 86_400_000
-_DEPARTMENTS = "accounting audit claims contracts customs engineering facilities legal logistics marketing personnel purchasing sales treasury".split()
+_DEPARTMENTS = ["accounting", "audit", "claims", "contracts", "customs", "engineering", "facilities", "legal", "logistics", "marketing", "personnel", "purchasing", "sales", "treasury"]
 _STATUS = ("draft", "review", "approved", "released", "archived")
 _LANGUAGES = ("en", "en", "en", "de", "fr", "es", "it", "ja")
 _COUNTRIES = ("AT", "BR", "CA", "CH", "DE", "ES", "FR", "GB", "IN", "IT", "JP", "NL", "PL", "SE", "US", "ZA")
-_KINDS = "agreement analysis certificate complaint contract estimate invoice letter manual memorandum minutes offer order plan receipt report schedule statement".split()
+_KINDS = ["agreement", "analysis", "certificate", "complaint", "contract", "estimate", "invoice", "letter", "manual", "memorandum", "minutes", "offer", "order", "plan", "receipt", "report", "schedule", "statement"]
 _SUMMARY_WORDS = 40
 _CUSTOMERS = 2000
+# Documents of an organisation are revised: older versions that stay, each with its own properties. [1]
+_MEAN_OLDER_VERSIONS = 4.5
+_MAX_OLDER_VERSIONS = 20
 USERS = 2000
 
 PropertyValue = tuple[str | None, float | None]
@@ -35,6 +38,8 @@ class Document:
     ----------
     content_id : str
         Identifier of its content, a UUID of version 5: see `storage.is_populated`.
+    older : tuple of dict
+        Properties of older versions, oldest first; their content is the same, as revisions of metadata are.
     text : str or None
         Text to index, None where the content is not text.
     """
@@ -45,6 +50,7 @@ class Document:
     author: str
     created_at: int
     properties: dict[str, PropertyValue]
+    older: tuple[dict[str, PropertyValue], ...]
     text: str | None
 
 
@@ -76,12 +82,19 @@ def _properties(source: random.Random, created: int, number: int) -> dict[str, P
     }
 
 
+def _revised(source: random.Random, properties: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
+    """Return properties as they were before a revision."""
+    amount = round(source.lognormvariate(6.5, 1.4), 2)
+    return {**properties, "tt:amount": (None, amount), "tt:status": (source.choice(_STATUS), None)}
+
+
 def make_document(seed: int, kind: DocumentClass, index: int, number: int) -> tuple[Document, bytes]:
     """Return a document and its content; `index` counts in its class, `number` in the population."""
     source = random.Random(f"{seed}:{kind.slug}:{index}")
     created = EPOCH + source.randrange(365 * _DAY)
     name = f"{source.choice(_KINDS)}-{source.choice(words.vocabulary()[400:])}-{number:06d}.{kind.extension}"
     properties = _properties(source, created, number)
+    count = min(int(source.expovariate(1 / _MEAN_OLDER_VERSIONS) + 0.5), _MAX_OLDER_VERSIONS)
     document = Document(
         id=str(identifier("document", seed, kind.slug, index)),
         content_id=identifier("content", seed, kind.slug, index).hex,
@@ -89,6 +102,7 @@ def make_document(seed: int, kind: DocumentClass, index: int, number: int) -> tu
         author=user_name(source.randint(1, USERS)),
         created_at=created,
         properties=properties,
+        older=tuple(_revised(source, properties) for _ in range(count)),
         text=words.text(source, kind.size) if kind.extension == "txt" else None,
     )
     if document.text is not None:
@@ -105,7 +119,9 @@ def _binary(source: random.Random, seed: int, kind: DocumentClass, name: str, nu
     return formats.office(kind.extension, name, text, kind.size, seed, number)
 
 
-def write_documents(seed: int, kind: DocumentClass, first: int, indices: Sequence[int], area: Path) -> list[Document]:
+def write_documents(
+    seed: int, kind: DocumentClass, first: int, indices: Sequence[int], area: Path
+) -> list[Document]:
     """Write contents of some documents of a class; `first` is the population number of the class's first."""
     documents = []
     for index in indices:

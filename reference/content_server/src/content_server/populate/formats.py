@@ -71,7 +71,9 @@ def _package(main: str, content_type: str, parts: dict[str, tuple[str, str]]) ->
 
 
 def _word(title: str, text: str) -> dict[str, str]:
-    paragraphs = "".join(f"<w:p><w:r><w:t>{escape(line)}</w:t></w:r></w:p>" for line in [title, *text.split("\n\n")])
+    paragraphs = "".join(
+        f"<w:p><w:r><w:t>{escape(line)}</w:t></w:r></w:p>" for line in [title, *text.split("\n\n")]
+    )
     body = f'<w:document xmlns:w="{_OFFICE}/wordprocessingml/2006/main"><w:body>{paragraphs}</w:body></w:document>'
     members = _package("word/document.xml", "wordprocessingml.document.main", {})
     return {**members, "word/document.xml": body}
@@ -85,7 +87,9 @@ def _sheet(title: str, text: str) -> dict[str, str]:
     main = f"{_OFFICE}/spreadsheetml/2006/main"
     sheet = f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>'
     members = _package(
-        "xl/workbook.xml", "spreadsheetml.sheet.main", {"xl/worksheets/sheet1.xml": ("spreadsheetml.worksheet", sheet)}
+        "xl/workbook.xml",
+        "spreadsheetml.sheet.main",
+        {"xl/worksheets/sheet1.xml": ("spreadsheetml.worksheet", sheet)},
     )
     members["xl/workbook.xml"] = (
         f'<workbook xmlns="{main}" xmlns:r="{_RELATIONS}"><sheets><sheet name="Sheet1" sheetId="1" r:id="rId1"/></sheets></workbook>'
@@ -135,7 +139,10 @@ def _pdf(title: str, text: str, filler: bytes) -> bytes:
         out += b"%d 0 obj\n%s\nendobj\n" % (index, body)
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     out += b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, table)
-    out += b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%010d\n%%%%EOF\n" % (len(objects) + 1, out.rindex(b"xref\n0 "))
+    out += b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%010d\n%%%%EOF\n" % (
+        len(objects) + 1,
+        out.rindex(b"xref\n0 "),
+    )
     return bytes(out)
 
 

@@ -21,7 +21,9 @@ _SHADOWED = ("object", "property", "fulltext", "fact")
 
 def _sqlite_path(settings: Settings) -> Path | None:
     if settings.database == "sqlite" or settings.database.startswith("sqlite:"):
-        return Path(settings.database.removeprefix("sqlite").removeprefix(":") or settings.data / "content.sqlite")
+        return Path(
+            settings.database.removeprefix("sqlite").removeprefix(":") or settings.data / "content.sqlite"
+        )
     return None
 
 
@@ -54,7 +56,9 @@ def population_of(settings: Settings) -> tuple[str, str] | None:
             if _FACT in facts:
                 return facts[_FACT], facts["state"]
             if session.row("facts", "SELECT 1 FROM object WHERE path IS NULL LIMIT 1") is not None:
-                raise StartError(f"data: {settings.data}: holds documents that are not of a population; choose another directory")
+                raise StartError(
+                    f"data: {settings.data}: holds documents that are not of a population; choose another directory"
+                )
         return None
     finally:
         database.close()
@@ -143,7 +147,9 @@ def reset(settings: Settings) -> str:
     with data_lock(settings.data, exclusive=True):
         found = population_of(settings)
         if found is None or found[1] != "complete" or not exists(settings):
-            raise StartError(f"data: {settings.data}: no complete population to go back to; run `content-server populate`")
+            raise StartError(
+                f"data: {settings.data}: no complete population to go back to; run `content-server populate`"
+            )
         database = open_database(settings.database, str(settings.data), 1, synchronous=False)
         try:
             contents = _added_contents(database)
@@ -178,5 +184,6 @@ def _restore_tables(database: Database) -> None:
         for table in _SHADOWED[:3]:
             session.change("schema", f"INSERT INTO {table} SELECT * FROM populated.{table}")
         session.rows(
-            "schema", "SELECT setval(pg_get_serial_sequence('object', 'number'), (SELECT max(number) FROM object))"
+            "schema",
+            "SELECT setval(pg_get_serial_sequence('object', 'number'), (SELECT max(number) FROM object))",
         )

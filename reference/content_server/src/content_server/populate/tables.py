@@ -12,7 +12,6 @@ from content_server.populate import words
 from content_server.populate.classes import DocumentClass
 from content_server.populate.documents import EPOCH, USERS, Document, PropertyValue, identifier, user_name
 from content_server.repository import fulltext
-from content_server.repository.base import ROOT_ID
 
 OBJECT_COLUMNS = (
     "number", "id", "label", "type", "parent", "name", "path", "created_by", "created_at", "modified_by", "modified_at",
@@ -37,12 +36,28 @@ class Rows:
     def add(
         self, kind: str, parent: int, name: str, *, id: str, author: str = "system", created: int = EPOCH, label: str = "",
         path: str | None = None, properties: dict[str, PropertyValue] | None = None, content: tuple[str, int, str] | None = None,
+        latest: int = 1,
     ) -> int:  # fmt: skip
         """Add an object; its number."""
         self.last += 1
         content_id, length, mime_type = content or (None, None, None)
         self.objects.append(
-            (self.last, id, label, kind, parent, name, path, author, created, author, created, 1, 1, 1 if label else None)
+            (
+                self.last,
+                id,
+                label,
+                kind,
+                parent,
+                name,
+                path,
+                author,
+                created,
+                author,
+                created,
+                1,
+                latest,
+                1 if label else None,
+            )
             + (content_id, length, mime_type, name if content else None)
         )
         self.properties += [(self.last, key, *value) for key, value in (properties or {}).items()]
@@ -62,7 +77,9 @@ def bulk_insert(
     """Insert many rows: COPY in PostgreSQL, one prepared statement in SQLite."""
     names = ", ".join(columns)
     if database.kind == "sqlite":
-        session.many("populate", f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})", rows)
+        session.many(
+            "populate", f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})", rows
+        )
         return
     with session.connection.cursor() as cursor, cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
         for row in rows:
@@ -86,20 +103,23 @@ def add_folder(rows: Rows, seed: int, parent: int, path: str, kind: str) -> Fold
 
 
 def add_document(rows: Rows, folder: Folder, kind: DocumentClass, document: Document) -> None:
-    """Add a document in its first version."""
-    number = rows.add(
-        "tt:document",
-        folder.number,
-        document.name,
-        id=document.id,
-        author=document.author,
-        created=document.created_at,
-        label="1.0",
-        properties=document.properties,
-        content=(document.content_id, kind.size, kind.mime_type),
-    )
+    """Add a document with its older versions, oldest first."""
+    versions = (*document.older, document.properties)
+    for label, properties in enumerate(versions, start=1):
+        rows.add(
+            "tt:document",
+            folder.number,
+            document.name,
+            id=document.id,
+            author=document.author,
+            created=document.created_at,
+            label=f"{label}.0",
+            properties=properties,
+            content=(document.content_id, kind.size, kind.mime_type),
+            latest=int(label == len(versions)),
+        )
     if document.text is not None:
-        rows.texts.append((number, document.text[: fulltext.MAX_INDEXED]))
+        rows.texts.append((rows.last, document.text[: fulltext.MAX_INDEXED]))
 
 
 def add_searches(rows: Rows, seed: int) -> list[tuple[str, str, str]]:
@@ -139,4 +159,11 @@ def add_workflows(rows: Rows, seed: int, count: int, documents: Sequence[str]) -
             "tt:step": (source.choice(("check", "approve", "sign", "file")), None),
         }
         id = str(identifier("workflow", seed, index))
-        rows.add("tt:workflow", folder.number, f"workflow {index + 1:06d}", id=id, created=started, properties=properties)
+        rows.add(
+            "tt:workflow",
+            folder.number,
+            f"workflow {index + 1:06d}",
+            id=id,
+            created=started,
+            properties=properties,
+        )

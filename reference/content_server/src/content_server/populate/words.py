@@ -14,9 +14,9 @@ NAMES = 12_000
 # Exponent of Zipf's law; natural language is near 1.
 EXPONENT = 1.05
 
-_FIRST = "al ar bel ber bor bran cal car cor dal dor el fal far gar gor hal har hol kal kar ker lan lin lor mal mar mer nor or pel per ral ran ros sal san sel tal tor ul val ver vol wal wes win yor zan".split()
-_MIDDLE = "a e i o u an en er in on ar el or il ed".split()
-_LAST = "berg bury by dale den field ford gate ham hofer holm house land ley man mere mont more ness port ridge rop sen shire son stad stein ston thorp ton vale vik ward well wick wood worth".split()
+_FIRST = ["al", "ar", "bel", "ber", "bor", "bran", "cal", "car", "cor", "dal", "dor", "el", "fal", "far", "gar", "gor", "hal", "har", "hol", "kal", "kar", "ker", "lan", "lin", "lor", "mal", "mar", "mer", "nor", "or", "pel", "per", "ral", "ran", "ros", "sal", "san", "sel", "tal", "tor", "ul", "val", "ver", "vol", "wal", "wes", "win", "yor", "zan"]
+_MIDDLE = ["a", "e", "i", "o", "u", "an", "en", "er", "in", "on", "ar", "el", "or", "il", "ed"]
+_LAST = ["berg", "bury", "by", "dale", "den", "field", "ford", "gate", "ham", "hofer", "holm", "house", "land", "ley", "man", "mere", "mont", "more", "ness", "port", "ridge", "rop", "sen", "shire", "son", "stad", "stein", "ston", "thorp", "ton", "vale", "vik", "ward", "well", "wick", "wood", "worth"]
 
 
 @cache

@@ -1,11 +1,11 @@
 """Recursive descent from tokens to the syntax tree.
 
-    query     = SELECT ("*" | column {"," column}) FROM type [[AS] alias] [WHERE or] [ORDER BY order {"," order}]
-    or        = and {OR and}
-    and       = not {AND not}
-    not       = NOT not | "(" or ")" | predicate
-    predicate = name operator literal | name [NOT] IN "(" literal {"," literal} ")" | name [NOT] LIKE string
-              | name IS [NOT] NULL | IN_FOLDER "(" string ")" | IN_TREE "(" string ")" | CONTAINS "(" string ")"
+query     = SELECT ("*" | column {"," column}) FROM type [[AS] alias] [WHERE or] [ORDER BY order {"," order}]
+or        = and {OR and}
+and       = not {AND not}
+not       = NOT not | "(" or ")" | predicate
+predicate = name operator literal | name [NOT] IN "(" literal {"," literal} ")" | name [NOT] LIKE string
+          | name IS [NOT] NULL | IN_FOLDER "(" string ")" | IN_TREE "(" string ")" | CONTAINS "(" string ")"
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class _Parser:
         return self._tokens[self._next]
 
     def _fail(self, wanted: str) -> NoReturn:
-        raise InvalidArgument(f"query: character {self._token.place}: {wanted} expected, got {self._token.text[:40]!r}")
+        raise InvalidArgument(
+            f"query: character {self._token.place}: {wanted} expected, got {self._token.text[:40]!r}"
+        )
 
     def _accept(self, text: str) -> bool:
         if self._token.kind in ("keyword", "symbol") and self._token.text == text:
@@ -168,7 +170,9 @@ class _Parser:
             return Within(column, self._literals(), negated)
         if self._accept("LIKE"):
             return Like(column, self._take("string", "a pattern"), negated)
-        operator = _COMPARISONS.get(self._token.text) if self._token.kind == "symbol" and not negated else None
+        operator = (
+            _COMPARISONS.get(self._token.text) if self._token.kind == "symbol" and not negated else None
+        )
         if operator is None:
             self._fail("an operator")
         self._next += 1

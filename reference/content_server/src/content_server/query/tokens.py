@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from content_server.errors import InvalidArgument
 
 KEYWORDS = frozenset(
-    "SELECT FROM WHERE ORDER BY ASC DESC AND OR NOT IN LIKE IS NULL AS TRUE FALSE TIMESTAMP IN_FOLDER IN_TREE CONTAINS".split()
+    ["SELECT", "FROM", "WHERE", "ORDER", "BY", "ASC", "DESC", "AND", "OR", "NOT", "IN", "LIKE", "IS", "NULL", "AS", "TRUE", "FALSE", "TIMESTAMP", "IN_FOLDER", "IN_TREE", "CONTAINS"]
 )
 # Longer statements are refused: nobody writes them, and the parser recurses.
 MAX_LENGTH = 32_768
@@ -48,7 +48,9 @@ def tokenize(statement: str) -> list[Token]:
     while position < len(statement):
         match = _TOKEN.match(statement, position)
         if match is None:
-            raise InvalidArgument(f"query: character {position + 1}: cannot read {statement[position : position + 20]!r}")
+            raise InvalidArgument(
+                f"query: character {position + 1}: cannot read {statement[position : position + 20]!r}"
+            )
         if match.lastgroup is not None:
             tokens.append(_token(match.lastgroup, match.group(), position + 1))
         position = match.end()

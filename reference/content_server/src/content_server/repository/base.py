@@ -74,9 +74,7 @@ class Stored:
 
 
 STORED_COLUMNS = tuple(f"o.{field.name}" for field in fields(Stored)[:-1])
-_SELECT = (
-    f"SELECT {', '.join(STORED_COLUMNS)}, (SELECT q.id FROM object q WHERE q.number = o.parent) FROM object o "
-)
+_SELECT = f"SELECT {', '.join(STORED_COLUMNS)}, (SELECT q.id FROM object q WHERE q.number = o.parent) FROM object o "
 
 
 @dataclass(frozen=True)

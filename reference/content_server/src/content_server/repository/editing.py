@@ -36,7 +36,13 @@ from content_server.repository.base import (
     select,
 )
 from content_server.repository.render import Json, View, object_json
-from content_server.repository.values import check_name, insert_object, parse_changes, update_object, write_custom
+from content_server.repository.values import (
+    check_name,
+    insert_object,
+    parse_changes,
+    update_object,
+    write_custom,
+)
 from content_server.types import TYPES, base_of
 
 Properties = Mapping[str, str | None]
@@ -61,7 +67,9 @@ class Target:
 
 
 @contextmanager
-def stored_content(repository: Repository, upload: Upload | None, fallback_name: str) -> Iterator[dict[str, Any]]:
+def stored_content(
+    repository: Repository, upload: Upload | None, fallback_name: str
+) -> Iterator[dict[str, Any]]:
     """Columns for an upload's content, which is stored; removed again when the block fails."""
     if upload is None:
         yield {}
@@ -108,7 +116,9 @@ def must_be_current(stored: Stored, user: User, token: str | None = None) -> Non
     """Refuse a change to an old version, to a checked-out document, to someone else's working copy, or after a stale token."""
     user.must_write()
     if token and token != str(stored.change_token):
-        raise UpdateConflict(f"{stored.object_id} was changed since: its change token is {stored.change_token}")
+        raise UpdateConflict(
+            f"{stored.object_id} was changed since: its change token is {stored.change_token}"
+        )
     if stored.is_working_copy:
         must_own(stored, user)
     elif not stored.latest:
@@ -120,7 +130,9 @@ def must_be_current(stored: Stored, user: User, token: str | None = None) -> Non
 def must_own(working_copy: Stored, user: User) -> None:
     """Refuse a working copy of someone else."""
     if working_copy.checked_out_by != user.name and user.role != "administrator":
-        raise PermissionDenied(f"{working_copy.object_id} is the working copy of {working_copy.checked_out_by}")
+        raise PermissionDenied(
+            f"{working_copy.object_id} is the working copy of {working_copy.checked_out_by}"
+        )
 
 
 def _new_columns(user: User, folder: Stored, type_id: str, name: str) -> dict[str, Any]:
@@ -141,7 +153,13 @@ def _type_of(properties: Properties, base: str) -> str:
 
 
 def create_document(
-    repository: Repository, user: User, target: Target, properties: Properties, upload: Upload | None, state: str, view: View
+    repository: Repository,
+    user: User,
+    target: Target,
+    properties: Properties,
+    upload: Upload | None,
+    state: str,
+    view: View,
 ) -> Json:
     """Create a document in a folder, with version 1.0, or 0.1 when `state` is `minor`."""
     user.must_write()
@@ -153,7 +171,11 @@ def create_document(
     text = fulltext.text_of(upload.stream, upload.mime_type) if upload else None
     with repository.database.read() as session:
         must_be_folder(resolve(session, target.object_id, target.path))
-    with stored_content(repository, upload, name) as content, name_conflicts(name), repository.database.write() as session:
+    with (
+        stored_content(repository, upload, name) as content,
+        name_conflicts(name),
+        repository.database.write() as session,
+    ):
         folder = resolve(session, target.object_id, target.path)
         version = {"label": "1.0" if state == "major" else "0.1", "major": int(state == "major")}
         columns = _new_columns(user, folder, type_id, name) | changes.columns | version | content
@@ -163,7 +185,9 @@ def create_document(
         return object_json(session, select(session, "object", "WHERE o.number = ?", (number,))[0], view, user)
 
 
-def create_folder(repository: Repository, user: User, target: Target, properties: Properties, view: View) -> Json:
+def create_folder(
+    repository: Repository, user: User, target: Target, properties: Properties, view: View
+) -> Json:
     """Create a folder in a folder."""
     user.must_write()
     type_id = _type_of(properties, "cmis:folder")
@@ -224,19 +248,20 @@ def set_content(
         _check_content_change(resolve(session, target.object_id, target.path), user, overwrite, token)
     text = fulltext.text_of(upload.stream, upload.mime_type) if upload else None
     empty = {"content_id": None, "content_length": None, "mime_type": None, "file_name": None}
-    with stored_content(repository, upload, "content") as content:
-        with repository.database.write() as session:
-            stored = resolve(session, target.object_id, target.path)
-            _check_content_change(stored, user, overwrite, token)
-            columns = {**(content or empty), "modified_by": user.name, "modified_at": now()}
-            if not update_object(session, stored.number, stored.change_token, columns):
-                raise UpdateConflict(f"{stored.object_id} was changed by someone else at the same time")
-            if stored.latest:
-                fulltext.remove(repository.database, session, stored.number)
-                fulltext.add(repository.database, session, stored.number, text)
-            unused = remove_unreferenced(repository, session, {stored.content_id} if stored.content_id else set())
-            changed = select(session, "object", "WHERE o.number = ?", (stored.number,))[0]
-            answer = object_json(session, changed, view, user)
+    with stored_content(repository, upload, "content") as content, repository.database.write() as session:
+        stored = resolve(session, target.object_id, target.path)
+        _check_content_change(stored, user, overwrite, token)
+        columns = {**(content or empty), "modified_by": user.name, "modified_at": now()}
+        if not update_object(session, stored.number, stored.change_token, columns):
+            raise UpdateConflict(f"{stored.object_id} was changed by someone else at the same time")
+        if stored.latest:
+            fulltext.remove(repository.database, session, stored.number)
+            fulltext.add(repository.database, session, stored.number, text)
+        unused = remove_unreferenced(
+            repository, session, {stored.content_id} if stored.content_id else set()
+        )
+        changed = select(session, "object", "WHERE o.number = ?", (stored.number,))[0]
+        answer = object_json(session, changed, view, user)
     for content_id in unused:
         repository.storage.remove(content_id)
     return answer

@@ -52,7 +52,13 @@ def parse_order(text: str | None) -> str:
 
 
 def get_children(
-    repository: Repository, user: User, object_id: str | None, path: str, view: View, paging: tuple[int, int], order: str | None
+    repository: Repository,
+    user: User,
+    object_id: str | None,
+    path: str,
+    view: View,
+    paging: tuple[int, int],
+    order: str | None,
 ) -> Json:
     """Children of a folder; `paging` is (maxItems, skipCount)."""
     order_by = parse_order(order)
@@ -70,7 +76,11 @@ def get_children(
         objects = [{"object": document} for document in objects_json(session, page, view, user)]
         total = skip + len(found)
         if len(found) > maximum or (skip and not found):
-            row = session.row("children_count", "SELECT count(*) FROM object WHERE parent = ? AND latest = 1", (folder.number,))
+            row = session.row(
+                "children_count",
+                "SELECT count(*) FROM object WHERE parent = ? AND latest = 1",
+                (folder.number,),
+            )
             total = row[0] if row else 0
     if view.path_segment:
         for member, stored in zip(objects, page, strict=True):
@@ -78,7 +88,9 @@ def get_children(
     return {"objects": objects, "hasMoreItems": len(found) > maximum, "numItems": total}
 
 
-def get_versions(repository: Repository, user: User, object_id: str | None, path: str, view: View) -> list[Json]:
+def get_versions(
+    repository: Repository, user: User, object_id: str | None, path: str, view: View
+) -> list[Json]:
     """All versions of a document, a working copy first, then newest first."""
     with repository.database.read() as session:
         stored = resolve(session, object_id, path)
@@ -92,7 +104,9 @@ def get_versions(repository: Repository, user: User, object_id: str | None, path
         return objects_json(session, found, view, user)
 
 
-def get_parent(repository: Repository, user: User, object_id: str | None, path: str, view: View) -> tuple[Stored, Json]:
+def get_parent(
+    repository: Repository, user: User, object_id: str | None, path: str, view: View
+) -> tuple[Stored, Json]:
     """Return the child and its folder.
 
     Raises
@@ -126,13 +140,19 @@ def query(repository: Repository, statement: str, succinct: bool, paging: tuple[
         properties = custom_properties(session, page) if custom else {}
         total = skip + len(found)
         if len(found) > maximum or (skip and not found):
-            row = session.row("query_count", f"SELECT count(*) FROM object o WHERE {compiled.where}", compiled.parameters)
+            row = session.row(
+                "query_count", f"SELECT count(*) FROM object o WHERE {compiled.where}", compiled.parameters
+            )
             total = row[0] if row else 0
-    results = [_result(stored, properties.get(stored.number, {}), compiled.columns, succinct) for stored in page]
+    results = [
+        _result(stored, properties.get(stored.number, {}), compiled.columns, succinct) for stored in page
+    ]
     return {"results": results, "hasMoreItems": len(found) > maximum, "numItems": total}
 
 
-def _result(stored: Stored, custom: dict[str, Any], columns: tuple[tuple[str, str], ...], succinct: bool) -> Json:
+def _result(
+    stored: Stored, custom: dict[str, Any], columns: tuple[tuple[str, str], ...], succinct: bool
+) -> Json:
     values = base_properties(stored) | custom
     if succinct:
         return {"succinctProperties": {alias: values.get(name) for name, alias in columns}}

@@ -134,7 +134,11 @@ def write_properties(values: Json, type_id: str, succinct: bool, names: Iterable
     if succinct:
         return {"succinctProperties": values}
     known = properties_of(type_id)
-    return {"properties": {name: _full(known.get(name) or ALL_PROPERTIES[name], value) for name, value in values.items()}}
+    return {
+        "properties": {
+            name: _full(known.get(name) or ALL_PROPERTIES[name], value) for name, value in values.items()
+        }
+    }
 
 
 def _full(definition: Property, value: Any) -> Json:

@@ -57,7 +57,9 @@ def parse_changes(properties: Mapping[str, str | None], type_id: str) -> Changes
         if definition.custom:
             changes.custom[name] = _custom(definition, text)
         else:
-            changes.columns[definition.column or name] = check_name(text) if name == "cmis:name" else _text(definition, text)
+            changes.columns[definition.column or name] = (
+                check_name(text) if name == "cmis:name" else _text(definition, text)
+            )
     return changes
 
 
@@ -107,7 +109,9 @@ def _number(definition: Property, text: str) -> float:
     return number
 
 
-def write_custom(session: Session, number: int, custom: Mapping[str, tuple[str | None, float | None] | None]) -> None:
+def write_custom(
+    session: Session, number: int, custom: Mapping[str, tuple[str | None, float | None] | None]
+) -> None:
     """Set or remove property rows of one object."""
     rows = [(number, name, *pair) for name, pair in custom.items() if pair is not None]
     if rows:
@@ -120,7 +124,9 @@ def write_custom(session: Session, number: int, custom: Mapping[str, tuple[str |
         )
     for name, pair in custom.items():
         if pair is None:
-            session.change("properties_write", "DELETE FROM property WHERE object = ? AND name = ?", (number, name))
+            session.change(
+                "properties_write", "DELETE FROM property WHERE object = ? AND name = ?", (number, name)
+            )
 
 
 def insert_object(session: Session, columns: Mapping[str, Any]) -> int:

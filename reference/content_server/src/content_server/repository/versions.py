@@ -5,7 +5,16 @@ from __future__ import annotations
 from content_server.database import Session
 from content_server.errors import InvalidArgument, UpdateConflict
 from content_server.repository import fulltext
-from content_server.repository.base import PWC, Repository, Stored, User, must_be_document, now, resolve, select
+from content_server.repository.base import (
+    PWC,
+    Repository,
+    Stored,
+    User,
+    must_be_document,
+    now,
+    resolve,
+    select,
+)
 from content_server.repository.editing import (
     Properties,
     Target,
@@ -19,7 +28,17 @@ from content_server.repository.editing import (
 from content_server.repository.render import Json, View, object_json
 from content_server.repository.values import insert_object, parse_changes, update_object, write_custom
 
-_COPIED = ("id", "type", "parent", "name", "description", "content_id", "content_length", "mime_type", "file_name")
+_COPIED = (
+    "id",
+    "type",
+    "parent",
+    "name",
+    "description",
+    "content_id",
+    "content_length",
+    "mime_type",
+    "file_name",
+)
 
 
 def check_out(repository: Repository, user: User, target: Target, view: View) -> Json:
@@ -38,7 +57,13 @@ def check_out(repository: Repository, user: User, target: Target, view: View) ->
         number = insert_object(
             session,
             copied
-            | {"label": PWC, "created_by": user.name, "created_at": moment, "modified_by": user.name, "modified_at": moment}
+            | {
+                "label": PWC,
+                "created_by": user.name,
+                "created_at": moment,
+                "modified_by": user.name,
+                "modified_at": moment,
+            }
             | {"change_token": 1, "latest": 0, "major": 0, "checked_out_by": user.name},
         )
         session.change(
@@ -84,7 +109,9 @@ def check_in(
             latest = select(session, "object", "WHERE o.id = ? AND o.latest = 1", (copy.id,))[0]
             changes = parse_changes(properties, copy.type)
             session.change(
-                "update", "UPDATE object SET latest = 0, checked_out_by = NULL WHERE number = ?", (latest.number,)
+                "update",
+                "UPDATE object SET latest = 0, checked_out_by = NULL WHERE number = ?",
+                (latest.number,),
             )
             columns = changes.columns | content | _checked_in(user, latest, major, comment)
             if not update_object(session, copy.number, copy.change_token, columns):
@@ -115,7 +142,9 @@ def _working_copy(session: Session, target: Target, user: User) -> Stored:
     return stored
 
 
-def _index(repository: Repository, session: Session, latest: Stored, copy: Stored, replaced: bool, text: str | None) -> None:
+def _index(
+    repository: Repository, session: Session, latest: Stored, copy: Stored, replaced: bool, text: str | None
+) -> None:
     """Index the new latest version instead of the old one."""
     if replaced:
         fulltext.remove(repository.database, session, latest.number)

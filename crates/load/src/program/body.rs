@@ -1,0 +1,323 @@
+//! Bodies of requests: small ones filled in, large ones made while they are sent.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::plan::{self, Form, MultipartPart};
+use crate::rng::Random;
+use crate::template::{Context, Text, decimal};
+
+/// How much of a streamed body is made at once. One block per upload in flight is all that is held of it.
+const BLOCK_BYTES: usize = 64 * 1024;
+
+/// Upload files, each read once.
+pub type Files = HashMap<String, Arc<[u8]>>;
+
+/// What follows the head of a request.
+#[derive(Debug)]
+pub(super) enum Body {
+    None,
+    /// No body, but the method says that there might be one: the length is sent.
+    Empty,
+    Text(Text),
+    File(Arc<[u8]>),
+    Multipart(Vec<Part>, Box<[u8]>),
+}
+
+/// A part of a multipart body.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// From the boundary to the file name.
+    opening: Box<[u8]>,
+    filename: Option<Text>,
+    /// From behind the file name to the content.
+    middle: Box<[u8]>,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Text(Text),
+    File(Arc<[u8]>),
+    Generated(plan::Generated),
+}
+
+impl Body {
+    pub(super) fn new(
+        request: &plan::Request,
+        boundary: &str,
+        files: &mut Files,
+    ) -> Result<Self, String> {
+        Ok(match &request.body {
+            None if matches!(request.method.as_str(), "POST" | "PUT" | "PATCH") => Self::Empty,
+            None => Self::None,
+            Some(plan::Body::Text { template }) => Self::Text(Text::new(template)),
+            Some(plan::Body::File { path }) => Self::File(read(path, files)?),
+            Some(plan::Body::Multipart { parts }) => {
+                let compiled = parts.iter().map(|part| Part::new(part, boundary, files));
+                Self::Multipart(
+                    compiled.collect::<Result<_, _>>()?,
+                    format!("--{boundary}--\r\n").into_bytes().into(),
+                )
+            }
+        })
+    }
+
+    pub(super) fn encode(&self, out: &mut Outgoing, context: &mut Context<'_>) {
+        match self {
+            Self::None => out.buffer.extend_from_slice(b"\r\n"),
+            Self::Empty => out.buffer.extend_from_slice(b"Content-Length: 0\r\n\r\n"),
+            Self::Text(text) => {
+                out.scratch.clear();
+                text.render(&mut out.scratch, context);
+                end_head(&mut out.buffer, out.scratch.len() as u64);
+                out.buffer.extend_from_slice(&out.scratch);
+            }
+            Self::File(bytes) => {
+                end_head(&mut out.buffer, bytes.len() as u64);
+                out.segments.push(Segment::Shared(Arc::clone(bytes)));
+            }
+            Self::Multipart(parts, closing) => {
+                for part in parts {
+                    part.encode(&mut out.segments, context);
+                }
+                append(&mut out.segments, |bytes| bytes.extend_from_slice(closing));
+                let length = out.segments.iter().map(Segment::length).sum();
+                end_head(&mut out.buffer, length);
+            }
+        }
+    }
+}
+
+fn end_head(head: &mut Vec<u8>, length: u64) {
+    head.extend_from_slice(b"Content-Length: ");
+    decimal(i128::from(length), head);
+    head.extend_from_slice(b"\r\n\r\n");
+}
+
+fn read(path: &str, files: &mut Files) -> Result<Arc<[u8]>, String> {
+    if let Some(bytes) = files.get(path) {
+        return Ok(Arc::clone(bytes));
+    }
+    let bytes: Arc<[u8]> = std::fs::read(path)
+        .map_err(|error| format!("{path:?} cannot be read: {error}"))?
+        .into();
+    files.insert(path.to_owned(), Arc::clone(&bytes));
+    Ok(bytes)
+}
+
+/// A name inside quotes, as the HTML standard encodes it in multipart/form-data.
+fn quoted(name: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(name.len());
+    for byte in name {
+        match byte {
+            b'"' => out.extend_from_slice(b"%22"),
+            b'\r' => out.extend_from_slice(b"%0D"),
+            b'\n' => out.extend_from_slice(b"%0A"),
+            other => out.push(*other),
+        }
+    }
+    out
+}
+
+/// Appends to the last run of bytes, or to a new one.
+fn append(segments: &mut Vec<Segment>, write: impl FnOnce(&mut Vec<u8>)) {
+    if !matches!(segments.last(), Some(Segment::Bytes(_))) {
+        segments.push(Segment::Bytes(Vec::new()));
+    }
+    if let Some(Segment::Bytes(bytes)) = segments.last_mut() {
+        write(bytes);
+    }
+}
+
+impl Part {
+    fn new(part: &MultipartPart, boundary: &str, files: &mut Files) -> Result<Self, String> {
+        let name = String::from_utf8_lossy(&quoted(part.name.as_bytes())).into_owned();
+        let opening = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"");
+        let mut middle = String::new();
+        if let Some(kind) = &part.content_type {
+            middle = format!("Content-Type: {kind}\r\n");
+        }
+        middle += "\r\n";
+        let content = match (&part.content, &part.file, part.generated) {
+            (Some(template), _, _) => Content::Text(Text::new(template)),
+            (None, Some(path), _) => Content::File(read(path, files)?),
+            (None, None, Some(generated)) => Content::Generated(generated),
+            (None, None, None) => return Err("a part has no content".to_owned()),
+        };
+        let filename = part.filename.as_ref().map(|name| Text::new(name));
+        Ok(Self {
+            opening: opening.into_bytes().into(),
+            filename,
+            middle: middle.into_bytes().into(),
+            content,
+        })
+    }
+
+    fn encode(&self, segments: &mut Vec<Segment>, context: &mut Context<'_>) {
+        append(segments, |bytes| {
+            bytes.extend_from_slice(&self.opening);
+            if let Some(filename) = &self.filename {
+                let mut name = Vec::new();
+                filename.render(&mut name, context);
+                bytes.extend_from_slice(b"; filename=\"");
+                bytes.extend_from_slice(&quoted(&name));
+                bytes.push(b'"');
+            }
+            bytes.extend_from_slice(b"\r\n");
+            bytes.extend_from_slice(&self.middle);
+            if let Content::Text(text) = &self.content {
+                text.render(bytes, context);
+            }
+        });
+        match &self.content {
+            Content::Text(_) => {}
+            Content::File(bytes) => segments.push(Segment::Shared(Arc::clone(bytes))),
+            // One number of the user's generator seeds the content, whatever its size.
+            Content::Generated(made) => {
+                let random = Random::from_seed(context.random.next_u64());
+                segments.push(Segment::Generated {
+                    random,
+                    left: made.bytes,
+                    form: made.form,
+                });
+            }
+        }
+        append(segments, |bytes| bytes.extend_from_slice(b"\r\n"));
+    }
+}
+
+/// A piece of a body that is yet to be sent.
+#[derive(Debug)]
+pub enum Segment {
+    /// As it is.
+    Bytes(Vec<u8>),
+    /// Of a file that is held once for all.
+    Shared(Arc<[u8]>),
+    /// Made while it is sent.
+    Generated {
+        /// Source of the content.
+        random: Random,
+        /// How much is yet to be made. [bytes]
+        left: u64,
+        /// Of what kind.
+        form: Form,
+    },
+}
+
+impl Segment {
+    fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Shared(bytes) => bytes.len() as u64,
+            Self::Generated { left, .. } => *left,
+        }
+    }
+}
+
+/// A request on its way out: what is ready to be written, and what follows.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    pub(super) buffer: Vec<u8>,
+    written: usize,
+    segments: Vec<Segment>,
+    segment: usize,
+    offset: usize,
+    pub(super) scratch: Vec<u8>,
+}
+
+impl Outgoing {
+    /// Makes ready for the next request; space beyond what a usual request needs is given back.
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+        self.buffer.shrink_to(BLOCK_BYTES / 4);
+        self.scratch.clear();
+        self.scratch.shrink_to(BLOCK_BYTES / 4);
+        self.segments.clear();
+        (self.written, self.segment, self.offset) = (0, 0, 0);
+    }
+
+    /// Bytes to write next; empty when all is written.
+    pub fn pending(&mut self) -> &[u8] {
+        if self.written == self.buffer.len() && self.segment < self.segments.len() {
+            self.buffer.clear();
+            self.written = 0;
+            self.fill();
+        }
+        &self.buffer[self.written..]
+    }
+
+    /// So many of the pending bytes were written.
+    pub fn advance(&mut self, bytes: usize) {
+        self.written += bytes;
+    }
+
+    /// Whether nothing is left to be written.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.written == self.buffer.len() && self.segment == self.segments.len()
+    }
+
+    /// Fills the buffer up to one block. What is made does not depend on how the socket takes it.
+    fn fill(&mut self) {
+        while self.buffer.len() < BLOCK_BYTES && self.segment < self.segments.len() {
+            let room = BLOCK_BYTES - self.buffer.len();
+            let done = match &mut self.segments[self.segment] {
+                Segment::Bytes(bytes) => copy(bytes, &mut self.offset, room, &mut self.buffer),
+                Segment::Shared(bytes) => copy(bytes, &mut self.offset, room, &mut self.buffer),
+                Segment::Generated { random, left, form } => {
+                    let part = (*left).min(room as u64);
+                    generate(random, *form, part as usize, &mut self.buffer);
+                    *left -= part;
+                    *left == 0
+                }
+            };
+            if done {
+                self.segment += 1;
+                self.offset = 0;
+            }
+        }
+    }
+}
+
+fn copy(bytes: &[u8], offset: &mut usize, room: usize, out: &mut Vec<u8>) -> bool {
+    let end = bytes.len().min(*offset + room);
+    out.extend_from_slice(&bytes[*offset..end]);
+    *offset = end;
+    end == bytes.len()
+}
+
+const WORDS: [&str; 16] = [
+    "account ",
+    "archive ",
+    "balance ",
+    "claim ",
+    "contract ",
+    "customer ",
+    "delivery ",
+    "document ",
+    "invoice ",
+    "letter ",
+    "order ",
+    "payment ",
+    "policy ",
+    "report ",
+    "statement ",
+    "transfer\n",
+];
+
+fn generate(random: &mut Random, form: Form, bytes: usize, out: &mut Vec<u8>) {
+    let end = out.len() + bytes;
+    while out.len() < end {
+        let bits = random.next_u64();
+        match form {
+            Form::Random => out.extend_from_slice(&bits.to_le_bytes()),
+            Form::Text => {
+                for place in 0..16 {
+                    out.extend_from_slice(WORDS[(bits >> (4 * place)) as usize & 15].as_bytes());
+                }
+            }
+        }
+    }
+    out.truncate(end);
+}

@@ -1,0 +1,200 @@
+"""What a host is made of: facts that belong to every result, because another host gives another one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import resource
+from pathlib import Path
+from typing import Any
+
+from towtank import __version__
+
+_KIB = 1024
+# The kernel keeps a part of the memory that differs by some pages from start to start.
+_MEMORY_STEP_BYTES = 64 * 1024 * 1024
+# Facts that make a machine another one for the purpose of comparing results; versions of programs are apart.
+_FINGERPRINT = (
+    "architecture",
+    "kernel",
+    "cpu_model",
+    "cpus",
+    "cpus_usable",
+    "cpu_limit",
+    "memory_limit_bytes",
+    "clock_source",
+    "governor",
+    "virtualisation",
+)
+
+
+def host_facts(root: Path = Path("/")) -> dict[str, Any]:
+    """Describe this host.
+
+    Parameters
+    ----------
+    root : Path, default "/"
+        Where `proc` and `sys` are; tests put recorded ones here.
+
+    Returns
+    -------
+    dict
+        `name`, `kernel`, `architecture`, `cpu_model`, `cpus` (online), `cpus_usable` (of this process),
+        `cpu_limit` (CPUs, by cgroup), `memory_bytes`, `memory_limit_bytes` (by cgroup), `cgroup_version`,
+        `clock_source`, `governor`, `open_files_limit`, `open_files_limit_hard`, `virtualisation`, `python`,
+        `towtank`, `fingerprint`. What the host does not tell is left out.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    facts = {
+        "name": _line(root / "proc/sys/kernel/hostname"),
+        "kernel": _line(root / "proc/sys/kernel/osrelease"),
+        "architecture": platform.machine(),
+        "cpu_model": cpu_model(root),
+        "cpus": os.cpu_count(),
+        "cpus_usable": len(os.sched_getaffinity(0)),
+        "memory_bytes": memory_bytes(root),
+        **cgroup_facts(root),
+        "clock_source": _line(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "governor": _line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "open_files_limit": None if soft == resource.RLIM_INFINITY else soft,
+        "open_files_limit_hard": None if hard == resource.RLIM_INFINITY else hard,
+        "virtualisation": virtualisation(root),
+        "python": platform.python_version(),
+        "towtank": __version__,
+    }
+    known = {name: value for name, value in facts.items() if value is not None}
+    return {**known, "fingerprint": fingerprint(known)}
+
+
+def fingerprint(facts: dict[str, Any]) -> str:
+    """Sixteen hexadecimal digits that are the same for hosts whose results may be compared.
+
+    Examples
+    --------
+    >>> one = fingerprint({"cpus": 2, "memory_bytes": 4 << 30, "python": "3.11"})
+    >>> one == fingerprint({"cpus": 2, "memory_bytes": (4 << 30) + 4096, "python": "3.13"})
+    True
+    >>> one == fingerprint({"cpus": 4, "memory_bytes": 4 << 30})
+    False
+    """
+    chosen = {name: facts[name] for name in _FINGERPRINT if name in facts}
+    if "memory_bytes" in facts:
+        chosen["memory_steps"] = round(facts["memory_bytes"] / _MEMORY_STEP_BYTES)
+    return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def cpu_model(root: Path = Path("/")) -> str | None:
+    """Name of the first CPU; ARM kernels do not tell one."""
+    match = re.search(r"^model name\s*:\s*(.+)$", _text(root / "proc/cpuinfo") or "", re.MULTILINE)
+    return match[1].strip() if match else None
+
+
+def memory_bytes(root: Path = Path("/")) -> int | None:
+    """Memory that the kernel manages. [bytes]"""
+    match = re.search(r"^MemTotal:\s+(\d+) kB$", _text(root / "proc/meminfo") or "", re.MULTILINE)
+    return int(match[1]) * _KIB if match else None
+
+
+def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
+    """Version of control groups and the limits of the one that this process sits in, ancestors included.
+
+    Returns
+    -------
+    dict
+        `cgroup_version` (`1`, `2`; 1 where both are mounted and version 1 has the CPU controller), and where they
+        are limited `cpu_limit` in CPUs and `memory_limit_bytes`.
+    """
+    mounts = [_mount(line) for line in (_text(root / "proc/self/mountinfo") or "").splitlines()]
+    membership = [line.split(":", 2) for line in (_text(root / "proc/self/cgroup") or "").splitlines()]
+    v1 = [mount for mount in mounts if mount and mount[2] == "cgroup"]
+    v2 = [mount for mount in mounts if mount and mount[2] == "cgroup2"]
+    facts: dict[str, Any] = {}
+    if any("cpu" in mount[3] for mount in v1):
+        facts["cgroup_version"] = 1
+        for folder in _folders(root, v1, membership, "cpu"):
+            _keep_least(facts, "cpu_limit", _cpu_limit_v1(folder))
+        for folder in _folders(root, v1, membership, "memory"):
+            _keep_least(facts, "memory_limit_bytes", _memory_limit(folder / "memory.limit_in_bytes"))
+    elif v2:
+        facts["cgroup_version"] = 2
+        for folder in _folders(root, v2, membership, ""):
+            _keep_least(facts, "cpu_limit", _cpu_limit_v2(folder))
+            _keep_least(facts, "memory_limit_bytes", _memory_limit(folder / "memory.max"))
+    return facts
+
+
+def virtualisation(root: Path = Path("/")) -> str | None:
+    """Hint at what this host runs in: the product's name of a virtual machine, a container; None on bare metal."""
+    hints = []
+    if "hypervisor" in (_text(root / "proc/cpuinfo") or "").split():
+        product = _line(root / "sys/class/dmi/id/product_name")
+        hints.append(f"virtual machine ({product})" if product else "virtual machine")
+    if (root / ".dockerenv").exists() or (root / "run/.containerenv").exists():
+        hints.append("container")
+    return ", ".join(hints) or None
+
+
+def _mount(line: str) -> tuple[str, str, str, list[str]] | None:
+    """Root, mount point, file system and options of a line of mountinfo."""
+    before, _, after = line.partition(" - ")
+    left, right = before.split(), after.split()
+    return (left[3], left[4], right[0], right[2].split(",")) if len(left) > 4 and len(right) > 2 else None
+
+
+def _folders(
+    root: Path, mounts: list[tuple[str, str, str, list[str]]], membership: list[list[str]], controller: str
+) -> list[Path]:
+    """Folder of our cgroup and of all its ancestors that are mounted; a limit of any of them holds."""
+    for mount_root, point, _, options in mounts:
+        if controller and controller not in options:
+            continue
+        for entry in membership:
+            ours = len(entry) == 3 and controller in entry[1].split(",")
+            if ours and Path(entry[2]).is_relative_to(mount_root):
+                top = root / point.lstrip("/")
+                below = Path(entry[2]).relative_to(mount_root)
+                return [top / below, *(top / parent for parent in below.parents)]
+    return []
+
+
+def _keep_least(facts: dict[str, Any], name: str, value: float | None) -> None:
+    if value is not None:
+        facts[name] = min(value, facts.get(name, value))
+
+
+def _cpu_limit_v1(folder: Path) -> float | None:
+    quota, period = _number(folder / "cpu.cfs_quota_us"), _number(folder / "cpu.cfs_period_us")
+    return quota / period if quota and period and quota > 0 else None
+
+
+def _cpu_limit_v2(folder: Path) -> float | None:
+    quota, _, period = (_line(folder / "cpu.max") or "max").partition(" ")
+    return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else None
+
+
+def _memory_limit(path: Path) -> int | None:
+    """A limit in bytes; version 1 writes a number near 2^63 where there is none, version 2 the word `max`."""
+    limit = _number(path)
+    return limit if limit is not None and limit < 1 << 60 else None
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(_line(path) or "")
+    except ValueError:
+        return None
+
+
+def _line(path: Path) -> str | None:
+    text = _text(path)
+    return text.strip() or None if text is not None else None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except OSError:
+        return None

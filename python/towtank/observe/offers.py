@@ -1,0 +1,229 @@
+"""What this machine offers to Towtank, point by point, with the command that installs what is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from towtank import engine
+from towtank.errors import EngineError
+from towtank.observe.host import host_facts
+
+Status = Literal["ok", "note", "missing"]
+
+ENOUGH_OPEN_FILES = 4096
+"""A virtual user has a connection, a service as many again; below this the levels of shipped studies do not fit."""
+ENOUGH_DISK_BYTES = 2 * 1024**3
+"""The default population, its database, and the results of some studies. [bytes]"""
+ENOUGH_BACKLOG = 1024
+"""Connections that may wait to be accepted; fewer are refused when many users start at once."""
+ENOUGH_PORTS = 10_000
+_VERSION_WITHIN_S = 10.0
+# Debian keeps server programs of PostgreSQL and slapd where only they are looked for.
+_EXTRA_PLACES = ("/usr/sbin", "/usr/local/sbin")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One point.
+
+    Attributes
+    ----------
+    name : str
+        Key in the JSON document.
+    status : str
+        `ok`; `note` for what limits or is optional; `missing` for what Towtank cannot do without.
+    value : str, int, float or None
+        What was found.
+    note : str
+        What follows from it.
+    install : str or None
+        Command that brings what is missing.
+    """
+
+    name: str
+    status: Status
+    value: str | int | float | None
+    note: str = ""
+    install: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in the JSON document."""
+        return asdict(self)
+
+
+def examine(results: Path) -> list[Offer]:
+    """Look at this machine.
+
+    Parameters
+    ----------
+    results : Path
+        Where results are going to be written; need not exist.
+    """
+    facts = host_facts()
+    return [
+        _kernel(facts),
+        _engine(),
+        *_processors(facts),
+        *_memory(facts),
+        _open_files(facts),
+        _pressure(),
+        _cgroups(facts),
+        _clock(facts),
+        *_programs(),
+        _disk(results),
+        *_network(),
+    ]
+
+
+def _kernel(facts: dict[str, Any]) -> Offer:
+    if "kernel" not in facts or not Path("/proc/stat").exists():
+        return Offer("kernel", "missing", None, "Linux with /proc is needed")
+    return Offer("kernel", "ok", facts["kernel"], facts.get("virtualisation", "no virtual machine seen"))
+
+
+def _engine() -> Offer:
+    try:
+        path = engine.binary()
+        answer = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=_VERSION_WITHIN_S, check=True
+        )
+    except EngineError as error:
+        return Offer("engine", "missing", None, str(error.args[0]), "make setup")
+    except (OSError, subprocess.SubprocessError) as error:
+        return Offer("engine", "missing", None, f"found, but it does not run: {error}", "make setup")
+    return Offer("engine", "ok", answer.stdout.strip(), str(path))
+
+
+def _processors(facts: dict[str, Any]) -> list[Offer]:
+    usable, limit = facts["cpus_usable"], facts.get("cpu_limit")
+    model = facts.get("cpu_model", "model not told")
+    if limit is not None and limit < usable:
+        count = Offer("cpus", "note", usable, f"{model}; this cgroup may use {limit:g} of them")
+    else:
+        count = Offer("cpus", "ok", usable, model)
+    if usable > 1:
+        return [count, Offer("pinning", "ok", usable, "generator and system get CPUs of their own")]
+    return [count, Offer("pinning", "note", usable, "one CPU: generator and system compete for it")]
+
+
+def _memory(facts: dict[str, Any]) -> list[Offer]:
+    memory, limit = facts.get("memory_bytes"), facts.get("memory_limit_bytes")
+    offers = [Offer("memory_bytes", "ok" if memory else "note", memory, "" if memory else "not told")]
+    if limit is not None and memory is not None and limit < memory:
+        offers.append(Offer("memory_limit_bytes", "note", limit, "limit of this cgroup"))
+    return offers
+
+
+def _open_files(facts: dict[str, Any]) -> Offer:
+    limit = facts.get("open_files_limit_hard")
+    if limit is not None and limit < ENOUGH_OPEN_FILES:
+        hint = f"each virtual user needs one; raise the hard limit to {ENOUGH_OPEN_FILES} or more (ulimit -Hn)"
+        return Offer("open_files_limit", "note", limit, hint)
+    return Offer("open_files_limit", "ok", limit, "hard limit" if limit is not None else "no limit")
+
+
+def _pressure() -> Offer:
+    try:
+        Path("/proc/pressure/cpu").read_text()
+    except OSError:
+        return Offer("pressure", "note", "no", "no pressure stall information; the kernel option psi=1 turns it on")
+    return Offer("pressure", "ok", "yes", "pressure stall information")
+
+
+def _cgroups(facts: dict[str, Any]) -> Offer:
+    version = facts.get("cgroup_version")
+    return Offer("cgroup_version", "ok" if version else "note", version, "" if version else "none mounted")
+
+
+def _clock(facts: dict[str, Any]) -> Offer:
+    source = facts.get("clock_source")
+    if source in ("hpet", "acpi_pm"):
+        return Offer("clock_source", "note", source, "slow to read: time stamps cost the generator more")
+    return Offer("clock_source", "ok", source)
+
+
+def _programs() -> list[Offer]:
+    wanted = (
+        ("postgresql", _postgresql, "content metadata in PostgreSQL", "apt-get install postgresql"),
+        ("slapd", lambda: _which("slapd"), "users from an LDAP server", "apt-get install slapd ldap-utils"),
+        ("chromium", _chromium, "reports checked in a browser", "apt-get install chromium"),
+        ("content_server", _module("content_server"), "the system of the shipped studies", "make setup"),
+        ("psycopg", _module("psycopg"), "statistics of PostgreSQL", "pip install 'psycopg[binary]'"),
+    )
+    return [_program(name, find(), purpose, install) for name, find, purpose, install in wanted]
+
+
+def _program(name: str, found: str | None, purpose: str, install: str) -> Offer:
+    if found is None:
+        return Offer(name, "note", None, f"not installed; for {purpose}", install)
+    return Offer(name, "ok", found, purpose)
+
+
+def _which(*names: str) -> str | None:
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_EXTRA_PLACES])
+    return next((found for name in names if (found := shutil.which(name, path=path))), None)
+
+
+def _postgresql() -> str | None:
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=_version_of_folder)
+    return str(versions[-1]) if versions else _which("postgres")
+
+
+def _version_of_folder(program: Path) -> float:
+    """Version in `/usr/lib/postgresql/15/bin/postgres`."""
+    try:
+        return float(program.parents[1].name)
+    except ValueError:
+        return 0.0
+
+
+def _chromium() -> str | None:
+    return _which("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def _module(name: str) -> Callable[[], str | None]:
+    def find() -> str | None:
+        spec = importlib.util.find_spec(name)
+        return str(spec.origin) if spec is not None and spec.origin else None
+
+    return find
+
+
+def _disk(results: Path) -> Offer:
+    place = results.absolute()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if not os.access(place, os.W_OK):
+        return Offer("free_disk_bytes", "note", free, f"{place} cannot be written")
+    if free < ENOUGH_DISK_BYTES:
+        return Offer("free_disk_bytes", "note", free, f"at {place}; {ENOUGH_DISK_BYTES} bytes or more are wanted")
+    return Offer("free_disk_bytes", "ok", free, f"at {place}")
+
+
+def _network() -> list[Offer]:
+    offers = []
+    ports = _numbers(Path("/proc/sys/net/ipv4/ip_local_port_range"))
+    if len(ports) == 2:
+        count = ports[1] - ports[0] + 1
+        few = "" if count >= ENOUGH_PORTS else "few: limits connections to one address (net.ipv4.ip_local_port_range)"
+        offers.append(Offer("local_ports", "note" if few else "ok", count, few or f"{ports[0]} to {ports[1]}"))
+    backlog = _numbers(Path("/proc/sys/net/core/somaxconn"))
+    if backlog:
+        few = "" if backlog[0] >= ENOUGH_BACKLOG else "few: bursts of connections are refused (net.core.somaxconn)"
+        offers.append(Offer("somaxconn", "note" if few else "ok", backlog[0], few or "connections that may wait"))
+    return offers
+
+
+def _numbers(path: Path) -> list[int]:
+    try:
+        return [int(word) for word in path.read_text().split()]
+    except (OSError, ValueError):
+        return []

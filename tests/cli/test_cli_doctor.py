@@ -1,0 +1,71 @@
+"""`towtank doctor`: text, JSON, exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from towtank import engine
+from towtank.cli import doctor_command
+from towtank.errors import EngineError, ExitStatus
+
+
+def invoke(*arguments: str) -> tuple[Result, int]:
+    """Run the command as the application does: what it returns is the exit status."""
+    app = typer.Typer()
+    statuses = []
+
+    @app.callback()
+    def main() -> None:
+        """Make `doctor` a command among others."""
+
+    app.command("doctor")(doctor_command.command)
+    app.callback(result_callback=statuses.append)(main)
+    result = CliRunner().invoke(app, ["doctor", *arguments], env={"NO_COLOR": "1", "COLUMNS": "200"})
+    assert result.exception is None, result.output
+    return result, statuses[0]
+
+
+def test_text_for_people(tmp_path: Path) -> None:
+    result, status = invoke("--results", str(tmp_path))
+    assert status == ExitStatus.DONE
+    assert "Towtank can work here." in result.stdout
+    assert "towtank-engine" in result.stdout
+
+
+def test_one_json_document(tmp_path: Path) -> None:
+    result, status = invoke("--json", "--results", str(tmp_path))
+    document = json.loads(result.stdout)
+    assert status == ExitStatus.DONE
+    assert document["schema"] == "towtank/doctor/1"
+    assert (document["ready"], document["missing"]) == (True, [])
+    assert {"name", "status", "value", "note", "install"} == document["checks"][0].keys()
+    assert len(document["host"]["fingerprint"]) == 16
+
+
+@pytest.mark.parametrize("form", ["--json", "--no-json"])
+def test_without_an_engine_the_status_is_6(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    def missing() -> Path:
+        raise EngineError("towtank-engine is not installed")
+
+    monkeypatch.setattr(engine, "binary", missing)
+    arguments = ["--json"] if form == "--json" else []
+    result, status = invoke(*arguments)
+    assert status == ExitStatus.TARGET == 6
+    assert "engine" in result.stdout and "make setup" in result.stdout
+    if form == "--json":
+        assert json.loads(result.stdout)["missing"] == ["engine"]
+
+
+def test_sizes_for_people() -> None:
+    assert [doctor_command._size(size) for size in (0, 1023, 1536, 25276510208, 5 << 40)] == [
+        "0 B",
+        "1023 B",
+        "1.5 KiB",
+        "23.54 GiB",
+        "5 TiB",
+    ]

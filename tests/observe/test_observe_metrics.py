@@ -1,0 +1,48 @@
+"""The tables of metrics against what is really sampled, and the page made from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from towtank.observe import metrics
+from towtank.observe.metrics_page import document
+
+ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "crates/probe/tests/data/recorded/expected.txt"
+
+
+def names(table: metrics.Table) -> set[str]:
+    return {metric.name for metric in table.metrics}
+
+
+def keys(sample: dict[str, Any], prefix: str = "") -> set[str]:
+    """All keys of numbers, those of inner objects with dots."""
+    found = set()
+    for key, value in sample.items():
+        found |= keys(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key}
+    return found
+
+
+def test_the_page_is_up_to_date() -> None:
+    page = (ROOT / "docs/reference/metrics.md").read_text("utf-8")
+    assert page == document(), "run `python -m towtank.observe.metrics_page > docs/reference/metrics.md`"
+
+
+def test_the_tables_name_what_the_probe_samples() -> None:
+    sample = json.loads("{" + RECORDED.read_text("utf-8") + "}")
+    assert keys(sample["host"]) == names(metrics.HOST)
+    assert keys(sample["cpus"][0]) == names(metrics.CPUS)
+    assert keys(sample["disks"]["vda"]) == names(metrics.DISKS)
+    assert keys(sample["networks"]["eth0"]) == names(metrics.NETWORKS)
+    assert keys(sample["groups"]["content"]) == names(metrics.GROUPS)
+
+
+def test_counters_are_told_by_their_names() -> None:
+    for table in metrics.TABLES:
+        assert len(names(table)) == len(table.metrics), f"{table.title}: a name stands twice"
+        for metric in table.metrics:
+            assert metric.name.endswith("_total") == (metric.kind == "counter")
+            assert metric.unit in ("s", "bytes", "1")
+            assert ("_bytes" in metric.name) == (metric.unit == "bytes") or metric.name == "sqlite_page_bytes"

@@ -1,0 +1,85 @@
+"""What `towtank run` prints at its end."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import report_synthetic as synthetic
+from rich.console import Console
+
+from towtank.report.terminal import print_outcome
+
+
+def printed(
+    summary: dict[str, Any], path: Path | None = Path("results/x/report.html"), width: int = 160
+) -> str:
+    """What is printed, without colours."""
+    stream = io.StringIO()
+    print_outcome(Console(file=stream, width=width, highlight=False), summary, path)
+    return stream.getvalue().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def summary(**changes: Any) -> dict[str, Any]:
+    """The summary of the synthetic study, with changes."""
+    return {**synthetic.results().summary, **changes}
+
+
+def test_verdict_comes_first_and_path_last() -> None:
+    lines = printed(summary()).splitlines()
+    assert lines[0] == "verdict: valid (runs: 8 valid)"
+    assert lines[-1] == "report: results/x/report.html"
+
+
+def test_table_shows_every_point_with_its_interval() -> None:
+    text = printed(summary())
+    (row,) = [
+        line for line in text.splitlines() if line.startswith("search_index absent") and " 120 " in line
+    ]
+    assert row.split("  ")[0] == "search_index absent"
+    for cell in ("62.5 [59.4, 65.6] /s", "920 ms", "2.02 s", "1.00", "valid"):
+        assert cell in row
+
+
+def test_at_most_three_observations() -> None:
+    observations = [{"kind": "x", "text": f"Observation {number}.", "numbers": {}} for number in range(5)]
+    text = printed(summary(observations=observations))
+    assert "- Observation 2." in text
+    assert "Observation 3." not in text
+
+
+def test_reasons_of_the_verdict_are_shown() -> None:
+    verdict = {
+        "level": "suspect",
+        "reasons": [synthetic.doubt()],
+        "valid_runs": 6,
+        "suspect_runs": 1,
+        "missing_runs": 1,
+    }
+    lines = printed(summary(verdict=verdict)).splitlines()
+    assert lines[0] == "verdict: suspect (runs: 6 valid, 1 suspect, 1 missing)"
+    assert lines[1] == "  start lag is 38 ms at p99, limit 1 ms"
+
+
+def test_point_without_values_is_printed_as_such() -> None:
+    configurations = [{"label": "", "points": [{"users": 30, "runs": [], "verdicts": []}]}]
+    (row,) = [
+        line for line in printed(summary(configurations=configurations)).splitlines() if "not run" in line
+    ]
+    assert row.split() == ["all", "runs", "30", "–", "–", "–", "not", "run"]
+
+
+def test_nothing_measured_prints_a_verdict_only() -> None:
+    assert printed({}, None) == "verdict: invalid (runs: none)\n"
+
+
+def test_markup_in_names_is_not_interpreted() -> None:
+    assert "[bold]x[/bold]" in printed(summary(headline="[bold]x[/bold]"))
+
+
+def test_numbers_stay_whole_on_a_narrow_terminal() -> None:
+    lines = printed(summary(), width=80).splitlines()
+    assert max(map(len, lines)) <= 80
+    (row,) = [line for line in lines if "62.5 [59.4, 65.6] /s" in line and " 120 " in line]
+    assert row.startswith("search_index ")
