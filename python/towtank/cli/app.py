@@ -6,12 +6,14 @@ import sys
 import traceback
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-import click
 import typer
 
 from towtank.errors import ExitStatus, TowtankError
 
+# Typer carries a click of its own or uses the installed one, by version; its exceptions are known by their own bases.
+UsageFault: type[Any] = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 # Each names a module of this package with a function `command`; the order is that of `towtank --help`.
 COMMANDS = ("run", "drive", "report", "list", "doctor", "validate")
 # Each names a module of this package with a Typer application `group`.
@@ -59,10 +61,10 @@ def run(arguments: list[str]) -> int:
     """Run one command; never raises, never shows a traceback for bad input."""
     try:
         status = application(arguments)(arguments, standalone_mode=False)
-    except click.ClickException as error:
+    except UsageFault as error:
         error.show()
         return ExitStatus.INPUT
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         return ExitStatus.STOPPED
     except TowtankError as error:
         print(error, file=sys.stderr)
