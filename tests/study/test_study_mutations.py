@@ -1,4 +1,4 @@
-"""Whatever stands in a file instead of what should: it is accepted or told as faults, never an exception of another kind."""
+"""Whatever stands in a file instead of what should: it is accepted or told as faults, nothing else."""
 
 from __future__ import annotations
 
@@ -22,9 +22,38 @@ NODES = [
     if node.path[:1] != ("schema",)
 ]
 JUNK: list[Any] = [
-    None, True, 0, -1, 3.5, 10**40, "", " ", "x", "10", "5 s", "${", "${a}", "${parameters.think_mean}", "${system.x.y}", "100 %",
-    [], {}, [[]], [None], {"a": None}, {"": ""}, ["x", {}], {"then": []}, "../..", "\u0000", "${random.int(1,2)}", "$.a", "(", "/", "log_in",
-]  # fmt: skip
+    None,
+    True,
+    0,
+    -1,
+    3.5,
+    10**40,
+    "",
+    " ",
+    "x",
+    "10",
+    "5 s",
+    "${",
+    "${a}",
+    "${parameters.think_mean}",
+    "${system.x.y}",
+    "100 %",
+    [],
+    {},
+    [[]],
+    [None],
+    {"a": None},
+    {"": ""},
+    ["x", {}],
+    {"then": []},
+    "../..",
+    "\u0000",
+    "${random.int(1,2)}",
+    "$.a",
+    "(",
+    "/",
+    "log_in",
+]
 
 
 def replaced(node: Node, path: tuple[str | int, ...], value: Any, rename: str | None) -> Any:
