@@ -43,7 +43,9 @@ def drive(bench: Bench, *arguments: str) -> tuple[int, dict[str, Any], str]:
 
 def test_closed_load_gives_the_document(bench: Bench, serve: Callable[..., str]) -> None:
     address = serve()
-    code, document, errors = drive(bench, f"http://{address}/path", "--users", "8", "--think", "10ms", "--duration", "2s")
+    code, document, errors = drive(
+        bench, f"http://{address}/path", "--users", "8", "--think", "10ms", "--duration", "2s"
+    )
     assert code == (0 if document["valid"] else 4)
     assert errors == ""
     assert document["schema"] == "towtank/drive/1"
@@ -61,7 +63,9 @@ def test_closed_load_gives_the_document(bench: Bench, serve: Callable[..., str])
 
 
 def test_open_load_offers_its_rate(bench: Bench, serve: Callable[..., str]) -> None:
-    code, document, _ = drive(bench, f"http://{serve()}/", "--rate", "200", "--duration", "2 s", "--arrivals", "constant")
+    code, document, _ = drive(
+        bench, f"http://{serve()}/", "--rate", "200", "--duration", "2 s", "--arrivals", "constant"
+    )
     assert code == (0 if document["valid"] else 4)
     assert document["rate"] == 200.0
     assert document["requests"] == pytest.approx(400, abs=20)
@@ -104,7 +108,9 @@ def test_hostile_server_neither_crashes_nor_swells_the_engine(
     bench: Bench, serve: Callable[..., str], kind: str, failures: set[str]
 ) -> None:
     url = f"http://{serve('--misbehave', kind)}/"
-    code, document, _ = drive(bench, url, "--users", "4", "--duration", "1500ms", "--timeout", "400ms", "--think", "20ms")
+    code, document, _ = drive(
+        bench, url, "--users", "4", "--duration", "1500ms", "--timeout", "400ms", "--think", "20ms"
+    )
     assert code == 4
     assert document["valid"] is False
     assert document["errors"] > 0
@@ -148,7 +154,9 @@ def test_wrong_command_lines(bench: Bench, arguments: list[str], words: str) -> 
 
 
 def test_all_faults_of_a_command_line_at_once(bench: Bench) -> None:
-    ended = bench.towtank("drive", "http://127.0.0.1/", "--users", "0", "--think", "x", "--duration", "1", "--threads", "-1")
+    ended = bench.towtank(
+        "drive", "http://127.0.0.1/", "--users", "0", "--think", "x", "--duration", "1", "--threads", "-1"
+    )
     assert ended.returncode == 2
     assert len(ended.stderr.splitlines()) == 4
 

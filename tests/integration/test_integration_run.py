@@ -119,7 +119,7 @@ def test_engine_killed(bench: Bench) -> None:
 def test_conductor_killed_at_a_random_moment(bench: Bench, seed: int) -> None:
     bench.study(users=[2, 3], steady="1500 ms")
     process = bench.start_study()
-    until(lambda: (bench.results / "study.json").exists(), 60.0)
+    until((bench.results / "study.json").exists, 60.0)
     time.sleep(random.Random(seed).uniform(0.0, 5.0))
     process.kill()
     process.communicate()

@@ -100,9 +100,7 @@ class ContentServerSettings(FileModel):
     handle_cache: int = Field(256, ge=0, le=65536, description="Open files kept per node.")
     drop_index: Annotated[
         list[Literal["search_type"]],
-        BeforeValidator(
-            one_or_more, json_schema_input_type=Literal["search_type"] | list[Literal["search_type"]]
-        ),
+        BeforeValidator(one_or_more, json_schema_input_type=Literal["search_type"] | list[Literal["search_type"]]),
     ] = Field(default_factory=list, description="Database indexes to run without.")
     sync: bool = Field(False, description="Whether every document is forced to the disk before the answer.")
     users: str | None = Field(
@@ -141,9 +139,9 @@ class Existing(Service):
     summary: ClassVar[str] = "server that runs already: only loaded, and observed where it shows metrics"
 
     kind: Literal["existing"]
-    address: Annotated[
-        list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])
-    ] = Field(min_length=1, description="Where it answers, `http://host:port`; one, or a list.")
+    address: Annotated[list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
+        min_length=1, description="Where it answers, `http://host:port`; one, or a list."
+    )
     metrics: Annotated[str, Field(pattern="^/")] | None = Field(
         None, description="Path of its page of metrics in the Prometheus text format."
     )
