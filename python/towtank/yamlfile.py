@@ -147,8 +147,10 @@ def fault_at(root: Node, path: Path_, message: str, *, key: bool = False) -> Fau
     node, parent = find(root, path)
     line, column = node.line, node.column
     key = key or path[-1:] == ("[key]",)
-    if key and parent is not None and node.path and str(node.path[-1]) in parent.keys:
-        line, column = parent.keys[str(node.path[-1])]
+    if key and parent is not None and isinstance(parent.value, dict):
+        # An override is stored under the last part of its path, so the key is looked up by what it leads to.
+        name = next(name for name, child in parent.value.items() if child is node)
+        line, column = parent.keys.get(name, (line, column))
     return Fault(node.file, line, column, where(node.path), message)
 
 
@@ -260,15 +262,11 @@ class _Builder:
             mark = error.problem_mark or error.context_mark
             line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
             problem = " ".join((error.problem or error.context or "it cannot be parsed").split())
-            raise StudyError.at(
-                self.name, f"must be YAML, got: {problem}", line=line, column=column
-            ) from None
+            raise StudyError.at(self.name, f"must be YAML, got: {problem}", line=line, column=column) from None
         except (YAMLError, ValueError, RecursionError) as error:
             line, column = _place_of_bad_character(error, text)
             problem = str(error).strip().splitlines()[0] if str(error).strip() else "it cannot be parsed"
-            raise StudyError.at(
-                self.name, f"must be YAML, got: {problem}", line=line, column=column
-            ) from None
+            raise StudyError.at(self.name, f"must be YAML, got: {problem}", line=line, column=column) from None
 
     def _error(self, event: Event, message: str) -> StudyError:
         mark = event.start_mark
@@ -331,9 +329,7 @@ class _Builder:
         node = self._make(event, target.value, path)
         node.line, node.column, node.keys = target.line, target.column, target.keys
         if isinstance(target.value, dict):
-            node.value = {
-                key: self._expand(event, child, (*path, key)) for key, child in target.value.items()
-            }
+            node.value = {key: self._expand(event, child, (*path, key)) for key, child in target.value.items()}
         elif isinstance(target.value, list):
             node.value = [self._expand(event, child, (*path, i)) for i, child in enumerate(target.value)]
         return node
@@ -460,6 +456,17 @@ _MUST_BE = {
     "model_type": "must be a mapping of keys to values",
     "list_type": "must be a list",
     "none_required": "must be nothing",
+    "string_too_short": "must not be empty",
+}
+# The key of the bound in what pydantic tells, and how it is said.
+_BOUNDS = {
+    "greater_than": ("gt", "must be above {}"),
+    "greater_than_equal": ("ge", "must be at least {}"),
+    "less_than": ("lt", "must be below {}"),
+    "less_than_equal": ("le", "must be at most {}"),
+    "too_short": ("min_length", "must have at least {} entries"),
+    "too_long": ("max_length", "must have at most {} entries"),
+    "string_pattern_mismatch": ("pattern", "must be text that matches {}"),
 }
 
 
@@ -470,33 +477,25 @@ def _as_fault(root: Node, problem: Any, path: Path_) -> Fault:
         return _unknown_key(root, problem, path)
     if kind == "missing":
         return fault_at(root, path[:-1], f"must have the key {str(path[-1])!r}, got none")
-    got = f", got {shown(problem['input'])} instead"
-    if kind in {"value_error", "assertion_error"}:
-        return fault_at(root, path, str(context["error"]))
-    if kind in _MUST_BE:
-        return fault_at(root, path, _MUST_BE[kind] + got)
+    return fault_at(root, path, str(context["error"]) if kind == "value_error" else _message(problem))
+
+
+def _message(problem: Any) -> str:
+    """Say what a value must be and what it is."""
+    kind, context, value = problem["type"], problem.get("ctx", {}), problem["input"]
+    got = f", got {shown(value)} instead"
     if kind == "literal_error":
-        return fault_at(
-            root,
-            path,
-            f"must be {_unquoted(context['expected'])}{got}{_near(problem['input'], context['expected'])}",
-        )
-    bounds = {"greater_than": ("gt", "above"), "greater_than_equal": ("ge", "at least"),
-              "less_than": ("lt", "below"), "less_than_equal": ("le", "at most")}  # fmt: skip
-    if kind in bounds:
-        key, word = bounds[kind]
-        return fault_at(root, path, f"must be {word} {context[key]}{got}")
-    if kind in {"too_short", "too_long"}:
-        word, key = ("at least", "min_length") if kind == "too_short" else ("at most", "max_length")
-        return fault_at(
-            root,
-            path,
-            f"must have {word} {context[key]} entry or entries, got {context['actual_length']} instead",
-        )
-    if kind == "string_too_short":
-        return fault_at(root, path, f"must not be empty{got}")
+        expected = context["expected"]
+        near = did_you_mean(value, re.findall(r"'([^']*)'", expected))
+        return f"must be {expected.replace(chr(39), '')}{got}{near}"
+    if kind in _BOUNDS:
+        key, form = _BOUNDS[kind]
+        seen = context.get("actual_length")
+        return form.format(context[key]) + (got if seen is None else f", got {seen} instead")
+    if kind in _MUST_BE:
+        return _MUST_BE[kind] + got
     message = problem["msg"]
-    return fault_at(root, path, message if message.startswith("must") else f"must be right: {message}{got}")
+    return message if message.startswith("must") else f"must be right: {message}{got}"
 
 
 def _unknown_key(root: Node, problem: Any, path: Path_) -> Fault:
@@ -511,11 +510,3 @@ def did_you_mean(word: object, known: Iterator[str] | list[str]) -> str:
     """`, did you mean 'x'?` for the known word most like this one, or nothing."""
     near = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.6)
     return f", did you mean {near[0]!r}?" if near else ""
-
-
-def _unquoted(expected: str) -> str:
-    return expected.replace("'", "")
-
-
-def _near(value: object, expected: str) -> str:
-    return did_you_mean(value, re.findall(r"'([^']*)'", expected))

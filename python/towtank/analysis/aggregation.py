@@ -103,9 +103,7 @@ class Point:
         return list(dict.fromkeys(name for run in self.usable for name in run["transactions"]))
 
     def _tier(self, name: str) -> dict[str, Any]:
-        parts = dict.fromkeys(
-            part for run in self.usable for part in run["tiers"].get(name, {}).get("parts", {})
-        )
+        parts = dict.fromkeys(part for run in self.usable for part in run["tiers"].get(name, {}).get("parts", {}))
         kinds = [run["tiers"][name].get("kind") for run in self.usable if name in run["tiers"]]
         return {
             "kind": kinds[0] if kinds else None,
@@ -126,16 +124,12 @@ class Point:
 
     def _transaction(self, name: str) -> dict[str, Any]:
         ramps = [
-            run["transactions"].get(name, {}).get("phases", {}).get("ramp_up", {}).get("mean_s")
-            for run in self.usable
+            run["transactions"].get(name, {}).get("phases", {}).get("ramp_up", {}).get("mean_s") for run in self.usable
         ]
         path = ("transactions", name)
         return {
             "throughput_per_s": over_runs(self.usable, *path, "throughput_per_s").document(),
-            **{
-                f"{key}_s": over_runs(self.usable, *path, "response_time_s", key).document()
-                for key in RESPONSE_KEYS
-            },
+            **{f"{key}_s": over_runs(self.usable, *path, "response_time_s", key).document() for key in RESPONSE_KEYS},
             "errors_share": _error_share(self.usable, name),
             "ramp_up_mean_s": plain_over_runs(ramps).value,
         }

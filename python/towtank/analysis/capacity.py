@@ -107,9 +107,7 @@ def knee(points: list[Point]) -> Estimate:
     largest: tuple[float, Estimate] | None = None
     for name in lowest.tiers:
         demand = over_runs(lowest.usable, "tiers", name, "cpu_demand_s")
-        cpus = next(
-            (run["tiers"][name].get("cpus_allotted") for run in lowest.usable if name in run["tiers"]), None
-        )
+        cpus = next((run["tiers"][name].get("cpus_allotted") for run in lowest.usable if name in run["tiers"]), None)
         if demand.value and cpus and (largest is None or demand.value / cpus > largest[0]):
             largest = (demand.value / cpus, demand.scaled(1 / cpus))
     if largest is None or not rate:
@@ -129,9 +127,7 @@ def _leaves_between(usable: list[Point], short: list[Point]) -> dict[str, Any] |
     return {"after": below[-1] if below else None, "at": short[0].load}
 
 
-def _evidence(
-    usable: list[Point], short: list[Point], full: list[tuple[Point, str]], ideal: dict[str, Any]
-) -> str:
+def _evidence(usable: list[Point], short: list[Point], full: list[tuple[Point, str]], ideal: dict[str, Any]) -> str:
     if full:
         point, name = full[0]
         used = estimate_of(point.document(), "tiers", name, "cpus_used").value or 0.0

@@ -50,8 +50,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "response_time_ms": times_ms(requests.response, requests.response_sum_s, chosen),
         "exchange_time_ms": times_ms(requests.exchange, requests.exchange_sum_s, chosen),
         "transactions": {
-            name: _transaction(column, chosen, length)
-            for name, column in measurement.columns("transaction").items()
+            name: _transaction(column, chosen, length) for name, column in measurement.columns("transaction").items()
         },
         "errors_by_kind": _kinds(requests, chosen),
         "generator": _generator(data, summary),

@@ -14,6 +14,7 @@ import struct
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -77,7 +78,7 @@ class Layout:
         """Binary logarithm of half the number of sub-buckets."""
         return math.ceil(math.log2(2 * 10**self.digits)) - 1
 
-    @property
+    @cached_property
     def counters(self) -> int:
         """Length of the array of counts."""
         untrackable = (2 << self.half_magnitude) << self.unit_magnitude
@@ -176,6 +177,13 @@ class Histogram:
         """
         return self.value_at_rank(rank_of(probability, self.total))
 
+    def quantiles(self, probabilities: Iterable[float]) -> list[float]:
+        """Several quantiles at once. [s]"""
+        total = self.total
+        ranks = [rank_of(probability, total) for probability in probabilities]
+        places = np.searchsorted(np.cumsum(self.counts), ranks)
+        return [float(edge) / 1e9 for edge in self.layout.upper_edges(self.indices[places])]
+
 
 def rank_of(probability: float, count: int) -> int:
     """Rank ceil(n p) of a quantile, counted from 1.
@@ -184,6 +192,11 @@ def rank_of(probability: float, count: int) -> int:
     12 digits first, so that p95 of 100 values is the 95th and not the 96th.
     """
     return min(count, max(1, math.ceil(round(probability * count, 12 - len(str(count))))))
+
+
+@lru_cache(maxsize=16)
+def _layout(lowest: int, highest: int, digits: int) -> Layout:
+    return Layout(lowest, highest, digits)
 
 
 def decode(encoded: str) -> Histogram:
@@ -197,20 +210,24 @@ def decode(encoded: str) -> Histogram:
     try:
         payload = HdrHistogramEncoder.decode(encoded)
         head = payload.payload
-        layout = Layout(
+        layout = _layout(
             int(head.lowest_trackable_value), int(head.highest_trackable_value), int(head.significant_figures)
         )
         if not (1 <= layout.digits <= 5 and layout.lowest >= 1 and 2 * layout.lowest <= layout.highest):
             raise BadHistogramError(f"settings of the histogram are out of range: {layout}")
         if layout.counters > _COUNTERS_AT_MOST:
             raise BadHistogramError(f"histogram has {layout.counters} counters")
-        payload.init_counts(layout.counters)
+        found = payload.init_counts(layout.counters)
         counts = np.frombuffer(payload.get_counts(), dtype=np.int64)
     except BadHistogramError:
         raise
     except _BROKEN as fault:
         raise BadHistogramError(f"not an HdrHistogram V2: {fault}") from fault
-    indices = np.flatnonzero(counts)
+    if not found["total"]:
+        return Histogram(layout, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    # Most of the counters are zero; the decoder tells where the others begin and end.
+    first, last = int(found["min_nonzero_index"]), int(found["max_nonzero_index"])
+    indices = np.flatnonzero(counts[first : last + 1]) + first
     if (counts[indices] < 0).any():
         raise BadHistogramError("histogram has negative counts")
     return Histogram(layout, indices, counts[indices])

@@ -110,9 +110,7 @@ def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]
             "errors": int(column.failed[chosen].sum()),
             "throughput_per_s": throughput(column.ok, measurement, chosen).document(),
             "response_time_s": distribution(column.response, column.response_sum_s, chosen),
-            "phases": {
-                phase: brief for phase, mask in phases.items() if (brief := _brief(column, mask)) is not None
-            },
+            "phases": {phase: brief for phase, mask in phases.items() if (brief := _brief(column, mask)) is not None},
             "share": ended / total if total else 0.0,
         }
     return found
@@ -154,9 +152,7 @@ def timeline(measurement: Measurement) -> dict[str, Any]:
         "p50_s": column.response.quantile_by_bin(0.5),
         "p95_s": column.response.quantile_by_bin(0.95),
         "errors_per_s": numbers(column.failed / lengths),
-        "stages": [
-            {key: stage[key] for key in ("name", "phase", "start_s", "end_s")} for stage in measurement.stages
-        ],
+        "stages": [{key: stage[key] for key in ("name", "phase", "start_s", "end_s")} for stage in measurement.stages],
     }
 
 

@@ -264,10 +264,7 @@ class Measurement:
         """All transactions, pages or steps that occurred, by name."""
         known = list(names(self.recording, of))
         table = self._columns.get(of, {})
-        return {
-            known[number] if number < len(known) else f"{of} {number}": table[number]
-            for number in sorted(table)
-        }
+        return {known[number] if number < len(known) else f"{of} {number}": table[number] for number in sorted(table)}
 
     @cached_property
     def transactions(self) -> Column:

@@ -39,8 +39,7 @@ def _valid(configuration: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         point
         for point in configuration["points"]
-        if any(verdict != "invalid" for verdict in point["verdicts"])
-        and point["throughput_per_s"]["value"] is not None
+        if any(verdict != "invalid" for verdict in point["verdicts"]) and point["throughput_per_s"]["value"] is not None
     ]
 
 
@@ -102,10 +101,7 @@ def _leaves(limit: dict[str, Any]) -> str:
         return "; the measured curve does not leave the line of ideal scaling"
     if leaves["after"] is None:
         return f"; the measured curve has left the line of ideal scaling at {leaves['at']:g}"
-    return (
-        f"; the measured curve leaves the line of ideal scaling between {leaves['after']:g} and "
-        f"{leaves['at']:g}"
-    )
+    return f"; the measured curve leaves the line of ideal scaling between {leaves['after']:g} and {leaves['at']:g}"
 
 
 def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
@@ -173,9 +169,7 @@ def _change(factor: str, base: str, other: str, load: float, one: dict[str, Any]
         where = f"the {one['part']} in {one['tier']}" if "part" in one else one["tier"]
         what = f"the CPU demand of a transaction at {where}"
         values = f"from {seconds(first)} to {seconds(second)}"
-    certain = {True: "", False: "; the interval holds 1, so this may be chance", None: "; no interval"}[
-        one["differs"]
-    ]
+    certain = {True: "", False: "; the interval holds 1, so this may be chance", None: "; no interval"}[one["differs"]]
     text = (
         f"At load {load:g}, {factor} {other} instead of {base} changes {what} {values}: "
         f"{interval(ratio)} times as much{certain}."
@@ -198,10 +192,7 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
         if one["met"] is None:
             text = f"The objective “{one['text']}”{where} cannot be judged: nothing was measured for it."
         elif one["met"]:
-            text = (
-                f"The objective “{one['text']}” is met at every load{where}; the worst seen is "
-                f"{one['seen']:.3g}."
-            )
+            text = f"The objective “{one['text']}” is met at every load{where}; the worst seen is {one['seen']:.3g}."
         else:
             upto = one["holds_up_to"]
             holds = "at no load" if upto is None else f"up to {upto:g}"

@@ -34,11 +34,7 @@ def check(objectives: list[dict[str, Any]], configurations: list[dict[str, Any]]
 def _check(objective: dict[str, Any], configuration: dict[str, Any]) -> dict[str, Any]:
     compare: Compare = _COMPARISONS.get(str(objective.get("comparison", "<")), operator.lt)
     limit = objective.get("value")
-    seen = [
-        (point, value)
-        for point in configuration["points"]
-        if (value := metric_of(point, objective)) is not None
-    ]
+    seen = [(point, value) for point in configuration["points"] if (value := metric_of(point, objective)) is not None]
     head = {
         "text": objective.get("text", ""),
         "configuration": configuration["key"],

@@ -124,7 +124,5 @@ class Samples:
 
     def clock_jump(self) -> float:
         """Largest step of the wall clock against the monotonic clock between two samples. [s]"""
-        offsets = [
-            one["wall_ns"] - one["t_ns"] for one in self.samples if isinstance(one.get("wall_ns"), int)
-        ]
+        offsets = [one["wall_ns"] - one["t_ns"] for one in self.samples if isinstance(one.get("wall_ns"), int)]
         return max((abs(b - a) for a, b in itertools.pairwise(offsets)), default=0) / 1e9

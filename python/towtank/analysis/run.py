@@ -112,9 +112,7 @@ def read_run(run: RunFolder) -> RunData:
     )
 
 
-def summarize_run(
-    run: RunFolder, limits: dict[str, Any] | None = None, tables: bool = True
-) -> dict[str, Any]:
+def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: bool = True) -> dict[str, Any]:
     """Analyse one run and write its `summary.json`.
 
     Parameters
@@ -220,9 +218,7 @@ def _phases(data: RunData) -> dict[str, Any]:
             "start_s": float(measurement.starts[mask].min()),
             "end_s": float(measurement.ends[mask].max()),
             "throughput_per_s": float(measurement.transactions.ok[mask].sum()) / length,
-            "response_mean_s": (
-                float(measurement.transactions.response_sum_s[mask].sum()) / timed if timed else None
-            ),
+            "response_mean_s": (float(measurement.transactions.response_sum_s[mask].sum()) / timed if timed else None),
             "tiers": {tier: _phase_tier(observed, tier, measurement, mask) for tier in observed.tiers},
         }
     return found
@@ -312,7 +308,9 @@ def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) ->
         timed=int(every.response.counts[data.chosen].sum()),
         relative_half_width=_relative_half_width(summary),
         limits=limits,
-        events=list(_lasting(data)),
+        events=data.events,
+        events_of_load=list(_lasting(data)),
+        last_words=next((str(end["message"]) for end in data.recording.ends.values() if end.get("message")), ""),
         generator_cpus=summary["generator"]["cpus_used"],
         threads=int(engine.get("threads") or data.recording.workers or 1),
         offered_share=accounting["started"] / asked if asked > 0 else None,

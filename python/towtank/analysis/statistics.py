@@ -188,9 +188,7 @@ def ratio_of_sums(
     return Estimate(value, low, value + half, estimates.BATCH_MEANS, batches.count, confidence), error
 
 
-def order_statistic_ranks(
-    count: int, probability: float, confidence: float = CONFIDENCE
-) -> tuple[int, int] | None:
+def order_statistic_ranks(count: int, probability: float, confidence: float = CONFIDENCE) -> tuple[int, int] | None:
     """Ranks, from 1, between which the quantile lies with at least the confidence asked.
 
     Parameters
@@ -330,15 +328,11 @@ def _satterthwaite(variances: tuple[float, float], freedoms: tuple[float, float]
     total = sum(variances)
     if total <= 0:
         return min(freedoms)
-    inverse = sum(
-        (variance / total) ** 2 / freedom for variance, freedom in zip(variances, freedoms, strict=True)
-    )
+    inverse = sum((variance / total) ** 2 / freedom for variance, freedom in zip(variances, freedoms, strict=True))
     return 1 / inverse if inverse > 0 else math.inf
 
 
-def welch_difference(
-    first: Sequence[float], second: Sequence[float], confidence: float = CONFIDENCE
-) -> Estimate:
+def welch_difference(first: Sequence[float], second: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
     """Difference of two means of independent runs, first minus second, by Welch's interval.
 
     References

@@ -16,6 +16,8 @@ from towtank.results.folder import ResultsFolder, RunFolder, write_json
 
 SCHEMA = "towtank/study-summary/1"
 SUMMARY_FILE = "study-summary.json"
+SET_ASIDE = ".interrupted"
+"""Part of the names of runs that a later try replaced; they are kept, and count no more."""
 # Only a run that has ended keeps its summary; one that was seen while it ran has more to tell by now.
 ENDED = ("complete", "failed", "stopped")
 
@@ -56,7 +58,7 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
     dict
         As `docs/reference/summary.md` describes.
     """
-    runs = [_summary_of(run, fresh) for run in results.runs()]
+    runs = [_summary_of(run, fresh) for run in results.runs() if SET_ASIDE not in run.run_id]
     summary = describe_study(results.manifest, runs)
     write_json(results.path / SUMMARY_FILE, summary)
     return summary
@@ -124,7 +126,7 @@ def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Questio
     load = study.get("load_factor")
     if load is None:
         load = next((one["name"] for one in factors if one["name"] in ("users", "rate")), None)
-    design = manifest.get("design")
+    design = manifest.get("design") if isinstance(manifest.get("design"), list) else study.get("design")
     return Question(
         str(study.get("name") or "study"),
         str(study.get("title") or study.get("name") or "study"),

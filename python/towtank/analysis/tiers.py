@@ -87,9 +87,7 @@ class Observed:
         samples = self.metrics.get(tier)
         if samples is None or not samples.samples:
             return None
-        keys = {
-            key for one in samples.samples for key in one["values"] if key.split("{", 1)[0] == part.counter
-        }
+        keys = {key for one in samples.samples for key in one["values"] if key.split("{", 1)[0] == part.counter}
         tracks = [samples.track("values", key) for key in sorted(keys)]
         if not tracks:
             return None
@@ -169,9 +167,7 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
         return found
 
     used = sum(_host_bins(samples, name, measurement) for name in _HOST_CPU)
-    pressures = {
-        out: samples.track("host", "pressure", *path).rate(start, end) for out, path in _PRESSURES.items()
-    }
+    pressures = {out: samples.track("host", "pressure", *path).rate(start, end) for out, path in _PRESSURES.items()}
     memory = samples.gauge(start, end, "host", "memory_available_bytes")
     return {
         "cpus": observed.host_cpus,
@@ -249,15 +245,11 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
                 parts[f"{name} / {part.name}"] = numbers(seconds / lengths)
 
     def disk(counter: str) -> list[float | None]:
-        grown = [
-            samples.track("disks", key, counter).by_bin(measurement.starts, measurement.ends) for key in disks
-        ]
+        grown = [samples.track("disks", key, counter).by_bin(measurement.starts, measurement.ends) for key in disks]
         return numbers(np.sum(grown, axis=0) / lengths) if grown else []
 
     return {
-        "tiers_cpus_used": {
-            name: numbers(observed.cpu_s(name, measurement) / lengths) for name in observed.tiers
-        },
+        "tiers_cpus_used": {name: numbers(observed.cpu_s(name, measurement) / lengths) for name in observed.tiers},
         "parts_cpus_used": parts,
         "disk_read_bytes_per_s": disk("read_bytes_total"),
         "disk_write_bytes_per_s": disk("write_bytes_total"),

@@ -32,6 +32,9 @@ _LAG_INVALID = 10.0
 
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
 
+_SERVICE = re.compile(r"^service\b", re.IGNORECASE)
+_TOLD_ONCE = (Kind.SERVICE_DIED, Kind.SERVICE_RESTARTED)
+
 _LIMIT_NAMES = {
     "start_lag": ("start_lag_p99", "start_lag_p99_s", "start_lag", "start_lag_s"),
     "errors": ("errors", "errors_share", "error_share", "error_rate"),
@@ -56,6 +59,10 @@ class Evidence:
         Independent values that the mean response time is worth. [1]
     timed : int
         Response times in the window. [1]
+    events, events_of_load : list of dict
+        Events of the run; those between its start and the end of its steady stages.
+    last_words : str
+        Message of the last record of a load thread.
     relative_half_width : float or None
         Half width of the interval of the mean response time, relative to it.
     """
@@ -75,6 +82,8 @@ class Evidence:
     relative_half_width: float | None = None
     limits: dict[str, Any] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
+    events_of_load: list[dict[str, Any]] = field(default_factory=list)
+    last_words: str = ""
     generator_cpus: float | None = None
     threads: int = 1
     offered_share: float | None = None
@@ -96,7 +105,11 @@ class Evidence:
 
 def doubts(evidence: Evidence) -> list[Doubt]:
     """All doubts about a run, the heaviest first."""
-    found = [doubt for check in CHECKS for doubt in check(evidence)]
+    found: list[Doubt] = []
+    for doubt in (doubt for check in CHECKS for doubt in check(evidence)):
+        # Manifest, events and probe tell the same death; once is enough.
+        if doubt.kind not in _TOLD_ONCE or doubt.kind not in {one.kind for one in found}:
+            found.append(doubt)
     weight = {Level.INVALID: 0, Level.SUSPECT: 1, Level.NOTE: 2}
     return sorted(found, key=lambda doubt: weight[doubt.level])
 
@@ -104,21 +117,24 @@ def doubts(evidence: Evidence) -> list[Doubt]:
 def _ended_early(evidence: Evidence) -> Iterator[Doubt]:
     status, reason = evidence.manifest.get("status"), str(evidence.manifest.get("reason") or "")
     engine = evidence.engine or {}
-    message = str(engine.get("message") or "")
+    message = str(engine.get("message") or evidence.last_words or "")
     if _DISK_FULL.search(f"{reason} {message}"):
         yield Doubt(Kind.DISK_FULL, Level.INVALID, reason or message)
-    # The recording tells on its own when somebody stopped the engine, so an old or missing status does no
-    # harm.
-    if status == "stopped" or engine.get("reason") == "stopped":
+    if status == "failed":
+        # Services first: an engine is stopped because a service died, never the other way round.
+        kind = Kind.SERVICE_DIED if _SERVICE.search(reason) or _has(evidence, "system_failed") else Kind.ENGINE_FAILED
+        yield Doubt(kind, Level.INVALID, reason or message or "the run failed")
+    elif status == "stopped" or engine.get("reason") == "stopped":
         yield Doubt(Kind.INTERRUPTED, Level.INVALID, reason or "the run was stopped before its end")
     elif status in ("running", "planned"):
         yield Doubt(Kind.INTERRUPTED, Level.INVALID, "the run was cut off before its end")
     elif not evidence.finished or engine.get("reason") == "failed":
         text = message or reason or "the engine ended without its last record"
         yield Doubt(Kind.ENGINE_FAILED, Level.INVALID, text)
-    elif status == "failed":
-        kind = Kind.SERVICE_DIED if "service" in reason.lower() else Kind.ENGINE_FAILED
-        yield Doubt(kind, Level.INVALID, reason or "the run failed")
+
+
+def _has(evidence: Evidence, kind: str) -> bool:
+    return any(event.get("k") == kind for event in evidence.events)
 
 
 def _services(evidence: Evidence) -> Iterator[Doubt]:
@@ -126,9 +142,7 @@ def _services(evidence: Evidence) -> Iterator[Doubt]:
     for name in evidence.observed.tiers:
         alive = [
             (at, group["alive"], group.get("root_start_ticks"))
-            for at, one in zip(
-                evidence.observed.samples.times_s, evidence.observed.probe.samples, strict=True
-            )
+            for at, one in zip(evidence.observed.samples.times_s, evidence.observed.probe.samples, strict=True)
             if 0 <= at <= end and "alive" in (group := one.get("groups", {}).get(name, {}))
         ]
         dead = [at for at, is_alive, _ in alive if not is_alive]
@@ -149,15 +163,11 @@ def _services(evidence: Evidence) -> Iterator[Doubt]:
                 float(len(ticks)),
                 1.0,
             )
-    for event in evidence.events:
-        kind = {"service_died": Kind.SERVICE_DIED, "service_restarted": Kind.SERVICE_RESTARTED}.get(
-            str(event.get("k"))
-        )
+    for event in evidence.events_of_load:
+        kind = {"service_died": Kind.SERVICE_DIED, "service_restarted": Kind.SERVICE_RESTARTED}.get(str(event.get("k")))
         if kind is not None:
             name = event.get("service", "a service")
-            yield Doubt(
-                kind, Level.INVALID, str(event.get("message") or f"{name}: {str(kind).replace('_', ' ')}")
-            )
+            yield Doubt(kind, Level.INVALID, str(event.get("message") or f"{name}: {str(kind).replace('_', ' ')}"))
 
 
 def _errors(evidence: Evidence) -> Iterator[Doubt]:
@@ -165,9 +175,7 @@ def _errors(evidence: Evidence) -> Iterator[Doubt]:
     limit = evidence.limit("errors", ERRORS_SHARE)
     if share > limit:
         kinds = evidence.summary["errors"]["by_kind"]
-        worst = ", ".join(
-            f"{count} {kind}" for kind, count in sorted(kinds.items(), key=lambda one: -one[1])[:3]
-        )
+        worst = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items(), key=lambda one: -one[1])[:3])
         text = f"{percent(share)} of transactions failed, limit {percent(limit)} ({worst})"
         yield Doubt(Kind.ERRORS_ABOVE_LIMIT, Level.INVALID, text, share, limit)
 
@@ -176,10 +184,7 @@ def _generator(evidence: Evidence) -> Iterator[Doubt]:
     used = evidence.generator_cpus
     share = used / max(1, evidence.threads) if used is not None else None
     if share is not None and share > GENERATOR_BUSY:
-        text = (
-            f"the generator's threads were busy for {percent(share)} of the window, limit "
-            f"{percent(GENERATOR_BUSY)}"
-        )
+        text = f"the generator's threads were busy for {percent(share)} of the window, limit {percent(GENERATOR_BUSY)}"
         yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, GENERATOR_BUSY)
     elif evidence.lag_grows and share is not None and share > 0.5 * GENERATOR_BUSY:
         text = f"the generator's start lag grows, with its threads busy for {percent(share)} of the window"
@@ -207,10 +212,7 @@ def _steady(evidence: Evidence) -> Iterator[Doubt]:
         return
     for name, change, tolerance in window.changes:
         level = Level.INVALID if abs(change) > GROSS * tolerance else Level.SUSPECT
-        text = (
-            f"{name.replace('_', ' ')} changes by {100 * change:+.3g} % over the window, limit "
-            f"{percent(tolerance)}"
-        )
+        text = f"{name.replace('_', ' ')} changes by {100 * change:+.3g} % over the window, limit {percent(tolerance)}"
         yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change), tolerance)
     planned = window.planned_end_s - window.asked_start_s
     recorded = window.asked_end_s - window.asked_start_s
@@ -225,8 +227,7 @@ def _samples(evidence: Evidence) -> Iterator[Doubt]:
     worth = evidence.effective_samples
     if worth < EFFECTIVE_SAMPLES:
         text = (
-            f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} "
-            f"are needed"
+            f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} are needed"
         )
         # Few slow swings with a narrow interval all the same: at saturation all response times are nearly
         # equal.

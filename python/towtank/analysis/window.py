@@ -24,6 +24,8 @@ GROSS = 3.0
 # and ones.
 _TRANSACTIONS_PER_OBSERVATION = 5
 _KEEP_AT_LEAST = 0.5
+# What differs by less is left in: it changes no mean that matters, and data are dear.
+_WORTH_A_CUT = 0.01
 # A tier that hardly works shows the ticks of the kernel's clock, not its load.
 _CPUS_WORTH_A_TEST = 0.05
 
@@ -129,8 +131,9 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
     for name, values in series.items():
         cut = steady.mser(values, steady.batch_for(len(values)))
         window.cuts_s[name] = float(edges[cut.observations] - edges[0])
-        probability, relative = steady.differs(values, cut.observations)
-        if cut.observations and probability < CUT_SIGNIFICANCE:
+        probability, difference = steady.differs(values, cut.observations)
+        relative = _relative(name, difference, float(values[cut.observations :].mean()))
+        if cut.observations and probability < CUT_SIGNIFICANCE and abs(relative) > _WORTH_A_CUT:
             if cut.at_limit and abs(relative) > _tolerance(name):
                 window.changes.append((name, relative, _tolerance(name)))
             latest = max(latest, cut.observations)
@@ -148,7 +151,7 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats) -> No
         one = steady.trend(middles, values)
         if name == "response_time":
             span = float(np.ptp(middles)) if len(middles) else 0.0
-            one = Trend(one.slope_per_s, math.expm1(min(50.0, one.slope_per_s * span)), one.p_value)
+            one = Trend(one.slope_per_s, _relative(name, one.slope_per_s * span, 1.0), one.p_value)
         window.trends[name] = one
         known = {metric for metric, _, _ in window.changes}
         significant = one.p_value < SIGNIFICANCE and abs(one.relative_change) > _tolerance(name)
@@ -156,9 +159,7 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats) -> No
             window.changes.append((name, one.relative_change, _tolerance(name)))
 
 
-def _series(
-    measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]
-) -> tuple[dict[str, Floats], Floats]:
+def _series(measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]) -> tuple[dict[str, Floats], Floats]:
     """What is tested: observations of equal length, and their edges in run time."""
     numbers = np.flatnonzero(chosen)
     column = measurement.transactions
@@ -184,6 +185,13 @@ def _series(
         if len(used) and np.isfinite(used).all() and used.mean() >= _CPUS_WORTH_A_TEST:
             series[f"cpu of {name}"] = used
     return series, edges
+
+
+def _relative(name: str, difference: float, mean: float) -> float:
+    """A difference relative to the mean; of logarithms it is one already."""
+    if name == "response_time":
+        return math.expm1(min(50.0, difference))
+    return difference / abs(mean) if mean else 0.0
 
 
 def _tolerance(name: str) -> float:

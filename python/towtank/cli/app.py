@@ -12,12 +12,13 @@ import typer
 
 from towtank.errors import ExitStatus, TowtankError
 
-# Typer carries a click of its own or uses the installed one, by version; its exceptions are known by their own bases.
-UsageFault: type[Any] = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 # Each names a module of this package with a function `command`; the order is that of `towtank --help`.
 COMMANDS = ("run", "drive", "report", "list", "doctor", "validate")
 # Each names a module of this package with a Typer application `group`.
 GROUPS = ("system",)
+
+# Typer may bring a Click of its own, so what is wrong with a command line is known by the base of Typer's exceptions.
+_UsageFault: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
 def application(arguments: list[str] | None = None) -> typer.Typer:
@@ -61,7 +62,7 @@ def run(arguments: list[str]) -> int:
     """Run one command; never raises, never shows a traceback for bad input."""
     try:
         status = application(arguments)(arguments, standalone_mode=False)
-    except UsageFault as error:
+    except _UsageFault as error:
         error.show()
         return ExitStatus.INPUT
     except (typer.Abort, KeyboardInterrupt):

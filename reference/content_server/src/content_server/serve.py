@@ -78,9 +78,7 @@ def open_repository(settings: Settings) -> Repository:
         database.set_index(name, name not in settings.drop_index)
     ensure_root(database)
     try:
-        storage = StorageArea(
-            settings.area, settings.sync, settings.content_cache_bytes, settings.handle_cache
-        )
+        storage = StorageArea(settings.area, settings.sync, settings.content_cache_bytes, settings.handle_cache)
     except OSError as error:
         raise StartError(f"storage area: {settings.area}: {error.strerror}") from error
     repository = Repository(database, storage)

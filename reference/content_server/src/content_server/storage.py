@@ -50,9 +50,7 @@ class StorageArea:
         Limit of open files kept; 0 for none. [1]
     """
 
-    def __init__(
-        self, root: Path, synchronous: bool = True, cache_bytes: int = 64 << 20, handles: int = 256
-    ) -> None:
+    def __init__(self, root: Path, synchronous: bool = True, cache_bytes: int = 64 << 20, handles: int = 256) -> None:
         self.root = root
         self._temporary = root / "temporary"
         self._temporary.mkdir(parents=True, exist_ok=True)

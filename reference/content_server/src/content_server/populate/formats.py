@@ -71,9 +71,7 @@ def _package(main: str, content_type: str, parts: dict[str, tuple[str, str]]) ->
 
 
 def _word(title: str, text: str) -> dict[str, str]:
-    paragraphs = "".join(
-        f"<w:p><w:r><w:t>{escape(line)}</w:t></w:r></w:p>" for line in [title, *text.split("\n\n")]
-    )
+    paragraphs = "".join(f"<w:p><w:r><w:t>{escape(line)}</w:t></w:r></w:p>" for line in [title, *text.split("\n\n")])
     body = f'<w:document xmlns:w="{_OFFICE}/wordprocessingml/2006/main"><w:body>{paragraphs}</w:body></w:document>'
     members = _package("word/document.xml", "wordprocessingml.document.main", {})
     return {**members, "word/document.xml": body}

@@ -77,9 +77,7 @@ def bulk_insert(
     """Insert many rows: COPY in PostgreSQL, one prepared statement in SQLite."""
     names = ", ".join(columns)
     if database.kind == "sqlite":
-        session.many(
-            "populate", f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})", rows
-        )
+        session.many("populate", f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})", rows)
         return
     with session.connection.cursor() as cursor, cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
         for row in rows:

@@ -67,9 +67,7 @@ class Target:
 
 
 @contextmanager
-def stored_content(
-    repository: Repository, upload: Upload | None, fallback_name: str
-) -> Iterator[dict[str, Any]]:
+def stored_content(repository: Repository, upload: Upload | None, fallback_name: str) -> Iterator[dict[str, Any]]:
     """Columns for an upload's content, which is stored; removed again when the block fails."""
     if upload is None:
         yield {}
@@ -98,7 +96,7 @@ def name_conflicts(name: str) -> Iterator[None]:
         raise UpdateConflict("the object was changed by someone else at the same time") from error
 
 
-def remove_unreferenced(repository: Repository, session: Session, contents: set[str]) -> set[str]:
+def unreferenced(session: Session, contents: set[str]) -> set[str]:
     """Of some contents, those that no version refers to (any more)."""
     return contents - known_contents(session, sorted(contents))
 
@@ -116,9 +114,7 @@ def must_be_current(stored: Stored, user: User, token: str | None = None) -> Non
     """Refuse a change to an old version, to a checked-out document, to someone else's working copy, or after a stale token."""
     user.must_write()
     if token and token != str(stored.change_token):
-        raise UpdateConflict(
-            f"{stored.object_id} was changed since: its change token is {stored.change_token}"
-        )
+        raise UpdateConflict(f"{stored.object_id} was changed since: its change token is {stored.change_token}")
     if stored.is_working_copy:
         must_own(stored, user)
     elif not stored.latest:
@@ -130,9 +126,7 @@ def must_be_current(stored: Stored, user: User, token: str | None = None) -> Non
 def must_own(working_copy: Stored, user: User) -> None:
     """Refuse a working copy of someone else."""
     if working_copy.checked_out_by != user.name and user.role != "administrator":
-        raise PermissionDenied(
-            f"{working_copy.object_id} is the working copy of {working_copy.checked_out_by}"
-        )
+        raise PermissionDenied(f"{working_copy.object_id} is the working copy of {working_copy.checked_out_by}")
 
 
 def _new_columns(user: User, folder: Stored, type_id: str, name: str) -> dict[str, Any]:
@@ -185,9 +179,7 @@ def create_document(
         return object_json(session, select(session, "object", "WHERE o.number = ?", (number,))[0], view, user)
 
 
-def create_folder(
-    repository: Repository, user: User, target: Target, properties: Properties, view: View
-) -> Json:
+def create_folder(repository: Repository, user: User, target: Target, properties: Properties, view: View) -> Json:
     """Create a folder in a folder."""
     user.must_write()
     type_id = _type_of(properties, "cmis:folder")
@@ -257,9 +249,7 @@ def set_content(
         if stored.latest:
             fulltext.remove(repository.database, session, stored.number)
             fulltext.add(repository.database, session, stored.number, text)
-        unused = remove_unreferenced(
-            repository, session, {stored.content_id} if stored.content_id else set()
-        )
+        unused = unreferenced(session, {stored.content_id} if stored.content_id else set())
         changed = select(session, "object", "WHERE o.number = ?", (stored.number,))[0]
         answer = object_json(session, changed, view, user)
     for content_id in unused:

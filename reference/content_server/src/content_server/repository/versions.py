@@ -22,8 +22,8 @@ from content_server.repository.editing import (
     must_be_current,
     must_own,
     name_conflicts,
-    remove_unreferenced,
     stored_content,
+    unreferenced,
 )
 from content_server.repository.render import Json, View, object_json
 from content_server.repository.values import insert_object, parse_changes, update_object, write_custom
@@ -119,7 +119,7 @@ def check_in(
             write_custom(session, copy.number, changes.custom)
             _index(repository, session, latest, copy, upload is not None, text)
             if content and copy.content_id:
-                unused = remove_unreferenced(repository, session, {copy.content_id})
+                unused = unreferenced(session, {copy.content_id})
             changed = select(session, "object", "WHERE o.number = ?", (copy.number,))[0]
             answer = object_json(session, changed, view, user)
     for content_id in unused:

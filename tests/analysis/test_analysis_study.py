@@ -1,0 +1,283 @@
+"""The summary of a study: the committed results, whose model is known, and small ones made by hand."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+
+import pytest
+from results_1 import RESULTS_1, copy_of_results_1
+from write_results_1 import DATABASE_SHARE, DEMANDS_S, LEVELS, THINK_S, WEIGHTS
+
+from towtank.analysis import capacity, demand, objectives, summarize_study
+from towtank.analysis.aggregation import aggregate
+from towtank.analysis.study import describe_study
+from towtank.results.folder import ResultsFolder
+
+
+def weighted(values):
+    return sum(weight * value for weight, value in zip(WEIGHTS, values, strict=True)) / sum(WEIGHTS)
+
+
+def exact_mva(users, demand_s, think_s):
+    """Throughput of one queueing station with think time, by exact mean value analysis."""
+    queue = throughput = 0.0
+    for number in range(1, users + 1):
+        response = demand_s * (1 + queue)
+        throughput = number / (response + think_s)
+        queue = throughput * response
+    return throughput
+
+
+@pytest.fixture(scope="module")
+def summary(tmp_path_factory):
+    return summarize_study(copy_of_results_1(tmp_path_factory.mktemp("study") / "results"))
+
+
+def configuration(summary, index):
+    return next(one for one in summary["configurations"] if one["key"] == {"search_index": index})
+
+
+def test_configurations_and_points_follow_the_levels(summary):
+    assert [one["label"] for one in summary["configurations"]] == [
+        "search_index present",
+        "search_index absent",
+    ]
+    for one in summary["configurations"]:
+        assert [point["users"] for point in one["points"]] == LEVELS
+    assert summary["load_factor"] == "users"
+    assert summary["verdict"]["missing_runs"] == 0
+
+
+@pytest.mark.parametrize("index", ["present", "absent"])
+def test_throughput_is_that_of_the_model(summary, index):
+    # The simulated server is first come first served with demands that differ by transaction, so exact mean
+    # value analysis of the mean demand is near, not equal: 10 % and the interval's half width are allowed.
+    for point in configuration(summary, index)["points"]:
+        found = point["throughput_per_s"]
+        expected = exact_mva(point["users"], weighted(DEMANDS_S[index]), THINK_S)
+        assert found["value"] == pytest.approx(expected, abs=0.1 * expected + (found["high"] - found["low"]) / 2)
+
+
+@pytest.mark.parametrize("index", ["present", "absent"])
+def test_demand_and_its_database_part_are_those_of_the_model(summary, index):
+    mean = weighted(DEMANDS_S[index])
+    part = weighted([d * share for d, share in zip(DEMANDS_S[index], DATABASE_SHARE[index], strict=True)])
+    tier = configuration(summary, index)["points"][-1]["tiers"]["content"]
+    # Hundreds of exponential demands at the highest level: a relative error of about 6 %; three of them are
+    # allowed.
+    assert tier["cpu_demand_s"]["value"] == pytest.approx(mean, rel=0.18)
+    assert tier["parts"]["database"]["cpu_demand_s"]["value"] == pytest.approx(part, rel=0.25)
+
+
+def test_the_limit_is_found_with_its_evidence(summary):
+    for index in ("present", "absent"):
+        limit = configuration(summary, index)["limit"]
+        assert (limit["reached"], limit["resource"]) == (True, "content")
+        assert "ideal" in limit["evidence"]
+        expected = (weighted(DEMANDS_S[index]) + THINK_S) / weighted(DEMANDS_S[index])
+        assert limit["knee_users"]["value"] == pytest.approx(expected, rel=0.3)
+
+
+def test_the_missing_index_shows_in_the_search_and_in_the_database(summary):
+    lines = [one for one in summary["comparisons"] if one["users"] == LEVELS[0]]
+    searches = next(one for one in lines if one.get("transaction") == "open_all_searches")
+    assert lines[2] is searches, "the transaction that changed most comes first"
+    assert searches["differs"]
+    assert searches["ratio"]["low"] > 2
+    database = next(one for one in lines if one.get("part") == "database")
+    assert database["ratio"]["low"] > 1
+
+
+def test_sentences_hold_their_numbers(summary):
+    kinds = {one["kind"] for one in summary["observations"]}
+    assert {"scaling", "limit", "knee", "response_time", "cpu", "comparison", "objective", "quality"} <= kinds
+    assert all(one["text"].endswith(".") and one["numbers"] for one in summary["observations"])
+    assert "open_all_searches" in summary["headline"]
+    peak = configuration(summary, "present")["limit"]["peak_throughput_per_s"]["value"]
+    assert f"{peak:.3g}" in summary["headline"]
+
+
+def test_the_objective_is_judged_per_configuration(summary):
+    met = {one["configuration"]["search_index"]: one["met"] for one in summary["objectives"]}
+    assert met == {"present": True, "absent": False}
+
+
+def test_the_committed_summaries_are_read_and_agree(summary):
+    committed = json.loads((RESULTS_1 / "study-summary.json").read_text("utf-8"))
+    assert committed["schema"] == summary["schema"]
+    for old, new in zip(committed["configurations"], summary["configurations"], strict=True):
+        for first, second in zip(old["points"], new["points"], strict=True):
+            assert first["throughput_per_s"]["value"] == pytest.approx(second["throughput_per_s"]["value"])
+
+
+def test_the_study_summary_is_written_as_plain_json(tmp_path):
+    results = copy_of_results_1(tmp_path / "results")
+    summary = summarize_study(results)
+    written = json.loads((results.path / "study-summary.json").read_text("utf-8"))
+    assert written == json.loads(json.dumps(summary, allow_nan=False))
+
+
+def test_a_run_that_was_cut_off_and_one_that_is_missing_are_told(tmp_path):
+    results = copy_of_results_1(tmp_path / "results")
+    runs = results.runs()
+    shutil.rmtree(runs[0].path)
+    runs[1].update(status="running")
+    (runs[1].engine / "engine.json").unlink()
+    summary = summarize_study(results)
+    assert summary["verdict"]["missing_runs"] == 1
+    assert summary["verdict"]["invalid_runs"] == 1
+    assert summary["verdict"]["level"] == "suspect"
+    assert any(one["kind"] == "interrupted" and one["runs"] == ["r002"] for one in summary["verdict"]["reasons"])
+
+
+def test_a_run_that_was_summarized_while_it_ran_is_analysed_again(tmp_path):
+    results = copy_of_results_1(tmp_path / "results")
+    run = results.runs()[0]
+    run.update(status="running")
+    summarize_study(results)
+    run.update(status="complete")
+    assert summarize_study(results)["verdict"]["invalid_runs"] == 0
+
+
+def test_a_run_that_was_set_aside_counts_no_more(tmp_path):
+    results = copy_of_results_1(tmp_path / "results")
+    aside = results.path / "runs" / "r003.interrupted-1"
+    shutil.copytree(results.run_path("r003"), aside)
+    assert len(summarize_study(results)["runs"]) == 8
+
+
+def test_results_without_any_run_have_a_summary(tmp_path):
+    results = ResultsFolder.create(tmp_path / "results", {"study": {"name": "empty"}})
+    summary = summarize_study(results)
+    assert summary["verdict"]["level"] == "invalid"
+    assert "No run" in summary["headline"]
+
+
+def estimate(value, width=0.0, n=10):
+    """An estimate as it stands in a summary."""
+    interval = {"low": value - width, "high": value + width, "confidence": 0.95}
+    return {"value": value, **interval, "method": "batch means", "n": n}
+
+
+def made(name, users, throughput, cpus=0.5, allotted=1, *, verdict="valid"):
+    """A run summary with the few numbers that a test is about."""
+    times = {key: estimate(0.1, 0.01) for key in ("mean", "p50", "p90", "p95", "p99")}
+    rate = estimate(throughput, 0.1)
+    read = {"count": 100, "errors": 0, "throughput_per_s": rate, "phases": {}, "response_time_s": times}
+    content = {
+        "kind": "x",
+        "cpus_used": estimate(cpus, 0.01),
+        "cpus_allotted": allotted,
+        "utilization": cpus / allotted,
+        "cpu_demand_s": estimate(cpus / throughput, 0.001),
+        "parts": {},
+    }
+    return {
+        "run": name,
+        "factors": {"users": str(users)},
+        "status": "complete",
+        "verdict": {"level": verdict, "reasons": []},
+        "users": {"asked": users, "mean": users},
+        "rate": None,
+        "throughput_per_s": rate,
+        "response_time_s": times,
+        "errors": {"share": 0.0},
+        "transactions": {"read": read},
+        "tiers": {"content": content},
+        "laws": {"little": {"z_s": 1.0}},
+        "host": {"disks": {}},
+    }
+
+
+def test_repetitions_give_a_t_interval_over_runs():
+    runs = [made(f"r{number}", 10, value) for number, value in enumerate([9.0, 10.0, 11.0])]
+    found = describe_study({"study": {"name": "s"}}, runs)["configurations"][0]["points"][0]["throughput_per_s"]
+    # t(0.975, 2) = 4.3027, s = 1: half width 4.3027 / sqrt(3) = 2.4841.
+    assert found["value"] == pytest.approx(10.0)
+    assert found["high"] == pytest.approx(12.4841, abs=1e-4)
+    assert (found["method"], found["n"]) == ("runs", 3)
+
+
+def test_one_run_keeps_its_own_interval():
+    found = describe_study({"study": {"name": "s"}}, [made("r1", 10, 9.0)])
+    assert found["configurations"][0]["points"][0]["throughput_per_s"]["method"] == "batch means"
+
+
+def test_invalid_repetitions_do_not_count_where_there_are_others():
+    point = aggregate("users", 10, [made("r1", 10, 9.0), made("r2", 10, 90.0, verdict="invalid")])
+    assert point.throughput.value == 9.0
+    assert point.verdicts == ["valid", "invalid"]
+
+
+def points(*rows):
+    return [aggregate("users", row[0], [made(f"r{row[0]}", *row)]) for row in rows]
+
+
+def test_without_a_shortfall_the_limit_is_not_found():
+    rows = points((10, 10.0, 0.1), (20, 19.8, 0.2))
+    limit = capacity.limit(rows, capacity.ideal_line(rows))
+    assert not limit["reached"]
+    assert "not found: the load is closed by think time" in limit["evidence"]
+    assert limit["leaves_ideal_at"] is None
+
+
+def test_a_shortfall_without_a_saturated_tier_is_no_cpu_limit():
+    rows = points((10, 10.0, 0.1), (20, 12.0, 0.3))
+    limit = capacity.limit(rows, capacity.ideal_line(rows))
+    assert (limit["reached"], limit["resource"]) == (False, None)
+    assert "not CPU time" in limit["evidence"]
+    assert limit["leaves_ideal_at"] == {"after": 10, "at": 20}
+
+
+def test_a_tier_with_more_cpus_saturates_later():
+    rows = points((10, 10.0, 0.5, 4), (40, 20.0, 3.9, 4))
+    limit = capacity.limit(rows, capacity.ideal_line(rows))
+    assert (limit["reached"], limit["resource"]) == (True, "content")
+
+
+def test_knee_of_a_textbook_system():
+    # Case V02 (Jain, examples 33.7 and 33.8): demands 5, 4, 3 s and think time 18 s; N* = (12 + 18) / 5 = 6.
+    # One user alone has throughput 1 / 30, and the largest demand uses 5 / 30 of its CPU.
+    assert capacity.knee(points((1, 1 / 30, 5 / 30))).value == pytest.approx(6.0)
+
+
+def test_regression_of_exact_points_by_hand():
+    intercept, slope = demand.regression([10.0, 20.0, 40.0], [0.30, 0.50, 0.90])
+    assert (intercept, slope.value) == (pytest.approx(0.1), pytest.approx(0.02))
+    assert slope.high == pytest.approx(slope.low, abs=1e-9)
+
+
+def test_regression_covers_the_demand():
+    # 300 seeded studies of eight runs; the standard error of a coverage of 0.95 is 0.013.
+    stream = random.Random(4)
+    covered = 0
+    for _ in range(300):
+        rates = [5.0 * number for number in range(1, 9)]
+        used = [0.05 + 0.02 * rate + stream.gauss(0, 0.02) for rate in rates]
+        slope = demand.regression(rates, used)[1]
+        covered += slope.low <= 0.02 <= slope.high
+    assert 0.90 <= covered / 300 <= 0.99
+
+
+def test_equal_throughputs_have_no_line():
+    assert demand.regression([10.0, 10.0], [0.1, 0.2])[1].value is None
+    assert demand.regression([10.0, 20.0], [0.1, 0.2])[1].document()["method"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("objective", "met", "holds"),
+    [
+        ({"metric": "p95", "comparison": "<", "value": 0.2}, True, 20),
+        ({"metric": "response_time.p95", "comparison": "<", "value": 0.05}, False, None),
+        ({"metric": "throughput", "comparison": ">=", "value": 15.0}, False, None),
+        ({"metric": "p95", "transaction": "read", "comparison": "<=", "value": 0.1}, True, 20),
+        ({"metric": "errors", "comparison": "<", "value": 0.01}, True, 20),
+        ({"metric": "p95", "transaction": "missing", "comparison": "<", "value": 1}, None, None),
+    ],
+)
+def test_objectives(objective, met, holds):
+    rows = [point.document() for point in points((10, 10.0), (20, 20.0))]
+    found = objectives.check([{"text": "x", **objective}], [{"key": {}, "label": "all runs", "points": rows}])[0]
+    assert (found["met"], found["holds_up_to"]) == (met, holds)

@@ -1,0 +1,335 @@
+"""Every doubt is raised by the evidence it is made for, and by nothing in a sound run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from synthetic_runs import MONOTONIC_NS, Script, Stage, even_schedule, write_run
+
+from towtank.analysis import summarize_run
+from towtank.analysis.doubts import EXPLANATIONS, Kind
+from towtank.results import lines
+from towtank.results.folder import write_json
+from towtank.results.segments import read_engine_document
+
+SECOND = 1_000_000_000
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "summary.md"
+
+
+def script(**changes):
+    """Forty users, forty transactions a second: enough for p99 in 300 s, too few in 40 s."""
+    exchanges, starts, ends = even_schedule(users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
+    one = Script(
+        name="r001",
+        transactions=["read"],
+        stages=[Stage("ramp_up", "ramp_up", 2.0, 8), Stage("steady", "steady", 40.0, 8)],
+        exchanges=exchanges,
+        factors={},
+        users=8,
+        user_starts=starts,
+        user_ends=ends,
+    )
+    return replace(one, **changes)
+
+
+@pytest.fixture
+def run(tmp_path):
+    return write_run(tmp_path / "r001", script())
+
+
+def rewrite(path, change):
+    """Change every document of a stream; `change` returns the new document, or None to leave it out."""
+    documents = [change(one) for one in list(lines.read(path))]
+    path.write_bytes(b"".join(lines.encode(one) for one in documents if one is not None))
+
+
+def change_engine(run, **fields):
+    write_json(run.engine / "engine.json", {**read_engine_document(run.engine), **fields})
+
+
+def on_samples(change):
+    def wrapped(document):
+        if document["k"] == "sample":
+            change(document, (document["t_ns"] - MONOTONIC_NS) / SECOND)
+        return document
+
+    return wrapped
+
+
+def reasons(run):
+    return {one["kind"]: one for one in reversed(summarize_run(run, tables=False)["verdict"]["reasons"])}
+
+
+def test_a_sound_run_has_no_doubt_but_its_length(run):
+    summary = summarize_run(run, tables=False)
+    assert summary["verdict"]["level"] == "valid"
+    assert [(one["kind"], one["level"]) for one in summary["verdict"]["reasons"]] == [("too_few_samples", "note")]
+
+
+def generator_saturated(run):
+    def busy(document):
+        if document["k"] == "interval":
+            document["cpu_ns"] = round(0.93 * (document["t1_ns"] - document["t0_ns"]))
+        return document
+
+    rewrite(run.engine / "worker-00.0000.ndjson", busy)
+
+
+def offered_not_started(run):
+    totals = read_engine_document(run.engine)["totals"]
+    totals = {**totals, "offered": totals["offered"] + 100, "not_started": {"overflow": 100}}
+    change_engine(run, totals=totals)
+
+
+def accounting(run):
+    totals = read_engine_document(run.engine)["totals"]
+    change_engine(run, totals={**totals, "started": totals["started"] + 1})
+
+
+def identity_told_broken(run):
+    change_engine(run, identity={"offered_holds": True, "started_holds": False})
+
+
+def restarted(run):
+    def change(document, at):
+        group = document["groups"]["content"]
+        if at > 20:
+            group["root_start_ticks"] += 777
+            group["cpu_user_s_total"] = max(0.0, group["cpu_user_s_total"] - 5.0)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def died(run):
+    def change(document, at):
+        document["groups"]["content"]["alive"] = at < 20
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def died_by_event(run):
+    document = {"k": "service_died", "t_ns": MONOTONIC_NS + 9 * SECOND, "wall_ns": 1, "service": "content"}
+    (run.path / "events.ndjson").write_bytes(lines.encode(document))
+
+
+def died_and_stopped(run):
+    """As the conductor leaves it: the service gone, the engine asked to stop, the run failed."""
+    died_by_event(run)
+    change_engine(run, reason="stopped")
+    run.update(status="failed", reason="service content ended with status 1 in stage steady")
+
+
+def never_came_up(run):
+    (run.path / "events.ndjson").write_bytes(lines.encode({"k": "system_failed", "t_ns": 1, "reason": "port taken"}))
+    for path in [*run.engine.iterdir(), *run.observe.iterdir()]:
+        path.unlink()
+    run.update(status="failed", reason="port 8080 is taken", tiers={})
+
+
+def engine_failed(run):
+    change_engine(run, reason="failed", message="cannot allocate memory")
+
+
+def disk_full(run):
+    run.update(status="failed", reason="the results folder's disk is full")
+
+
+def stopped(run):
+    run.update(status="stopped")
+
+
+def cut_off(run):
+    run.update(status="running")
+
+
+def little(run):
+    def change(document):
+        if document["k"] == "interval":
+            document["user_ns"] = round(1.3 * document["user_ns"])
+        return document
+
+    rewrite(run.engine / "worker-00.0000.ndjson", change)
+
+
+def utilization(run):
+    def change(document, at):
+        group = document["groups"]["content"]
+        group["cpu_user_s_total"] += 0.08 * max(0.0, at - 22)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def clock_jump(run):
+    def change(document, at):
+        document["wall_ns"] += 3 * SECOND * (at > 15)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def steal(run):
+    def change(document, at):
+        document["host"]["cpu_steal_s_total"] = 0.06 * (at + 10)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def heavy_steal(run):
+    def change(document, at):
+        document["host"]["cpu_steal_s_total"] = 0.5 * (at + 10)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def damaged(run):
+    path = run.observe / "probe.ndjson"
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    path.write_bytes(bytes(whole))
+
+
+def thread_missing(run):
+    def change(document):
+        return {**document, "workers": 2} if document["k"] == "header" else document
+
+    rewrite(run.engine / "worker-00.0000.ndjson", change)
+
+
+def bad_histogram(run):
+    def change(document):
+        for one in document.get("series", []):
+            one["response"] = one["response"][:-12] if one.get("response") else None
+        return document
+
+    rewrite(run.engine / "worker-00.0000.ndjson", change)
+
+
+def not_pinned(run):
+    run.update(pinning={"system": [0, 1], "generator": [1]})
+
+
+def gap(run):
+    def change(document):
+        if document["k"] == "sample" and 10 < (document["t_ns"] - MONOTONIC_NS) / SECOND < 16:
+            return None
+        return document
+
+    rewrite(run.observe / "probe.ndjson", change)
+
+
+def costly(run):
+    def change(document, at):
+        document["probe"]["cpu_s_total"] = 0.03 * (at + 10)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def half_recorded(run):
+    path = run.engine / "worker-00.0000.ndjson"
+    documents = list(lines.read(path))
+    path.write_bytes(b"".join(lines.encode(one) for one in [*documents[:24], documents[-1]]))
+
+
+CASES = [
+    (generator_saturated, Kind.GENERATOR_SATURATED, "invalid"),
+    (offered_not_started, Kind.GENERATOR_SATURATED, "invalid"),
+    (accounting, Kind.ACCOUNTING, "invalid"),
+    (identity_told_broken, Kind.ACCOUNTING, "invalid"),
+    (restarted, Kind.SERVICE_RESTARTED, "invalid"),
+    (died, Kind.SERVICE_DIED, "invalid"),
+    (died_by_event, Kind.SERVICE_DIED, "invalid"),
+    (died_and_stopped, Kind.SERVICE_DIED, "invalid"),
+    (never_came_up, Kind.SERVICE_DIED, "invalid"),
+    (engine_failed, Kind.ENGINE_FAILED, "invalid"),
+    (disk_full, Kind.DISK_FULL, "invalid"),
+    (stopped, Kind.INTERRUPTED, "invalid"),
+    (cut_off, Kind.INTERRUPTED, "invalid"),
+    (little, Kind.LITTLE_LAW, "suspect"),
+    (utilization, Kind.UTILIZATION_LAW, "suspect"),
+    (clock_jump, Kind.CLOCK_JUMP, "note"),
+    (steal, Kind.STEAL_TIME, "suspect"),
+    (heavy_steal, Kind.STEAL_TIME, "invalid"),
+    (damaged, Kind.DATA_DAMAGED, "suspect"),
+    (thread_missing, Kind.DATA_DAMAGED, "invalid"),
+    (bad_histogram, Kind.DATA_DAMAGED, "suspect"),
+    (not_pinned, Kind.NOT_PINNED, "note"),
+    (gap, Kind.OBSERVATION_GAP, "suspect"),
+    (costly, Kind.OBSERVATION_COST, "note"),
+    (half_recorded, Kind.TOO_FEW_SAMPLES, "suspect"),
+]
+
+
+@pytest.mark.parametrize(("harm", "kind", "level"), CASES, ids=[one[0].__name__ for one in CASES])
+def test_a_doubt_is_raised_with_number_reason_and_hint(run, harm, kind, level):
+    harm(run)
+    found = reasons(run)
+    assert kind in found
+    one = found[kind]
+    assert one["level"] == level
+    assert one["message"]
+    assert (one["why"], one["hint"]) == EXPLANATIONS[kind]
+
+
+def test_a_death_is_told_once_and_is_no_interruption(run):
+    died(run)
+    died_and_stopped(run)
+    told = [one["kind"] for one in summarize_run(run, tables=False)["verdict"]["reasons"]]
+    assert told.count("service_died") == 1
+    assert "interrupted" not in told
+
+
+@pytest.mark.parametrize(("lag_s", "level"), [(0.03, "suspect"), (0.2, "invalid")])
+def test_start_lag(tmp_path, lag_s, level):
+    base = script()
+    late = [replace(one, actual=one.intended + lag_s) for one in base.exchanges]
+    one = reasons(write_run(tmp_path / "r", replace(base, exchanges=late)))["start_lag"]
+    assert one["level"] == level
+    assert one["seen"] == pytest.approx(lag_s, rel=0.001)
+    assert (one["limit"], one["unit"]) == (0.010, "s")
+
+
+def test_the_limit_of_an_open_load_is_a_millisecond(tmp_path):
+    base = script()
+    late = [replace(one, actual=one.intended + 0.003) for one in base.exchanges]
+    run = write_run(tmp_path / "r", replace(base, exchanges=late))
+    assert "start_lag" not in reasons(run)
+    run.update(users=None, rate=8.0)
+    found = reasons(run)
+    assert found["start_lag"]["limit"] == 0.001
+    assert "little_law" not in found
+
+
+def test_errors_above_the_limit(tmp_path):
+    base = script()
+    failing = [
+        replace(one, failure="timeout" if number % 20 == 0 else None) for number, one in enumerate(base.exchanges)
+    ]
+    one = reasons(write_run(tmp_path / "r", replace(base, exchanges=failing)))["errors_above_limit"]
+    assert one["level"] == "invalid"
+    assert "timeout" in one["message"]
+
+
+def test_no_steady_state(tmp_path):
+    base = script()
+    slower = [
+        replace(one, end=one.end + 0.01 * one.intended, think=one.think - 0.01 * one.intended) for one in base.exchanges
+    ]
+    assert "no_steady_state" in reasons(write_run(tmp_path / "r", replace(base, exchanges=slower)))
+
+
+def test_every_kind_has_a_test_an_explanation_and_a_place_in_the_reference():
+    elsewhere = {Kind.START_LAG, Kind.ERRORS_ABOVE_LIMIT, Kind.NO_STEADY_STATE}
+    assert {kind for _, kind, _ in CASES} | elsewhere == set(Kind)
+    assert set(EXPLANATIONS) == set(Kind)
+    listed = re.search(r"Kinds \(closed list\):\s*`([^`]+)`", REFERENCE.read_text("utf-8"))
+    assert set(re.split(r",\s*", listed[1])) == {str(kind) for kind in Kind}
+
+
+def test_the_heaviest_reason_comes_first(run):
+    costly(run)
+    stopped(run)
+    levels = [one["level"] for one in summarize_run(run, tables=False)["verdict"]["reasons"]]
+    order = ["invalid", "suspect", "note"]
+    assert levels == sorted(levels, key=order.index)

@@ -1,0 +1,127 @@
+"""HdrHistogram V2 against hand-written encodings, the reference package, and a published example."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import case
+from hdrh.histogram import HdrHistogram
+
+from towtank.analysis import histograms
+from towtank.analysis.histograms import BadHistogramError
+
+HAND_WRITTEN = json.loads((Path(__file__).parent.parent / "data" / "histograms-1.json").read_text("utf-8"))["cases"]
+LOWEST, HIGHEST = 1_000, 3_600_000_000_000
+
+
+def encode(values, lowest=LOWEST, highest=HIGHEST):
+    histogram = HdrHistogram(lowest, highest, 3)
+    for value in values:
+        histogram.record_value(value)
+    return histogram.encode().decode()
+
+
+@pytest.mark.parametrize("one", HAND_WRITTEN, ids=lambda one: one["name"])
+def test_encodings_written_by_hand_decode(one):
+    found = histograms.decode(one["encoded"])
+    assert [list(pair) for pair in zip(found.indices.tolist(), found.counts.tolist(), strict=True)] == one["expect"]
+
+
+def test_values_lie_in_the_bucket_the_format_says():
+    # Lowest 1,000 has unit magnitude 9, three digits give 2,048 sub-buckets: up to 2,048 * 512 ns buckets are
+    # 512 ns wide, then 1,024 ns up to twice that, and so on.
+    layout = histograms.Layout(LOWEST, HIGHEST, 3)
+    assert (layout.unit_magnitude, layout.half_magnitude, layout.counters) == (9, 10, 24_576)
+    indices = np.array([0, 1, 2047, 2048, 3071, 3072])
+    assert layout.lower_edges(indices).tolist() == [0, 512, 1_048_064, 1_048_576, 2_096_128, 2_097_152]
+    assert layout.upper_edges(indices).tolist() == [511, 1023, 1_048_575, 1_049_599, 2_097_151, 2_099_199]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_quantiles_are_those_of_the_reference_package(seed):
+    stream = random.Random(seed)
+    values = [int(stream.lognormvariate(17, 2)) + 1 for _ in range(2_000)]
+    reference = HdrHistogram.decode(encode(values))
+    found = histograms.decode(encode(values))
+    assert found.total == 2_000
+    for probability in (0.001, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0):
+        expected = reference.get_highest_equivalent_value(reference.get_value_at_percentile(100 * probability))
+        assert found.quantile(probability) == pytest.approx(expected / 1e9, rel=1e-12)
+        exact = sorted(values)[math.ceil(round(probability * 2_000, 6)) - 1]
+        assert exact <= 1e9 * found.quantile(probability) <= exact * 1.001 + 512
+
+
+def test_merge_is_the_histogram_of_the_union():
+    stream = random.Random(7)
+    parts = [[int(stream.expovariate(1e-8)) + 1 for _ in range(300)] for _ in range(4)]
+    merged = histograms.merge(histograms.decode(encode(part)) for part in parts)
+    whole = histograms.decode(encode([value for part in parts for value in part]))
+    assert merged.indices.tolist() == whole.indices.tolist()
+    assert merged.counts.tolist() == whole.counts.tolist()
+
+
+def test_the_published_example_of_a_stall():
+    # Case V54, raw: 10,000 values of 1 ms and one of 100 s, in microseconds there, in nanoseconds here.
+    published = case("V54")["published"]["raw"]
+    found = histograms.decode(encode([1_000_000] * 10_000 + [100_000_000_000]))
+    assert found.total == published["n"]
+    for key, probability in (("p30", 0.3), ("p99", 0.99), ("p9999", 0.9999), ("p99999", 0.99999)):
+        assert 1e6 * found.quantile(probability) == pytest.approx(published[key], rel=0.001)
+
+
+def test_rank_of_a_decimal_probability_is_exact():
+    # 0.95 * 100 and 0.07 * 100 are not whole numbers in binary.
+    assert [histograms.rank_of(p, 100) for p in (0.95, 0.07, 0.999, 0.0001, 1.0)] == [95, 7, 100, 1, 100]
+    assert histograms.rank_of(0.99, 1_000_000) == 990_000
+
+
+def test_variance_of_two_values():
+    # 1 ms and 3 ms: variance 1 ms², as exact as the buckets (0.1 %).
+    assert histograms.decode(encode([1_000_000, 3_000_000])).variance_s2 == pytest.approx(1e-6, rel=0.004)
+
+
+def test_an_empty_histogram_has_no_quantile():
+    with pytest.raises(ValueError, match="rank"):
+        histograms.decode(HAND_WRITTEN[-1]["encoded"]).quantile(0.5)
+
+
+GOOD = encode([1_000_000])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "not base64!",
+        "HISTFAAAACR4nJNp",
+        GOOD[:-8],
+        base64.b64encode(b"\x00" * 60).decode(),
+        base64.b64encode(base64.b64decode(GOOD)[:8] + b"\xff" * (len(base64.b64decode(GOOD)) - 8)).decode(),
+    ],
+)
+def test_rubbish_is_refused_with_one_kind_of_error(text):
+    with pytest.raises(BadHistogramError):
+        histograms.decode(text)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_flipped_byte_never_ends_in_another_error(seed):
+    stream = random.Random(seed)
+    raw = bytearray(base64.b64decode(encode([int(stream.expovariate(1e-7)) + 1 for _ in range(50)])))
+    raw[stream.randrange(len(raw))] ^= 1 << stream.randrange(8)
+    try:
+        found = histograms.decode(base64.b64encode(bytes(raw)).decode())
+    except BadHistogramError:
+        return
+    assert found.total >= 0
+
+
+def test_histograms_of_different_layouts_are_not_added():
+    with pytest.raises(BadHistogramError):
+        histograms.merge([histograms.decode(GOOD), histograms.decode(encode([5], 1, 10_000_000))])

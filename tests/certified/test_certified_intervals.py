@@ -1,0 +1,161 @@
+"""Confidence intervals against published, exact and simulated cases."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from cases import case
+from scipy import stats
+
+from towtank.analysis import estimates, statistics
+from towtank.analysis.estimates import Estimate
+
+
+def differences(identity):
+    inputs = case(identity)["inputs"]
+    return inputs.get("differences") or [a - b for a, b in zip(inputs["a"], inputs["b"], strict=True)]
+
+
+@pytest.mark.parametrize("identity", ["V51", "V52", "V53"])
+def test_t_interval_reproduces_the_published_one(identity):
+    one = case(identity)
+    found = statistics.t_interval(differences(identity), one["inputs"].get("level", 0.95))
+    assert [found.low, found.high] == pytest.approx(one["verified"]["ci"], rel=1e-9)
+    assert found.value == pytest.approx(one["verified"]["mean"], rel=1e-9)
+    assert [found.low, found.high] == pytest.approx(one["published"]["ci"], abs=one["tolerance"])
+    assert (found.method, found.n) == ("runs", len(differences(identity)))
+
+
+def test_one_run_has_a_mean_and_no_interval():
+    found = statistics.t_interval([3.0])
+    assert found.document() == {
+        "value": 3.0, "low": None, "high": None, "confidence": 0.95, "method": "none", "n": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [6, 10, 37, 100, 1000, 20_000])
+@pytest.mark.parametrize("probability", [0.5, 0.9, 0.95, 0.99])
+def test_order_statistics_cover_as_the_binomial_says(count, probability):
+    ranks = statistics.order_statistic_ranks(count, probability)
+    if ranks is None:
+        # No upper rank leaves at most 2.5 % above it: even the largest value is below the quantile too often.
+        assert probability**count > 0.025 or (1 - probability) ** count > 0.025
+        return
+    low, high = ranks
+    below = stats.binom(count, probability)
+    assert below.cdf(low - 1) <= 0.025 < below.cdf(low)
+    assert below.sf(high - 1) <= 0.025 < below.sf(high - 2)
+
+
+def test_order_statistics_of_the_median_of_ten_by_hand():
+    # B is binomial(10, 1/2): P(B <= 1) = 11/1024 = 1.1 %, P(B <= 2) = 56/1024 = 5.5 %. So ranks 2 and 9,
+    # which cover 1 - 22/1024 = 97.9 %.
+    assert statistics.order_statistic_ranks(10, 0.5) == (2, 9)
+    covered = sum(math.comb(10, number) for number in range(2, 9)) / 1024
+    assert covered == pytest.approx(1 - 22 / 1024, rel=1e-12)
+
+
+def test_quantile_ranks_stretch_with_the_design_effect():
+    # 400 values worth 100: the ranks of 100 times four.
+    low, high = statistics.order_statistic_ranks(100, 0.5)
+    assert statistics.effective_ranks(400, 0.5, 4.0) == (4 * low, 4 * high)
+
+
+def test_design_effect_of_clusters_of_equals_is_their_size():
+    # Every second holds ten equal values, so ten values are worth one; with 400 seconds the estimate of a
+    # variance has a relative standard error of about sqrt(2 / 400) = 7 %, four of them are allowed.
+    below = 10.0 * np.random.default_rng(5).integers(0, 2, 400)
+    effect = statistics.design_effect(below, np.full(400, 10.0), 0.5)
+    assert effect == pytest.approx(10, rel=0.28)
+
+
+def test_batch_means_cover_the_mean_of_an_autoregressive_series():
+    # First-order autoregressive with coefficient 0.7: neighbours share so much that 600 values are worth
+    # 600 (1 - 0.7) / (1 + 0.7) = 106. Intervals that ignore it cover the mean in about 59 % of series.
+    # 300 seeded series: the standard error of a coverage of 0.93 is 0.015, so 0.88 is more than three below.
+    stream = np.random.default_rng(11)
+    covered, naive = 0, 0
+    for _ in range(300):
+        values = autoregressive(stream, 600, 0.7)
+        found, _ = statistics.ratio_of_sums(values, np.ones(600))
+        covered += found.low <= 10 <= found.high
+        plain = statistics.t_interval(values)
+        naive += plain.low <= 10 <= plain.high
+    assert covered / 300 >= 0.88
+    assert naive / 300 < 0.75
+
+
+def test_batch_means_find_the_known_variance_of_an_autoregressive_series():
+    # The variance of the mean of n values is s^2 / n / (1 - 0.7)^2 with s = 1, for n much longer than the
+    # memory. The mean of 200 estimates with 8 to 75 batches each has a relative error of some percent; a
+    # third is allowed, because batches that pass for independent keep a little correlation.
+    stream = np.random.default_rng(12)
+    squares = []
+    for _ in range(200):
+        _, error = statistics.ratio_of_sums(autoregressive(stream, 600, 0.7), np.ones(600))
+        squares.append(error**2)
+    assert np.mean(squares) == pytest.approx(1 / 600 / 0.3**2, rel=0.33)
+
+
+def test_independent_values_stay_in_batches_of_one():
+    batches = statistics.batches_of(np.random.default_rng(3).normal(size=200), np.ones(200))
+    assert (batches.size, batches.count, batches.correlation) == (1, 200, 0.0)
+
+
+def test_von_neumann_ratio_by_hand():
+    # 1 2 3 4 5 6 7 8: differences 1, sum of squares 7; around the mean 42. The ratio 1/6 is far below 2.
+    assert not statistics.looks_independent(np.arange(1.0, 9.0))
+    # 1 0 1 0 ...: the ratio is near 4, neighbours differ more than chance, which needs no longer batches.
+    assert statistics.looks_independent(np.array([1.0, 0.0] * 10))
+
+
+def test_ratio_interval_solves_fiellers_equation():
+    # Bounds are the roots of (a - r b)^2 = t^2 (s_a^2 + r^2 s_b^2); here with t of the normal distribution,
+    # which is what intervals from order statistics rest on.
+    top, bottom = normal(4.0, 0.4), normal(2.0, 0.1)
+    t = stats.norm.ppf(0.975)
+    roots = sorted(np.roots([2.0**2 - t**2 * 0.1**2, -2 * 4.0 * 2.0, 4.0**2 - t**2 * 0.4**2]))
+    found = statistics.ratio_interval(top, bottom)
+    assert [found.low, found.high] == pytest.approx(roots, rel=1e-9)
+    assert found.value == 2.0
+
+
+def test_ratio_to_a_value_that_may_be_zero_has_no_interval():
+    found = statistics.ratio_interval(normal(4.0, 0.4), normal(0.1, 0.2))
+    assert found.value == pytest.approx(40.0)
+    assert found.document()["method"] == "none"
+
+
+def test_ratio_intervals_cover_the_true_ratio():
+    # Five runs against five, standard deviations 5 % and 10 %, true ratio 1.5; the standard error of a
+    # coverage of 0.95 over 600 trials is 0.009.
+    stream = np.random.default_rng(8)
+    covered = 0
+    for _ in range(600):
+        top = statistics.t_interval(stream.normal(15, 0.75, 5))
+        bottom = statistics.t_interval(stream.normal(10, 1.0, 5))
+        found = statistics.ratio_interval(top, bottom)
+        covered += found.low <= 1.5 <= found.high
+    assert 0.92 <= covered / 600 <= 0.99
+
+
+def test_welch_difference_agrees_with_scipy():
+    first, second = [19.8, 20.4, 19.6, 17.8, 18.5], [28.2, 26.6, 20.1, 23.3]
+    expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
+    found = statistics.welch_difference(first, second)
+    assert [found.low, found.high] == pytest.approx([expected.low, expected.high], rel=1e-9)
+
+
+def normal(value, error):
+    half = float(stats.norm.ppf(0.975)) * error
+    return Estimate(value, value - half, value + half, estimates.ORDER_STATISTICS, 1000)
+
+
+def autoregressive(stream, count, correlation):
+    noise = stream.normal(size=count + 100)
+    values = np.zeros(count + 100)
+    for number in range(1, count + 100):
+        values[number] = correlation * values[number - 1] + noise[number]
+    return 10 + values[100:]

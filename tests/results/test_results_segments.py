@@ -1,0 +1,132 @@
+"""What the engine recorded is read whole, and as far as it goes where it is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from synthetic_runs import Script, Stage, even_schedule, write_run
+
+from towtank.results import lines, segments
+from towtank.results.folder import RunFolder
+
+STAGES = [Stage("ramp_up", "ramp_up", 1.5, 4), Stage("steady", "steady", 3.0, 4)]
+
+
+@pytest.fixture
+def run(tmp_path):
+    exchanges, starts, ends = even_schedule(
+        users=4, response_s=0.25, think_s=0.25, seconds=4.5, service_s=0.05, transactions=2
+    )
+    script = Script(
+        name="r001",
+        transactions=["read", "write"],
+        stages=STAGES,
+        exchanges=exchanges,
+        factors={},
+        users=4,
+        user_starts=starts,
+        user_ends=ends,
+        workers=2,
+    )
+    return write_run(tmp_path / "r001", script)
+
+
+def test_a_whole_recording(run):
+    recording = segments.read(run.engine)
+    assert recording.header["transactions"] == ["read", "write"]
+    assert (recording.workers, recording.workers_found, recording.finished) == (2, {0, 1}, True)
+    # Seconds and stage edges cut: 0 1 1.5 2 3 4 4.5, for each of two threads.
+    assert [one.start_s for one in recording.intervals if one.worker == 0] == [0, 1, 1.5, 2, 3, 4]
+    assert [one.stage for one in recording.intervals if one.worker == 1] == [0, 0, 1, 1, 1, 1]
+    assert recording.damage == lines.Damage()
+    ended = sum(one.ok for interval in recording.intervals for one in interval.series if one.of == "transaction")
+    # Four users with cycles of half a second; the one that starts at 0.375 s ends its last before 4.5 s as
+    # well.
+    assert ended == sum(int((4.5 - 0.125 * user) / 0.5) for user in range(4))
+
+
+def test_names_of_pages_and_steps_tell_their_transaction(run):
+    recording = segments.read(run.engine)
+    assert list(segments.names(recording, "transaction")) == ["read", "write"]
+    assert list(segments.names(recording, "step")) == ["read / request", "write / request"]
+
+
+def test_no_folder_is_an_empty_recording(tmp_path):
+    recording = segments.read(tmp_path / "missing")
+    assert (recording.header, recording.intervals, recording.workers, recording.finished) == (
+        None,
+        [],
+        0,
+        False,
+    )
+
+
+def test_a_torn_file_gives_all_its_whole_lines_whatever_the_byte(run):
+    path = run.engine / "worker-01.0000.ndjson"
+    whole = path.read_bytes()
+    first = max(0, len(whole) - 2048)
+    for length in range(first, len(whole) + 1):
+        path.write_bytes(whole[:length])
+        recording = segments.read(run.engine)
+        kept = whole[:length].count(b"\n")
+        found = sum(one.worker == 1 for one in recording.intervals) + (1 in recording.ends)
+        assert found == kept - 1, f"cut at byte {length}"
+        assert recording.damage.torn_tail == (not whole[:length].endswith(b"\n"))
+        assert recording.damage.bad_lines == 0
+
+
+def test_a_flipped_byte_costs_its_line_only(run):
+    path = run.engine / "worker-00.0000.ndjson"
+    rows = path.read_bytes().split(b"\n")
+    rows[2] = rows[2][:40] + b"#" + rows[2][41:]
+    path.write_bytes(b"\n".join(rows))
+    recording = segments.read(run.engine)
+    assert recording.damage.bad_lines == 1
+    assert sum(one.worker == 0 for one in recording.intervals) == 5
+
+
+def test_a_line_with_a_right_checksum_and_a_wrong_form_is_damage(run):
+    path = run.engine / "worker-00.0000.ndjson"
+    with path.open("ab") as stream:
+        stream.write(lines.encode({"k": "interval", "seq": 99}))
+        stream.write(lines.encode({"nothing": True}))
+        stream.write(lines.encode({"k": "interval", "t0_ns": "x", "t1_ns": 1, "series": []}))
+    assert segments.read(run.engine).damage.bad_lines == 3
+
+
+def test_a_lost_header_is_taken_from_another_thread(run):
+    path = run.engine / "worker-00.0000.ndjson"
+    path.write_bytes(path.read_bytes().split(b"\n", 1)[1])
+    recording = segments.read(run.engine)
+    assert recording.header["worker"] == 1
+    assert sum(one.worker == 0 for one in recording.intervals) == 6
+
+
+def test_parts_of_a_thread_follow_each_other(run):
+    path = run.engine / "worker-00.0000.ndjson"
+    rows = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(rows[:4]))
+    (run.engine / "worker-00.0001.ndjson").write_bytes(b"".join([rows[0], *rows[4:]]))
+    recording = segments.read(run.engine)
+    assert [one.start_s for one in recording.intervals if one.worker == 0] == [0, 1, 1.5, 2, 3, 4]
+    assert recording.finished
+
+
+def test_engine_document(run):
+    assert segments.read_engine_document(run.engine)["run"] == "r001"
+    (run.engine / "engine.json").write_text("[1]")
+    assert segments.read_engine_document(run.engine) is None
+    (run.engine / "engine.json").write_text('{"half')
+    assert segments.read_engine_document(run.engine) is None
+    (run.engine / "engine.json").unlink()
+    assert segments.read_engine_document(run.engine) is None
+
+
+def test_lines_are_plain_ndjson_after_nine_characters(run):
+    for row in (run.engine / "worker-00.0000.ndjson").read_text().splitlines():
+        assert json.loads(row[9:])["k"] in ("header", "interval", "end")
+
+
+def test_the_run_folder_is_where_it_says(run):
+    assert RunFolder(run.path).engine == run.path / "engine"

@@ -1,0 +1,72 @@
+"""The streams of a run as Parquet, read back with another program."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+from synthetic_runs import Script, Stage, even_schedule, write_run
+
+from towtank.analysis import compact
+
+
+@pytest.fixture
+def run(tmp_path):
+    exchanges, starts, ends = even_schedule(users=2, response_s=0.25, think_s=0.25, seconds=4.0, service_s=0.05)
+    return write_run(
+        tmp_path / "r'1",  # a quote in the path must not break the query that writes
+        Script(
+            name="r1",
+            transactions=["read"],
+            stages=[Stage("steady", "steady", 4.0, 2)],
+            exchanges=exchanges,
+            factors={},
+            users=2,
+            user_starts=starts,
+            user_ends=ends,
+        ),
+    )
+
+
+def rows(path, query):
+    with duckdb.connect() as connection:
+        quoted = str(path).replace("'", "''")
+        return connection.execute(query.format(table=f"'{quoted}'")).fetchall()
+
+
+def test_intervals_hold_what_was_counted(run):
+    path, _ = compact(run)
+    found = rows(path, "SELECT sum(ok), sum(timed), max(phase), max(name) FROM {table} WHERE of = 'transaction'")
+    # User 0 ends a cycle every half second from 0.25 s on, user 1 from 0.5 s on with one cycle less before 4
+    # s.
+    assert found == [(15, 15, "steady", "read")]
+    total = rows(path, "SELECT sum(response_sum_s) / sum(timed) FROM {table} WHERE of = 'transaction'")
+    assert total[0][0] == pytest.approx(0.25, rel=1e-9)
+    median = rows(path, "SELECT min(response_p50_s), max(response_max_s) FROM {table} WHERE of = 'step'")
+    assert median[0] == pytest.approx((0.25, 0.25), rel=0.001)
+
+
+def test_metrics_hold_probe_and_services_on_the_clock_of_the_run(run):
+    _, path = compact(run)
+    found = rows(path, "SELECT DISTINCT source FROM {table} ORDER BY 1")
+    assert found == [("content",), ("probe",)]
+    cpu = rows(
+        path,
+        "SELECT t_s, value FROM {table} WHERE metric = 'groups.content.cpu_user_s_total' ORDER BY 1 LIMIT 1",
+    )
+    assert cpu[0] == pytest.approx((-0.963, 0.0), abs=1e-9)
+
+
+def test_tables_of_an_empty_run_are_empty_tables(run):
+    for folder in (run.engine, run.observe):
+        for path in folder.iterdir():
+            path.unlink()
+    intervals, metrics = compact(run)
+    assert rows(intervals, "SELECT count(*) FROM {table}") == [(0,)]
+    assert rows(metrics, "SELECT count(*) FROM {table}") == [(0,)]
+    kinds = dict(row[:2] for row in rows(intervals, "DESCRIBE SELECT * FROM {table}"))
+    assert (kinds["ok"], kinds["name"], kinds["start_s"]) == ("BIGINT", "VARCHAR", "DOUBLE")
+
+
+def test_no_temporary_file_is_left(run):
+    compact(run)
+    assert not [path for path in run.path.iterdir() if path.name.endswith(".tmp")]

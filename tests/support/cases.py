@@ -1,0 +1,27 @@
+"""The published cases in tests/certified/data."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+DATA = Path(__file__).parent.parent / "certified" / "data"
+
+
+def case(identity: str) -> dict[str, Any]:
+    """One published case."""
+    for one in json.loads((DATA / "cases.json").read_text("utf-8")):
+        if one["id"] == identity:
+            return dict(one)
+    raise KeyError(identity)
+
+
+def column(name: str, file: str) -> npt.NDArray[np.float64]:
+    """One column of a CSV file of a case."""
+    with (DATA / file).open(encoding="utf-8", newline="") as stream:
+        return np.array([float(row[name]) for row in csv.DictReader(stream)])
