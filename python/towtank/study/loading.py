@@ -14,6 +14,7 @@ from towtank.study.model import StudyFile
 from towtank.study.overrides import apply_to_system, overrides_of
 from towtank.study.study import Study
 from towtank.system.model import SystemFile, check_system, check_tree
+from towtank.treecheck import validate_tree
 from towtank.workload import templates
 from towtank.workload.compiling import target_faults
 from towtank.workload.loading import Workload, check_workload
@@ -100,7 +101,7 @@ def _with_changes(tree: Node, changes: dict[str, str]) -> Node:
 
 def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | None:
     """Check one variant of a study with the files it names; adds what is wrong."""
-    checked = yamlfile.validate_tree(tree, StudyFile)
+    checked = validate_tree(tree, StudyFile)
     faults += checked.faults
     study = checked.model
     if study is None:

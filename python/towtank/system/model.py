@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import FileModel, Name, PositiveDuration, Size, one_or_more
+from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/system/1"
@@ -244,7 +245,7 @@ def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
 
 def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
     """Check the tree of a system file, as it was written or with overrides laid over it."""
-    checked = yamlfile.validate_tree(root, SystemFile)
+    checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree
     if system is None:
         return None, faults
