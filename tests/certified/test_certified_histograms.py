@@ -16,9 +16,7 @@ from hdrh.histogram import HdrHistogram
 from towtank.analysis import histograms
 from towtank.analysis.histograms import BadHistogramError
 
-HAND_WRITTEN = json.loads((Path(__file__).parent.parent / "data" / "histograms-1.json").read_text("utf-8"))[
-    "cases"
-]
+HAND_WRITTEN = json.loads((Path(__file__).parent.parent / "data" / "histograms-1.json").read_text("utf-8"))["cases"]
 LOWEST, HIGHEST = 1_000, 3_600_000_000_000
 
 
@@ -32,9 +30,7 @@ def encode(values, lowest=LOWEST, highest=HIGHEST):
 @pytest.mark.parametrize("one", HAND_WRITTEN, ids=lambda one: one["name"])
 def test_encodings_written_by_hand_decode(one):
     found = histograms.decode(one["encoded"])
-    assert [list(pair) for pair in zip(found.indices.tolist(), found.counts.tolist(), strict=True)] == one[
-        "expect"
-    ]
+    assert [list(pair) for pair in zip(found.indices.tolist(), found.counts.tolist(), strict=True)] == one["expect"]
 
 
 def test_values_lie_in_the_bucket_the_format_says():
@@ -55,9 +51,7 @@ def test_quantiles_are_those_of_the_reference_package(seed):
     found = histograms.decode(encode(values))
     assert found.total == 2_000
     for probability in (0.001, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0):
-        expected = reference.get_highest_equivalent_value(
-            reference.get_value_at_percentile(100 * probability)
-        )
+        expected = reference.get_highest_equivalent_value(reference.get_value_at_percentile(100 * probability))
         assert found.quantile(probability) == pytest.approx(expected / 1e9, rel=1e-12)
         exact = sorted(values)[math.ceil(round(probability * 2_000, 6)) - 1]
         assert exact <= 1e9 * found.quantile(probability) <= exact * 1.001 + 512

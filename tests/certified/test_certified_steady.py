@@ -26,9 +26,7 @@ def test_mean_after_truncation_is_that_of_the_case(name):
     values = column(name, "mser_series.csv")
     expected = case("V64")["verified"][name]
     assert values.mean() == pytest.approx(expected["mean_all"], rel=1e-9)
-    assert values[steady.mser(values).observations :].mean() == pytest.approx(
-        expected["mean_after_MSER5"], rel=1e-9
-    )
+    assert values[steady.mser(values).observations :].mean() == pytest.approx(expected["mean_after_MSER5"], rel=1e-9)
 
 
 def test_a_trend_is_never_steady():

@@ -40,9 +40,7 @@ def test_a_whole_recording(run):
     assert [one.start_s for one in recording.intervals if one.worker == 0] == [0, 1, 1.5, 2, 3, 4]
     assert [one.stage for one in recording.intervals if one.worker == 1] == [0, 0, 1, 1, 1, 1]
     assert recording.damage == lines.Damage()
-    ended = sum(
-        one.ok for interval in recording.intervals for one in interval.series if one.of == "transaction"
-    )
+    ended = sum(one.ok for interval in recording.intervals for one in interval.series if one.of == "transaction")
     # Four users with cycles of half a second; the one that starts at 0.375 s ends its last before 4.5 s as
     # well.
     assert ended == sum(int((4.5 - 0.125 * user) / 0.5) for user in range(4))

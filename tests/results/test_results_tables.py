@@ -11,9 +11,7 @@ from towtank.analysis import compact
 
 @pytest.fixture
 def run(tmp_path):
-    exchanges, starts, ends = even_schedule(
-        users=2, response_s=0.25, think_s=0.25, seconds=4.0, service_s=0.05
-    )
+    exchanges, starts, ends = even_schedule(users=2, response_s=0.25, think_s=0.25, seconds=4.0, service_s=0.05)
     return write_run(
         tmp_path / "r'1",  # a quote in the path must not break the query that writes
         Script(
@@ -37,9 +35,7 @@ def rows(path, query):
 
 def test_intervals_hold_what_was_counted(run):
     path, _ = compact(run)
-    found = rows(
-        path, "SELECT sum(ok), sum(timed), max(phase), max(name) FROM {table} WHERE of = 'transaction'"
-    )
+    found = rows(path, "SELECT sum(ok), sum(timed), max(phase), max(name) FROM {table} WHERE of = 'transaction'")
     # User 0 ends a cycle every half second from 0.25 s on, user 1 from 0.5 s on with one cycle less before 4
     # s.
     assert found == [(15, 15, "steady", "read")]

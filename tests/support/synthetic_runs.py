@@ -156,9 +156,7 @@ def even_schedule(
             if start + cycle > seconds + 1e-9:
                 break
             end = start + response_s
-            exchanges.append(
-                Exchange((user + number) % transactions, start, start, end, service_s, think_s, user)
-            )
+            exchanges.append(Exchange((user + number) % transactions, start, start, end, service_s, think_s, user))
     return exchanges, [0.0] * users, [seconds] * users
 
 
@@ -288,9 +286,7 @@ def _write_segment(run: RunFolder, script: Script, worker: int) -> None:
             stream.write(lines.encode(_interval(script, mine, users, (seq, t0, t1, stage))))
         end = round(_stages_end(script) * SECOND)
         totals = _counts(Script(**{**script.__dict__, "exchanges": mine}))
-        stream.write(
-            lines.encode({"k": "end", "t_ns": end, "reason": "finished", "message": None, "totals": totals})
-        )
+        stream.write(lines.encode({"k": "end", "t_ns": end, "reason": "finished", "message": None, "totals": totals}))
 
 
 def _interval(
@@ -355,9 +351,7 @@ def _spent(script: Script, at: float, database: bool = False) -> float:
     """CPU time of the system under test until an instant. [s]"""
     total = 0.0
     for one in script.exchanges:
-        share = (
-            (script.database_share or [0.0] * len(script.transactions))[one.transaction] if database else 1.0
-        )
+        share = (script.database_share or [0.0] * len(script.transactions))[one.transaction] if database else 1.0
         if one.service:
             total += share * min(one.service, max(0.0, at - (one.end - one.service)))
     return total

@@ -88,8 +88,7 @@ def manifest(design: list[dict[str, Any]]) -> dict[str, Any]:
                 }
             ],
             "stages": [
-                {"name": stage.name, "phase": stage.phase, "duration_s": stage.seconds}
-                for stage in stages(LEVELS[0])
+                {"name": stage.name, "phase": stage.phase, "duration_s": stage.seconds} for stage in stages(LEVELS[0])
             ],
             "mix": [
                 {"group": "everybody", "transaction": name, "weight": weight}
