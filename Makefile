@@ -36,6 +36,7 @@ lint: setup ## formatting, lints, types, schemas up to date
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/schemas --check
 
 bench: setup ## CPU per request beside other load generators, one run
 	$(BIN)/python benches/generator_cpu.py

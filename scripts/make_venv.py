@@ -17,12 +17,7 @@ def main() -> int:
         return 1
     target = sys.argv[1]
     for command in (["-m", "venv"], ["-m", "virtualenv"]):
-        if (
-            subprocess.run(
-                [sys.executable, *command, target], check=False, stderr=subprocess.DEVNULL
-            ).returncode
-            == 0
-        ):
+        if subprocess.run([sys.executable, *command, target], check=False, stderr=subprocess.DEVNULL).returncode == 0:
             return 0
     sys.stderr.write(HINT)
     return 1

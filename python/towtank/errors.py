@@ -91,9 +91,7 @@ class StudyError(TowtankError):
         super().__init__("\n".join(str(fault) for fault in self.faults), hint=hint)
 
     @classmethod
-    def at(
-        cls, file: Path | str, message: str, *, line: int = 0, column: int = 0, where: str = ""
-    ) -> StudyError:
+    def at(cls, file: Path | str, message: str, *, line: int = 0, column: int = 0, where: str = "") -> StudyError:
         """Build the error for a single fault."""
         return cls([Fault(str(file), line, column, where, message)])
 

@@ -81,9 +81,7 @@ def one_or_more(value: object) -> object:
 
 def _name(value: str) -> str:
     if not _NAME.fullmatch(value):
-        raise ValueError(
-            f"must be a name of letters, digits, _ and -, beginning with a letter, got {value!r} instead"
-        )
+        raise ValueError(f"must be a name of letters, digits, _ and -, beginning with a letter, got {value!r} instead")
     return value
 
 
@@ -121,8 +119,6 @@ Rate = Annotated[
     float, BeforeValidator(units.rate), _writer(units.exact_rate), _schema(units.RATE_UNITS, "100 /s", "5 /h")
 ]
 PositiveRate = Annotated[Rate, AfterValidator(_positive)]
-Share = Annotated[
-    float, BeforeValidator(units.share), _writer(units.exact_share), _schema(units.SHARE_UNITS, "70 %")
-]
+Share = Annotated[float, BeforeValidator(units.share), _writer(units.exact_share), _schema(units.SHARE_UNITS, "70 %")]
 Name = Annotated[str, AfterValidator(_name)]
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]

@@ -74,7 +74,5 @@ def _schema_fault(document: Document) -> Fault | None:
         return document.fault((), f"must have the key 'schema' with one of {allowed}, got none")
     if schema.value not in SCHEMAS:
         near = did_you_mean(schema.value, list(SCHEMAS))
-        return document.fault(
-            ("schema",), f"must be one of {allowed}, got {shown(schema.plain())} instead{near}"
-        )
+        return document.fault(("schema",), f"must be one of {allowed}, got {shown(schema.plain())} instead{near}")
     return None

@@ -41,9 +41,7 @@ def _writer_of(schema: Any) -> Any:
         serialization = schema.get("serialization", {})
         if serialization.get("type") == "function-plain":
             return serialization["function"]
-        schema = (
-            schema["choices"].get("<plain>") if schema.get("type") == "tagged-union" else schema.get("schema")
-        )
+        schema = schema["choices"].get("<plain>") if schema.get("type") == "tagged-union" else schema.get("schema")
     return None
 
 

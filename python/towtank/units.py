@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 # Digits and exponent are bounded, so that no number in a file can cost memory or overflow a float.
-_QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*(\S.*?)?\s*")
+_QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\s\d].*?)?\s*")
 
 DURATION_UNITS: dict[str, Fraction] = {
     "ns": Fraction(1, 10**9),

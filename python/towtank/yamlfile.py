@@ -1,4 +1,4 @@
-"""YAML files with a place for every key and value, and checking them against a model with all faults at once.
+"""YAML files with a place for every key and value.
 
 YAML 1.2, core schema: `yes`, `on` and `017` are text, text, 17. The file is read as events, never as objects of the
 YAML library, so that nesting, aliases and size are bounded before anything is built.
@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
@@ -29,17 +28,13 @@ from ruamel.yaml.events import (
 )
 
 from towtank.errors import Fault, StudyError
-from towtank.units import shown
 
 # A study with its workload has some hundred values; the bounds leave room for generated files and none for bombs.
 BYTES_AT_MOST = 10_000_000
 VALUES_AT_MOST = 200_000
 DEPTH_AT_MOST = 50
-# Each round takes at least one level of wrong values out; more levels than these no file of ours has.
-ROUNDS_AT_MOST = 20
 
 Path_ = tuple[str | int, ...]
-ModelT = TypeVar("ModelT", bound=BaseModel)
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
@@ -147,8 +142,10 @@ def fault_at(root: Node, path: Path_, message: str, *, key: bool = False) -> Fau
     node, parent = find(root, path)
     line, column = node.line, node.column
     key = key or path[-1:] == ("[key]",)
-    if key and parent is not None and node.path and str(node.path[-1]) in parent.keys:
-        line, column = parent.keys[str(node.path[-1])]
+    if key and parent is not None and isinstance(parent.value, dict):
+        # An override is stored under the last part of its path, so the key is looked up by what it leads to.
+        name = next(name for name, child in parent.value.items() if child is node)
+        line, column = parent.keys.get(name, (line, column))
     return Fault(node.file, line, column, where(node.path), message)
 
 
@@ -260,15 +257,11 @@ class _Builder:
             mark = error.problem_mark or error.context_mark
             line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
             problem = " ".join((error.problem or error.context or "it cannot be parsed").split())
-            raise StudyError.at(
-                self.name, f"must be YAML, got: {problem}", line=line, column=column
-            ) from None
+            raise StudyError.at(self.name, f"must be YAML, got: {problem}", line=line, column=column) from None
         except (YAMLError, ValueError, RecursionError) as error:
             line, column = _place_of_bad_character(error, text)
             problem = str(error).strip().splitlines()[0] if str(error).strip() else "it cannot be parsed"
-            raise StudyError.at(
-                self.name, f"must be YAML, got: {problem}", line=line, column=column
-            ) from None
+            raise StudyError.at(self.name, f"must be YAML, got: {problem}", line=line, column=column) from None
 
     def _error(self, event: Event, message: str) -> StudyError:
         mark = event.start_mark
@@ -331,9 +324,7 @@ class _Builder:
         node = self._make(event, target.value, path)
         node.line, node.column, node.keys = target.line, target.column, target.keys
         if isinstance(target.value, dict):
-            node.value = {
-                key: self._expand(event, child, (*path, key)) for key, child in target.value.items()
-            }
+            node.value = {key: self._expand(event, child, (*path, key)) for key, child in target.value.items()}
         elif isinstance(target.value, list):
             node.value = [self._expand(event, child, (*path, i)) for i, child in enumerate(target.value)]
         return node
@@ -376,146 +367,7 @@ def merge(base: Node, over: Node) -> Node:
     return merged
 
 
-@dataclass
-class Checked(Generic[ModelT]):
-    """What checking a tree against a model gave.
-
-    Attributes
-    ----------
-    model : model or None
-        The model of the tree without what is wrong; None where nothing useful is left.
-    tree : Node
-        The tree that `model` was made from; its nodes keep the places they had in the file.
-    faults : list of Fault
-        Of the tree as it was.
-    """
-
-    model: ModelT | None
-    tree: Node
-    faults: list[Fault]
-
-
-def validate(document: Document, model: type[ModelT]) -> ModelT:
-    """Check a file against a model.
-
-    Raises
-    ------
-    StudyError
-        With every fault, each at its place.
-    """
-    checked = validate_tree(document.root, model)
-    if checked.faults or checked.model is None:
-        raise StudyError(checked.faults)
-    return checked.model
-
-
-def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
-    """Check a tree against a model, and go on behind the faults.
-
-    What is wrong is taken out and the rest checked again, so that checks of meaning can still run on what is right
-    and all faults come at once.
-    """
-    rest = root.copy()
-    if not isinstance(root.value, dict):
-        message = f"must be a mapping of keys to values, got {shown(root.plain())} instead"
-        return Checked(None, rest, [fault_at(root, (), message)])
-    faults: list[Fault] = []
-    for attempt in range(ROUNDS_AT_MOST):
-        try:
-            return Checked(model.model_validate(rest.plain()), rest, faults)
-        except ValidationError as error:
-            problems = [(problem, problem["loc"]) for problem in error.errors(include_url=False)]
-        if attempt == 0:
-            faults = sorted({_as_fault(rest, problem, path) for problem, path in problems})
-        wrong = [_wrong_node(rest, problem, path) for problem, path in problems]
-        if not all(_take_out(rest, node) for node in wrong):
-            break
-    return Checked(None, rest, faults)
-
-
-def _wrong_node(root: Node, problem: Any, path: Path_) -> Node:
-    """The node that a problem is about: of a missing key, the mapping that lacks it."""
-    return find(root, path[:-1] if problem["type"] == "missing" else path)[0]
-
-
-def _take_out(root: Node, wrong: Node) -> bool:
-    """Take a node out of a tree; false when it is the root."""
-    if wrong is root:
-        return False
-    for node in root.walk():
-        if isinstance(node.value, dict):
-            node.value = {key: child for key, child in node.value.items() if child is not wrong}
-        elif isinstance(node.value, list):
-            node.value = [child for child in node.value if child is not wrong]
-    return True
-
-
-_MUST_BE = {
-    "string_type": "must be text",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "bool_type": "must be true or false",
-    "dict_type": "must be a mapping of keys to values",
-    "model_type": "must be a mapping of keys to values",
-    "list_type": "must be a list",
-    "none_required": "must be nothing",
-}
-
-
-def _as_fault(root: Node, problem: Any, path: Path_) -> Fault:
-    """Say a problem of pydantic in the words of the house."""
-    kind, context = problem["type"], problem.get("ctx", {})
-    if kind in {"extra_forbidden", "unknown_key"}:
-        return _unknown_key(root, problem, path)
-    if kind == "missing":
-        return fault_at(root, path[:-1], f"must have the key {str(path[-1])!r}, got none")
-    got = f", got {shown(problem['input'])} instead"
-    if kind in {"value_error", "assertion_error"}:
-        return fault_at(root, path, str(context["error"]))
-    if kind in _MUST_BE:
-        return fault_at(root, path, _MUST_BE[kind] + got)
-    if kind == "literal_error":
-        return fault_at(
-            root,
-            path,
-            f"must be {_unquoted(context['expected'])}{got}{_near(problem['input'], context['expected'])}",
-        )
-    bounds = {"greater_than": ("gt", "above"), "greater_than_equal": ("ge", "at least"),
-              "less_than": ("lt", "below"), "less_than_equal": ("le", "at most")}  # fmt: skip
-    if kind in bounds:
-        key, word = bounds[kind]
-        return fault_at(root, path, f"must be {word} {context[key]}{got}")
-    if kind in {"too_short", "too_long"}:
-        word, key = ("at least", "min_length") if kind == "too_short" else ("at most", "max_length")
-        return fault_at(
-            root,
-            path,
-            f"must have {word} {context[key]} entry or entries, got {context['actual_length']} instead",
-        )
-    if kind == "string_too_short":
-        return fault_at(root, path, f"must not be empty{got}")
-    message = problem["msg"]
-    return fault_at(root, path, message if message.startswith("must") else f"must be right: {message}{got}")
-
-
-def _unknown_key(root: Node, problem: Any, path: Path_) -> Fault:
-    """Name the key, the known one that looks most like it, and all that are known."""
-    key, known = str(path[-1]), problem.get("ctx", {}).get("known", [])
-    near = did_you_mean(key, known)
-    allowed = f"one of the keys {', '.join(known)}" if known else "a key that is known here"
-    return fault_at(root, path, f"must be {allowed}, got the unknown key {key!r} instead{near}", key=True)
-
-
 def did_you_mean(word: object, known: Iterator[str] | list[str]) -> str:
     """`, did you mean 'x'?` for the known word most like this one, or nothing."""
     near = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.6)
     return f", did you mean {near[0]!r}?" if near else ""
-
-
-def _unquoted(expected: str) -> str:
-    return expected.replace("'", "")
-
-
-def _near(value: object, expected: str) -> str:
-    return did_you_mean(value, re.findall(r"'([^']*)'", expected))

@@ -136,16 +136,12 @@ def timeline(users: int, index: str) -> dict[str, Any]:
     return {
         "t_s": seconds,
         "users": active,
-        "throughput_per_s": [
-            throughput(users, index) * a / users * w for a, w in zip(active, wave, strict=True)
-        ],
+        "throughput_per_s": [throughput(users, index) * a / users * w for a, w in zip(active, wave, strict=True)],
         "response_mean_s": [mean * w if a else None for a, w in zip(active, wave, strict=True)],
         "p50_s": [0.8 * mean * w if a else None for a, w in zip(active, wave, strict=True)],
         "p95_s": [2.2 * mean * w if a else None for a, w in zip(active, wave, strict=True)],
         "errors_per_s": [0.0] * 40,
-        "tiers_cpus_used": {
-            "content": [throughput(users, index) * DEMAND_S[index] * a / users for a in active]
-        },
+        "tiers_cpus_used": {"content": [throughput(users, index) * DEMAND_S[index] * a / users for a in active]},
         "disk_read_bytes_per_s": [900.0 * a for a in active],
         "disk_write_bytes_per_s": [30_000.0 * a * w for a, w in zip(active, wave, strict=True)],
         "stages": stages(),
@@ -244,13 +240,8 @@ def study() -> dict[str, Any]:
             {"name": "search_index", "levels": ["present", "absent"], "numeric": None},
         ],
         "load_factor": "users",
-        "stages": [
-            {"name": s["name"], "phase": s["phase"], "duration_s": s["end_s"] - s["start_s"]}
-            for s in stages()
-        ],
-        "mix": [
-            {"transaction": name, "group": "readers", "weight": weight} for name, weight in WEIGHTS.items()
-        ],
+        "stages": [{"name": s["name"], "phase": s["phase"], "duration_s": s["end_s"] - s["start_s"]} for s in stages()],
+        "mix": [{"transaction": name, "group": "readers", "weight": weight} for name, weight in WEIGHTS.items()],
         "think": {"readers": "exponential, mean 1 s"},
         "preset": "quick",
         "seed": 7,
@@ -358,9 +349,7 @@ def study_summary(
             "invalid_runs": states.count("invalid"),
             "missing_runs": states.count("none"),
         },
-        "objectives": [
-            {"text": "p95 of view_properties < 1 s", "met": True, "seen": 0.4, "at": {"users": 30}}
-        ],
+        "objectives": [{"text": "p95 of view_properties < 1 s", "met": True, "seen": 0.4, "at": {"users": 30}}],
         "runs": [],
         "observations": [
             {"kind": "limit", "text": "The content tier uses 100 % of its CPU at 120 users.", "numbers": {}}

@@ -13,7 +13,7 @@ import pytest
 
 from towtank.cli import app
 from towtank.report import write_report
-from towtank.report.source import load
+from towtank.report.source import finite, load
 
 RESULTS = Path(__file__).parents[1] / "data" / "results-1"
 RUNS = 8
@@ -61,9 +61,7 @@ def test_people_get_headline_verdict_and_path(
     assert (tmp_path / "deep" / "out.html").is_file()
 
 
-def test_folder_without_results_is_refused(
-    towtank: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_folder_without_results_is_refused(towtank: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert towtank(["report", str(tmp_path)]) == 2
     assert "must be a results folder" in capsys.readouterr().err
 
@@ -84,17 +82,13 @@ def test_broken_manifest_is_an_input_fault(
     assert "must be a JSON object" in capsys.readouterr().err
 
 
-def test_place_that_cannot_be_written_is_said(
-    towtank: Any, results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_place_that_cannot_be_written_is_said(towtank: Any, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (results / "blocked").write_text("a file, not a folder")
     assert towtank(["report", str(results), "--out", str(results / "blocked" / "x.html")]) == 1
     assert "could not be written" in capsys.readouterr().err
 
 
-def test_no_valid_run_still_gives_a_report(
-    towtank: Any, results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_valid_run_still_gives_a_report(towtank: Any, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for run in (results / "runs").iterdir():
         shutil.rmtree(run)
     assert towtank(["report", str(results), "--json"]) == 4
@@ -142,8 +136,35 @@ def test_hashes_can_be_checked_by_hand(results: Path) -> None:
     assert found["study.json"].sha256 == hashlib.sha256((results / "study.json").read_bytes()).hexdigest()
     run = results / "runs" / "r001"
     names = [run / "run.json", *sorted((run / "engine").iterdir()), *sorted((run / "observe").iterdir())]
-    lines = [
-        f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.relative_to(results).as_posix()}\n" for p in names
-    ]
+    lines = [f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.relative_to(results).as_posix()}\n" for p in names]
     assert found["runs/r001"].sha256 == hashlib.sha256("".join(lines).encode()).hexdigest()
     assert found["runs/r001"].files == len(names)
+
+
+DAMAGES = {
+    "segment torn": ("runs/r001/engine/worker-00.0000.ndjson", 0.5),
+    "segment empty": ("runs/r001/engine/worker-00.0000.ndjson", 0.0),
+    "engine.json torn": ("runs/r001/engine/engine.json", 0.5),
+    "run.json torn": ("runs/r001/run.json", 0.5),
+    "probe torn": ("runs/r001/observe/probe.ndjson", 0.3),
+    "probe empty": ("runs/r001/observe/probe.ndjson", 0.0),
+    "summary torn": ("runs/r001/summary.json", 0.5),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_of_one_run_spares_the_others(results: Path, damage: str) -> None:
+    name, kept = DAMAGES[damage]
+    path = results / name
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * kept)])
+    found = load(write_report(results).parent)
+    assert [run.run_id for run in found.runs if run.summary][-7:] == [f"r{number:03d}" for number in range(2, 9)]
+
+
+def test_numbers_that_are_none_become_absent() -> None:
+    assert finite({"a": [1.0, float("nan")], "b": float("inf"), "c": "x"}) == {
+        "a": [1.0, None],
+        "b": None,
+        "c": "x",
+    }

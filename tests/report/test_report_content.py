@@ -38,9 +38,7 @@ def words(section: Section) -> str:
         elif isinstance(block, Bullets):
             parts += [run.text for item in block.items for run in item]
         elif isinstance(block, Definitions):
-            parts += [
-                piece for term, content in block.items for piece in (term, *(run.text for run in content))
-            ]
+            parts += [piece for term, content in block.items for piece in (term, *(run.text for run in content))]
         elif isinstance(block, Table):
             parts += [
                 block.caption,
@@ -57,9 +55,7 @@ def words(section: Section) -> str:
 
 def rows(section: Section, caption: str) -> list[tuple[str, ...]]:
     """Rows of the table whose caption begins so."""
-    (table,) = [
-        block for block in section.blocks if isinstance(block, Table) and block.caption.startswith(caption)
-    ]
+    (table,) = [block for block in section.blocks if isinstance(block, Table) and block.caption.startswith(caption)]
     return [tuple(cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row) for row in table.rows]
 
 
@@ -74,10 +70,7 @@ def test_headline_is_that_of_the_analysis() -> None:
 
 def test_headline_without_one_states_the_facts() -> None:
     results = with_summary(synthetic.results(levels=(30,), indices=("present",)), headline="")
-    assert (
-        headline.headline(results)
-        == "Of 1 run of this study, 1 could be judged and none allows a conclusion."
-    )
+    assert headline.headline(results) == "Of 1 run of this study, 1 could be judged and none allows a conclusion."
 
 
 def test_counts_of_verdicts_add_up() -> None:
@@ -127,9 +120,9 @@ def test_service_named_by_a_setting_is_asked_by_it() -> None:
     study = {**results.study, "system": {"services": services, "targets": {"web": {"service": "content"}}}}
     found = question.tiers(dataclasses.replace(results, manifest={**results.manifest, "study": study}))
     assert found["content"]["asks"] == ["store"]
-    assert question.entries(
-        dataclasses.replace(results, manifest={**results.manifest, "study": study}), found
-    ) == ["content"]
+    assert question.entries(dataclasses.replace(results, manifest={**results.manifest, "study": study}), found) == [
+        "content"
+    ]
 
 
 def test_configuration_shows_what_differed() -> None:
@@ -146,9 +139,7 @@ def test_configuration_falls_back_on_the_description() -> None:
     results = synthetic.results(levels=(30,), indices=("present",), missing=("r001",))
     services = {"content": {"kind": "content_server", "settings": {"threads": 4}}}
     manifest = {**results.manifest, "study": {**results.study, "system": {"services": services}}}
-    shown = rows(
-        configuration.build(dataclasses.replace(results, manifest=manifest)), "Configuration in force"
-    )
+    shown = rows(configuration.build(dataclasses.replace(results, manifest=manifest)), "Configuration in force")
     assert shown == [("content", "threads", "4")]
 
 
@@ -244,9 +235,7 @@ def test_verdict_of_every_run_is_listed() -> None:
 def test_generator_and_observation_say_what_they_used() -> None:
     results = synthetic.results()
     assert "used at most 0.0300 CPUs in any run" in words(generator.build(results))
-    assert "at most 0.400 % of one core in any run, below the limit of 1 %" in words(
-        observation_cost.build(results)
-    )
+    assert "at most 0.400 % of one core in any run, below the limit of 1 %" in words(observation_cost.build(results))
 
 
 def test_observation_above_its_limit_is_said() -> None:
@@ -301,14 +290,12 @@ def test_recorded_request_becomes_the_command() -> None:
         "preset": None,
         "repetitions": 3,
         "seed": 0,
-        "set": ["a.b=1", "c=2"],
-        "i_may_load": [],
+        "changes": ["a.b=1", "c=2"],
+        "allowed": [],
+        "folder": "/somewhere",
     }
     results = dataclasses.replace(results, manifest={**results.manifest, "command": request})
-    assert (
-        appendix.commands(results)[0]
-        == "towtank run 'my study.yaml' --repetitions 3 --seed 0 --set a.b=1 --set c=2"
-    )
+    assert appendix.commands(results)[0] == "towtank run 'my study.yaml' --repetitions 3 --seed 0 --set a.b=1 --set c=2"
 
 
 def test_sections_need_nothing_but_names() -> None:

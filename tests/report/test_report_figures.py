@@ -32,9 +32,7 @@ def find(points: list[series.Point], configuration: str, load: float) -> series.
 
 def texts(svg: str) -> list[str]:
     """All texts in a picture."""
-    return [
-        element.text or "" for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
-    ]
+    return [element.text or "" for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
 def test_throughput_gathers_points_and_the_ideal_slope() -> None:
@@ -89,9 +87,7 @@ def test_disk_of_an_invalid_run_sums_its_disks() -> None:
 
 def test_cpu_splits_a_tier_into_its_parts_and_the_rest() -> None:
     numbers = cpu_by_tier.compute(synthetic.results())
-    at_top = {
-        s.part: s.cpus for s in numbers.slices if s.configuration == "search_index absent" and s.load == 120
-    }
+    at_top = {s.part: s.cpus for s in numbers.slices if s.configuration == "search_index absent" and s.load == 120}
     # The tier uses its one CPU whole, 60 % of it in the database.
     assert at_top == {"content: database": pytest.approx(0.6), "content: rest": pytest.approx(0.4)}
     assert numbers.capacity == 1
@@ -121,17 +117,13 @@ def test_transactions_compare_at_the_lowest_and_highest_common_load() -> None:
 def test_transactions_means_by_value() -> None:
     numbers = transactions.compute(synthetic.results())
     (entry,) = [
-        e
-        for e in numbers.at(120)
-        if e.transaction == "open_all_searches" and "absent" in e.point.configuration
+        e for e in numbers.at(120) if e.transaction == "open_all_searches" and "absent" in e.point.configuration
     ]
     assert entry.point.value == pytest.approx(0.92 * 2 * 4)
 
 
 @pytest.mark.parametrize(("levels", "logarithmic"), [((30,), False), ((90,), True)])
-def test_transactions_use_a_logarithmic_scale_only_when_they_must(
-    levels: tuple[int, ...], logarithmic: bool
-) -> None:
+def test_transactions_use_a_logarithmic_scale_only_when_they_must(levels: tuple[int, ...], logarithmic: bool) -> None:
     # At 30 users 128 ms to 5 ms is 26 times; at 90 users 3.52 s to 5 ms is 704 times.
     assert transactions.compute(synthetic.results(levels=levels)).logarithmic is logarithmic
 
@@ -174,18 +166,14 @@ def test_suspect_and_invalid_runs_are_told_apart() -> None:
 
 def test_invalid_runs_have_no_place_in_lines() -> None:
     spec = throughput.draw(throughput.compute(synthetic.results(verdicts={"r003": "invalid"})))
-    lines: list[Any] = [
-        layer for layer in spec["layer"] if layer["mark"]["type"] == "line" and "transform" in layer
-    ]  # type: ignore[attr-defined]
+    lines: list[Any] = [layer for layer in spec["layer"] if layer["mark"]["type"] == "line" and "transform" in layer]  # type: ignore[attr-defined]
     assert [layer["transform"] for layer in lines] == [[{"filter": "!(datum.state === 'invalid')"}]]
 
 
 def test_point_is_as_weak_as_the_weakest_run_in_it() -> None:
     assert series.point_state({"verdicts": ["valid", "valid"]}) == "valid"
     assert series.point_state({"verdicts": ["valid", "suspect"]}) == "suspect"
-    assert (
-        series.point_state({"verdicts": ["valid", "invalid"]}) == "valid"
-    )  # the invalid one is not in the estimate
+    assert series.point_state({"verdicts": ["valid", "invalid"]}) == "valid"  # the invalid one is not in the estimate
     assert series.point_state({"verdicts": ["invalid"]}) == "invalid"
     assert series.point_state({}) == "invalid"
 
@@ -270,9 +258,5 @@ def renamed(results: Results) -> Results:
             words = words.replace(old, new)
         return json.loads(words)
 
-    runs = tuple(
-        dataclasses.replace(r, manifest=swap(r.manifest), summary=swap(r.summary)) for r in results.runs
-    )
-    return dataclasses.replace(
-        results, manifest=swap(results.manifest), summary=swap(results.summary), runs=runs
-    )
+    runs = tuple(dataclasses.replace(r, manifest=swap(r.manifest), summary=swap(r.summary)) for r in results.runs)
+    return dataclasses.replace(results, manifest=swap(results.manifest), summary=swap(results.summary), runs=runs)

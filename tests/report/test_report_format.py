@@ -53,10 +53,7 @@ def test_interval_is_shown_as_finely_as_its_value() -> None:
     tied = "\N{NO-BREAK SPACE}"
     estimate = {"value": 0.1234, "low": 0.11804, "high": 0.12896}
     assert people.seconds_estimate(estimate) == f"123 [118,{tied}129]{tied}ms"
-    assert (
-        people.rate_estimate({"value": 1234.0, "low": 987.6, "high": 1500.1})
-        == f"1,230 [990,{tied}1,500]{tied}/s"
-    )
+    assert people.rate_estimate({"value": 1234.0, "low": 987.6, "high": 1500.1}) == f"1,230 [990,{tied}1,500]{tied}/s"
 
 
 def test_unit_of_an_interval_is_that_of_its_value() -> None:

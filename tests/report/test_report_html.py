@@ -91,15 +91,11 @@ def test_nothing_is_loaded_from_anywhere(page: Page) -> None:
 def test_no_address_outside_the_runtime_but_identifiers(html: str, page: Page) -> None:
     runtime = max(page.scripts, key=len)
     rest = html.replace(runtime, "")
-    assert [
-        found for found in re.findall(r"https?://[^\s\"'<]*", rest) if not _IDENTIFIERS.match(found)
-    ] == []
+    assert [found for found in re.findall(r"https?://[^\s\"'<]*", rest) if not _IDENTIFIERS.match(found)] == []
 
 
 def test_page_forbids_network_by_policy(page: Page) -> None:
-    (policy,) = [
-        meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"
-    ]
+    (policy,) = [meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
     assert policy is not None
     assert policy.startswith("default-src 'none';")
     assert "unsafe-eval" not in policy
@@ -180,8 +176,7 @@ def hostile(evil: str) -> Results:
         document = document.replace(name, json.dumps(evil)[1:-1])
     manifest, summary, runs = json.loads(document)
     kept = tuple(
-        dataclasses.replace(run, manifest=m, summary=s)
-        for run, (_, m, s) in zip(results.runs, runs, strict=True)
+        dataclasses.replace(run, manifest=m, summary=s) for run, (_, m, s) in zip(results.runs, runs, strict=True)
     )
     return dataclasses.replace(results, name=evil, manifest=manifest, summary=summary, runs=kept)
 

@@ -12,9 +12,7 @@ from rich.console import Console
 from towtank.report.terminal import print_outcome
 
 
-def printed(
-    summary: dict[str, Any], path: Path | None = Path("results/x/report.html"), width: int = 160
-) -> str:
+def printed(summary: dict[str, Any], path: Path | None = Path("results/x/report.html"), width: int = 160) -> str:
     """What is printed, without colours."""
     stream = io.StringIO()
     print_outcome(Console(file=stream, width=width, highlight=False), summary, path)
@@ -34,9 +32,7 @@ def test_verdict_comes_first_and_path_last() -> None:
 
 def test_table_shows_every_point_with_its_interval() -> None:
     text = printed(summary())
-    (row,) = [
-        line for line in text.splitlines() if line.startswith("search_index absent") and " 120 " in line
-    ]
+    (row,) = [line for line in text.splitlines() if line.startswith("search_index absent") and " 120 " in line]
     assert row.split("  ")[0] == "search_index absent"
     for cell in ("62.5 [59.4, 65.6] /s", "920 ms", "2.02 s", "1.00", "valid"):
         assert cell in row
@@ -64,9 +60,7 @@ def test_reasons_of_the_verdict_are_shown() -> None:
 
 def test_point_without_values_is_printed_as_such() -> None:
     configurations = [{"label": "", "points": [{"users": 30, "runs": [], "verdicts": []}]}]
-    (row,) = [
-        line for line in printed(summary(configurations=configurations)).splitlines() if "not run" in line
-    ]
+    (row,) = [line for line in printed(summary(configurations=configurations)).splitlines() if "not run" in line]
     assert row.split() == ["all", "runs", "30", "–", "–", "–", "not", "run"]
 
 

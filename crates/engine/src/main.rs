@@ -5,6 +5,7 @@
 mod cpus;
 mod guard;
 mod load;
+mod null_server;
 mod probe;
 
 use std::process::ExitCode;
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
         }
         Some("load") => load::run(&arguments[1..]),
         Some("guard") => guard::run(&arguments[1..]),
+        Some("null-server") => null_server::run(&arguments[1..]),
         Some("probe") => probe::main(&arguments[1..]),
         _ => {
             eprintln!("usage: towtank-engine load PLAN | probe | guard | null-server");

@@ -6,8 +6,8 @@ import sys
 import traceback
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-import click
 import typer
 
 from towtank.errors import ExitStatus, TowtankError
@@ -16,6 +16,9 @@ from towtank.errors import ExitStatus, TowtankError
 COMMANDS = ("run", "drive", "report", "list", "doctor", "validate")
 # Each names a module of this package with a Typer application `group`.
 GROUPS = ("system",)
+
+# Typer may bring a Click of its own, so what is wrong with a command line is known by the base of Typer's exceptions.
+_UsageFault: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
 def application(arguments: list[str] | None = None) -> typer.Typer:
@@ -59,10 +62,10 @@ def run(arguments: list[str]) -> int:
     """Run one command; never raises, never shows a traceback for bad input."""
     try:
         status = application(arguments)(arguments, standalone_mode=False)
-    except click.ClickException as error:
+    except _UsageFault as error:
         error.show()
         return ExitStatus.INPUT
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         return ExitStatus.STOPPED
     except TowtankError as error:
         print(error, file=sys.stderr)

@@ -30,7 +30,7 @@ def _headline(document: dict[str, Any]) -> str:
 
 
 def _times(document: dict[str, Any]) -> Table:
-    table = Table("time [ms]", *_PERCENTILES)
+    table = Table("time, ms", *_PERCENTILES)
     for title, key in (("response", "response_time_ms"), ("exchange", "exchange_time_ms")):
         times = document.get(key) or {}
         table.add_row(title, *(_number(times.get(name)) for name in _PERCENTILES))

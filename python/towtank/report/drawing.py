@@ -199,22 +199,16 @@ def _arrow(svg: ElementTree.Element, start: _Placed, end: _Placed) -> None:
         bend = (begin + finish) / 2
         points = [(begin, start.middle), (bend, start.middle), (bend, end.middle), (finish, end.middle)]
     path = "M" + " L".join(f"{x:g},{y:g}" for x, y in points)
-    ElementTree.SubElement(
-        svg, "path", {"d": path, "fill": "none", "stroke": theme.INK, "stroke-width": "1.4"}
-    )
+    ElementTree.SubElement(svg, "path", {"d": path, "fill": "none", "stroke": theme.INK, "stroke-width": "1.4"})
     (x0, y0), (x1, y1) = points[-2:]
     length = max(abs(x1 - x0) + abs(y1 - y0), 1.0)
     along, across = ((x1 - x0) / length, (y1 - y0) / length), ((y0 - y1) / length, (x1 - x0) / length)
     back = (x1 - 9 * along[0], y1 - 9 * along[1])
     head = [(x1, y1), *((back[0] + side * across[0], back[1] + side * across[1]) for side in (4.5, -4.5))]
-    ElementTree.SubElement(
-        svg, "polygon", {"points": " ".join(f"{x:g},{y:g}" for x, y in head), "fill": theme.INK}
-    )
+    ElementTree.SubElement(svg, "polygon", {"points": " ".join(f"{x:g},{y:g}" for x, y in head), "fill": theme.INK})
 
 
-def _text(
-    svg: ElementTree.Element, x: float, y: float, words: str, *, width: float, style: dict[str, str]
-) -> None:
+def _text(svg: ElementTree.Element, x: float, y: float, words: str, *, width: float, style: dict[str, str]) -> None:
     room = max(1, int(width / _LETTER))
     shown = words if len(words) <= room else words[: room - 1] + "…"
     # Control characters are not allowed in XML at all.

@@ -30,9 +30,7 @@ _OWN_ID = re.compile(r'(\bid="|url\(#|href="#)')
 
 def render(document: Document) -> str:
     """Render a document as one self-contained HTML page."""
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals["picture"] = picture
     environment.globals["specification"] = specification
     template = environment.from_string(_read("report.html"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,9 +58,7 @@ class RunResult:
     @property
     def doubts(self) -> list[Json]:
         """Reasons of the verdict."""
-        return [
-            doubt for doubt in dig(self.summary, "verdict", "reasons") or () if isinstance(doubt, Mapping)
-        ]
+        return [doubt for doubt in dig(self.summary, "verdict", "reasons") or () if isinstance(doubt, Mapping)]
 
     @property
     def load(self) -> float | None:
@@ -135,9 +134,7 @@ class Results:
     def other_factors(self) -> list[str]:
         """Names of the factors that are not the load."""
         factors = self.summary.get("factors") or self.study.get("factors") or ()
-        names = [
-            str(factor["name"]) for factor in factors if isinstance(factor, Mapping) and factor.get("name")
-        ]
+        names = [str(factor["name"]) for factor in factors if isinstance(factor, Mapping) and factor.get("name")]
         return [name for name in names if name != self.load_factor]
 
     @property
@@ -162,13 +159,11 @@ class Results:
         """Label of the configuration of a run."""
         for configuration in self.configurations:
             if all(
-                run.factors.get(str(name)) == str(level)
-                for name, level in (configuration.get("key") or {}).items()
+                run.factors.get(str(name)) == str(level) for name, level in (configuration.get("key") or {}).items()
             ):
                 return label_of(configuration)
         return (
-            ", ".join(f"{name} {run.factors[name]}" for name in self.other_factors if name in run.factors)
-            or "all runs"
+            ", ".join(f"{name} {run.factors[name]}" for name in self.other_factors if name in run.factors) or "all runs"
         )
 
 
@@ -194,7 +189,7 @@ def load(path: Path) -> Results:
 
     folder = open_folder(path)
     manifest = _read_manifest(folder)
-    summary = summarize_study(folder)
+    summary = finite(summarize_study(folder))
     return Results(
         name=path.resolve().name,
         manifest=manifest,
@@ -219,13 +214,22 @@ def _read_manifest(folder: ResultsFolder) -> Json:
         raise StudyError.at(folder.path / STUDY_MANIFEST, f"must be a JSON object, got {error}") from error
 
 
+def finite(document: Any) -> Any:
+    """Copy a document with None for NaN and infinity, which neither JSON nor a figure can hold."""
+    if isinstance(document, Mapping):
+        return {key: finite(value) for key, value in document.items()}
+    if isinstance(document, (list, tuple)):
+        return [finite(value) for value in document]
+    return None if isinstance(document, float) and not math.isfinite(document) else document
+
+
 def _json(path: Path) -> Json:
     """Read a JSON object that a kill may have kept from being written."""
     try:
         document = json.loads(path.read_text("utf-8"))
     except (ValueError, OSError):
         return {}
-    return document if isinstance(document, dict) else {}
+    return finite(document) if isinstance(document, dict) else {}
 
 
 def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
@@ -252,11 +256,7 @@ def _design(manifest: Json, summary: Json) -> list[Json]:
         summary.get("runs"),
     ):
         listed = source.get("runs") if isinstance(source, Mapping) else source
-        if (
-            isinstance(listed, list)
-            and listed
-            and all(isinstance(one, Mapping) and one.get("run") for one in listed)
-        ):
+        if isinstance(listed, list) and listed and all(isinstance(one, Mapping) and one.get("run") for one in listed):
             return listed
     return []
 
@@ -268,13 +268,9 @@ def _hashes(folder: ResultsFolder) -> Iterator[FileHash]:
         if path.is_file():
             yield FileHash(path.relative_to(root).as_posix(), _sha256(path))
     for run in runs_that_count(folder):
-        streams = sorted(
-            path for part in (run.engine, run.observe) for path in part.rglob("*") if path.is_file()
-        )
+        streams = sorted(path for part in (run.engine, run.observe) for path in part.rglob("*") if path.is_file())
         named = [
-            path.relative_to(root).as_posix()
-            for path in (run.path / "run.json", run.plan, *streams)
-            if path.is_file()
+            path.relative_to(root).as_posix() for path in (run.path / "run.json", run.plan, *streams) if path.is_file()
         ]
         lines = "".join(f"{_sha256(root / name)}  {name}\n" for name in named)
         yield FileHash(f"runs/{run.run_id}", hashlib.sha256(lines.encode()).hexdigest(), len(named))

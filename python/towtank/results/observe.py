@@ -83,9 +83,7 @@ def _read_service(path: Path) -> ServiceStream:
         kind = document.get("k")
         if kind == "header":
             stream.kind = str(document.get("kind", ""))
-        elif (
-            kind == "metrics" and _is_time(document.get("t_ns")) and isinstance(document.get("values"), dict)
-        ):
+        elif kind == "metrics" and _is_time(document.get("t_ns")) and isinstance(document.get("values"), dict):
             stream.samples.append(document)
         elif kind == "failure" and _is_time(document.get("t_ns")):
             stream.failures.append(document)

@@ -89,8 +89,7 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
         connection.execute("SET threads = 1")
         connection.register("recorded", arrays)
         connection.execute(
-            f"COPY (SELECT {casts} FROM recorded) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION "
-            f"zstd)"
+            f"COPY (SELECT {casts} FROM recorded) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
         )
     temporary.replace(path)
 
@@ -156,9 +155,7 @@ def _counts(series: Series) -> dict[str, Any]:
     }
 
 
-def _metric_rows(
-    probe: ProbeStream, services: dict[str, ServiceStream], origin_ns: int
-) -> Iterator[dict[str, Any]]:
+def _metric_rows(probe: ProbeStream, services: dict[str, ServiceStream], origin_ns: int) -> Iterator[dict[str, Any]]:
     for sample in probe.samples:
         at = (sample["t_ns"] - origin_ns) / 1e9
         for metric, value in _leaves(sample):

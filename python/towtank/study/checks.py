@@ -63,7 +63,9 @@ class StudyCheck:
             if name in LOAD_FACTORS:
                 yield from self._load_factor(name, levels)
             elif isinstance(levels, list):
-                message = "must be a mapping of levels to what each sets (only users and rate are lists), got a list instead"
+                message = (
+                    "must be a mapping of levels to what each sets (only users and rate are lists), got a list instead"
+                )
                 yield self._at(("factors", name), message)
 
     def _load_factor(self, name: str, levels: object) -> Iterator[Fault]:
@@ -80,9 +82,7 @@ class StudyCheck:
             if message_or_none is not None:
                 yield self._at((*path, index), message_or_none)
             elif level in levels[:index]:
-                yield self._at(
-                    (*path, index), f"must be a level not given before, got {units.shown(level)} again"
-                )
+                yield self._at((*path, index), f"must be a level not given before, got {units.shown(level)} again")
 
     def _load(self) -> Iterator[Fault]:
         """The amount of load comes from one place, and fits the kind."""
@@ -112,9 +112,7 @@ class StudyCheck:
     def _ramps(self, load: Load) -> Iterator[Fault]:
         for name in ("ramp_up", "ramp_down"):
             if load.kind == "open" and isinstance(getattr(load.stages, name), EachRamp):
-                yield self._at(
-                    ("load", "stages", name), "must be a duration with open load, got {each: ...} instead"
-                )
+                yield self._at(("load", "stages", name), "must be a duration with open load, got {each: ...} instead")
         if load.kind == "open" and load.rate == 0:
             yield self._at(("load", "rate"), "must be above 0, got 0 instead")
 
@@ -123,9 +121,7 @@ class StudyCheck:
         for levels in self.study.factors.values():
             runs *= len(levels)
         if runs > RUNS_AT_MOST:
-            yield self._at(
-                ("factors",), f"must make at most {RUNS_AT_MOST} runs, got {runs} instead", key=True
-            )
+            yield self._at(("factors",), f"must make at most {RUNS_AT_MOST} runs, got {runs} instead", key=True)
 
     def _overrides(self) -> Iterator[Fault]:
         """Paths must lead somewhere, and values must fit there."""
@@ -154,9 +150,7 @@ class StudyCheck:
             _, faults = check_workload(self.workload, changed)
             places = [override for override in good if override.is_parameter]
             for override in places:
-                yield from (
-                    override.fault(f"{fault.where} in {fault.file}: {fault.message}") for fault in faults
-                )
+                yield from (override.fault(f"{fault.where} in {fault.file}: {fault.message}") for fault in faults)
 
     def _parameters(self) -> list[str] | None:
         if self.workload is None:
@@ -170,7 +164,8 @@ class StudyCheck:
             known = self._transactions()
             if objective.transaction is not None and known is not None and objective.transaction not in known:
                 near = did_you_mean(objective.transaction, known)
-                message = f"must be about a transaction of the workload ({', '.join(known)}), got {objective.transaction!r} instead{near}"
+                allowed = f"a transaction of the workload ({', '.join(known)})"
+                message = f"must be about {allowed}, got {objective.transaction!r} instead{near}"
                 yield self._at(("objectives", index), message)
 
     def _transactions(self) -> list[str] | None:

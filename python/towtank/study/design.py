@@ -158,9 +158,7 @@ class RunSpec:
         named = self.system.all_targets
         workload = compile_workload(
             self.study.workload,
-            targets={
-                name: targets[target.service] for name, target in named.items() if target.service in targets
-            },
+            targets={name: targets[target.service] for name, target in named.items() if target.service in targets},
             exports={service: {k: str(v) for k, v in files.items()} for service, files in exports.items()},
             parameters=self.parameters,
             balance={name: target.balance for name, target in named.items()},
@@ -187,9 +185,7 @@ def design(study: Study) -> list[RunSpec]:
         block = list(cells)
         if file.order == "random":
             shuffler.shuffle(block)
-        runs += [
-            _run(study, len(runs) + place, repetition, cell) for place, cell in enumerate(block, start=1)
-        ]
+        runs += [_run(study, len(runs) + place, repetition, cell) for place, cell in enumerate(block, start=1)]
     return runs
 
 
@@ -220,7 +216,5 @@ def run_seed(seed: int, repetition: int, factors: dict[str, str]) -> int:
 
     It does not depend on the order of runs, so that a run can be done again alone.
     """
-    text = "\x1f".join(
-        [str(seed), str(repetition), *(f"{name}={level}" for name, level in sorted(factors.items()))]
-    )
+    text = "\x1f".join([str(seed), str(repetition), *(f"{name}={level}" for name, level in sorted(factors.items()))])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> (64 - _SEED_BITS)

@@ -14,6 +14,7 @@ from towtank.study.model import StudyFile
 from towtank.study.overrides import apply_to_system, overrides_of
 from towtank.study.study import Study
 from towtank.system.model import SystemFile, check_system, check_tree
+from towtank.treecheck import validate_tree
 from towtank.workload import templates
 from towtank.workload.compiling import target_faults
 from towtank.workload.loading import Workload, check_workload
@@ -33,9 +34,7 @@ class _Named:
     system: SystemFile | None = None
 
 
-def load_study(
-    path: Path | str, preset: str | None = None, *, changes: dict[str, str] | None = None
-) -> Study:
+def load_study(path: Path | str, preset: str | None = None, *, changes: dict[str, str] | None = None) -> Study:
     """Read and check a study with its workload and its system.
 
     Parameters
@@ -78,11 +77,7 @@ def _with_preset(document: Document, preset: str | None) -> Node:
         return document.root
     known = _presets(document)
     if preset not in known:
-        allowed = (
-            f"one of the presets of {document.name} ({', '.join(known)})"
-            if known
-            else "left out: there are none"
-        )
+        allowed = f"one of the presets of {document.name} ({', '.join(known)})" if known else "left out: there are none"
         message = f"must be {allowed}, got {preset!r} instead{did_you_mean(preset, known)}"
         raise StudyError.at(COMMAND_LINE, message, where="--preset")
     node = document.root.child("presets")
@@ -106,7 +101,7 @@ def _with_changes(tree: Node, changes: dict[str, str]) -> Node:
 
 def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | None:
     """Check one variant of a study with the files it names; adds what is wrong."""
-    checked = yamlfile.validate_tree(tree, StudyFile)
+    checked = validate_tree(tree, StudyFile)
     faults += checked.faults
     study = checked.model
     if study is None:
@@ -126,18 +121,17 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
     if system.system is None or workload.workload is None or system.document is None:
         return None
     faults += _seams(workload.workload, system.system)
-    return _make(document, checked.tree, study, system.document, workload.workload, faults)
+    return _make((document, checked.tree, study), system.document, workload.workload, faults)
 
 
 def _make(
-    document: Document,
-    tree: Node,
-    study: StudyFile,
+    variant: tuple[Document, Node, StudyFile],
     system_document: Document,
     workload: Workload,
     faults: list[Fault],
 ) -> Study | None:
     """Put a study together, where nothing is wrong."""
+    document, tree, study = variant
     if faults:
         return None
     system, more = check_tree(apply_to_system(system_document.root, overrides_of(tree.child("overrides"))))
@@ -175,7 +169,9 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
         for export in templates.exports(text):
             if export.service not in services:
                 near = did_you_mean(export.service, services)
-                message = f"must be a service of the system ({', '.join(services)}), got {export.service!r} instead{near}"
+                message = (
+                    f"must be a service of the system ({', '.join(services)}), got {export.service!r} instead{near}"
+                )
                 faults.append(workload.fault(path, message))
     return faults
 
@@ -219,5 +215,6 @@ def study_path(text: str) -> Path:
     if path.exists() or path.suffix in {".yaml", ".yml"} or "/" in text:
         return path
     names = list(shipped())
-    message = f"must be a study file, a folder with a {STUDY_FILE}, or a study that ships ({', '.join(names)}), got {text!r} instead"
+    allowed = f"a study file, a folder with a {STUDY_FILE}, or a study that ships ({', '.join(names)})"
+    message = f"must be {allowed}, got {text!r} instead"
     raise StudyError.at(COMMAND_LINE, message + did_you_mean(text, names), where="STUDY")

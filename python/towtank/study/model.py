@@ -32,9 +32,7 @@ Ramp = Annotated[
 class Stages(FileModel):
     """What a run goes through at each level of load; only `steady` counts, everything is recorded."""
 
-    ramp_up: Ramp = Field(
-        0.0, description="Users start one by one over this time, or `{each: 20 ms}` after another."
-    )
+    ramp_up: Ramp = Field(0.0, description="Users start one by one over this time, or `{each: 20 ms}` after another.")
     settle: Duration = Field(0.0, description="The system comes to rest.")
     steady: PositiveDuration = Field(description="The time that counts.")
     ramp_down: Ramp = Field(0.0, description="Users leave one by one, after the last level.")
@@ -47,9 +45,7 @@ def _level(value: object) -> object:
             raise ValueError(f"must be a rate above 0, got {value!r} instead")
         return value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(
-            f"must be a whole number of users from 1, or a rate as 5 /s, got {units.shown(value)} instead"
-        )
+        raise ValueError(f"must be a whole number of users from 1, or a rate as 5 /s, got {units.shown(value)} instead")
     return value
 
 
@@ -80,9 +76,7 @@ class Load(FileModel):
 class PinnedCpus(FileModel):
     """CPUs by role."""
 
-    system: list[Annotated[int, Field(ge=0)]] = Field(
-        min_length=1, description="CPUs of the system under test."
-    )
+    system: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="CPUs of the system under test.")
     generator: list[Annotated[int, Field(ge=0)]] = Field(
         min_length=1, description="CPUs of generator, probe and conductor."
     )
@@ -141,7 +135,7 @@ class StudyFile(FileModel):
         default_factory=dict,
         description="Values of all runs by path: `services.NAME.settings.KEY`, `parameters.NAME`.",
     )
-    load: Load = Field(description="How much load, and how it comes.")
+    load: Load = Field(description="Amount of load, its form, and the stages of a run.")
     pinning: Pinning = Field(
         "auto", description="`auto` keeps system and generator on different CPUs where there are two."
     )

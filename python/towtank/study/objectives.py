@@ -79,6 +79,4 @@ def read_objective(text: str) -> Objective:
         raise ValueError(f"must be about one of {allowed}, got {metric!r} instead{near}")
     reader = units.rate if metric == "throughput" else units.share if metric == "errors" else units.duration
     users = int(match["users"]) if match["users"] else None
-    return Objective(
-        text.strip(), metric, match["transaction"], match["comparison"], reader(match["value"]), users
-    )
+    return Objective(text.strip(), metric, match["transaction"], match["comparison"], reader(match["value"]), users)

@@ -68,18 +68,14 @@ def check_override(override: Override, system: Node | None, parameters: list[str
         near = did_you_mean(path[1], parameters)
         return override.fault(f"must be a parameter of the workload ({known}), got {path[1]!r} instead{near}")
     if first != "services" or len(path) < 3 or not all(path):
-        near = (
-            did_you_mean(first, ["services", "parameters"]) if first not in {"services", "parameters"} else ""
-        )
+        near = did_you_mean(first, ["services", "parameters"]) if first not in {"services", "parameters"} else ""
         return override.fault(f"must be a path as {_FORMS}, got {written!r} instead{near}")
     services = system.child("services") if system is not None else None
     if services is None or not isinstance(services.value, dict) or path[1] in services.value:
         return None
     known = ", ".join(services.value)
     near = did_you_mean(path[1], list(services.value))
-    return override.fault(
-        f"must be a path to a service of the system ({known}), got {path[1]!r} instead{near}"
-    )
+    return override.fault(f"must be a path to a service of the system ({known}), got {path[1]!r} instead{near}")
 
 
 def apply_to_system(system: Node, overrides: list[Override]) -> Node:

@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import FileModel, Name, PositiveDuration, Size, one_or_more
+from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/system/1"
@@ -100,9 +101,7 @@ class ContentServerSettings(FileModel):
     handle_cache: int = Field(256, ge=0, le=65536, description="Open files kept per node.")
     drop_index: Annotated[
         list[Literal["search_type"]],
-        BeforeValidator(
-            one_or_more, json_schema_input_type=Literal["search_type"] | list[Literal["search_type"]]
-        ),
+        BeforeValidator(one_or_more, json_schema_input_type=Literal["search_type"] | list[Literal["search_type"]]),
     ] = Field(default_factory=list, description="Database indexes to run without.")
     sync: bool = Field(False, description="Whether every document is forced to the disk before the answer.")
     users: str | None = Field(
@@ -141,9 +140,9 @@ class Existing(Service):
     summary: ClassVar[str] = "server that runs already: only loaded, and observed where it shows metrics"
 
     kind: Literal["existing"]
-    address: Annotated[
-        list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])
-    ] = Field(min_length=1, description="Where it answers, `http://host:port`; one, or a list.")
+    address: Annotated[list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
+        min_length=1, description="Where it answers, `http://host:port`; one, or a list."
+    )
     metrics: Annotated[str, Field(pattern="^/")] | None = Field(
         None, description="Path of its page of metrics in the Prometheus text format."
     )
@@ -246,7 +245,7 @@ def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
 
 def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
     """Check the tree of a system file, as it was written or with overrides laid over it."""
-    checked = yamlfile.validate_tree(root, SystemFile)
+    checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree
     if system is None:
         return None, faults

@@ -157,9 +157,7 @@ class WorkloadCheck:
                 return
             for index, column in enumerate(pool.columns or []):
                 if column not in (self.columns[name] or []):
-                    yield self._unknown(
-                        ("data", name, "columns", index), "column", column, self.columns[name] or []
-                    )
+                    yield self._unknown(("data", name, "columns", index), "column", column, self.columns[name] or [])
 
     def _every(self, read: Callable[..., Iterator[Placed]]) -> Iterator[tuple[Path_, str]]:
         """Apply a reader of steps to all steps of the file."""
@@ -201,6 +199,5 @@ def row_values(pool: Pool) -> list[dict[str, str]]:
     """Rows of a pool as mappings of column to text."""
     columns = pool.columns
     return [
-        dict(row) if isinstance(row, dict) else dict(zip(columns or [], row, strict=False))
-        for row in pool.rows or []
+        dict(row) if isinstance(row, dict) else dict(zip(columns or [], row, strict=False)) for row in pool.rows or []
     ]

@@ -151,10 +151,9 @@ class _Compiler:
             for export in templates.exports(text):
                 known = self.exports.get(export.service, {})
                 if export.name not in known:
-                    names = ", ".join(
-                        f"{service}.{name}" for service, of in self.exports.items() for name in of
-                    )
-                    message = f"must be something the system offers ({names or 'nothing'}), got system.{export.service}.{export.name}"
+                    names = ", ".join(f"{service}.{name}" for service, of in self.exports.items() for name in of)
+                    asked = f"system.{export.service}.{export.name}"
+                    message = f"must be something the system offers ({names or 'nothing'}), got {asked} instead"
                     faults.append(self._fault(path, message))
         return faults
 
@@ -189,9 +188,7 @@ class _Compiler:
         for column in [*(pool.columns or []), *([pool.weight] if pool.weight else []), *self._read_of(name)]:
             if column not in columns:
                 near = did_you_mean(column, columns)
-                raise ValueError(
-                    f"must have the column {column!r}, got {', '.join(columns)} in {str(path)!r}{near}"
-                )
+                raise ValueError(f"must have the column {column!r}, got {', '.join(columns)} in {str(path)!r}{near}")
         weight = {"weight_column": pool.weight} if pool.weight else {}
         return {"name": name, "columns": columns, "order": pool.dealt, "csv": str(path.resolve()), **weight}
 
@@ -203,9 +200,7 @@ class _Compiler:
             for _, step in references.walk(transaction)
             if isinstance(step, Draw) and step.draw == pool and step.as_
         }
-        return sorted(
-            {name.partition(".")[2] for name in self.read if "." in name and name.partition(".")[0] in rows}
-        )
+        return sorted({name.partition(".")[2] for name in self.read if "." in name and name.partition(".")[0] in rows})
 
     def _resolved(self, text: str) -> Path:
         parts = templates.parse(text)
@@ -343,13 +338,9 @@ def target_faults(workload: Workload, known: list[str]) -> list[Fault]:
         faults.append(unknown(("defaults", "target"), default))
     for transaction_name, transaction in workload.file.transactions.items():
         for path, step in references.walk(transaction, ("transactions", transaction_name)):
-            faults += [
-                unknown((*path, *p.path), p.text) for p in references.targets(step) if p.text not in known
-            ]
+            faults += [unknown((*path, *p.path), p.text) for p in references.targets(step) if p.text not in known]
             if default is None and len(known) > 1 and isinstance(step, Request) and step.target is None:
-                faults.append(
-                    workload.fault(path, f"must name its target ({names}), as the system has several")
-                )
+                faults.append(workload.fault(path, f"must name its target ({names}), as the system has several"))
     return faults
 
 

@@ -32,11 +32,7 @@ def header(path: Path) -> list[str]:
             f"must be a CSV file whose first line names the columns, got {first.strip()[:60]!r} in {str(path)!r}"
         )
     if len(set(names)) != len(names):
-        raise ValueError(
-            f"must be a CSV file with different names of columns, got {', '.join(names)} in {str(path)!r}"
-        )
+        raise ValueError(f"must be a CSV file with different names of columns, got {', '.join(names)} in {str(path)!r}")
     if not second.strip():
-        raise ValueError(
-            f"must be a CSV file with rows below the names of columns, got none in {str(path)!r}"
-        )
+        raise ValueError(f"must be a CSV file with rows below the names of columns, got none in {str(path)!r}")
     return names

@@ -65,9 +65,7 @@ def regex(pattern: str) -> str:
         If it is none, or uses look-around or back-references, which the engine's linear-time matching does not have.
     """
     if _NOT_LINEAR.search(pattern):
-        raise ValueError(
-            f"must be a regular expression without look-around and back-references, got {pattern!r}"
-        )
+        raise ValueError(f"must be a regular expression without look-around and back-references, got {pattern!r}")
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
@@ -79,7 +77,5 @@ def capturing_regex(pattern: str) -> str:
     """Check a regular expression that takes something out of an answer: it has one group or none."""
     groups = re.compile(regex(pattern)).groups
     if groups > 1:
-        raise ValueError(
-            f"must have one group in parentheses at most (others as (?:...)), got {groups} in {pattern!r}"
-        )
+        raise ValueError(f"must have one group in parentheses at most (others as (?:...)), got {groups} in {pattern!r}")
     return pattern

@@ -9,6 +9,7 @@ from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
+from towtank.treecheck import validate_tree
 from towtank.workload import references
 from towtank.workload.checks import WorkloadCheck
 from towtank.workload.model import WorkloadFile
@@ -82,7 +83,7 @@ def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Work
     written, unknown = substitute(document.root, parameters)
     # Where a parameter is unknown, nothing more can be said about the value it would have given.
     places = {(fault.line, fault.column) for fault in unknown}
-    checked = yamlfile.validate_tree(written, WorkloadFile)
+    checked = validate_tree(written, WorkloadFile)
     faults = list(checked.faults)
     if checked.model is not None:
         faults += WorkloadCheck(checked.model, checked.tree, written, document.path.parent).faults()

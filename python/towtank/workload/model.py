@@ -19,7 +19,7 @@ class Pool(FileModel):
     csv: str | None = Field(
         None,
         min_length=1,
-        description="CSV file whose first line names the columns; relative to the workload file, or `${system.SERVICE.NAME}`.",
+        description="CSV file whose first line names the columns, relative to this one; or `${system.SERVICE.NAME}`.",
     )
     columns: list[Name] | None = Field(
         None,
@@ -33,7 +33,7 @@ class Pool(FileModel):
     )
     order: Literal["random", "weighted", "sequential", "unique"] | None = Field(
         None,
-        description="How rows are dealt; `random` by default, `weighted` where `weight` is given. `unique` never deals a row twice.",
+        description="How rows are dealt: `random` by default, `weighted` with `weight`; `unique` deals none twice.",
     )
     weight: Name | None = Field(None, description="Column whose numbers say how often a row is drawn.")
 
@@ -56,9 +56,7 @@ class Pool(FileModel):
 class Defaults(FileModel):
     """What holds for every request that does not say otherwise."""
 
-    target: Name | None = Field(
-        None, description="Target of the requests; may be left out where there is one only."
-    )
+    target: Name | None = Field(None, description="Target of the requests; may be left out where there is one only.")
     headers: dict[str, Template] = Field(default_factory=dict, description="Headers of every request.")
     auth: Auth | None = Field(None, description="Basic authentication of every request.")
     timeout: PositiveDuration = Field(30.0, description="Time for a whole answer.")
@@ -103,24 +101,18 @@ class Loop(FileModel):
     """What a user does for ever: picks a transaction at random, does it, thinks."""
 
     think: Pause | None = Field(None, description="Pause after every transaction.")
-    pacing: Annotated[Pause | None, BeforeValidator(read_pacing, json_schema_input_type=str | PauseModel)] = (
-        Field(
-            None,
-            description="Transactions of one user per time, as `5 /h`, or the time from start to start as think time is written.",
-        )
+    pacing: Annotated[Pause | None, BeforeValidator(read_pacing, json_schema_input_type=str | PauseModel)] = Field(
+        None,
+        description="Transactions of one user per time, as `5 /h`; or the time from start to start.",
     )
-    mix: dict[Name, Weight] = Field(
-        min_length=1, description="Transactions and their weights, which add to 100."
-    )
+    mix: dict[Name, Weight] = Field(min_length=1, description="Transactions and their weights, which add to 100.")
 
 
 class Group(FileModel):
     """Users that behave alike."""
 
     share: Share = Field(1.0, description="Share of all users; the shares of all groups add to 100 %.")
-    once: list[Name] = Field(
-        default_factory=list, description="Transactions done once, after the start of the user."
-    )
+    once: list[Name] = Field(default_factory=list, description="Transactions done once, after the start of the user.")
     loop: Loop = Field(description="What is done for ever.")
     end: list[Name] = Field(default_factory=list, description="Transactions done when the user leaves.")
 

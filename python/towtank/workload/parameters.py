@@ -48,7 +48,9 @@ def _fill(node: Node, values: dict[str, Any], faults: list[Fault]) -> None:
         name = match.group(1)
         if name not in values:
             known = ", ".join(values) or "none"
-            message = f"must name a parameter of this file ({known}), got {name!r} instead{did_you_mean(name, list(values))}"
+            message = (
+                f"must name a parameter of this file ({known}), got {name!r} instead{did_you_mean(name, list(values))}"
+            )
             faults.append(Fault(node.file, node.line, node.column, where(node.path), message))
             values = {**values, name: ""}
     whole = _PLACE.fullmatch(node.value.strip())

@@ -37,9 +37,7 @@ class Normal(FileModel):
     mean: Duration = Field(description="Mean before the cut.")
     sd: PositiveDuration = Field(description="Standard deviation before the cut.")
     min: Duration = Field(0.0, description="Shortest.")
-    max: Duration | None = Field(
-        None, description="Longest; by default the mean and four standard deviations."
-    )
+    max: Duration | None = Field(None, description="Longest; by default the mean and four standard deviations.")
 
     @model_validator(mode="after")
     def _within(self) -> Normal:

@@ -139,9 +139,7 @@ def sets(step: Step) -> Iterator[Placed]:
     elif isinstance(step, Pop | Pick):
         yield Placed(("into",), step.into)
     elif isinstance(step, Request):
-        yield from (
-            Placed(("extract", name), name) for name, spec in step.extract.items() if not spec.fills_list
-        )
+        yield from (Placed(("extract", name), name) for name, spec in step.extract.items() if not spec.fills_list)
 
 
 def fills(step: Step) -> Iterator[Placed]:

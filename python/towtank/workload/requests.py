@@ -173,9 +173,7 @@ class RequestWriter:
         if check.size is not None:
             written.append({"kind": "size", **_bounds(check.size)})
         for texts, negated in ((check.contains, False), (check.not_contains, True)):
-            written += [
-                {"kind": "contains", "text": self._writer.write(text), "not": negated} for text in texts
-            ]
+            written += [{"kind": "contains", "text": self._writer.write(text), "not": negated} for text in texts]
         for patterns, negated in ((check.regex, False), (check.not_regex, True)):
             written += [{"kind": "regex", "pattern": pattern, "not": negated} for pattern in patterns]
         for path, value in check.json_.items():

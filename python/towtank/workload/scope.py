@@ -1,8 +1,8 @@
 """Which variables and lists of a user have a value where: what is read must be able to have been set.
 
 A variable counts as set after any step that can set it, in the same transaction before, or in a transaction that the
-group does `once`. What another transaction of the mix sets does not count: it may not have run yet. `if` may ask for any
-variable that is set anywhere, and inside it the variable counts as set.
+group does `once`. What another transaction of the mix sets does not count: it may not have run yet. `if` may ask for
+any variable that is set anywhere, and inside it the variable counts as set.
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ class Scope:
         self.doubtful = doubtful
         steps = [step for item in workload.transactions.values() for _, step in references.walk(item)]
         self.rows = {step.as_ or step.draw: step.draw for step in steps if isinstance(step, Draw)}
-        self.variables = {
-            p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")
-        }
+        self.variables = {p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")}
         self.draws_unknown = any(pool not in pools for pool in self.rows.values())
         self.lists = {placed.text for step in steps for placed in references.fills(step)}
 
@@ -153,16 +151,15 @@ class Scope:
             return f"must be a column of {pool} ({', '.join(known)}), got {column!r} instead{near}"
         if f"{row}.*" in have or self.draws_unknown:
             return None
-        return (
-            "must be drawn before it is used, in this transaction or in one done once "
-            f"(- draw: {row}), got {name!r}"
-        )
+        return f"must be drawn before it is used, in this transaction or in one done once (- draw: {row}), got {name!r}"
 
     def _unknown(self, name: str) -> str:
         known = sorted(self.variables | {f"{row}.COLUMN" for row in {*self.rows, *self.pools}})
         columns = [f"{row}.{column}" for row in self.pools for column in self.columns.get(row) or []]
         near = did_you_mean(name, [*sorted(self.variables), *columns])
-        return f"must be a variable that a step sets ({', '.join(known) or 'there is none'}), got {name!r} instead{near}"
+        return (
+            f"must be a variable that a step sets ({', '.join(known) or 'there is none'}), got {name!r} instead{near}"
+        )
 
     def _defaults(self, everything: set[str]) -> Iterator[Problem]:
         """Headers and names of users that hold for all requests: known names at least."""

@@ -44,9 +44,7 @@ CapturingRegex = Annotated[str, AfterValidator(expressions.capturing_regex)]
 def _check_json(value: Any) -> Any:
     """Check the templates in the texts of a JSON body, each fault at its own place."""
     details = [
-        InitErrorDetails(
-            type=PydanticCustomError("value_error", "{error}", {"error": message}), loc=path, input=text
-        )
+        InitErrorDetails(type=PydanticCustomError("value_error", "{error}", {"error": message}), loc=path, input=text)
         for path, text, message in _wrong_texts(value, ())
     ]
     if details:
@@ -60,9 +58,7 @@ def _wrong_texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
             templates.check(value)
         except ValueError as error:
             yield path, value, str(error)
-    for key, inner in (
-        value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
-    ):
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ()):
         yield from _wrong_texts(inner, (*path, key))
 
 
@@ -77,9 +73,7 @@ class Part(FileModel):
     """A part of a multipart body."""
 
     value: Template | None = Field(None, description="Its text.")
-    file: str | None = Field(
-        None, min_length=1, description="File that is sent, relative to the workload file."
-    )
+    file: str | None = Field(None, min_length=1, description="File that is sent, relative to the workload file.")
     generated: Generated | None = Field(None, description="Content made up by the engine.")
     filename: Template | None = Field(None, description="Name under which it is sent.")
     content_type: str | None = Field(None, description="Its media type.")
@@ -88,9 +82,7 @@ class Part(FileModel):
     def _one(self) -> Part:
         given = [name for name in ("value", "file", "generated") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(
-                f"must have one of value, file and generated, got {' and '.join(given) or 'none'} instead"
-            )
+            raise ValueError(f"must have one of value, file and generated, got {' and '.join(given) or 'none'} instead")
         return self
 
 
@@ -115,13 +107,9 @@ class Check(FileModel):
     """What an answer must be like; otherwise the step has failed."""
 
     status: (
-        Annotated[
-            list[int | str], BeforeValidator(one_or_more, json_schema_input_type=int | str | list[int | str])
-        ]
+        Annotated[list[int | str], BeforeValidator(one_or_more, json_schema_input_type=int | str | list[int | str])]
         | None
-    ) = Field(
-        None, description="Status, several of them, or classes as `2xx`. Without it 2xx and 3xx are good."
-    )
+    ) = Field(None, description="Status, several of them, or classes as `2xx`. Without it 2xx and 3xx are good.")
     size: SizeOrRange | None = Field(None, description="Size of the body: exactly, or `{min, max}`.")
     contains: Annotated[
         list[Template], BeforeValidator(one_or_more, json_schema_input_type=Template | list[Template])
@@ -129,12 +117,12 @@ class Check(FileModel):
     not_contains: Annotated[
         list[Template], BeforeValidator(one_or_more, json_schema_input_type=Template | list[Template])
     ] = Field(default_factory=list, description="Text that must not be in the body.")
-    regex: Annotated[
-        list[Regex], BeforeValidator(one_or_more, json_schema_input_type=Regex | list[Regex])
-    ] = Field(default_factory=list, description="Regular expression found in the body.")
-    not_regex: Annotated[
-        list[Regex], BeforeValidator(one_or_more, json_schema_input_type=Regex | list[Regex])
-    ] = Field(default_factory=list, description="Regular expression not found in the body.")
+    regex: Annotated[list[Regex], BeforeValidator(one_or_more, json_schema_input_type=Regex | list[Regex])] = Field(
+        default_factory=list, description="Regular expression found in the body."
+    )
+    not_regex: Annotated[list[Regex], BeforeValidator(one_or_more, json_schema_input_type=Regex | list[Regex])] = Field(
+        default_factory=list, description="Regular expression not found in the body."
+    )
     json_: dict[JsonPath, Template | None] = Field(
         default_factory=dict,
         alias="json",
@@ -158,18 +146,14 @@ class Extract(FileModel):
 
     json_: JsonPath | None = Field(None, alias="json", description="JSON path into the body.")
     header: str | None = Field(None, min_length=1, description="Name of a header.")
-    regex: CapturingRegex | None = Field(
-        None, description="Regular expression; its group, or all it matches."
-    )
+    regex: CapturingRegex | None = Field(None, description="Regular expression; its group, or all it matches.")
     status: Literal[True] | None = Field(None, description="The status.")
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
         "first",
         description="Which of several; `all` and `append` fill a list of the user, `count` gives their number.",
     )
     required: bool = Field(True, description="Whether the step fails where nothing is found.")
-    default: Text | None = Field(
-        None, description="The value where nothing is found; it is then not required."
-    )
+    default: Text | None = Field(None, description="The value where nothing is found; it is then not required.")
 
     @model_validator(mode="after")
     def _one(self) -> Extract:
@@ -218,30 +202,24 @@ class Request(FileModel):
     delete: Template | None = Field(None, description="DELETE this path.")
     head: Template | None = Field(None, description="HEAD of this path.")
     patch: Template | None = Field(None, description="PATCH this path.")
-    name: str | None = Field(
-        None, min_length=1, description="Name in the results; method and path by default."
-    )
+    name: str | None = Field(None, min_length=1, description="Name in the results; method and path by default.")
     target: Name | None = Field(None, description="Target, where it is not the default one.")
     query: dict[str, Template] = Field(default_factory=dict, description="Query, encoded.")
-    headers: dict[str, Template] = Field(
-        default_factory=dict, description="Headers, besides the default ones."
-    )
-    auth: AuthOrNone | None = Field(
-        None, description="`{user, password}` of Basic authentication, or `none`."
-    )
+    headers: dict[str, Template] = Field(default_factory=dict, description="Headers, besides the default ones.")
+    auth: AuthOrNone | None = Field(None, description="`{user, password}` of Basic authentication, or `none`.")
     form: dict[str, Template] | None = Field(None, description="Body: fields of a form, encoded.")
     json_: Annotated[Any, AfterValidator(_check_json)] = Field(
         None, alias="json", description="Body: JSON, with templates in its texts."
     )
     body: Template | None = Field(None, description="Body: text as it is.")
     file: str | None = Field(None, min_length=1, description="Body: a file, relative to the workload file.")
-    multipart: (
-        dict[str, Annotated[Part, BeforeValidator(_part, json_schema_input_type=Text | Part)]] | None
-    ) = Field(None, description="Body: parts by name.")
+    multipart: dict[str, Annotated[Part, BeforeValidator(_part, json_schema_input_type=Text | Part)]] | None = Field(
+        None, description="Body: parts by name."
+    )
     check: Check | None = Field(None, description="What the answer must be like.")
-    extract: dict[
-        Name, Annotated[Extract, BeforeValidator(_extract, json_schema_input_type=str | Extract)]
-    ] = Field(default_factory=dict, description="Variables and what of the answer goes into them.")
+    extract: dict[Name, Annotated[Extract, BeforeValidator(_extract, json_schema_input_type=str | Extract)]] = Field(
+        default_factory=dict, description="Variables and what of the answer goes into them."
+    )
     timeout: PositiveDuration | None = Field(
         None, description="Time for the whole answer, where it is not the default one."
     )
@@ -256,9 +234,7 @@ class Request(FileModel):
         if len(bodies) > 1:
             raise ValueError(f"must have one body, got {' and '.join(bodies)} instead")
         if not self.path.startswith(("/", "${")) or _BLANK.search(_PLACE.sub("", self.path)):
-            raise ValueError(
-                f"must have a path that begins with / and has no blanks, got {self.path!r} instead"
-            )
+            raise ValueError(f"must have a path that begins with / and has no blanks, got {self.path!r} instead")
         return self
 
     @property
@@ -301,9 +277,7 @@ class Draw(FileModel):
     """Takes the next row of a pool."""
 
     draw: Name = Field(description="Name of the pool.")
-    as_: Name | None = Field(
-        None, alias="as", description="Name of the row, where it is not that of the pool."
-    )
+    as_: Name | None = Field(None, alias="as", description="Name of the row, where it is not that of the pool.")
 
 
 class Set(FileModel):

@@ -88,21 +88,14 @@ def check_targets(addresses: Iterable[str], allowed: Iterable[str] = ()) -> dict
         numbers = resolved.get(host) or _resolve(host, port)
         resolved[host] = numbers
         outside = [number for number in numbers if not is_own(number)]
-        if (
-            outside
-            and host.lower() not in permitted
-            and not set(outside) <= permitted
-            and host not in refused
-        ):
+        if outside and host.lower() not in permitted and not set(outside) <= permitted and host not in refused:
             refused.append(host)
             where = host if host in outside else f"{host} ({', '.join(outside)})"
             message = f"must be on this machine or in a private network, got {where} instead"
             faults.append(Fault(COMMAND_LINE, 0, 0, "target", message))
     if faults:
         options = " ".join(f"--i-may-load {host}" for host in refused)
-        hint = (
-            f"load only systems that you are allowed to load; if you are, add {options}" if refused else None
-        )
+        hint = f"load only systems that you are allowed to load; if you are, add {options}" if refused else None
         raise StudyError(faults, hint=hint)
     return resolved
 

@@ -80,7 +80,7 @@ def parse(text: str) -> list[Part]:
     """
     parts: list[Part] = []
     position = 0
-    for start in iter(lambda: text.find("${", position), -1):
+    while (start := text.find("${", position)) >= 0:
         literal = text[position:start]
         if literal.endswith("$"):
             _add_text(parts, literal + "{")
@@ -112,9 +112,7 @@ def _place(inside: str) -> Part:
     reference, bar, encoding = inside.partition("|")
     reference, encoding = reference.strip(), encoding.strip()
     if bar and encoding not in ENCODINGS:
-        raise ValueError(
-            f"must have an encoding among {', '.join(ENCODINGS)} after |, got ${{{inside}}} instead"
-        )
+        raise ValueError(f"must have an encoding among {', '.join(ENCODINGS)} after |, got ${{{inside}}} instead")
     if reference in FUNCTIONS:
         return Function(FUNCTIONS[reference])
     if reference.startswith("random."):
@@ -138,9 +136,7 @@ def _random(reference: str) -> Function:
     kind, first, second = match.group(1), int(match.group(2)), match.group(3)
     if kind == "int":
         if second is None or int(second) < first:
-            raise ValueError(
-                f"must be random.int(LOW, HIGH) with LOW at most HIGH, got ${{{reference}}} instead"
-            )
+            raise ValueError(f"must be random.int(LOW, HIGH) with LOW at most HIGH, got ${{{reference}}} instead")
         return Function("random_int", (first, int(second)))
     if second is not None or not 1 <= first <= 2**20:
         raise ValueError(f"must be random.text(BYTES) with 1 to 1048576 bytes, got ${{{reference}}} instead")

@@ -11,6 +11,15 @@ from towtank.report.content.configuration import shown
 from towtank.report.document import Block, Column, Definitions, Listing, Section, Table, Text, paragraph, text
 from towtank.report.source import Results
 
+# What a recorded request calls the options of `towtank run`.
+_OPTIONS = {
+    "preset": "--preset",
+    "repetitions": "--repetitions",
+    "seed": "--seed",
+    "changes": "--set",
+    "allowed": "--i-may-load",
+}
+
 
 def build(results: Results) -> Section:
     """Facts, commands, seeds of the runs, hashes."""
@@ -81,17 +90,12 @@ def commands(results: Results) -> tuple[str, ...]:
 
 
 def _request(request: Mapping[str, Any], name: str) -> list[str]:
-    """The command line of a recorded request: its keys are the options of `towtank run`."""
+    """The command line of a recorded request."""
     words = ["towtank", "run", str(request.get("study") or name)]
-    for key, value in request.items():
-        values = value if isinstance(value, (list, tuple)) else [value]
-        if key != "study":
-            words += [
-                word
-                for one in values
-                if one is not None and one is not False
-                for word in (f"--{key.rstrip('_').replace('_', '-')}", str(one))
-            ]
+    for key, option in _OPTIONS.items():
+        value = request.get(key)
+        values = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
+        words += [word for one in values for word in (option, str(one))]
     return words
 
 

@@ -59,9 +59,7 @@ def _flat(values: Any, prefix: str = "") -> list[tuple[str, Any]]:
         pair
         for key, value in values.items()
         for pair in (
-            _flat(value, f"{prefix}{key}.")
-            if isinstance(value, Mapping) and value
-            else [(f"{prefix}{key}", value)]
+            _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) and value else [(f"{prefix}{key}", value)]
         )
     ]
 

@@ -7,8 +7,7 @@ from towtank.report.figures import FIGURES
 from towtank.report.source import Results
 
 _LACKS = {
-    "throughput relative to the lowest level": "it needs two load levels with a run that counts in one "
-    "configuration",
+    "throughput relative to the lowest level": "it needs two load levels with a run that counts in one configuration",
     "timeline of one run": "no run left a timeline",
 }
 

@@ -44,20 +44,13 @@ def build(results: Results) -> Section:
 def sentence(results: Results) -> str:
     """The most that the generator used in any run."""
     runs = results.measured
-    cpus = [
-        used for run in runs if isinstance(used := dig(run.summary, "generator", "cpus_used"), (int, float))
-    ]
-    lags = [
-        lag
-        for run in runs
-        if isinstance(lag := dig(run.summary, "generator", "start_lag_p99_s"), (int, float))
-    ]
+    cpus = [used for run in runs if isinstance(used := dig(run.summary, "generator", "cpus_used"), (int, float))]
+    lags = [lag for run in runs if isinstance(lag := dig(run.summary, "generator", "start_lag_p99_s"), (int, float))]
     parts = []
     if cpus:
         parts.append(f"used at most {people.number(max(cpus))} CPUs in any run")
     if lags:
         parts.append(
-            f"started 99 % of the requests no later than {people.seconds(max(lags))} after their "
-            f"intended time"
+            f"started 99 % of the requests no later than {people.seconds(max(lags))} after their intended time"
         )
     return f"The generator {people.listing(parts)}." if parts else "The generator left no figures of its own."

@@ -20,8 +20,7 @@ _CLAIMS = {
     "suspect": "The numbers below carry doubts that are listed under the limits of the conclusions. "
     "Values that lean on a "
     "suspect run are marked; they must not be quoted without their doubt.",
-    "invalid": "No run can carry a conclusion. The numbers below are shown to find the cause; they "
-    "answer nothing.",
+    "invalid": "No run can carry a conclusion. The numbers below are shown to find the cause; they answer nothing.",
 }
 
 
@@ -65,7 +64,7 @@ def verdict(results: Results) -> Callout:
     """What the measurement may claim, and the reasons in one sentence each."""
     found = level(results)
     reasons: list[Text] = [
-        text(people.sentence(str(doubt["message"]))) for doubt in _reasons(results) if doubt.get("message")
+        text(f"{str(doubt['message']).rstrip('.')}.") for doubt in _reasons(results) if doubt.get("message")
     ]
     return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons))
 
@@ -95,11 +94,7 @@ def _unit(metric: Any) -> str:
 
 
 def _at(place: Any) -> str:
-    return (
-        ", ".join(f"{name} {level}" for name, level in place.items())
-        if isinstance(place, dict)
-        else people.ABSENT
-    )
+    return ", ".join(f"{name} {level}" for name, level in place.items()) if isinstance(place, dict) else people.ABSENT
 
 
 def nothing(what: str) -> Block:

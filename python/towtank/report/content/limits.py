@@ -49,9 +49,7 @@ def gather(results: Results) -> list[Doubt]:
     found: dict[tuple[str, str], list[tuple[str, Json]]] = {}
     for run in results.measured:
         for doubt in run.doubts:
-            found.setdefault((str(doubt.get("level")), str(doubt.get("kind"))), []).append(
-                (run.run_id, doubt)
-            )
+            found.setdefault((str(doubt.get("level")), str(doubt.get("kind"))), []).append((run.run_id, doubt))
     told = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
     for doubt in dig(results.summary, "verdict", "reasons") or ():
         key = (str(doubt.get("level")), str(doubt.get("kind")))
@@ -102,38 +100,12 @@ def design_limits(results: Results) -> list[Text]:
     if results.missing:
         names = people.listing([run.run_id for run in results.missing])
         limits.append(
-            text(
-                f"Missing runs: {names}. Points that need them have no value, or rest on fewer runs "
-                f"than designed."
-            )
+            text(f"Missing runs: {names}. Points that need them have no value, or rest on fewer runs than designed.")
         )
-    points = [point for one in results.configurations for point in one.get("points") or ()]
-    counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]
-    if counting and min(counting) <= 1:
-        limits.append(
-            text(
-                f"{counting.count(1)} of {people.plural(len(points), 'point')} rest on a single run. "
-                f"The interval of such a "
-                "point covers variation within the run, not variation from one run to the next."
-            )
-        )
-    bare = [
-        one
-        for one in points
-        if series.point_state(one) != "invalid" and dig(one, "throughput_per_s", "low") is None
-    ]
-    if bare:
-        limits.append(
-            text(
-                f"{people.plural(len(bare), 'point')} have a throughput without an interval; "
-                f"differences to them are not decided."
-            )
-        )
+    limits += _thin_points(results)
     limits += _one_machine(results)
     unreached = [
-        one
-        for one in results.configurations
-        if isinstance(one.get("limit"), dict) and not one["limit"].get("reached")
+        one for one in results.configurations if isinstance(one.get("limit"), dict) and not one["limit"].get("reached")
     ]
     if unreached:
         limits.append(
@@ -146,12 +118,36 @@ def design_limits(results: Results) -> list[Text]:
     return limits
 
 
+def _thin_points(results: Results) -> list[Text]:
+    """Points that rest on one run, or have no interval."""
+    limits: list[Text] = []
+    points = [point for one in results.configurations for point in one.get("points") or ()]
+    counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]
+    if counting and min(counting) <= 1:
+        limits.append(
+            text(
+                f"{counting.count(1)} of {people.plural(len(points), 'point')} rest on a single run. "
+                f"The interval of such a "
+                "point covers variation within the run, not variation from one run to the next."
+            )
+        )
+    bare = [
+        one for one in points if series.point_state(one) != "invalid" and dig(one, "throughput_per_s", "low") is None
+    ]
+    if bare:
+        limits.append(
+            text(
+                f"{people.plural(len(bare), 'point')} have a throughput without an interval; "
+                f"differences to them are not decided."
+            )
+        )
+    return limits
+
+
 def _one_machine(results: Results) -> list[Text]:
     """Generator and system on one machine share caches, memory bandwidth and disks, whatever the pinning."""
     hosts = {tier.get("host") for run in results.runs for tier in (run.manifest.get("tiers") or {}).values()}
-    pinned = [
-        run.manifest["pinning"] for run in results.runs if isinstance(run.manifest.get("pinning"), dict)
-    ]
+    pinned = [run.manifest["pinning"] for run in results.runs if isinstance(run.manifest.get("pinning"), dict)]
     if len(hosts) != 1 or not pinned:
         return []
     system, generator = pinned[0].get("system") or [], pinned[0].get("generator") or []

@@ -7,9 +7,7 @@ from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Results, dig
 
-LIMIT_CPUS = (
-    0.01  # the whole of watching stays under 1 % of one core, so that it does not disturb what it watches
-)
+LIMIT_CPUS = 0.01  # the whole of watching stays under 1 % of one core, so that it does not disturb what it watches
 
 
 def build(results: Results) -> Section:

@@ -19,16 +19,10 @@ def build(results: Results) -> Section:
     study = results.study
     blocks: list[Block] = []
     question = results.summary.get("question") or study.get("question")
-    blocks.append(
-        paragraph(strong("Question. "), str(question or "The study file states no question.").strip())
-    )
+    blocks.append(paragraph(strong("Question. "), str(question or "The study file states no question.").strip()))
     if study.get("expect"):
         blocks.append(paragraph(strong("Expected beforehand. "), str(study["expect"]).strip()))
-    factors = [
-        one
-        for one in results.summary.get("factors") or study.get("factors") or ()
-        if isinstance(one, Mapping)
-    ]
+    factors = [one for one in results.summary.get("factors") or study.get("factors") or () if isinstance(one, Mapping)]
     if factors:
         blocks.append(_factors(factors, results.load_factor))
     found = tiers(results)
@@ -87,11 +81,7 @@ def entries(results: Results, found: dict[str, dict[str, Any]]) -> list[str]:
     targets = dig(results.study, "system", "targets") or {}
     aimed = [str(one.get("service") or name) for name, one in targets.items() if isinstance(one, Mapping)]
     asked = {link for tier in found.values() for link in tier["asks"]}
-    return (
-        [name for name in found if name in aimed]
-        or [name for name in found if name not in asked]
-        or list(found)[:1]
-    )
+    return [name for name in found if name in aimed] or [name for name in found if name not in asked] or list(found)[:1]
 
 
 def named(services: Any) -> list[tuple[str, Json]]:
@@ -119,9 +109,7 @@ def _drawing(results: Results, found: dict[str, dict[str, Any]]) -> Figure:
     )
     hosts = [str(tier.get("host") or "") for tier in found.values()]
     lines = (f"load: {results.load_factor}", f"engine on {cpu_names(generator)}")
-    boxes = [
-        drawing.Box(_GENERATOR, lines, host=hosts[0] if len(set(hosts)) == 1 else "", asks=tuple(entered))
-    ]
+    boxes = [drawing.Box(_GENERATOR, lines, host=hosts[0] if len(set(hosts)) == 1 else "", asks=tuple(entered))]
     for (name, tier), host in zip(found.items(), hosts, strict=True):
         about = tuple(filter(None, (str(tier.get("kind") or ""), cpu_names(tier.get("cpus")))))
         boxes.append(drawing.Box(name, about, tuple(tier.get("parts") or ()), host, tuple(tier["asks"])))
@@ -130,8 +118,7 @@ def _drawing(results: Results, found: dict[str, dict[str, Any]]) -> Figure:
         name="system",
         title="The system under test and its load",
         description=words,
-        note="Frames are hosts, boxes are tiers, inner boxes are parts of a tier that are measured on "
-        "their own.",
+        note="Frames are hosts, boxes are tiers, inner boxes are parts of a tier that are measured on their own.",
         svg=drawing.draw(boxes, words),
     )
 

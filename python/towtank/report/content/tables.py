@@ -84,16 +84,13 @@ def _points(results: Results) -> Table:
         Column("Verdicts"),
     )
     rows = tuple(_point_row(configuration, point, tiers) for configuration, point in points)
-    return Table(
-        "Results by configuration and load", columns, rows, _footnotes([point for _, point in points])
-    )
+    return Table("Results by configuration and load", columns, rows, _footnotes([point for _, point in points]))
 
 
 def _point_row(configuration: Json, point: Json, tiers: list[str]) -> tuple[str, ...]:
     head = (label_of(configuration), f"{people.plain(point.get('users'))}{_mark(point)}")
     verdicts = [
-        f"{run} {verdict}"
-        for run, verdict in zip(point.get("runs") or (), point.get("verdicts") or (), strict=False)
+        f"{run} {verdict}" for run, verdict in zip(point.get("runs") or (), point.get("verdicts") or (), strict=False)
     ]
     if series.point_state(point) == "invalid":
         return (*head, *([people.ABSENT] * (4 + len(tiers))), ", ".join(verdicts) or "not run")
@@ -110,11 +107,7 @@ def _point_row(configuration: Json, point: Json, tiers: list[str]) -> tuple[str,
 
 def _transactions(results: Results) -> list[Block]:
     """One table for each load level that counts somewhere."""
-    points = [
-        (c, p)
-        for c, p in _all_points(results)
-        if series.point_state(p) != "invalid" and p.get("transactions")
-    ]
+    points = [(c, p) for c, p in _all_points(results) if series.point_state(p) != "invalid" and p.get("transactions")]
     return [
         _transaction_table(results, load, [(c, p) for c, p in points if p.get("users") == load])
         for load in sorted({float(point["users"]) for _, point in points if point.get("users") is not None})

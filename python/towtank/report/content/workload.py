@@ -27,9 +27,7 @@ def build(results: Results) -> Section:
     stages = _mappings(_stages(results))
     if stages:
         blocks += [
-            paragraph(
-                "Every run goes through these stages; all of them are recorded, only the steady one counts."
-            ),
+            paragraph("Every run goes through these stages; all of them are recorded, only the steady one counts."),
             _stage_table(stages),
         ]
     return Section("workload", "Workload", tuple(blocks))
@@ -84,9 +82,7 @@ def _weight(weight: Any) -> str:
 
 
 def _measured_only(measured: dict[str, tuple[int, float]]) -> Table:
-    rows = tuple(
-        (name, people.count(count), people.share(share)) for name, (count, share) in measured.items()
-    )
+    rows = tuple((name, people.count(count), people.share(share)) for name, (count, share) in measured.items())
     columns = (
         Column("Transaction"),
         Column("Completed in steady windows", numeric=True),
@@ -101,9 +97,7 @@ def _think(study: Json) -> list[Block]:
     if found is None:
         found = dig(study, "workload", "think_times")
     if isinstance(found, Mapping):
-        return [
-            Bullets(tuple(text(f"Think time of {group}: {shown(words)}.") for group, words in found.items()))
-        ]
+        return [Bullets(tuple(text(f"Think time of {group}: {shown(words)}.") for group, words in found.items()))]
     if isinstance(found, (list, tuple)):
         return [Bullets(tuple(text(f"Think time: {shown(words)}.") for words in found))]
     return [paragraph(f"Think time: {shown(found)}.")] if found else []

@@ -11,6 +11,12 @@ _HOLLOW = "datum.state === 'suspect'"
 _CROSS = "datum.state === 'invalid'"
 
 
+def legend_columns(labels: list[str]) -> int:
+    """How many labels stand side by side over a figure 620 pixels wide, at 7 pixels a letter and 45 around it."""
+    longest = max((len(label) for label in labels), default=1)
+    return max(1, 620 // (7 * longest + 45))
+
+
 def load_title(load_factor: str) -> str:
     """Title of the load axis, with its unit."""
     return {"users": "virtual users", "rate": "arrival rate [1/s]"}.get(load_factor, load_factor)
@@ -44,7 +50,9 @@ def by_configuration(labels: list[str]) -> dict[str, Any]:
     """Encodings that tell configurations apart by colour, symbol and line style at once."""
     number = len(labels)
     legend: dict[str, Any] | None = (
-        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2} if number > 1 else None
+        {"title": None, "symbolSize": 90, "symbolStrokeWidth": 2, "columns": legend_columns(labels)}
+        if number > 1
+        else None
     )
     return {
         "color": _nominal(labels, theme.cycle(theme.COLOURS, number), legend),
@@ -85,47 +93,42 @@ def tooltip(value_title: str, load_factor: str) -> list[dict[str, Any]]:
 
 def layers(points: list[series.Point], value_title: str, load_factor: str) -> list[dict[str, Any]]:
     """Layers of one panel: line, whiskers, filled symbols, open symbols, crosses."""
-    labels = series.labels(points)
-    encoding = by_configuration(labels)
-    x = load_axis(load_factor, [point.load for point in points])
-    y = value_axis(value_title)
-    colour, shape = {"color": encoding["color"]}, {"shape": encoding["shape"]}
-    place = {"x": x, "y": y, "tooltip": tooltip(value_title, load_factor)}
+    encoding = by_configuration(series.labels(points))
+    place = {"x": load_axis(load_factor, [point.load for point in points]), "y": value_axis(value_title)}
+    line = {
+        "transform": [{"filter": f"!({_CROSS})"}],
+        "mark": {"type": "line"},
+        "encoding": {**place, **encoding},
+    }
+    told = {**place, "tooltip": tooltip(value_title, load_factor)}
+    return [line, _whiskers(place), *_symbols(told, {"color": encoding["color"]}, {"shape": encoding["shape"]})]
+
+
+def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
+        "mark": {"type": "errorbar", "ticks": {"width": 9, "color": theme.INK}, "rule": {"color": theme.INK}},
+        "encoding": {
+            "x": place["x"],
+            "y": {**place["y"], "field": "low"},
+            "y2": {"field": "high"},
+            "detail": {"field": "configuration"},
+        },
+    }
+
+
+def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the verdict allows to be seen: filled where valid, open where suspect, a cross where invalid."""
+    point = {"type": "point", "size": 80, "opacity": 1}
     return [
         {
-            "transform": [{"filter": f"!({_CROSS})"}],
-            "mark": {"type": "line"},
-            "encoding": {"x": x, "y": y, **encoding},
-        },
-        {
-            "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
-            "mark": {
-                "type": "errorbar",
-                "ticks": {"width": 9, "color": theme.INK},
-                "rule": {"color": theme.INK},
-            },
-            "encoding": {
-                "x": x,
-                "y": {**y, "field": "low"},
-                "y2": {"field": "high"},
-                "detail": {"field": "configuration"},
-            },
-        },
-        {
             "transform": [{"filter": "datum.state === 'valid'"}],
-            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+            "mark": {**point, "filled": True},
             "encoding": {**place, **colour, **shape},
         },
         {
             "transform": [{"filter": _HOLLOW}],
-            "mark": {
-                "type": "point",
-                "filled": False,
-                "fill": "white",
-                "size": 80,
-                "strokeWidth": 2,
-                "opacity": 1,
-            },
+            "mark": {**point, "filled": False, "fill": "white", "strokeWidth": 2},
             "encoding": {**place, **colour, **shape},
         },
         {

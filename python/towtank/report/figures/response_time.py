@@ -59,9 +59,7 @@ def description(numbers: Numbers) -> str:
     parts = []
     for metric, points in numbers.points.items():
         for label in series.labels(points):
-            own = sorted(
-                (p for p in points if p.configuration == label and p.state != "invalid"), key=lambda p: p.load
-            )
+            own = sorted((p for p in points if p.configuration == label and p.state != "invalid"), key=lambda p: p.load)
             if own:
                 parts.append(
                     f"{METRICS[metric]} with {label}: {people.seconds(own[0].value)} at "
@@ -69,9 +67,7 @@ def description(numbers: Numbers) -> str:
                     f"{people.seconds(own[-1].value)} at {people.plain(own[-1].load)} "
                     f"{panel.load_title(numbers.load_factor)}"
                 )
-    return "Line charts of response time against load. " + (
-        "; ".join(parts) + "." if parts else "No valid point."
-    )
+    return "Line charts of response time against load. " + ("; ".join(parts) + "." if parts else "No valid point.")
 
 
 def figure(results: Results) -> Figure | None:

@@ -45,9 +45,7 @@ def compute(results: Results) -> Numbers:
         held = base.get(point.configuration)
         if point.state != "invalid" and point.value > 0 and (held is None or point.load < held.load):
             base[point.configuration] = point
-    scaled = [
-        point.scaled(1 / base[point.configuration].value) for point in points if point.configuration in base
-    ]
+    scaled = [point.scaled(1 / base[point.configuration].value) for point in points if point.configuration in base]
     return Numbers(scaled, {label: point.load for label, point in base.items()}, results.load_factor)
 
 
@@ -65,9 +63,7 @@ def draw(numbers: Numbers) -> dict[str, object]:
         ]
     return theme.specification(
         description(numbers),
-        **panel.panel(
-            numbers.points, value_title=_TITLE, load_factor=numbers.load_factor, width=620, below=below
-        ),
+        **panel.panel(numbers.points, value_title=_TITLE, load_factor=numbers.load_factor, width=620, below=below),
     )
 
 

@@ -89,9 +89,7 @@ def ideal_line(
     }
 
 
-def ideal_label(
-    row: dict[str, float], load_factor: str, loads: list[float], value_title: str
-) -> dict[str, object]:
+def ideal_label(row: dict[str, float], load_factor: str, loads: list[float], value_title: str) -> dict[str, object]:
     """The name of the grey line, at its middle, above it."""
     middle = {"load": row["load"] * 0.72, "value": row["value"] * 0.72}
     return {
@@ -123,9 +121,7 @@ def description(numbers: Numbers) -> str:
                 f"{people.rate(last.value)} at {people.plain(last.load)} "
                 f"{panel.load_title(numbers.load_factor)}"
             )
-    return "Line chart of throughput against load. " + (
-        "; ".join(parts) + "." if parts else "No valid point."
-    )
+    return "Line chart of throughput against load. " + ("; ".join(parts) + "." if parts else "No valid point.")
 
 
 def figure(results: Results) -> Figure | None:

@@ -47,9 +47,7 @@ class Numbers:
 def choose(results: Results) -> RunResult | None:
     """Pick the run to show: the best verdict there is, of these the highest load, of these the first."""
     shown = [run for run in results.measured if dig(run.summary, "timeline", "t_s")]
-    return min(
-        shown, key=lambda run: (_PREFERENCE.index(run.verdict), -(run.load or 0.0), run.run_id), default=None
-    )
+    return min(shown, key=lambda run: (_PREFERENCE.index(run.verdict), -(run.load or 0.0), run.run_id), default=None)
 
 
 def compute(results: Results) -> Numbers | None:
@@ -59,11 +57,7 @@ def compute(results: Results) -> Numbers | None:
         return None
     timeline = run.summary["timeline"]
     start, end = dig(run.summary, "window", "start_s"), dig(run.summary, "window", "end_s")
-    window = (
-        (float(start), float(end))
-        if isinstance(start, (int, float)) and isinstance(end, (int, float))
-        else None
-    )
+    window = (float(start), float(end)) if isinstance(start, (int, float)) and isinstance(end, (int, float)) else None
     return Numbers(
         run=run,
         label=results.label(run),
@@ -82,9 +76,7 @@ def _tracks(timeline: Json) -> list[Track]:
         Track("virtual users", "1", _lines(timeline, {"users": "users"})),
         Track("throughput", "1/s", _lines(timeline, {"throughput_per_s": "throughput"})),
         times,
-        Track(
-            "CPUs used", "CPUs", [Line(str(name), list(values)) for name, values in tiers.items() if values]
-        ),
+        Track("CPUs used", "CPUs", [Line(str(name), list(values)) for name, values in tiers.items() if values]),
         _disks(timeline),
         Track("errors", "1/s", [line for line in errors if any(line.values)]),
     ]
@@ -256,13 +248,9 @@ def figure(results: Results) -> Figure | None:
         return None
     run = numbers.run
     verdict = (
-        ""
-        if run.verdict == "valid"
-        else f" This run is {run.verdict if run.verdict != 'none' else 'not judged'}."
+        "" if run.verdict == "valid" else f" This run is {run.verdict if run.verdict != 'none' else 'not judged'}."
     )
-    window = (
-        " Dashed lines bound the window that counts." if numbers.window else " No window of this run counts."
-    )
+    window = " Dashed lines bound the window that counts." if numbers.window else " No window of this run counts."
     return Figure(
         name=NAME,
         title=f"Run {run.run_id} over time: {numbers.label}, {people.plain(run.load)} {results.load_factor}",

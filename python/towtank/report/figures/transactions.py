@@ -63,9 +63,7 @@ def compute(results: Results) -> Numbers:
         longest[entry.transaction] = max(longest.get(entry.transaction, 0.0), entry.point.value)
     order = sorted(longest, key=lambda name: (-longest[name], name))
     shown = [
-        label_of(one)
-        for one in results.configurations
-        if label_of(one) in {e.point.configuration for e in entries}
+        label_of(one) for one in results.configurations if label_of(one) in {e.point.configuration for e in entries}
     ]
     return Numbers(entries, loads, order, shown, results.load_factor)
 
@@ -140,9 +138,7 @@ def _value_axis(numbers: Numbers, values: list[dict[str, Any]], unit: str) -> di
     return {**x, "title": f"{title}, logarithmic scale", "scale": scale, "axis": axis}
 
 
-def _layers(
-    numbers: Numbers, values: list[dict[str, Any]], unit: str, *, names: bool
-) -> list[dict[str, Any]]:
+def _layers(numbers: Numbers, values: list[dict[str, Any]], unit: str, *, names: bool) -> list[dict[str, Any]]:
     y = {
         "field": "transaction",
         "type": "nominal",
@@ -168,7 +164,11 @@ def _colours(numbers: Numbers) -> list[str]:
 
 
 def _marks(numbers: Numbers, place: dict[str, Any], unit: str) -> dict[str, Any]:
-    legend = {"title": None, "symbolType": "square"} if len(numbers.configurations) > 1 else None
+    legend = (
+        {"title": None, "symbolType": "square", "columns": panel.legend_columns(numbers.configurations)}
+        if len(numbers.configurations) > 1
+        else None
+    )
     mark: dict[str, Any] = {"type": "bar", "strokeWidth": 1.2}
     if numbers.logarithmic:  # a bar on a logarithmic scale has no foot to stand on
         mark = {"type": "point", "shape": "circle", "size": 55, "strokeWidth": 1.5}
@@ -207,9 +207,7 @@ def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
 
 def _numbers(place: dict[str, Any]) -> dict[str, Any]:
     return {
-        "transform": [
-            {"calculate": "datum.high === null ? datum.value : max(datum.high, datum.value)", "as": "end"}
-        ],
+        "transform": [{"calculate": "datum.high === null ? datum.value : max(datum.high, datum.value)", "as": "end"}],
         "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 10},
         "encoding": {**place, "x": {**place["x"], "field": "end"}, "text": {"field": "label"}},
     }

@@ -102,15 +102,11 @@ class Binding:
         except ClientDisconnect:
             return Response(status_code=400)
         except UnicodeError:
-            return self._response(
-                browser.error_answer(InvalidArgument("the request has text that is not UTF-8"))
-            )
+            return self._response(browser.error_answer(InvalidArgument("the request has text that is not UTF-8")))
         except Exception:
             # The client learns nothing of the inside; the administrator finds it in the log.
             traceback.print_exc(file=sys.stderr)
-            return self._response(
-                browser.error_answer(CmisError("the server has a fault; its log says more"))
-            )
+            return self._response(browser.error_answer(CmisError("the server has a fault; its log says more")))
 
     async def _perform(
         self,
@@ -152,9 +148,7 @@ class Binding:
     async def _pieces(self, part: Part) -> AsyncIterator[bytes]:
         end = part.offset + part.count
         for offset in range(part.offset, end, browser.PIECE):
-            yield await self.workers.run(
-                read_part, self.repository, part, offset, min(browser.PIECE, end - offset)
-            )
+            yield await self.workers.run(read_part, self.repository, part, offset, min(browser.PIECE, end - offset))
 
 
 async def _http_error(_: Request, error: Exception) -> Response:

@@ -1,4 +1,6 @@
-"""The Browser Binding: which service a request means, and its answer as JSON. Every function here runs on a worker thread."""
+"""The Browser Binding: which service a request means, and its answer as JSON. Every function here runs on a
+worker thread.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,8 @@ def repository_info(call: Call) -> dict[str, Any]:
         "changesIncomplete": True, "changesOnType": [], "latestChangeLogToken": None,
         "principalIdAnonymous": None, "principalIdAnyone": None,
         "capabilities": {
-            "capabilityContentStreamUpdatability": "anytime", "capabilityChanges": "none", "capabilityRenditions": "read",
+            "capabilityContentStreamUpdatability": "anytime", "capabilityChanges": "none",
+            "capabilityRenditions": "read",
             "capabilityGetDescendants": False, "capabilityGetFolderTree": False, "capabilityMultifiling": False,
             "capabilityUnfiling": False, "capabilityVersionSpecificFiling": False, "capabilityPWCSearchable": False,
             "capabilityPWCUpdatable": True, "capabilityAllVersionsSearchable": False, "capabilityOrderBy": "custom",
@@ -173,9 +176,7 @@ def get_children(call: Call) -> Answer:
 def get_versions(call: Call) -> Answer:
     target = call.target
     return to_json(
-        reading.get_versions(
-            call.repository, call.user, target.object_id, target.path, call.parameters.view()
-        )
+        reading.get_versions(call.repository, call.user, target.object_id, target.path, call.parameters.view())
     )
 
 
@@ -199,9 +200,7 @@ def get_parents(call: Call) -> Answer:
 
 def get_allowable_actions(call: Call) -> Answer:
     target = call.target
-    return to_json(
-        allowable_actions(reading.get_stored(call.repository, target.object_id, target.path), call.user)
-    )
+    return to_json(allowable_actions(reading.get_stored(call.repository, target.object_id, target.path), call.user))
 
 
 def get_renditions(call: Call) -> Answer:
@@ -245,9 +244,7 @@ def get_content(call: Call) -> Answer:
     if call.headers.get("if-none-match") in (etag, "*"):
         return Answer(304, headers={"ETag": etag})
     length = stored.content_length or 0
-    wanted = (
-        parse_range(call.headers.get("range"), length) if call.headers.get("if-range", etag) == etag else None
-    )
+    wanted = parse_range(call.headers.get("range"), length) if call.headers.get("if-range", etag) == etag else None
     offset, count = wanted or (0, length)
     if wanted is not None:
         headers["Content-Range"] = f"bytes {offset}-{offset + count - 1}/{length}"
@@ -264,15 +261,11 @@ def _get_rendition(call: Call, stored: Stored) -> Answer:
     if not rendition.can_convert(stored.mime_type):
         raise Constraint(f"{stored.object_id} is {stored.mime_type}, which has no PDF rendition")
     if length > rendition.MAX_CONVERTED:
-        raise Constraint(
-            f"{stored.object_id} has {length} bytes, at most {rendition.MAX_CONVERTED} can be converted"
-        )
+        raise Constraint(f"{stored.object_id} has {length} bytes, at most {rendition.MAX_CONVERTED} can be converted")
     part = Part(stored, stored.content_id or "", 0, length, length)
     data = read_part(call.repository, part, 0, length)
     pdf = rendition.to_pdf(data, stored.mime_type or "", stored.name)
-    return Answer(
-        200, pdf, "application/pdf", {"Content-Disposition": _disposition(call, f"{stored.name}.pdf")}
-    )
+    return Answer(200, pdf, "application/pdf", {"Content-Disposition": _disposition(call, f"{stored.name}.pdf")})
 
 
 # Object services that change
@@ -296,9 +289,7 @@ def create_document(call: Call) -> Answer:
 def create_folder(call: Call) -> Answer:
     parameters = call.parameters
     return to_json(
-        editing.create_folder(
-            call.repository, call.user, call.target, parameters.properties(), parameters.view()
-        ),
+        editing.create_folder(call.repository, call.user, call.target, parameters.properties(), parameters.view()),
         201,
     )
 
@@ -306,9 +297,7 @@ def create_folder(call: Call) -> Answer:
 def update(call: Call) -> Answer:
     parameters = call.parameters
     properties, token = parameters.properties(), parameters.get("changeToken")
-    return to_json(
-        editing.update(call.repository, call.user, call.target, properties, token, parameters.view())
-    )
+    return to_json(editing.update(call.repository, call.user, call.target, properties, token, parameters.view()))
 
 
 def set_content(call: Call) -> Answer:

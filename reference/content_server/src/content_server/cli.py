@@ -14,9 +14,7 @@ from content_server.errors import StartError
 from content_server.settings import Settings, parse_size
 
 
-def _checked(
-    convert: Callable[[str], Any], accept: Callable[[Any], bool], wanted: str
-) -> Callable[[str], Any]:
+def _checked(convert: Callable[[str], Any], accept: Callable[[Any], bool], wanted: str) -> Callable[[str], Any]:
     def check(text: str) -> Any:
         try:
             value = convert(text)
@@ -44,9 +42,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="content-server", description="A content server that speaks CMIS 1.1."
-    )
+    parser = argparse.ArgumentParser(prog="content-server", description="A content server that speaks CMIS 1.1.")
     parser.add_argument("--version", action="version", version=f"content-server {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_serve(commands.add_parser("serve", help="run one node"))
@@ -173,7 +169,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; its exit status: 0 done, 1 it could not start or finish, 2 the command line is wrong, 130 interrupted."""
+    """Run the program; its exit status: 0 done, 1 it could not start or finish, 2 the command line is wrong, 130
+    interrupted.
+    """
     parsed = _parser().parse_args(arguments)
     try:
         return _run(parsed)
@@ -181,9 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"content-server: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(
-            f"content-server: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr
-        )
+        print(f"content-server: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

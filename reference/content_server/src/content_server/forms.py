@@ -11,7 +11,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from content_server.errors import InvalidArgument, NotSupported
+from content_server.errors import InvalidArgument, NotSupported, Storage
 from content_server.repository.editing import DEFAULT_MIME_TYPE, Upload
 from content_server.repository.render import View, parse_filter
 
@@ -68,9 +68,7 @@ class Parameters:
 
     def paging(self) -> tuple[int, int]:
         """Return (maxItems, skipCount)."""
-        return self.number("maxItems", MAX_ITEMS_DEFAULT, MAX_ITEMS), self.number(
-            "skipCount", 0, _LARGEST_SKIP
-        )
+        return self.number("maxItems", MAX_ITEMS_DEFAULT, MAX_ITEMS), self.number("skipCount", 0, _LARGEST_SKIP)
 
     def view(self) -> View:
         """Return how objects are wanted."""
@@ -135,7 +133,9 @@ async def read_parameters(request: Request) -> Parameters:
         form = await request.form(max_files=4, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES)
     except HTTPException as error:
         raise InvalidArgument(f"the form is malformed: {error.detail}") from error
-    except (FormParserError, ValueError, KeyError, LookupError) as error:
+    except OSError as error:  # a large upload waits in a temporary file
+        raise Storage(f"the upload could not be kept: {error.strerror}") from error
+    except (FormParserError, ValueError, LookupError) as error:
         raise InvalidArgument(f"the form is malformed: {str(error)[:120]}") from error
     upload = None
     for name, value in form.multi_items():

@@ -103,15 +103,11 @@ class ServerCollector(Collector):
             "Jobs waiting for a worker thread, those in work not counted.",
             workers.queue_length,
         )
-        yield _gauge(
-            "documents", "Documents in the repository, counted now and then.", self._documents.documents
-        )
+        yield _gauge("documents", "Documents in the repository, counted now and then.", self._documents.documents)
 
     def _request_metrics(self) -> Iterator[Metric]:
         requests = self._requests
-        total = CounterMetricFamily(
-            "content_server_requests", "Finished requests.", labels=["operation", "status"]
-        )
+        total = CounterMetricFamily("content_server_requests", "Finished requests.", labels=["operation", "status"])
         for key, count in list(requests.total.items()):
             total.add_metric(key, count)
         yield total

@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Iterator
 
 from PIL import Image, UnidentifiedImageError
-from reportlab import rl_config
-from reportlab.lib.pagesizes import A4
-from reportlab.lib.utils import ImageReader
-from reportlab.pdfgen.canvas import Canvas
+from reportlab import rl_config  # type: ignore[import-untyped]
+from reportlab.lib.pagesizes import A4  # type: ignore[import-untyped]
+from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped]
+from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 
 from content_server.errors import Constraint
 
@@ -76,9 +76,7 @@ def _draw_image(canvas: Canvas, data: bytes) -> None:
         with Image.open(io.BytesIO(data)) as image:
             width, height = image.size
             if width * height > MAX_PIXELS:
-                raise Constraint(
-                    f"the image has {width} x {height} pixels, at most {MAX_PIXELS} can be converted"
-                )
+                raise Constraint(f"the image has {width} x {height} pixels, at most {MAX_PIXELS} can be converted")
         scale = min((A4[0] - 2 * _MARGIN) / width, (A4[1] - 2 * _MARGIN) / height)
         # A JPEG is embedded as it is; other formats are decoded.
         canvas.drawImage(

@@ -61,7 +61,8 @@ def ensure_root(database: Database) -> None:
     with database.write() as session:
         session.change(
             "insert",
-            "INSERT INTO object (id, label, type, parent, name, path, created_by, created_at, modified_by, modified_at, change_token, latest) "
+            "INSERT INTO object (id, label, type, parent, name, path, created_by, created_at, "
+            "modified_by, modified_at, change_token, latest) "
             "VALUES (?, '', 'cmis:folder', NULL, '', '/', 'system', ?, 'system', ?, 1, 1) ON CONFLICT DO NOTHING",
             (ROOT_ID, moment, moment),
         )
@@ -78,9 +79,7 @@ def open_repository(settings: Settings) -> Repository:
         database.set_index(name, name not in settings.drop_index)
     ensure_root(database)
     try:
-        storage = StorageArea(
-            settings.area, settings.sync, settings.content_cache_bytes, settings.handle_cache
-        )
+        storage = StorageArea(settings.area, settings.sync, settings.content_cache_bytes, settings.handle_cache)
     except OSError as error:
         raise StartError(f"storage area: {settings.area}: {error.strerror}") from error
     repository = Repository(database, storage)

@@ -1,4 +1,7 @@
-"""Who may log in: a file of hashed passwords, or an LDAP directory. Verified logins are remembered for a while, so that Basic authentication is cheap."""
+"""Who may log in: a file of hashed passwords, or an LDAP directory.
+
+Verified logins are remembered for a while, so that Basic authentication is cheap.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from content_server.errors import NotAuthenticated, StartError, Storage
 from content_server.repository import User
 
 ROLES = ("reader", "editor", "administrator")
-# Cost of a password's hash: 2^14 blocks is what OWASP asks for at least with r=8, p=5; populated accounts take less (see `populate`).
+# Cost of a password's hash (RFC 7914, parameter N); populated accounts take less, see `populate`.
 SCRYPT_N = 2**14
 _SCRYPT_R, _SCRYPT_P = 8, 1
 # Beyond this many, the remembered logins are forgotten at once: a bound on memory, met by no honest load.
@@ -27,9 +30,7 @@ _MAX_REMEMBERED = 100_000
 def hash_password(password: str, salt: bytes | None = None, n: int = SCRYPT_N) -> str:
     """Return `scrypt$n$salt$key`, salt and key in hexadecimal."""
     salt = os.urandom(16) if salt is None else salt
-    key = hashlib.scrypt(
-        password.encode(), salt=salt, n=n, r=_SCRYPT_R, p=_SCRYPT_P, maxmem=256 << 20, dklen=32
-    )
+    key = hashlib.scrypt(password.encode(), salt=salt, n=n, r=_SCRYPT_R, p=_SCRYPT_P, maxmem=256 << 20, dklen=32)
     return f"scrypt${n}${salt.hex()}${key.hex()}"
 
 
@@ -87,13 +88,13 @@ class LdapDirectory(Directory):
         `ldap://host:port` or `ldaps://host:port`.
     pattern : str
         Distinguished name of a user, with `{}` for the name: `uid={},ou=people,dc=example,dc=org`.
-    timeout : float
+    timeout : int
         How long a bind may take. [s]
     """
 
-    def __init__(self, url: str, pattern: str, timeout: float = 5.0) -> None:
+    def __init__(self, url: str, pattern: str, timeout: int = 5) -> None:
         try:
-            import ldap3
+            import ldap3  # type: ignore[import-untyped]
         except ImportError as error:
             raise StartError("ldap: ldap3 is not installed; pip install 'content-server[ldap]'") from error
         if "{}" not in pattern:
@@ -110,8 +111,8 @@ class LdapDirectory(Directory):
         # A simple bind without password is an anonymous one, which succeeds (RFC 4513, 5.1.2).
         if not name or not password:
             return None
-        from ldap3.core.exceptions import LDAPException
-        from ldap3.utils.dn import escape_rdn
+        from ldap3.core.exceptions import LDAPException  # type: ignore[import-untyped]
+        from ldap3.utils.dn import escape_rdn  # type: ignore[import-untyped]
 
         connection = self._ldap3.Connection(
             self._server,
@@ -149,9 +150,7 @@ class Authenticator:
         self._remembered: dict[bytes, tuple[float, User]] = {}
 
     def _digest(self, header: str) -> bytes:
-        return hashlib.blake2b(
-            header.encode("utf-8", "surrogateescape"), key=self._key, digest_size=24
-        ).digest()
+        return hashlib.blake2b(header.encode("utf-8", "surrogateescape"), key=self._key, digest_size=24).digest()
 
     def remembered(self, header: str | None) -> User | None:
         """Return the user of a login verified lately; never blocks."""
@@ -178,9 +177,7 @@ class Authenticator:
         if header is None or scheme.lower() != "basic":
             raise NotAuthenticated("log in with Basic authentication")
         try:
-            name, colon, password = (
-                base64.b64decode(encoded.strip(), validate=True).decode("utf-8").partition(":")
-            )
+            name, colon, password = base64.b64decode(encoded.strip(), validate=True).decode("utf-8").partition(":")
         except (binascii.Error, UnicodeDecodeError):
             raise NotAuthenticated("the Authorization header is malformed") from None
         user = self._directory.verify(name, password) if colon else None

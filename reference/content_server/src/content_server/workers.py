@@ -27,8 +27,7 @@ class WorkerPool:
         self._lock = threading.Lock()
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._workers = [
-            threading.Thread(target=self._work, name=f"worker-{number}", daemon=True)
-            for number in range(threads)
+            threading.Thread(target=self._work, name=f"worker-{number}", daemon=True) for number in range(threads)
         ]
         for worker in self._workers:
             worker.start()

@@ -71,9 +71,7 @@ class PostgresqlDatabase(Database):
                 with contextlib.suppress(self._psycopg.Error):
                     session.change("rollback", "ROLLBACK")
                 if isinstance(error, self._psycopg.errors.UniqueViolation):
-                    raise UniqueViolation(
-                        error.diag.constraint_name in ("object_name", "object_path")
-                    ) from error
+                    raise UniqueViolation(error.diag.constraint_name in ("object_name", "object_path")) from error
                 if isinstance(error, self._psycopg.errors.ForeignKeyViolation):
                     raise UpdateConflict("the folder was changed by someone else at the same time") from error
                 if isinstance(error, self._psycopg.OperationalError):

@@ -76,9 +76,7 @@ class SqliteDatabase(Database):
                     with suppress(sqlite3.Error):
                         session.change("rollback", "ROLLBACK")
                 if isinstance(error, sqlite3.IntegrityError) and "UNIQUE" in str(error):
-                    raise UniqueViolation(
-                        "object.name" in str(error) or "object.path" in str(error)
-                    ) from error
+                    raise UniqueViolation("object.name" in str(error) or "object.path" in str(error)) from error
                 if isinstance(error, sqlite3.OperationalError):
                     raise Storage(f"the database did not take the change: {error}") from error
                 raise
@@ -93,9 +91,7 @@ class SqliteDatabase(Database):
     def set_index(self, name: str, present: bool) -> None:
         with self.read() as session:
             there = (
-                session.row(
-                    "schema", "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?", (name,)
-                )
+                session.row("schema", "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?", (name,))
                 is not None
             )
         if there != present:

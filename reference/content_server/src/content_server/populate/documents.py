@@ -1,4 +1,6 @@
-"""What one document of the population is: its name, properties, text and content, all drawn from (seed, class, number)."""
+"""What one document of the population is: its name, properties, text and content, all drawn from (seed, class,
+number).
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,45 @@ from content_server.repository.base import ROOT_ID
 # Every time of the population counts from 2024-01-01 00:00 UTC. [ms]
 EPOCH = 1_704_067_200_000
 _DAY = 86_400_000
-_DEPARTMENTS = ["accounting", "audit", "claims", "contracts", "customs", "engineering", "facilities", "legal", "logistics", "marketing", "personnel", "purchasing", "sales", "treasury"]
+_DEPARTMENTS = [
+    "accounting",
+    "audit",
+    "claims",
+    "contracts",
+    "customs",
+    "engineering",
+    "facilities",
+    "legal",
+    "logistics",
+    "marketing",
+    "personnel",
+    "purchasing",
+    "sales",
+    "treasury",
+]
 _STATUS = ("draft", "review", "approved", "released", "archived")
 _LANGUAGES = ("en", "en", "en", "de", "fr", "es", "it", "ja")
 _COUNTRIES = ("AT", "BR", "CA", "CH", "DE", "ES", "FR", "GB", "IN", "IT", "JP", "NL", "PL", "SE", "US", "ZA")
-_KINDS = ["agreement", "analysis", "certificate", "complaint", "contract", "estimate", "invoice", "letter", "manual", "memorandum", "minutes", "offer", "order", "plan", "receipt", "report", "schedule", "statement"]
+_KINDS = [
+    "agreement",
+    "analysis",
+    "certificate",
+    "complaint",
+    "contract",
+    "estimate",
+    "invoice",
+    "letter",
+    "manual",
+    "memorandum",
+    "minutes",
+    "offer",
+    "order",
+    "plan",
+    "receipt",
+    "report",
+    "schedule",
+    "statement",
+]
 _SUMMARY_WORDS = 40
 _CUSTOMERS = 2000
 # Documents of an organisation are revised: older versions that stay, each with its own properties. [1]
@@ -119,9 +155,7 @@ def _binary(source: random.Random, seed: int, kind: DocumentClass, name: str, nu
     return formats.office(kind.extension, name, text, kind.size, seed, number)
 
 
-def write_documents(
-    seed: int, kind: DocumentClass, first: int, indices: Sequence[int], area: Path
-) -> list[Document]:
+def write_documents(seed: int, kind: DocumentClass, first: int, indices: Sequence[int], area: Path) -> list[Document]:
     """Write contents of some documents of a class; `first` is the population number of the class's first."""
     documents = []
     for index in indices:

@@ -1,4 +1,6 @@
-"""One population from start to end: folders, documents, searches, workflows, users, and the lists that a workload draws from."""
+"""One population from start to end: folders, documents, searches, workflows, users, and the lists that a
+workload draws from.
+"""
 
 from __future__ import annotations
 
@@ -73,9 +75,7 @@ def populate(settings: Settings, scale: float, seed: int, jobs: int = 1, quiet: 
     return f"populated {count} documents in {time.monotonic() - begin:.1f} s"
 
 
-def _fill(
-    settings: Settings, database: Database, wanted: str, what: tuple[float, int, int], quiet: bool
-) -> int:
+def _fill(settings: Settings, database: Database, wanted: str, what: tuple[float, int, int], quiet: bool) -> int:
     scale, seed, jobs = what
     classes, workflows = load_classes(scale)
     database.create_schema(indexes=False)
@@ -120,7 +120,9 @@ def _insert(rows: Rows, database: Database) -> None:
 def _documents(
     rows: Rows, seed: int, classes: Sequence[DocumentClass], area: Path, jobs: int, folders: list[Folder]
 ) -> Iterator[tuple[Folder, DocumentClass, list[Document]]]:
-    """Add folders, write the contents, and give out the documents folder by folder, in the same order for any number of jobs."""
+    """Add folders, write the contents, and give out the documents folder by folder, in the same order for any number
+    of jobs.
+    """
     area.mkdir(parents=True, exist_ok=True)
     top = add_folder(rows, seed, 1, "/population", "top")
     inbox = add_folder(rows, seed, 1, "/inbox", "top")
@@ -130,22 +132,16 @@ def _documents(
     for kind in classes:
         parent = add_folder(rows, seed, top.number, f"{top.path}/{kind.slug}", "class")
         for start in range(0, kind.count, PER_FOLDER):
-            folder = add_folder(
-                rows, seed, parent.number, f"{parent.path}/{start // PER_FOLDER:03d}", "population"
-            )
+            folder = add_folder(rows, seed, parent.number, f"{parent.path}/{start // PER_FOLDER:03d}", "population")
             folders.append(folder)
-            plan.append(
-                (folder, (seed, kind, first, range(start, min(start + PER_FOLDER, kind.count)), area))
-            )
+            plan.append((folder, (seed, kind, first, range(start, min(start + PER_FOLDER, kind.count)), area)))
         first += kind.count
     if jobs == 1:
         yield from ((folder, work[1], write_documents(*work)) for folder, work in plan)
         return
     with ProcessPoolExecutor(jobs) as pool:
         written = pool.map(write_documents, *zip(*(work for _, work in plan), strict=True))
-        yield from (
-            (folder, work[1], documents) for (folder, work), documents in zip(plan, written, strict=True)
-        )
+        yield from ((folder, work[1], documents) for (folder, work), documents in zip(plan, written, strict=True))
 
 
 def _write_lists(
@@ -186,9 +182,7 @@ def _terms(terms: Counter[str], texts: int, seed: int) -> Iterator[tuple[str, st
     vocabulary = set(words.vocabulary())
     for name, low, high in _TERM_CLASSES:
         # A text may end in a part of a word, which is no term.
-        known = sorted(
-            t for t in vocabulary if len(t) > 3 and t in terms and low * texts <= terms[t] < high * texts
-        )
+        known = sorted(t for t in vocabulary if len(t) > 3 and t in terms and low * texts <= terms[t] < high * texts)
         for term in sorted(source.sample(known, min(_TERMS_PER_CLASS, len(known)))):
             yield term, name, terms[term]
 
@@ -198,13 +192,8 @@ def _write_accounts(data: Path, seed: int) -> None:
     for number in range(1, USERS + 1):
         digest = hashlib.sha256(f"account:{seed}:{number}".encode()).hexdigest()
         accounts.append((user_name(number), digest[:12], bytes.fromhex(digest[32:])))
-    _write_csv(
-        data / "accounts.csv", ("user", "password"), ((name, password) for name, password, _ in accounts)
-    )
-    lines = [
-        f"{name}:{hash_password(password, salt, _ACCOUNT_SCRYPT_N)}:editor\n"
-        for name, password, salt in accounts
-    ]
+    _write_csv(data / "accounts.csv", ("user", "password"), ((name, password) for name, password, _ in accounts))
+    lines = [f"{name}:{hash_password(password, salt, _ACCOUNT_SCRYPT_N)}:editor\n" for name, password, salt in accounts]
     (data / "users.txt").write_text("".join(lines), encoding="utf-8")
 
 

@@ -1,7 +1,9 @@
 """The populated state: kept when a population is complete, brought back before each run.
 
-In SQLite it is a copy of the database file, so that every run starts from the same pages. In PostgreSQL it is a copy of the tables in
-schema `populated`. Content of the population is never removed by a server (see `storage.is_populated`), so only files that runs added go.
+In SQLite it is a copy of the database file, so that every run starts from the same pages. In PostgreSQL it is a
+copy of the tables in
+schema `populated`. Content of the population is never removed by a server (see `storage.is_populated`), so only
+files that runs added go.
 """
 
 from __future__ import annotations
@@ -21,9 +23,7 @@ _SHADOWED = ("object", "property", "fulltext", "fact")
 
 def _sqlite_path(settings: Settings) -> Path | None:
     if settings.database == "sqlite" or settings.database.startswith("sqlite:"):
-        return Path(
-            settings.database.removeprefix("sqlite").removeprefix(":") or settings.data / "content.sqlite"
-        )
+        return Path(settings.database.removeprefix("sqlite").removeprefix(":") or settings.data / "content.sqlite")
     return None
 
 
@@ -52,7 +52,7 @@ def population_of(settings: Settings) -> tuple[str, str] | None:
         if not database.is_populated():
             return None
         with database.read() as session:
-            facts = dict(session.rows("facts", "SELECT name, value FROM fact"))
+            facts: dict[str, str] = dict(session.rows("facts", "SELECT name, value FROM fact"))
             if _FACT in facts:
                 return facts[_FACT], facts["state"]
             if session.row("facts", "SELECT 1 FROM object WHERE path IS NULL LIMIT 1") is not None:

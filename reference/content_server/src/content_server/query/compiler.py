@@ -1,4 +1,6 @@
-"""From the syntax tree to SQL. Values become parameters; names come from the closed list of `types`, never from the client."""
+"""From the syntax tree to SQL. Values become parameters; names come from the closed list of `types`, never from
+the client.
+"""
 
 from __future__ import annotations
 
@@ -93,11 +95,7 @@ class _Compiler:
     def condition(self, node: Condition, parameters: list[Any]) -> str:
         match node:
             case Junction():
-                return (
-                    "("
-                    + f" {node.operator} ".join(self.condition(c, parameters) for c in node.conditions)
-                    + ")"
-                )
+                return "(" + f" {node.operator} ".join(self.condition(c, parameters) for c in node.conditions) + ")"
             case Not():
                 return f"NOT ({self.condition(node.condition, parameters)})"
             case InFolder():
@@ -139,7 +137,8 @@ class _Compiler:
         if not node.deep:
             return "o.parent = (SELECT f.number FROM object f WHERE f.id = ? AND f.path IS NOT NULL)"
         return (
-            "o.parent IN (SELECT d.number FROM object f JOIN object d ON d.path IS NOT NULL AND (d.number = f.number OR f.path = '/' "
+            "o.parent IN (SELECT d.number FROM object f JOIN object d ON d.path IS NOT NULL "
+            "AND (d.number = f.number OR f.path = '/' "
             "OR substr(d.path, 1, length(f.path) + 1) = f.path || '/') WHERE f.id = ? AND f.path IS NOT NULL)"
         )
 
@@ -154,7 +153,8 @@ class _Compiler:
 
 def _object_id(node: Comparison | Within | Like | IsNull, parameters: list[Any]) -> str:
     if isinstance(node, Comparison) and node.operator in ("=", "<>"):
-        values, negated = (node.value,), node.operator == "<>"
+        values: tuple[Literal, ...] = (node.value,)
+        negated = node.operator == "<>"
     elif isinstance(node, Within):
         values, negated = node.values, node.negated
     else:
@@ -171,9 +171,7 @@ def _object_id(node: Comparison | Within | Like | IsNull, parameters: list[Any])
     return f"{'NOT ' if negated else ''}({' OR '.join(tests)})"
 
 
-def _test(
-    column: str, node: Comparison | Within | Like | IsNull, definition: Property, parameters: list[Any]
-) -> str:
+def _test(column: str, node: Comparison | Within | Like | IsNull, definition: Property, parameters: list[Any]) -> str:
     match node:
         case IsNull():
             return f"{column} IS {'NOT ' if node.negated else ''}NULL"
@@ -185,9 +183,7 @@ def _test(
             return f"{column} {'NOT ' if node.negated else ''}IN ({', '.join('?' * len(node.values))})"
         case Like():
             if definition.kind in _NUMERIC:
-                raise InvalidArgument(
-                    f"query: LIKE wants a text property, {definition.id} is {definition.kind}"
-                )
+                raise InvalidArgument(f"query: LIKE wants a text property, {definition.id} is {definition.kind}")
             parameters.append(_pattern(node.pattern))
             return f"{column} {'NOT ' if node.negated else ''}LIKE ? ESCAPE '\\'"
 

@@ -70,9 +70,7 @@ class _Parser:
         return self._tokens[self._next]
 
     def _fail(self, wanted: str) -> NoReturn:
-        raise InvalidArgument(
-            f"query: character {self._token.place}: {wanted} expected, got {self._token.text[:40]!r}"
-        )
+        raise InvalidArgument(f"query: character {self._token.place}: {wanted} expected, got {self._token.text[:40]!r}")
 
     def _accept(self, text: str) -> bool:
         if self._token.kind in ("keyword", "symbol") and self._token.text == text:
@@ -170,9 +168,7 @@ class _Parser:
             return Within(column, self._literals(), negated)
         if self._accept("LIKE"):
             return Like(column, self._take("string", "a pattern"), negated)
-        operator = (
-            _COMPARISONS.get(self._token.text) if self._token.kind == "symbol" and not negated else None
-        )
+        operator = _COMPARISONS.get(self._token.text) if self._token.kind == "symbol" and not negated else None
         if operator is None:
             self._fail("an operator")
         self._next += 1

@@ -8,7 +8,29 @@ from dataclasses import dataclass
 from content_server.errors import InvalidArgument
 
 KEYWORDS = frozenset(
-    ["SELECT", "FROM", "WHERE", "ORDER", "BY", "ASC", "DESC", "AND", "OR", "NOT", "IN", "LIKE", "IS", "NULL", "AS", "TRUE", "FALSE", "TIMESTAMP", "IN_FOLDER", "IN_TREE", "CONTAINS"]
+    [
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "ORDER",
+        "BY",
+        "ASC",
+        "DESC",
+        "AND",
+        "OR",
+        "NOT",
+        "IN",
+        "LIKE",
+        "IS",
+        "NULL",
+        "AS",
+        "TRUE",
+        "FALSE",
+        "TIMESTAMP",
+        "IN_FOLDER",
+        "IN_TREE",
+        "CONTAINS",
+    ]
 )
 # Longer statements are refused: nobody writes them, and the parser recurses.
 MAX_LENGTH = 32_768

@@ -15,13 +15,15 @@ from content_server.repository.base import (
     resolve,
     select,
 )
-from content_server.repository.editing import Target, must_be_current, must_own, remove_unreferenced
+from content_server.repository.editing import Target, must_be_current, must_own, unreferenced
 
 _BATCH = 500
 
 
 def delete(repository: Repository, user: User, target: Target, all_versions: bool) -> None:
-    """Delete an object: a document with all its versions unless told otherwise, a folder only when empty, a working copy as a cancelled check-out."""
+    """Delete an object: a document with all its versions unless told otherwise, a folder only when empty, a working
+    copy as a cancelled check-out.
+    """
     user.must_write()
     with repository.database.write() as session:
         stored = resolve(session, target.object_id, target.path)
@@ -58,9 +60,7 @@ def cancel_check_out(repository: Repository, user: User, target: Target) -> None
 
 def _cancel(session: Session, working_copy: Stored, user: User) -> list[Stored]:
     must_own(working_copy, user)
-    session.change(
-        "update", "UPDATE object SET checked_out_by = NULL WHERE id = ? AND latest = 1", (working_copy.id,)
-    )
+    session.change("update", "UPDATE object SET checked_out_by = NULL WHERE id = ? AND latest = 1", (working_copy.id,))
     return [working_copy]
 
 
@@ -82,9 +82,7 @@ def _one_version(session: Session, stored: Stored, user: User) -> list[Stored]:
 
 def _has_children(session: Session, folder: Stored) -> bool:
     return (
-        session.row(
-            "children", "SELECT 1 FROM object WHERE parent = ? AND latest = 1 LIMIT 1", (folder.number,)
-        )
+        session.row("children", "SELECT 1 FROM object WHERE parent = ? AND latest = 1 LIMIT 1", (folder.number,))
         is not None
     )
 
@@ -102,7 +100,7 @@ def delete_rows(repository: Repository, session: Session, rows: list[Stored]) ->
             if stored.is_document:
                 fulltext.remove(repository.database, session, stored.number)
         contents = {stored.content_id for stored in batch if stored.content_id}
-        unused |= remove_unreferenced(repository, session, contents)
+        unused |= unreferenced(session, contents)
     return unused
 
 
@@ -125,11 +123,7 @@ def delete_tree(repository: Repository, user: User, target: Target) -> list[str]
             numbers = [folder.number for folder in folders[start : start + _BATCH]]
             slots = ", ".join("?" * len(numbers))
             members += select(session, "tree", f"WHERE o.path IS NULL AND o.parent IN ({slots})", numbers)
-        held = {
-            m.id
-            for m in members
-            if m.checked_out_by not in (None, user.name) and user.role != "administrator"
-        }
+        held = {m.id for m in members if m.checked_out_by not in (None, user.name) and user.role != "administrator"}
         stay = [m for m in members if m.id in held]
         kept = _folders_of(stay, folders)
         unused = delete_rows(repository, session, [m for m in members if m.id not in held])

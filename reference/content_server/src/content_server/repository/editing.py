@@ -1,6 +1,7 @@
 """The object services that change something: create, update, set content, delete.
 
-Order of every change to content: file first, then metadata in one transaction, then removal of what is no longer known. A crash between
+Order of every change to content: file first, then metadata in one transaction, then removal of what is no longer
+known. A crash between
 two of these leaves a file too many, which the sweep removes, and never metadata without content.
 """
 
@@ -19,6 +20,7 @@ from content_server.errors import (
     InvalidArgument,
     NameConstraintViolation,
     PermissionDenied,
+    Storage,
     UniqueViolation,
     UpdateConflict,
     Versioning,
@@ -67,9 +69,7 @@ class Target:
 
 
 @contextmanager
-def stored_content(
-    repository: Repository, upload: Upload | None, fallback_name: str
-) -> Iterator[dict[str, Any]]:
+def stored_content(repository: Repository, upload: Upload | None, fallback_name: str) -> Iterator[dict[str, Any]]:
     """Columns for an upload's content, which is stored; removed again when the block fails."""
     if upload is None:
         yield {}
@@ -82,6 +82,9 @@ def stored_content(
             "mime_type": upload.mime_type or DEFAULT_MIME_TYPE,
             "file_name": (upload.file_name or fallback_name)[:255],
         }
+    except Storage:
+        # Whether the metadata was taken is not known when the database fails in a commit: the sweep decides.
+        raise
     except BaseException:
         repository.storage.remove(content_id)
         raise
@@ -98,7 +101,7 @@ def name_conflicts(name: str) -> Iterator[None]:
         raise UpdateConflict("the object was changed by someone else at the same time") from error
 
 
-def remove_unreferenced(repository: Repository, session: Session, contents: set[str]) -> set[str]:
+def unreferenced(session: Session, contents: set[str]) -> set[str]:
     """Of some contents, those that no version refers to (any more)."""
     return contents - known_contents(session, sorted(contents))
 
@@ -113,12 +116,12 @@ def known_contents(session: Session, contents: list[str]) -> set[str]:
 
 
 def must_be_current(stored: Stored, user: User, token: str | None = None) -> None:
-    """Refuse a change to an old version, to a checked-out document, to someone else's working copy, or after a stale token."""
+    """Refuse a change to an old version, to a checked-out document, to someone else's working copy, or after a stale
+    token.
+    """
     user.must_write()
     if token and token != str(stored.change_token):
-        raise UpdateConflict(
-            f"{stored.object_id} was changed since: its change token is {stored.change_token}"
-        )
+        raise UpdateConflict(f"{stored.object_id} was changed since: its change token is {stored.change_token}")
     if stored.is_working_copy:
         must_own(stored, user)
     elif not stored.latest:
@@ -130,16 +133,15 @@ def must_be_current(stored: Stored, user: User, token: str | None = None) -> Non
 def must_own(working_copy: Stored, user: User) -> None:
     """Refuse a working copy of someone else."""
     if working_copy.checked_out_by != user.name and user.role != "administrator":
-        raise PermissionDenied(
-            f"{working_copy.object_id} is the working copy of {working_copy.checked_out_by}"
-        )
+        raise PermissionDenied(f"{working_copy.object_id} is the working copy of {working_copy.checked_out_by}")
 
 
 def _new_columns(user: User, folder: Stored, type_id: str, name: str) -> dict[str, Any]:
     moment = now()
     return {
         "id": str(uuid.uuid4()), "label": "", "type": type_id, "parent": folder.number, "name": name,
-        "created_by": user.name, "created_at": moment, "modified_by": user.name, "modified_at": moment, "change_token": 1, "latest": 1,
+        "created_by": user.name, "created_at": moment, "modified_by": user.name, "modified_at": moment,
+        "change_token": 1, "latest": 1,
     }  # fmt: skip
 
 
@@ -185,9 +187,7 @@ def create_document(
         return object_json(session, select(session, "object", "WHERE o.number = ?", (number,))[0], view, user)
 
 
-def create_folder(
-    repository: Repository, user: User, target: Target, properties: Properties, view: View
-) -> Json:
+def create_folder(repository: Repository, user: User, target: Target, properties: Properties, view: View) -> Json:
     """Create a folder in a folder."""
     user.must_write()
     type_id = _type_of(properties, "cmis:folder")
@@ -257,9 +257,7 @@ def set_content(
         if stored.latest:
             fulltext.remove(repository.database, session, stored.number)
             fulltext.add(repository.database, session, stored.number, text)
-        unused = remove_unreferenced(
-            repository, session, {stored.content_id} if stored.content_id else set()
-        )
+        unused = unreferenced(session, {stored.content_id} if stored.content_id else set())
         changed = select(session, "object", "WHERE o.number = ?", (stored.number,))[0]
         answer = object_json(session, changed, view, user)
     for content_id in unused:

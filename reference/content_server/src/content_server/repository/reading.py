@@ -88,9 +88,7 @@ def get_children(
     return {"objects": objects, "hasMoreItems": len(found) > maximum, "numItems": total}
 
 
-def get_versions(
-    repository: Repository, user: User, object_id: str | None, path: str, view: View
-) -> list[Json]:
+def get_versions(repository: Repository, user: User, object_id: str | None, path: str, view: View) -> list[Json]:
     """All versions of a document, a working copy first, then newest first."""
     with repository.database.read() as session:
         stored = resolve(session, object_id, path)
@@ -104,9 +102,7 @@ def get_versions(
         return objects_json(session, found, view, user)
 
 
-def get_parent(
-    repository: Repository, user: User, object_id: str | None, path: str, view: View
-) -> tuple[Stored, Json]:
+def get_parent(repository: Repository, user: User, object_id: str | None, path: str, view: View) -> tuple[Stored, Json]:
     """Return the child and its folder.
 
     Raises
@@ -144,15 +140,11 @@ def query(repository: Repository, statement: str, succinct: bool, paging: tuple[
                 "query_count", f"SELECT count(*) FROM object o WHERE {compiled.where}", compiled.parameters
             )
             total = row[0] if row else 0
-    results = [
-        _result(stored, properties.get(stored.number, {}), compiled.columns, succinct) for stored in page
-    ]
+    results = [_result(stored, properties.get(stored.number, {}), compiled.columns, succinct) for stored in page]
     return {"results": results, "hasMoreItems": len(found) > maximum, "numItems": total}
 
 
-def _result(
-    stored: Stored, custom: dict[str, Any], columns: tuple[tuple[str, str], ...], succinct: bool
-) -> Json:
+def _result(stored: Stored, custom: dict[str, Any], columns: tuple[tuple[str, str], ...], succinct: bool) -> Json:
     values = base_properties(stored) | custom
     if succinct:
         return {"succinctProperties": {alias: values.get(name) for name, alias in columns}}

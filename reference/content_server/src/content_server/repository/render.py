@@ -135,9 +135,7 @@ def write_properties(values: Json, type_id: str, succinct: bool, names: Iterable
         return {"succinctProperties": values}
     known = properties_of(type_id)
     return {
-        "properties": {
-            name: _full(known.get(name) or ALL_PROPERTIES[name], value) for name, value in values.items()
-        }
+        "properties": {name: _full(known.get(name) or ALL_PROPERTIES[name], value) for name, value in values.items()}
     }
 
 

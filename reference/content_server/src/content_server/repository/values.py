@@ -109,9 +109,7 @@ def _number(definition: Property, text: str) -> float:
     return number
 
 
-def write_custom(
-    session: Session, number: int, custom: Mapping[str, tuple[str | None, float | None] | None]
-) -> None:
+def write_custom(session: Session, number: int, custom: Mapping[str, tuple[str | None, float | None] | None]) -> None:
     """Set or remove property rows of one object."""
     rows = [(number, name, *pair) for name, pair in custom.items() if pair is not None]
     if rows:
@@ -124,9 +122,7 @@ def write_custom(
         )
     for name, pair in custom.items():
         if pair is None:
-            session.change(
-                "properties_write", "DELETE FROM property WHERE object = ? AND name = ?", (number, name)
-            )
+            session.change("properties_write", "DELETE FROM property WHERE object = ? AND name = ?", (number, name))
 
 
 def insert_object(session: Session, columns: Mapping[str, Any]) -> int:

@@ -1,0 +1,168 @@
+//! `towtank-engine null-server`: answers every request at once with the same bytes.
+//!
+//! It is what a generator is calibrated against, since nothing is faster than doing nothing; and, by its options, a
+//! server with a known delay, one that stalls, and one that breaks the protocol in every way a client must survive.
+
+mod answering;
+mod bomb;
+mod log;
+mod misbehaving;
+mod options;
+mod requests;
+mod schedule;
+
+use std::io::{self, Write as _};
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::read;
+
+use answering::{Answer, Worker};
+use log::Log;
+use options::{Kind, Options};
+
+/// Runs the subcommand until `SIGTERM`, `SIGINT` or, if so asked, the end of standard input.
+pub fn run(arguments: &[String]) -> ExitCode {
+    let options = match Options::parse(arguments) {
+        Ok(options) => options,
+        Err(faults) => {
+            for fault in faults {
+                eprintln!("null-server: {fault}");
+            }
+            eprintln!("{}", options::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match serve(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("null-server: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn serve(options: &Options) -> io::Result<()> {
+    if let Some(cpus) = &options.cpus {
+        crate::cpus::pin(cpus).map_err(|fault| io::Error::other(format!("--cpus {fault}")))?;
+    }
+    allow_many_connections()?;
+    // Blocked before any thread starts, so that all of them leave the signals to `wait_for_the_end`.
+    let mut mask = SigSet::empty();
+    mask.add(Signal::SIGTERM);
+    mask.add(Signal::SIGINT);
+    mask.thread_block()?;
+    let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC)?;
+    let listener = TcpListener::bind(&options.listen).map_err(|error| {
+        io::Error::other(format!("cannot listen on {}: {error}", options.listen))
+    })?;
+    let log = options.log.as_deref().map(Log::create).transpose()?;
+
+    let address = listener.local_addr()?;
+    if let Some(kind) = options.misbehave.filter(|kind| !kind.is_answer()) {
+        misbehaving::start(listener, kind, options.body_bytes);
+        announce(&address)?;
+        return wait_for_the_end(&signals, options.until_stdin_closes);
+    }
+    let stop = Arc::new(EventFd::from_value_and_flags(
+        0,
+        EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK,
+    )?);
+    let workers = start_workers(options, &listener, log.as_ref(), &stop)?;
+    announce(&address)?;
+    wait_for_the_end(&signals, options.until_stdin_closes)?;
+    stop.write(1)?;
+    for worker in workers {
+        worker
+            .join()
+            .map_err(|_| io::Error::other("a thread panicked"))??;
+    }
+    Ok(())
+}
+
+type Working = thread::JoinHandle<io::Result<()>>;
+
+fn start_workers(
+    options: &Options,
+    listener: &TcpListener,
+    log: Option<&Log>,
+    stop: &Arc<EventFd>,
+) -> io::Result<Vec<Working>> {
+    listener.set_nonblocking(true)?;
+    let answer = Arc::new(match options.misbehave {
+        Some(Kind::Status500) => Answer::internal_error(options.body_bytes),
+        Some(Kind::RedirectLoop) => Answer::redirect_to_itself(),
+        _ => Answer::ok(options.body_bytes),
+    });
+    let started_ns = now_ns();
+    (0..options.threads)
+        .map(|number| {
+            let schedule = options.schedule(started_ns);
+            let stop = Arc::clone(stop);
+            let mut worker = Worker::new(
+                listener.try_clone()?,
+                Arc::clone(&answer),
+                schedule,
+                log.cloned(),
+                stop,
+            )?;
+            thread::Builder::new()
+                .name(format!("answering-{number}"))
+                .spawn(move || worker.run())
+        })
+        .collect()
+}
+
+fn announce(address: &std::net::SocketAddr) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "listening on {address}")?;
+    out.flush()
+}
+
+fn wait_for_the_end(signals: &SignalFd, until_stdin_closes: bool) -> io::Result<()> {
+    let stdin = io::stdin();
+    loop {
+        let mut watched = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+        if until_stdin_closes {
+            watched.push(PollFd::new(stdin.as_fd(), PollFlags::POLLIN));
+        }
+        match poll(&mut watched, PollTimeout::NONE) {
+            Err(Errno::EINTR) => continue,
+            result => result?,
+        };
+        let has_news =
+            |watched: &PollFd<'_>| watched.revents().is_some_and(|events| !events.is_empty());
+        if has_news(&watched[0]) {
+            return Ok(());
+        }
+        // What is written to us says nothing; a stream that cannot be read is at its end.
+        if watched.get(1).is_some_and(has_news)
+            && !matches!(read(stdin.as_fd(), &mut [0; 4096]), Ok(1..))
+        {
+            return Ok(());
+        }
+    }
+}
+
+/// Every connection is an open file.
+fn allow_many_connections() -> io::Result<()> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    Ok(())
+}
+
+/// `CLOCK_MONOTONIC`. [ns]
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
+    now.tv_sec().cast_unsigned() * 1_000_000_000 + now.tv_nsec().cast_unsigned()
+}

@@ -1,0 +1,358 @@
+//! The fast path: one thread, one epoll, edge-triggered; a request costs one wait, one read and one write.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::EventFd;
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+
+use super::log::Log;
+use super::now_ns;
+use super::requests::{Request, RequestReader};
+use super::schedule::Schedule;
+
+const LISTENER: u64 = u64::MAX;
+const STOP: u64 = u64::MAX - 1;
+const TIMER: u64 = u64::MAX - 2;
+/// What one read takes; a read that fills less has emptied the socket. [B]
+const BUFFER_BYTES: usize = 64 << 10;
+const EVENTS_AT_ONCE: usize = 512;
+/// Pause when no further file can be opened, so that the listener does not spin.
+const OUT_OF_FILES_PAUSE: Duration = Duration::from_millis(10);
+
+/// The bytes of every answer.
+#[derive(Debug)]
+pub struct Answer {
+    bytes: Vec<u8>,
+    head_bytes: usize,
+}
+
+impl Answer {
+    /// Status 200 and a body of so many bytes.
+    pub fn ok(body_bytes: usize) -> Self {
+        Self::new("200 OK", "Content-Type: text/plain\r\n", body_bytes)
+    }
+
+    /// Status 500 and a body of so many bytes.
+    pub fn internal_error(body_bytes: usize) -> Self {
+        Self::new(
+            "500 Internal Server Error",
+            "Content-Type: text/plain\r\n",
+            body_bytes,
+        )
+    }
+
+    /// A redirect that leads to another one.
+    pub fn redirect_to_itself() -> Self {
+        Self::new("302 Found", "Location: /\r\n", 0)
+    }
+
+    fn new(status: &str, fields: &str, body_bytes: usize) -> Self {
+        let head = format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {body_bytes}\r\n\r\n");
+        let head_bytes = head.len();
+        let mut bytes = head.into_bytes();
+        bytes.extend(b"towtank ".iter().cycle().take(body_bytes));
+        Self { bytes, head_bytes }
+    }
+
+    /// Head and body.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn for_request(&self, request: Request) -> &[u8] {
+        if request.is_head {
+            &self.bytes[..self.head_bytes]
+        } else {
+            &self.bytes
+        }
+    }
+}
+
+/// A request that is to be answered.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    request: Request,
+    /// Zero when nobody wants to know.
+    arrival_ns: u64,
+}
+
+/// A request whose answer is held back.
+#[derive(Debug)]
+struct Held {
+    until_ns: u64,
+    slot: usize,
+    generation: u64,
+    pending: Pending,
+}
+
+#[derive(Debug)]
+struct Connection {
+    stream: TcpStream,
+    /// Tells this connection from others that had the slot before.
+    generation: u64,
+    reader: RequestReader,
+    /// Answers that are due, in order.
+    due: VecDeque<Pending>,
+    /// How much of the first of them was written. [B]
+    written: usize,
+}
+
+/// One thread of the server.
+#[derive(Debug)]
+pub struct Worker {
+    epoll: Epoll,
+    listener: TcpListener,
+    timer: TimerFd,
+    /// The instant the timer is set to.
+    armed_ns: Option<u64>,
+    answer: Arc<Answer>,
+    schedule: Schedule,
+    log: Option<Log>,
+    connections: Vec<Option<Connection>>,
+    free: Vec<usize>,
+    generations: u64,
+    /// In the order of `until_ns`.
+    held: VecDeque<Held>,
+    buffer: Vec<u8>,
+    /// Kept open as long as the epoll watches it.
+    _stop: Arc<EventFd>,
+}
+
+impl Worker {
+    pub fn new(
+        listener: TcpListener,
+        answer: Arc<Answer>,
+        schedule: Schedule,
+        log: Option<Log>,
+        stop: Arc<EventFd>,
+    ) -> io::Result<Self> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        // Of several threads that wait on the listener, one is woken.
+        let exclusive = EpollFlags::EPOLLIN | EpollFlags::EPOLLEXCLUSIVE;
+        epoll.add(&listener, EpollEvent::new(exclusive, LISTENER))?;
+        epoll.add(&*stop, EpollEvent::new(EpollFlags::EPOLLIN, STOP))?;
+        let timer = TimerFd::new(
+            ClockId::CLOCK_MONOTONIC,
+            TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK,
+        )?;
+        // Edge-triggered, so that it need not be read.
+        epoll.add(
+            &timer,
+            EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER),
+        )?;
+        Ok(Self {
+            epoll,
+            listener,
+            timer,
+            armed_ns: None,
+            answer,
+            schedule,
+            log,
+            connections: Vec::new(),
+            free: Vec::new(),
+            generations: 0,
+            held: VecDeque::new(),
+            buffer: vec![0; BUFFER_BYTES],
+            _stop: stop,
+        })
+    }
+
+    /// Answers until told to stop.
+    pub fn run(&mut self) -> io::Result<()> {
+        let mut events = vec![EpollEvent::empty(); EVENTS_AT_ONCE];
+        loop {
+            let count = match self.epoll.wait(&mut events, EpollTimeout::NONE) {
+                Err(Errno::EINTR) => continue,
+                result => result?,
+            };
+            self.release_held()?;
+            for event in &events[..count] {
+                match event.data() {
+                    LISTENER => self.accept()?,
+                    STOP => return self.log.as_mut().map_or(Ok(()), Log::flush),
+                    TIMER => self.armed_ns = None,
+                    slot => self.serve(slot as usize, event.events())?,
+                }
+            }
+            self.arm()?;
+        }
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        loop {
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => {
+                    // The connection went away, or there are too many: the others must go on.
+                    if matches!(
+                        Errno::from_raw(error.raw_os_error().unwrap_or(0)),
+                        Errno::EMFILE | Errno::ENFILE
+                    ) {
+                        std::thread::sleep(OUT_OF_FILES_PAUSE);
+                        return Ok(());
+                    }
+                    continue;
+                }
+            };
+            stream.set_nonblocking(true)?;
+            stream.set_nodelay(true)?;
+            let slot = self.free.pop().unwrap_or_else(|| {
+                self.connections.push(None);
+                self.connections.len() - 1
+            });
+            let interest = EpollFlags::EPOLLIN
+                | EpollFlags::EPOLLOUT
+                | EpollFlags::EPOLLRDHUP
+                | EpollFlags::EPOLLET;
+            self.epoll
+                .add(&stream, EpollEvent::new(interest, slot as u64))?;
+            self.generations += 1;
+            self.connections[slot] = Some(Connection {
+                stream,
+                generation: self.generations,
+                reader: RequestReader::default(),
+                due: VecDeque::new(),
+                written: 0,
+            });
+        }
+    }
+
+    /// Reads what is there, answers what is due. An event of a connection that is gone finds nothing to do.
+    fn serve(&mut self, slot: usize, events: EpollFlags) -> io::Result<()> {
+        let to_the_end =
+            events.intersects(EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR);
+        let is_open = if to_the_end || events.contains(EpollFlags::EPOLLIN) {
+            self.read(slot, to_the_end)
+        } else {
+            true
+        };
+        // A client that only sends its last requests and closes its side is still answered.
+        self.write(slot)?;
+        if !is_open {
+            self.close(slot);
+        }
+        Ok(())
+    }
+
+    /// Takes requests in; whether more may come.
+    fn read(&mut self, slot: usize, to_the_end: bool) -> bool {
+        let Some(connection) = self.connections[slot].as_mut() else {
+            return true;
+        };
+        loop {
+            let length = match connection.stream.read(&mut self.buffer) {
+                Ok(0) => return false,
+                Ok(length) => length,
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            };
+            let is_timed = self.log.is_some() || !self.schedule.is_immediate();
+            let arrival_ns = if is_timed { now_ns() } else { 0 };
+            let until_ns = self.schedule.answer_ns(arrival_ns);
+            let (held, due, generation) =
+                (&mut self.held, &mut connection.due, connection.generation);
+            let taken = connection.reader.feed(&self.buffer[..length], |request| {
+                let pending = Pending {
+                    request,
+                    arrival_ns,
+                };
+                if until_ns > arrival_ns {
+                    held.push_back(Held {
+                        until_ns,
+                        slot,
+                        generation,
+                        pending,
+                    });
+                } else {
+                    due.push_back(pending);
+                }
+            });
+            if taken.is_err() {
+                return false;
+            }
+            if length < BUFFER_BYTES && !to_the_end {
+                return true;
+            }
+        }
+    }
+
+    /// Writes answers that are due, as far as the socket takes them.
+    fn write(&mut self, slot: usize) -> io::Result<()> {
+        let Some(connection) = self.connections[slot].as_mut() else {
+            return Ok(());
+        };
+        while let Some(&pending) = connection.due.front() {
+            let bytes = self.answer.for_request(pending.request);
+            match connection.stream.write(&bytes[connection.written..]) {
+                Ok(length) => connection.written += length,
+                // The edge that says it takes more will come.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(_) => {
+                    self.close(slot);
+                    return Ok(());
+                }
+            }
+            if connection.written == bytes.len() {
+                connection.written = 0;
+                connection.due.pop_front();
+                if let Some(log) = &mut self.log {
+                    log.add(pending.arrival_ns, now_ns())?;
+                }
+                if pending.request.is_last {
+                    self.close(slot);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, slot: usize) {
+        if self.connections[slot].take().is_some() {
+            self.free.push(slot);
+        }
+    }
+
+    /// Answers what was held back until now.
+    fn release_held(&mut self) -> io::Result<()> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let now = now_ns();
+        while self.held.front().is_some_and(|held| held.until_ns <= now)
+            && let Some(held) = self.held.pop_front()
+        {
+            let connection = self.connections[held.slot].as_mut();
+            if let Some(connection) =
+                connection.filter(|connection| connection.generation == held.generation)
+            {
+                connection.due.push_back(held.pending);
+                self.write(held.slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the timer to the next answer that is held back.
+    fn arm(&mut self) -> io::Result<()> {
+        let next = self.held.front().map(|held| held.until_ns);
+        if let Some(next_ns) = next
+            && self.armed_ns != next
+        {
+            let at = TimeSpec::from_duration(Duration::from_nanos(next_ns));
+            self.timer.set(
+                Expiration::OneShot(at),
+                TimerSetTimeFlags::TFD_TIMER_ABSTIME,
+            )?;
+            self.armed_ns = next;
+        }
+        Ok(())
+    }
+}

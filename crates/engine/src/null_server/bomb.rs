@@ -1,0 +1,69 @@
+//! A small gzip file that becomes a large one.
+
+use flate2::{Compress, Compression, FlushCompress, Status};
+
+/// One piece of the bomb, before compression. [B]
+const PIECE_BYTES: usize = 4 << 20;
+
+/// A gzip file of zeros, about a thousandth of `pieces` times 4 MiB long.
+///
+/// Only one piece is compressed: a full flush ends it at a whole byte and forgets what was before, so that the same
+/// bytes can stand in a row as often as wanted.
+pub fn gzip(pieces: usize) -> Vec<u8> {
+    let zeros = vec![0; PIECE_BYTES];
+    let piece = deflated(&zeros, FlushCompress::Full);
+    let mut checksum = crc32fast::Hasher::new();
+    checksum.update(&zeros);
+    let one = checksum.clone();
+    (1..pieces).for_each(|_| checksum.combine(&one));
+
+    // Magic, deflate, no flags, no time, no extra flags, unknown system (RFC 1952, section 2.3).
+    let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    (0..pieces).for_each(|_| file.extend_from_slice(&piece));
+    file.extend_from_slice(&deflated(&[], FlushCompress::Finish));
+    file.extend_from_slice(&checksum.finalize().to_le_bytes());
+    // The length is told modulo 2^32.
+    file.extend_from_slice(&((pieces * PIECE_BYTES) as u32).to_le_bytes());
+    file
+}
+
+fn deflated(bytes: &[u8], flush: FlushCompress) -> Vec<u8> {
+    let mut compress = Compress::new(Compression::best(), false);
+    let mut out = Vec::with_capacity(bytes.len() / 500 + 1_024);
+    loop {
+        let taken = compress.total_in() as usize;
+        let status = compress.compress_vec(&bytes[taken..], &mut out, flush);
+        let done = compress.total_in() as usize == bytes.len() && out.len() < out.capacity();
+        match status {
+            Ok(Status::StreamEnd) => return out,
+            Ok(_) if done && flush != FlushCompress::Finish => return out,
+            _ => out.reserve(1_024),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    #[test]
+    fn it_is_a_whole_gzip_file_a_thousandth_as_long() {
+        let file = gzip(3);
+        assert!(file.len() * 900 < 3 * PIECE_BYTES, "{} bytes", file.len());
+        // The decoder checks checksum and length.
+        let mut decoder = flate2::bufread::GzDecoder::new(file.as_slice());
+        let mut buffer = vec![1; 1 << 20];
+        let mut length = 0;
+        loop {
+            let read = decoder.read(&mut buffer).expect("a good file");
+            if read == 0 {
+                break;
+            }
+            assert!(buffer[..read].iter().all(|&byte| byte == 0));
+            length += read;
+        }
+        assert_eq!(length, 3 * PIECE_BYTES);
+    }
+}

@@ -1,0 +1,227 @@
+//! The command line of the null server.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::schedule::{Schedule, Stalls};
+use crate::cpus;
+
+pub const USAGE: &str = "usage: towtank-engine null-server [--listen ADDRESS:PORT] [--threads N] [--cpus LIST] [--body BYTES]
+    [--delay MILLISECONDS] [--stall-every SECONDS --stall-for SECONDS] [--log FILE] [--misbehave KIND] [--until-stdin-closes]";
+
+/// Ways to answer wrongly, or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Bytes that are no HTTP, and the connection stays open.
+    Rubbish,
+    /// Half a response, then the connection is closed.
+    Half,
+    /// Half a response, then nothing, and the connection stays open.
+    HalfSilent,
+    /// A header that does not end before 100 MB.
+    HeaderFlood,
+    /// 10 MB that decompress to 10 GB.
+    GzipBomb,
+    /// Never an answer.
+    Silent,
+    /// The connection is closed as soon as it is made.
+    Close,
+    /// The connection is reset once the request is there.
+    Reset,
+    /// A good response, one byte each 100 ms.
+    Slow,
+    /// A chunk, then something that is no chunk.
+    ChunkGarbage,
+    /// Status 500, else well-behaved.
+    Status500,
+    /// A redirect to the same place, else well-behaved.
+    RedirectLoop,
+}
+
+impl Kind {
+    const NAMES: [(&str, Self); 12] = [
+        ("rubbish", Self::Rubbish),
+        ("half", Self::Half),
+        ("half-silent", Self::HalfSilent),
+        ("header-flood", Self::HeaderFlood),
+        ("gzip-bomb", Self::GzipBomb),
+        ("silent", Self::Silent),
+        ("close", Self::Close),
+        ("reset", Self::Reset),
+        ("slow", Self::Slow),
+        ("chunk-garbage", Self::ChunkGarbage),
+        ("status-500", Self::Status500),
+        ("redirect-loop", Self::RedirectLoop),
+    ];
+
+    /// Whether it is good HTTP all the same.
+    pub fn is_answer(self) -> bool {
+        matches!(self, Self::Status500 | Self::RedirectLoop)
+    }
+
+    fn parse(name: &str) -> Result<Self, String> {
+        let known = Self::NAMES.iter().find(|(known, _)| *known == name);
+        known.map(|(_, kind)| *kind).ok_or_else(|| {
+            let names: Vec<&str> = Self::NAMES.iter().map(|(name, _)| *name).collect();
+            format!(
+                "--misbehave must be one of {}. Got {name:?} instead.",
+                names.join(", ")
+            )
+        })
+    }
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Options {
+    pub listen: String,
+    pub threads: usize,
+    pub cpus: Option<Vec<usize>>,
+    pub body_bytes: usize,
+    pub delay_ms: f64,
+    pub stall_every_s: Option<f64>,
+    pub stall_for_s: Option<f64>,
+    pub log: Option<PathBuf>,
+    pub misbehave: Option<Kind>,
+    pub until_stdin_closes: bool,
+}
+
+impl Options {
+    /// Reads the arguments after `null-server`; all faults at once.
+    pub fn parse(arguments: &[String]) -> Result<Self, Vec<String>> {
+        let mut options = Self {
+            listen: "127.0.0.1:0".into(),
+            threads: 1,
+            cpus: None,
+            body_bytes: 2,
+            delay_ms: 0.0,
+            stall_every_s: None,
+            stall_for_s: None,
+            log: None,
+            misbehave: None,
+            until_stdin_closes: false,
+        };
+        let mut faults = Vec::new();
+        let mut rest = arguments.iter();
+        while let Some(option) = rest.next() {
+            if option == "--until-stdin-closes" {
+                options.until_stdin_closes = true;
+                continue;
+            }
+            let value = rest.next().map(String::as_str);
+            faults.extend(options.read(option, value).err());
+        }
+        faults.extend(options.stall_fault());
+        if faults.is_empty() {
+            Ok(options)
+        } else {
+            Err(faults)
+        }
+    }
+
+    fn read(&mut self, option: &str, value: Option<&str>) -> Result<(), String> {
+        let value =
+            value.ok_or_else(|| format!("{option}: no such option, or its value is missing"))?;
+        match option {
+            "--listen" => value.clone_into(&mut self.listen),
+            "--threads" => self.threads = number(option, value, 1, 1_024)?,
+            "--cpus" => {
+                self.cpus = Some(cpus::parse(value).map_err(|fault| format!("--cpus {fault}"))?);
+            }
+            "--body" => self.body_bytes = number(option, value, 0, 1 << 30)?,
+            "--delay" => self.delay_ms = number(option, value, 0.0, 3_600_000.0)?,
+            "--stall-every" => self.stall_every_s = Some(number(option, value, 0.001, 86_400.0)?),
+            "--stall-for" => self.stall_for_s = Some(number(option, value, 0.0, 86_400.0)?),
+            "--log" => self.log = Some(value.into()),
+            "--misbehave" => self.misbehave = Some(Kind::parse(value)?),
+            _ => return Err(format!("{option}: no such option")),
+        }
+        Ok(())
+    }
+
+    fn stall_fault(&self) -> Option<String> {
+        match (self.stall_every_s, self.stall_for_s) {
+            (None, None) => None,
+            (Some(every), Some(duration)) if duration < every => None,
+            (Some(_), Some(_)) => Some("--stall-for must be less than --stall-every".into()),
+            _ => Some("--stall-every and --stall-for belong together".into()),
+        }
+    }
+
+    /// When requests are answered.
+    pub fn schedule(&self, started_ns: u64) -> Schedule {
+        let stalls = self
+            .stall_every_s
+            .zip(self.stall_for_s)
+            .map(|(every_s, for_s)| Stalls {
+                started_ns,
+                every_ns: (every_s * 1e9) as u64,
+                for_ns: (for_s * 1e9) as u64,
+            });
+        Schedule {
+            delay_ns: (self.delay_ms * 1e6) as u64,
+            stalls,
+        }
+    }
+}
+
+/// A number in a closed range.
+fn number<T>(option: &str, value: &str, least: T, most: T) -> Result<T, String>
+where
+    T: Copy + FromStr + PartialOrd + std::fmt::Display,
+{
+    let parsed = value
+        .parse()
+        .ok()
+        .filter(|number| *number >= least && *number <= most);
+    parsed.ok_or_else(|| {
+        format!("{option} must be a number in [{least}, {most}]. Got {value:?} instead.")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, Vec<String>> {
+        Options::parse(
+            &line
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    #[test]
+    fn all_options_are_read() {
+        let line = "--listen 127.0.0.1:80 --threads 2 --cpus 0-1 --body 7 --delay 1.5 --stall-every 10 --stall-for 2 \
+                    --log l --misbehave slow --until-stdin-closes";
+        let expected = Options {
+            listen: "127.0.0.1:80".into(),
+            threads: 2,
+            cpus: Some(vec![0, 1]),
+            body_bytes: 7,
+            delay_ms: 1.5,
+            stall_every_s: Some(10.0),
+            stall_for_s: Some(2.0),
+            log: Some("l".into()),
+            misbehave: Some(Kind::Slow),
+            until_stdin_closes: true,
+        };
+        assert_eq!(parse(line), Ok(expected));
+    }
+
+    #[test]
+    fn all_faults_are_told_at_once() {
+        let line = "--threads 0 --body x --delay -1 --stall-every 1 --stall-for 2 --misbehave badly --what ever";
+        assert_eq!(parse(line).unwrap_err().len(), 6);
+        for line in [
+            "--stall-every 1",
+            "--stall-for 1",
+            "--body",
+            "--delay nan",
+            "--cpus x",
+        ] {
+            assert_eq!(parse(line).map_err(|faults| faults.len()), Err(1), "{line}");
+        }
+    }
+}

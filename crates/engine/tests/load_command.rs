@@ -1,0 +1,269 @@
+//! The subcommand `load` as a conductor uses it: exit statuses, frames, stopping.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+/// A folder of its own that is gone with the value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!(
+            "towtank-load-command-{}-{number}",
+            std::process::id()
+        ));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+
+    fn engine_json(&self) -> Value {
+        let text = std::fs::read_to_string(self.0.join("out/engine.json")).expect("engine.json");
+        serde_json::from_str(&text).expect("JSON")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A process that does not outlive its test.
+struct Engine(Child);
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Answers every request, or none.
+fn server(answers: bool) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(stream, answers));
+        }
+    });
+    address
+}
+
+fn serve(mut stream: TcpStream, answers: bool) {
+    let mut buffer = [0; 4096];
+    while let Ok(count) = stream.read(&mut buffer) {
+        if count == 0 {
+            return;
+        }
+        if answers
+            && stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                .is_err()
+        {
+            return;
+        }
+    }
+}
+
+fn plan(address: SocketAddr, folder: &Folder, seconds: f64) -> PathBuf {
+    let plan = json!({
+        "schema": "towtank/plan/1", "run": "test", "seed": 5, "out": folder.0.join("out"), "threads": 2, "cpus": [],
+        "targets": [{"name": "t", "scheme": "http", "addresses": [address.to_string()], "balance": "round_robin",
+                     "host": "h"}],
+        "connections": {"mode": "per_user"}, "timeouts": {"connect_s": 2.0, "response_s": 60.0, "drain_s": 60.0},
+        "steps": [{"name": "one", "transaction": "t"}], "pages": [],
+        "transactions": [{"name": "t", "ops": [
+            {"op": "request", "step": 0, "target": 0, "method": "GET", "path": ["/"]}]}],
+        "groups": [{"name": "g", "share": 1.0, "mix": [{"transaction": 0, "weight": 1.0}],
+                    "think": {"dist": "fixed", "mean_s": 0.01}}],
+        "load": {"kind": "closed", "users_at_most": 4, "stages": [
+            {"name": "up", "phase": "ramp_up", "level": 0, "duration_s": 0.1, "users": 4},
+            {"name": "hold", "phase": "steady", "level": 0, "duration_s": seconds, "users": 4}]},
+    });
+    let path = folder.0.join("plan.json");
+    std::fs::write(&path, plan.to_string()).expect("a plan");
+    path
+}
+
+fn start(arguments: &[&str]) -> Engine {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_towtank-engine"));
+    command.arg("load").args(arguments);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Engine(command.spawn().expect("the engine"))
+}
+
+/// Reads frames until one says that users are at work.
+fn await_work(engine: &mut Engine) -> Vec<Value> {
+    let out = engine.0.stdout.take().expect("frames");
+    let mut frames = Vec::new();
+    for line in BufReader::new(out).lines() {
+        let frame: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
+        let working = frame["k"] == "live" && frame["users"] == 4;
+        frames.push(frame);
+        if working {
+            return frames;
+        }
+    }
+    panic!("the engine ended: {frames:?}");
+}
+
+fn signal(engine: &Engine, name: &str) {
+    let id = engine.0.id().to_string();
+    let status = Command::new("kill")
+        .args(["-s", name, &id])
+        .status()
+        .expect("kill");
+    assert!(status.success());
+}
+
+fn identity_holds(engine: &Value) -> bool {
+    engine["identity"] == json!({"offered_holds": true, "started_holds": true})
+}
+
+#[test]
+fn a_run_ends_with_results_and_status_0() {
+    let folder = Folder::new();
+    let path = plan(server(true), &folder, 0.3);
+    let mut engine = start(&[path.to_str().expect("a path")]);
+    assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
+    let told = folder.engine_json();
+    assert_eq!(told["reason"], "finished");
+    assert!(identity_holds(&told));
+    assert!(told["totals"]["ok"].as_u64() >= Some(4));
+    assert!(told["generator"]["cpu_s"].as_f64() > Some(0.0));
+    assert!(told["generator"]["peak_rss_bytes"].as_u64() > Some(100_000));
+}
+
+#[test]
+fn a_wrong_plan_is_status_2_and_a_line_for_each_fault() {
+    let folder = Folder::new();
+    let path = plan(server(true), &folder, 0.3);
+    let text = std::fs::read_to_string(&path).expect("the plan");
+    let wrong = text
+        .replace("\"threads\":2", "\"threads\":0")
+        .replace("\"share\":1.0", "\"share\":0.5");
+    std::fs::write(&path, wrong).expect("written");
+    let mut engine = start(&[path.to_str().expect("a path")]);
+    assert_eq!(engine.0.wait().expect("an end").code(), Some(2));
+    let mut told = String::new();
+    engine
+        .0
+        .stderr
+        .take()
+        .expect("faults")
+        .read_to_string(&mut told)
+        .expect("text");
+    let lines: Vec<_> = told.lines().collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    assert!(lines[0].contains("plan.json: threads: must be"), "{told}");
+    assert!(!folder.0.join("out").exists());
+}
+
+#[test]
+fn wrong_arguments_are_status_2() {
+    for arguments in [
+        vec![],
+        vec!["a.json", "b.json"],
+        vec!["a.json", "--fast"],
+        vec!["/none.json"],
+    ] {
+        let mut engine = start(&arguments);
+        assert_eq!(
+            engine.0.wait().expect("an end").code(),
+            Some(2),
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn a_signal_ends_the_run_with_whole_results() {
+    for name in ["TERM", "INT"] {
+        let folder = Folder::new();
+        let path = plan(server(true), &folder, 600.0);
+        let mut engine = start(&[path.to_str().expect("a path"), "--live"]);
+        let frames = await_work(&mut engine);
+        signal(&engine, name);
+        assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
+        let told = folder.engine_json();
+        assert_eq!(told["reason"], "stopped");
+        assert!(identity_holds(&told));
+        assert_eq!(told["totals"]["in_flight"], 0);
+        assert_eq!(frames[0]["k"], "stage");
+        let keys = [
+            "t_s",
+            "phase",
+            "throughput_per_s",
+            "requests_per_s",
+            "errors",
+            "p50_ms",
+            "p95_ms",
+            "lag_p99_ms",
+            "cpu_s",
+        ];
+        assert!(
+            keys.iter()
+                .all(|key| !frames.last().expect("a frame")[key].is_null()),
+            "{frames:?}"
+        );
+    }
+}
+
+#[test]
+fn a_second_signal_leaves_at_once_with_what_is_there() {
+    let folder = Folder::new();
+    let path = plan(server(false), &folder, 600.0);
+    let mut engine = start(&[path.to_str().expect("a path"), "--live"]);
+    let _ = await_work(&mut engine);
+    signal(&engine, "TERM");
+    signal(&engine, "INT");
+    assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
+    let told = folder.engine_json();
+    assert_eq!(told["totals"]["in_flight"], 4);
+    assert!(identity_holds(&told));
+}
+
+#[test]
+fn the_end_of_standard_input_ends_the_run() {
+    let folder = Folder::new();
+    let path = plan(server(true), &folder, 600.0);
+    let mut engine = start(&[
+        path.to_str().expect("a path"),
+        "--live",
+        "--until-stdin-closes",
+    ]);
+    let _ = await_work(&mut engine);
+    drop(engine.0.stdin.take());
+    assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
+    assert_eq!(folder.engine_json()["reason"], "stopped");
+}
+
+#[test]
+fn a_full_disk_is_status_74_and_a_message() {
+    let folder = Folder::new();
+    let path = plan(server(true), &folder, 600.0);
+    // A file where the folder should be stands for any disk that refuses.
+    std::fs::write(folder.0.join("out"), "").expect("written");
+    let mut engine = start(&[path.to_str().expect("a path")]);
+    assert_eq!(engine.0.wait().expect("an end").code(), Some(74));
+    let mut told = String::new();
+    engine
+        .0
+        .stderr
+        .take()
+        .expect("a message")
+        .read_to_string(&mut told)
+        .expect("text");
+    assert!(told.contains("the results cannot be written"), "{told}");
+}

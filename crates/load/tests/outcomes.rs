@@ -1,0 +1,253 @@
+//! Every way a request can end, against a server that misbehaves on purpose.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Reply, Results, Server, answer, get, plan_of, run};
+
+/// Runs one user that makes one request; gives the results and the kind of its failure, if it failed.
+fn outcome(reply: impl Fn() -> Reply + Send + Sync + 'static, change: Value) -> (Results, String) {
+    let server = Server::start(move |_| reply());
+    let mut request = get(0, &json!(["/x"]));
+    for (key, value) in change.as_object().expect("changes") {
+        request[key] = value.clone();
+    }
+    let plan = plan_of(server.address, &json!([request]));
+    let results = run(plan);
+    results.check_identity();
+    let kinds: Vec<String> = results.failed().into_keys().collect();
+    (results, kinds.join(","))
+}
+
+fn kind(reply: impl Fn() -> Reply + Send + Sync + 'static) -> String {
+    outcome(reply, json!({})).1
+}
+
+fn raw(text: &'static str) -> impl Fn() -> Reply + Send + Sync {
+    move || Reply::Close(text.as_bytes().to_vec())
+}
+
+#[test]
+fn a_good_answer_is_ok() {
+    let (results, kinds) = outcome(|| answer(200, "", "hello"), json!({}));
+    assert_eq!(kinds, "");
+    assert_eq!(results.count("step", 0, "/ok"), 1);
+    assert_eq!(results.count("transaction", 0, "/ok"), 1);
+    assert!(results.count("step", 0, "/bytes_in") > 5);
+    assert!(results.count("step", 0, "/bytes_out") > 20);
+}
+
+#[test]
+fn statuses_fail_by_their_hundred() {
+    assert_eq!(kind(|| answer(404, "", "")), "status_4xx");
+    assert_eq!(kind(|| answer(503, "", "")), "status_5xx");
+    assert_eq!(kind(|| answer(302, "Location: /y\r\n", "")), "");
+    let checks = json!({"checks": [{"kind": "status", "in": [200]}]});
+    assert_eq!(outcome(|| answer(204, "", ""), checks).1, "status_other");
+    let checks = json!({"checks": [{"kind": "status", "min": 400, "max": 499}]});
+    assert_eq!(outcome(|| answer(404, "", ""), checks).1, "");
+}
+
+#[test]
+fn what_is_not_http_is_protocol() {
+    assert_eq!(
+        kind(raw("\u{1}\u{2}rubbish rubbish rubbish\r\n\r\n")),
+        "protocol"
+    );
+    assert_eq!(
+        kind(raw(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+        )),
+        "protocol"
+    );
+}
+
+#[test]
+fn half_an_answer_or_none_is_closed() {
+    assert_eq!(
+        kind(raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")),
+        "closed"
+    );
+    assert_eq!(kind(raw("HTTP/1.1 20")), "closed");
+    assert_eq!(kind(raw("")), "closed");
+}
+
+#[test]
+fn an_endless_head_or_body_is_protocol_and_does_not_swell_the_engine() {
+    let head = || {
+        Reply::Endless(
+            b"HTTP/1.1 200 OK\r\n".to_vec(),
+            b"X-Filler: 0123456789\r\n".repeat(1000),
+        )
+    };
+    assert_eq!(kind(head), "protocol");
+    let server =
+        Server::start(|_| Reply::Endless(b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), vec![b'x'; 1 << 16]));
+    let mut plan = plan_of(server.address, &json!([get(0, &json!(["/"]))]));
+    plan["limits"] = json!({"header_bytes": 65536, "body_bytes": 8_000_000, "capture_bytes": 1000});
+    let results = run(plan);
+    assert_eq!(
+        results.failed().into_keys().collect::<Vec<_>>(),
+        ["protocol"]
+    );
+    let peak = results.engine["generator"]["peak_rss_bytes"].as_u64();
+    assert!(peak.is_some_and(|bytes| bytes < 200 << 20), "{peak:?}");
+}
+
+#[test]
+fn silence_is_a_timeout_with_the_time_waited() {
+    let (results, kinds) = outcome(|| Reply::Hang, json!({"timeout_s": 0.1}));
+    assert_eq!(kinds, "timeout");
+    let waited: u64 = results.count("step", 0, "/response_sum_ns");
+    assert!(waited >= 100_000_000, "{waited}");
+}
+
+#[test]
+fn nobody_listening_is_connect() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("a port");
+    let results = run(plan_of(address, &json!([get(0, &json!(["/"]))])));
+    results.check_identity();
+    assert_eq!(
+        results.failed().into_keys().collect::<Vec<_>>(),
+        ["connect"]
+    );
+}
+
+#[test]
+fn checks_and_extractions_fail_by_their_kind() {
+    let body = || answer(200, "ETag: \"7\"\r\n", r#"{"id": "a7", "n": 3}"#);
+    let check = |check: Value| outcome(body, json!({"checks": [check]})).1;
+    assert_eq!(check(json!({"kind": "size", "min": 5, "max": 100})), "");
+    assert_eq!(check(json!({"kind": "size", "max": 5})), "check");
+    assert_eq!(check(json!({"kind": "contains", "text": ["a7"]})), "");
+    assert_eq!(
+        check(json!({"kind": "contains", "text": ["a7"], "not": true})),
+        "check"
+    );
+    assert_eq!(check(json!({"kind": "regex", "pattern": "\"n\": \\d"})), "");
+    assert_eq!(check(json!({"kind": "regex", "pattern": "^x"})), "check");
+    assert_eq!(
+        check(json!({"kind": "json", "expression": "$.n", "equals": ["3"]})),
+        ""
+    );
+    assert_eq!(
+        check(json!({"kind": "json", "expression": "$.none"})),
+        "check"
+    );
+    assert_eq!(
+        check(json!({"kind": "header", "name": "etag", "contains": ["7"]})),
+        ""
+    );
+    assert_eq!(
+        check(json!({"kind": "header", "name": "etag", "contains": ["8"]})),
+        "check"
+    );
+    let extract = |extract: Value| outcome(body, json!({"extract": [extract]})).1;
+    let into = |from: &str, expression: &str| json!({"into": {"variable": 0}, "from": from, "expression": expression});
+    assert_eq!(extract(into("json", "$.id")), "");
+    assert_eq!(extract(into("json", "$.none")), "extract");
+    assert_eq!(extract(into("header", "none")), "extract");
+    assert_eq!(extract(into("regex", "id=(x)")), "extract");
+    let mut optional = into("json", "$.none");
+    optional["required"] = json!(false);
+    assert_eq!(extract(optional), "");
+}
+
+#[test]
+fn an_encoded_body_cannot_be_extracted_from() {
+    let body = || answer(200, "Content-Encoding: gzip\r\n", r#"{"id": 1}"#);
+    let extract =
+        json!({"extract": [{"into": {"variable": 0}, "from": "json", "expression": "$.id"}]});
+    assert_eq!(outcome(body, extract).1, "extract");
+}
+
+#[test]
+fn a_unique_pool_that_runs_out_ends_the_transaction_without_a_request() {
+    let server = Server::start(|_| answer(200, "", ""));
+    let draw = json!({"op": "draw", "pool": 0, "variables": [0]});
+    let path = json!(["/", {"variable": 0}]);
+    let mut plan = plan_of(server.address, &json!([draw, get(0, &path)]));
+    plan["pools"] =
+        json!([{"name": "p", "columns": ["a"], "order": "unique", "rows": [["1"], ["2"]]}]);
+    plan["groups"][0]["think"] = json!({"dist": "fixed", "mean_s": 0.02});
+    let results = run(plan);
+    results.check_identity();
+    assert_eq!(server.paths(), ["/1", "/2"]);
+    assert_eq!(results.count("transaction", 0, "/ok"), 2);
+    assert!(results.count("transaction", 0, "/failed/data_exhausted") > 0);
+}
+
+#[test]
+fn a_value_that_would_break_the_request_apart_is_internal() {
+    let server = Server::start(|_| answer(200, "", ""));
+    let set = json!({"op": "set", "variable": 0, "value": ["a\r\nX: y"]});
+    let mut request = get(0, &json!(["/"]));
+    request["headers"] = json!([["X-Value", [{"variable": 0}]]]);
+    let results = run(plan_of(server.address, &json!([set, request])));
+    results.check_identity();
+    assert_eq!(
+        results.failed().into_keys().collect::<Vec<_>>(),
+        ["internal"]
+    );
+    assert!(server.paths().is_empty());
+}
+
+#[test]
+fn connections_are_kept_and_remade_as_the_server_says() {
+    let connections = |reply: fn() -> Reply| {
+        let server = Server::start(move |_| reply());
+        let pause = json!({"op": "think", "pause": {"dist": "fixed", "mean_s": 0.05}});
+        let request = get(0, &json!(["/"]));
+        let results = run(plan_of(
+            server.address,
+            &json!([request, pause, request, pause, request]),
+        ));
+        assert_eq!(results.count("step", 0, "/ok"), 3);
+        server
+            .seen()
+            .iter()
+            .map(|seen| seen.connection)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(connections(|| answer(200, "", "x")), [0, 0, 0]);
+    assert_eq!(
+        connections(|| answer(200, "Connection: close\r\n", "x")),
+        [0, 1, 2]
+    );
+    // HTTP/1.0 closes unless it says otherwise, and its body ends with the connection.
+    assert_eq!(
+        connections(|| Reply::Close(b"HTTP/1.0 200 OK\r\n\r\nbody".to_vec())),
+        [0, 1, 2]
+    );
+    // Closed while idle, without a word: seen, and a new connection made before the next request.
+    assert_eq!(
+        connections(|| Reply::Close(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx".to_vec())),
+        [0, 1, 2]
+    );
+}
+
+#[test]
+fn a_failure_ends_the_transaction_unless_told_to_go_on() {
+    let paths = |on_failure: &str| {
+        let server =
+            Server::start(|seen| answer(if seen.path() == "/1" { 500 } else { 200 }, "", ""));
+        let mut first = get(0, &json!(["/1"]));
+        first["on_failure"] = json!(on_failure);
+        let page = json!({"op": "page", "page": 0, "ops": [first, get(1, &json!(["/2"]))]});
+        let results = run(plan_of(server.address, &json!([page])));
+        results.check_identity();
+        let page_failed = results.count("page", 0, "/failed/status_5xx");
+        (
+            server.paths(),
+            page_failed,
+            results.count("transaction", 0, "/failed/status_5xx"),
+        )
+    };
+    assert_eq!(paths("end"), (vec!["/1".to_owned()], 1, 1));
+    assert_eq!(
+        paths("go_on"),
+        (vec!["/1".to_owned(), "/2".to_owned()], 0, 0)
+    );
+}

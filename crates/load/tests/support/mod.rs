@@ -1,0 +1,293 @@
+//! A small server that answers as a test says and remembers what it was asked, and a way to run a plan against it.
+#![allow(dead_code)] // Each test file uses its own part of this.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use towtank_load::plan;
+use towtank_load::run::{Control, Outcome, Prepared, Switches};
+
+/// A request as the server saw it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seen {
+    pub connection: usize,
+    pub line: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Seen {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self
+            .headers
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub fn path(&self) -> &str {
+        self.line.split(' ').nth(1).unwrap_or("")
+    }
+}
+
+/// What the server does with a request.
+pub enum Reply {
+    /// Sends these bytes and keeps the connection.
+    Send(Vec<u8>),
+    /// Sends these bytes and closes.
+    Close(Vec<u8>),
+    /// Sends these bytes for ever.
+    Endless(Vec<u8>, Vec<u8>),
+    /// Says nothing more; holds the connection until the client closes.
+    Hang,
+}
+
+/// An answer with a body.
+pub fn answer(status: u16, headers: &str, body: &str) -> Reply {
+    let length = body.len();
+    Reply::Send(
+        format!("HTTP/1.1 {status} X\r\n{headers}Content-Length: {length}\r\n\r\n{body}")
+            .into_bytes(),
+    )
+}
+
+pub struct Server {
+    pub address: SocketAddr,
+    log: Arc<Mutex<Vec<Seen>>>,
+}
+
+type Handler = dyn Fn(&Seen) -> Reply + Send + Sync;
+
+impl Server {
+    /// Starts; its threads end with the test process at the latest.
+    pub fn start(handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let handler: Arc<Handler> = Arc::new(handler);
+        let counter = AtomicUsize::new(0);
+        let shared = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (log, handler) = (Arc::clone(&shared), Arc::clone(&handler));
+                let number = counter.fetch_add(1, Ordering::Relaxed);
+                std::thread::spawn(move || serve(stream, number, &log, &*handler));
+            }
+        });
+        Self { address, log }
+    }
+
+    pub fn seen(&self) -> Vec<Seen> {
+        self.log.lock().expect("the log").clone()
+    }
+
+    /// Paths in the order of arrival.
+    pub fn paths(&self) -> Vec<String> {
+        self.seen()
+            .iter()
+            .map(|seen| seen.path().to_owned())
+            .collect()
+    }
+}
+
+fn serve(stream: TcpStream, connection: usize, log: &Mutex<Vec<Seen>>, handler: &Handler) {
+    let Ok(mut out) = stream.try_clone() else {
+        return;
+    };
+    let mut reader = BufReader::new(stream);
+    while let Some(seen) = read_request(&mut reader, connection) {
+        log.lock().expect("the log").push(seen.clone());
+        match handler(&seen) {
+            Reply::Send(bytes) => {
+                if out.write_all(&bytes).is_err() {
+                    return;
+                }
+            }
+            Reply::Close(bytes) => {
+                let _ = out.write_all(&bytes);
+                return;
+            }
+            Reply::Endless(first, again) => {
+                let _ = out.write_all(&first);
+                while out.write_all(&again).is_ok() {}
+                return;
+            }
+            Reply::Hang => {
+                let _ = reader.read_to_end(&mut Vec::new());
+                return;
+            }
+        }
+    }
+}
+
+fn read_request(reader: &mut BufReader<TcpStream>, connection: usize) -> Option<Seen> {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let line = line.trim_end().to_owned();
+        if line.is_empty() {
+            break;
+        }
+        lines.push(line);
+    }
+    let headers: Vec<(String, String)> = lines[1..]
+        .iter()
+        .filter_map(|line| line.split_once(": "))
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    let length = headers
+        .iter()
+        .find(|(key, _)| key == "Content-Length")
+        .map_or(0, |(_, value)| value.parse().expect("a length"));
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let line = lines[0].clone();
+    Some(Seen {
+        connection,
+        line,
+        headers,
+        body,
+    })
+}
+
+/// A request operation.
+pub fn get(step: usize, path: &Value) -> Value {
+    json!({"op": "request", "step": step, "target": 0, "method": "GET", "path": path})
+}
+
+/// A plan with one group of one transaction `ops`; a test changes what it is about.
+pub fn plan_of(address: SocketAddr, ops: &Value) -> Value {
+    json!({
+        "schema": "towtank/plan/1", "run": "test", "seed": 5, "out": "", "threads": 1, "cpus": [],
+        "targets": [{"name": "t", "scheme": "http", "addresses": [address.to_string()],
+                     "balance": "round_robin", "host": "test.example"}],
+        "connections": {"mode": "per_user"},
+        "timeouts": {"connect_s": 2.0, "response_s": 5.0, "drain_s": 5.0},
+        "pools": [], "variables": ["a", "b", "c"], "lists": ["l"],
+        "steps": [{"name": "one", "transaction": "t0"}, {"name": "two", "transaction": "t0"}],
+        "pages": [{"name": "page", "transaction": "t0"}],
+        "transactions": [{"name": "t0", "ops": ops}],
+        "groups": [{"name": "g", "share": 1.0, "once": [], "think": {"dist": "fixed", "mean_s": 100.0},
+                    "pacing": null, "mix": [{"transaction": 0, "weight": 1.0}], "exit": []}],
+        "load": closed(1, 0.3),
+    })
+}
+
+/// A closed load of so many users for so long.
+pub fn closed(users: u32, seconds: f64) -> Value {
+    json!({"kind": "closed", "users_at_most": users, "stages": [
+        {"name": "up", "phase": "ramp_up", "level": 0, "duration_s": 0.0, "users": users},
+        {"name": "hold", "phase": "steady", "level": 0, "duration_s": seconds, "users": users}]})
+}
+
+/// A folder of its own that is gone with the value.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("towtank-load-{}-{number}", std::process::id())))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Results of a run.
+pub struct Results {
+    pub outcome: Outcome,
+    pub engine: Value,
+    pub lines: Vec<Value>,
+}
+
+/// Runs a plan to its end in this process.
+pub fn run(mut plan: Value) -> Results {
+    let folder = Folder::new();
+    plan["out"] = json!(folder.0);
+    let read = plan::read_text(&plan.to_string()).expect("a good plan");
+    let prepared = Prepared::new(read).expect("prepared");
+    let mut control = Control::new(Switches::default(), None).expect("control");
+    let outcome = prepared.run(&mut control).expect("a run");
+    let text = std::fs::read_to_string(folder.0.join("engine.json")).expect("engine.json");
+    let engine = serde_json::from_str(&text).expect("JSON");
+    let mut lines = Vec::new();
+    for entry in std::fs::read_dir(&folder.0).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "ndjson")
+        {
+            let text = std::fs::read_to_string(path).expect("a segment");
+            lines.extend(
+                text.lines()
+                    .map(|line| serde_json::from_str::<Value>(&line[9..]).expect("JSON")),
+            );
+        }
+    }
+    Results {
+        outcome,
+        engine,
+        lines,
+    }
+}
+
+impl Results {
+    /// Sum of one count over all intervals of a series.
+    pub fn count(&self, of: &str, id: usize, key: &str) -> u64 {
+        self.series(of, id)
+            .filter_map(|series| series.pointer(key))
+            .filter_map(Value::as_u64)
+            .sum()
+    }
+
+    pub fn series(&self, of: &str, id: usize) -> impl Iterator<Item = &Value> {
+        let (of, id) = (of.to_owned(), id);
+        self.intervals()
+            .flat_map(|line| line["series"].as_array().expect("series"))
+            .filter(move |series| series["of"] == of && series["id"] == id)
+    }
+
+    pub fn intervals(&self) -> impl Iterator<Item = &Value> {
+        self.lines.iter().filter(|line| line["k"] == "interval")
+    }
+
+    /// Failures of the run by kind.
+    pub fn failed(&self) -> BTreeMap<String, u64> {
+        serde_json::from_value(self.engine["totals"]["failed"].clone()).expect("counts")
+    }
+
+    /// Both identities, checked from the numbers themselves.
+    pub fn check_identity(&self) {
+        let totals = &self.engine["totals"];
+        let sum = |key: &str| -> u64 {
+            let counts: BTreeMap<String, u64> =
+                serde_json::from_value(totals[key].clone()).expect("counts");
+            counts.values().sum()
+        };
+        let number = |key: &str| totals[key].as_u64().expect("a number");
+        assert_eq!(
+            number("offered"),
+            number("started") + sum("not_started"),
+            "{totals}"
+        );
+        assert_eq!(
+            number("started"),
+            number("ok") + sum("failed") + number("in_flight"),
+            "{totals}"
+        );
+        assert_eq!(self.engine["identity"]["offered_holds"], true);
+        assert_eq!(self.engine["identity"]["started_holds"], true);
+    }
+}

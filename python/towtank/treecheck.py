@@ -1,0 +1,138 @@
+"""Checking the tree of a file against a model: all faults at once, each at its place, in the words of the house."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from towtank.errors import Fault
+from towtank.units import shown
+from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+# Each round takes at least one level of wrong values out; more levels than these no file of ours has.
+ROUNDS_AT_MOST = 20
+
+
+@dataclass
+class Checked(Generic[ModelT]):
+    """What checking a tree against a model gave.
+
+    Attributes
+    ----------
+    model : model or None
+        The model of the tree without what is wrong; None where nothing useful is left.
+    tree : Node
+        The tree that `model` was made from; its nodes keep the places they had in the file.
+    faults : list of Fault
+        Of the tree as it was.
+    """
+
+    model: ModelT | None
+    tree: Node
+    faults: list[Fault]
+
+
+def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
+    """Check a tree against a model, and go on behind the faults.
+
+    What is wrong is taken out and the rest checked again, so that checks of meaning can still run on what is right
+    and all faults come at once.
+    """
+    rest = root.copy()
+    if not isinstance(root.value, dict):
+        message = f"must be a mapping of keys to values, got {shown(root.plain())} instead"
+        return Checked(None, rest, [fault_at(root, (), message)])
+    faults: list[Fault] = []
+    for attempt in range(ROUNDS_AT_MOST):
+        try:
+            return Checked(model.model_validate(rest.plain()), rest, faults)
+        except ValidationError as error:
+            problems = [(problem, problem["loc"]) for problem in error.errors(include_url=False)]
+        if attempt == 0:
+            faults = sorted({_as_fault(rest, problem, path) for problem, path in problems})
+        wrong = [_wrong_node(rest, problem, path) for problem, path in problems]
+        if not all(_take_out(rest, node) for node in wrong):
+            break
+    return Checked(None, rest, faults)
+
+
+def _wrong_node(root: Node, problem: Any, path: Path_) -> Node:
+    """The node that a problem is about: of a missing key, the mapping that lacks it."""
+    return find(root, path[:-1] if problem["type"] == "missing" else path)[0]
+
+
+def _take_out(root: Node, wrong: Node) -> bool:
+    """Take a node out of a tree; false when it is the root."""
+    if wrong is root:
+        return False
+    for node in root.walk():
+        if isinstance(node.value, dict):
+            node.value = {key: child for key, child in node.value.items() if child is not wrong}
+        elif isinstance(node.value, list):
+            node.value = [child for child in node.value if child is not wrong]
+    return True
+
+
+_MUST_BE = {
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a mapping of keys to values",
+    "model_type": "must be a mapping of keys to values",
+    "list_type": "must be a list",
+    "none_required": "must be nothing",
+    "string_too_short": "must not be empty",
+}
+# The key of the bound in what pydantic tells, and how it is said.
+_BOUNDS = {
+    "greater_than": ("gt", "must be above {}"),
+    "greater_than_equal": ("ge", "must be at least {}"),
+    "less_than": ("lt", "must be below {}"),
+    "less_than_equal": ("le", "must be at most {}"),
+    "too_short": ("min_length", "must have at least {} entries"),
+    "too_long": ("max_length", "must have at most {} entries"),
+    "string_pattern_mismatch": ("pattern", "must be text that matches {}"),
+}
+
+
+def _as_fault(root: Node, problem: Any, path: Path_) -> Fault:
+    """Say a problem of pydantic in the words of the house."""
+    kind, context = problem["type"], problem.get("ctx", {})
+    if kind in {"extra_forbidden", "unknown_key"}:
+        return _unknown_key(root, problem, path)
+    if kind == "missing":
+        return fault_at(root, path[:-1], f"must have the key {str(path[-1])!r}, got none")
+    return fault_at(root, path, str(context["error"]) if kind == "value_error" else _message(problem))
+
+
+def _message(problem: Any) -> str:
+    """Say what a value must be and what it is."""
+    kind, context, value = problem["type"], problem.get("ctx", {}), problem["input"]
+    got = f", got {shown(value)} instead"
+    if kind == "literal_error":
+        expected = context["expected"]
+        near = did_you_mean(value, re.findall(r"'([^']*)'", expected))
+        return f"must be {expected.replace(chr(39), '')}{got}{near}"
+    if kind in _BOUNDS:
+        key, form = _BOUNDS[kind]
+        seen = context.get("actual_length")
+        return form.format(context[key]) + (got if seen is None else f", got {seen} instead")
+    if kind in _MUST_BE:
+        return _MUST_BE[kind] + got
+    message = problem["msg"]
+    return message if message.startswith("must") else f"must be right: {message}{got}"
+
+
+def _unknown_key(root: Node, problem: Any, path: Path_) -> Fault:
+    """Name the key, the known one that looks most like it, and all that are known."""
+    key, known = str(path[-1]), problem.get("ctx", {}).get("known", [])
+    near = did_you_mean(key, known)
+    allowed = f"one of the keys {', '.join(known)}" if known else "a key that is known here"
+    return fault_at(root, path, f"must be {allowed}, got the unknown key {key!r} instead{near}", key=True)

@@ -1,0 +1,73 @@
+"""`towtank validate` and `towtank list` as programs read them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "towtank", *arguments], check=False, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_validate_gives_one_json_document(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text("schema: towtank/system/1\nname: 5\nservices: {a: {kind: nothing}}\n")
+    done = run("validate", str(path), "--json")
+    assert done.returncode == 2
+    assert done.stderr == ""
+    document = json.loads(done.stdout)
+    assert document["schema"] == "towtank/validate/1"
+    assert document["valid"] is False
+    assert document["files"] == [{"file": str(path), "kind": "system", "valid": False}]
+    assert [(each["line"], each["column"], each["where"]) for each in document["faults"]] == [
+        (2, 7, "name"),
+        (3, 15, "services.a"),
+    ]
+    assert all(each["file"] == str(path) and each["message"].startswith("must be ") for each in document["faults"])
+
+
+def test_validate_of_what_ships() -> None:
+    done = run("validate", "content-users", "--json")
+    assert done.returncode == 0
+    document = json.loads(done.stdout)
+    assert (document["valid"], document["faults"]) == (True, [])
+
+
+def test_validate_without_a_file_says_how_it_is_used() -> None:
+    done = run("validate")
+    assert done.returncode == 2
+    assert "FILE" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_list_shows_what_ships() -> None:
+    done = run("list", "--json")
+    assert done.returncode == 0
+    document = json.loads(done.stdout)
+    assert document["schema"] == "towtank/list/1"
+    names = {section: [entry["name"] for entry in document[section]] for section in document if section != "schema"}
+    assert "content-users" in names["studies"]
+    assert {"content_server", "existing"} <= set(names["service_kinds"])
+    assert names["drivers"] == ["http"]
+    assert all(entry["summary"] for section in names for entry in document[section])
+
+
+def test_list_for_people_has_one_line_each() -> None:
+    document = json.loads(run("list", "--json").stdout)
+    lines = run("list").stdout.splitlines()
+    entries = [entry for section, entries in document.items() if section != "schema" for entry in entries]
+    assert len(lines) == len(entries) + len(document) - 1
+    assert all(any(entry["name"] in line and entry["summary"] in line for line in lines) for entry in entries)
+
+
+def test_a_wrong_command_line_is_not_an_internal_fault() -> None:
+    for arguments in (["list", "--bogus"], ["validate", "--jsn", "x"], ["nonsense"], ["validate"]):
+        done = run(*arguments)
+        assert done.returncode == 2, (arguments, done)
+        assert "internal fault" not in done.stderr
+        assert "Traceback" not in done.stderr

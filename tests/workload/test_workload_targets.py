@@ -1,0 +1,103 @@
+"""Targets: only this machine and private networks, unless the user says so by name."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from towtank.errors import ExitStatus, StudyError, TargetError
+from towtank.workload import check_targets
+from towtank.workload import targets as module
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name service of the test: nothing leaves the machine."""
+    known = {
+        "inside.test": ["10.1.2.3"],
+        "outside.test": ["203.0.113.7"],
+        "both.test": ["10.0.0.1", "203.0.113.8"],
+    }
+
+    def resolve(host: str, port: int, **options: object) -> list[tuple[object, ...]]:
+        if host in known:
+            return [(0, 0, 0, "", (number, port)) for number in known[host]]
+        if host.replace(".", "").isdigit() or ":" in host:
+            return [(0, 0, 0, "", (host, port))]
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(module.socket, "getaddrinfo", resolve)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1:8080",
+        "http://127.9.9.9:1/x",
+        "10.0.0.1:80",
+        "172.16.0.1:80",
+        "172.31.255.255:80",
+        "192.168.1.1:80",
+        "169.254.0.9:80",
+        "[::1]:80",
+        "[fd00::1]:80",
+        "[fe80::1]:80",
+        "[::ffff:10.0.0.1]:80",
+        "inside.test:80",
+    ],
+)
+def test_own_addresses_may_be_loaded(names: None, address: str) -> None:
+    assert check_targets([address])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "8.8.8.8:80",
+        "172.32.0.1:80",
+        "172.15.0.1:80",
+        "192.169.0.1:80",
+        "11.0.0.1:80",
+        "100.64.0.1:80",
+        "[2001:db8::1]:80",
+        "[::ffff:8.8.8.8]:80",
+        "http://outside.test/",
+        "both.test:80",
+    ],
+)
+def test_other_addresses_need_leave(names: None, address: str) -> None:
+    with pytest.raises(StudyError) as raised:
+        check_targets([address])
+    host = module.host_and_port(address)[0]
+    assert raised.value.exit_status == ExitStatus.INPUT
+    assert raised.value.hint is not None
+    assert f"--i-may-load {host}" in raised.value.hint
+    assert check_targets([address], [host.upper()])
+
+
+def test_all_refused_hosts_are_told_at_once_and_each_once(names: None) -> None:
+    with pytest.raises(StudyError) as raised:
+        check_targets(["8.8.8.8:80", "outside.test:80", "127.0.0.1:80", "8.8.8.8:81"])
+    assert len(raised.value.faults) == 2
+    assert "--i-may-load 8.8.8.8 --i-may-load outside.test" in str(raised.value)
+
+
+def test_leave_for_one_host_is_not_leave_for_another(names: None) -> None:
+    with pytest.raises(StudyError, match=r"8.8.8.8"):
+        check_targets(["8.8.8.8:80"], ["outside.test"])
+
+
+def test_names_are_resolved_once_for_all(names: None) -> None:
+    assert check_targets(["both.test:80", "both.test:81"], ["both.test"]) == {"both.test": ["10.0.0.1", "203.0.113.8"]}
+
+
+def test_unknown_name_is_a_target_that_cannot_be_reached(names: None) -> None:
+    with pytest.raises(TargetError, match=r"nowhere.test: must be a host that can be found"):
+        check_targets(["nowhere.test:80"])
+
+
+@pytest.mark.parametrize("address", ["", "http://", "host:port", "127.0.0.1:99999"])
+def test_what_is_no_address_is_refused(names: None, address: str) -> None:
+    with pytest.raises(StudyError, match="must "):
+        check_targets([address])
