@@ -164,6 +164,7 @@ def estimate(value, width=0.0, n=10):
 def made(name, users, throughput, cpus=0.5, allotted=1, *, verdict="valid"):
     """A run summary with the few numbers that a test is about."""
     times = {key: estimate(0.1, 0.01) for key in ("mean", "p50", "p90", "p95", "p99")}
+    times |= {"min": 0.02, "max": 0.5}
     rate = estimate(throughput, 0.1)
     read = {"count": 100, "errors": 0, "throughput_per_s": rate, "phases": {}, "response_time_s": times}
     content = {
@@ -273,6 +274,10 @@ def test_equal_throughputs_have_no_line():
         ({"metric": "response_time.p95", "comparison": "<", "value": 0.05}, False, None),
         ({"metric": "throughput", "comparison": ">=", "value": 15.0}, False, None),
         ({"metric": "p95", "transaction": "read", "comparison": "<=", "value": 0.1}, True, 20),
+        ({"metric": "throughput", "comparison": ">=", "value": 15.0, "users": 20}, True, 20),
+        ({"metric": "throughput", "comparison": ">=", "value": 15.0, "users": 99}, None, None),
+        ({"metric": "max", "comparison": "<", "value": 0.6}, True, 20),
+        ({"metric": "min", "transaction": "read", "comparison": ">", "value": 0.1}, False, None),
         ({"metric": "errors", "comparison": "<", "value": 0.01}, True, 20),
         ({"metric": "p95", "transaction": "missing", "comparison": "<", "value": 1}, None, None),
     ],

@@ -192,15 +192,13 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
         if one["met"] is None:
             text = f"The objective “{one['text']}”{where} cannot be judged: nothing was measured for it."
         elif one["met"]:
-            text = f"The objective “{one['text']}” is met at every load{where}; the worst seen is {one['seen']:.3g}."
+            at = "" if one.get("users") is not None else " at every load"
+            text = f"The objective “{one['text']}” is met{at}{where}; the worst seen is {one['seen']:.3g}."
         else:
             upto = one["holds_up_to"]
             holds = "at no load" if upto is None else f"up to {upto:g}"
-            text = (
-                f"The objective “{one['text']}” is missed{where}: {one['seen']:.3g} seen, limit "
-                f"{one['limit']:.3g}; it holds "
-                f"{holds}."
-            )
+            text = f"The objective “{one['text']}” is missed{where}: {one['seen']:.3g} seen, limit {one['limit']:.3g}"
+            text += "." if one.get("users") is not None else f"; it holds {holds}."
         yield _sentence("objective", text, seen=one["seen"], limit=one["limit"])
 
 
