@@ -69,6 +69,8 @@ class EngineProcess:
                 stdout=subprocess.PIPE,
                 stderr=stream,
                 start_new_session=True,  # Ctrl-C on the terminal is the conductor's business alone
+                # Python ignores SIGXFSZ, and so must the engine: a file size limit is an error to tell, not a death.
+                restore_signals=False,
             )
         assert self._process.stdout is not None
         self._output = self._process.stdout

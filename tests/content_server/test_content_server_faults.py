@@ -131,8 +131,8 @@ def test_sql_in_values_is_only_text(ann: Client) -> None:
         ("multipart/form-data; boundary=x", b"--x\r\nrubbish"),
         ("multipart/form-data; boundary=x", b"--x\r\nContent-Disposition: form-data\r\n\r\nvalue\r\n--x--\r\n"),
         ("multipart/form-data; boundary=x", b"\x00\xff" * 500),
-        ("multipart/form-data; boundary=x", b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n' + b"y" * 300_000 + b"\r\n--x--\r\n"),
-        ("multipart/form-data; boundary=x; charset=nosuch", b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n--x--\r\n'),
+        ("multipart/form-data; boundary=x", b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n' + b"y" * 300_000 + b"\r\n--x--\r\n"),  # noqa: E501
+        ("multipart/form-data; boundary=x; charset=nosuch", b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n--x--\r\n'),  # noqa: E501
         ("application/x-www-form-urlencoded", b"&".join(b"f%d=1" % n for n in range(400))),
         ("application/x-www-form-urlencoded", b"\xff=%zz"),
     ],
@@ -180,7 +180,7 @@ def test_half_a_request_does_no_harm(ann: Client, node: Node) -> None:
     with socket.create_connection((host, int(port)), 30) as connection:
         head = "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 5000\r\n"
         connection.sendall(
-            f"POST /browser/content/root HTTP/1.1\r\nHost: h\r\nAuthorization: Basic {login}\r\n{head}\r\n--x\r\n".encode()
+            f"POST /browser/content/root HTTP/1.1\r\nHost: h\r\nAuthorization: Basic {login}\r\n{head}\r\n--x\r\n".encode()  # noqa: E501
         )
     assert ann.get("/browser").status_code == 200
 

@@ -14,7 +14,7 @@ NAMES = {
     "content_server_queue_length", "content_server_database_pool_size", "content_server_database_pool_in_use",
     "content_server_database_pool_wait_seconds_total", "content_server_database_cpu_seconds_total",
     "content_server_database_seconds_total", "content_server_cache_hits_total", "content_server_cache_misses_total",
-    "content_server_cache_bytes", "content_server_handles_open", "content_server_documents", "process_cpu_seconds_total",
+    "content_server_cache_bytes", "content_server_handles_open", "content_server_documents", "process_cpu_seconds_total",  # noqa: E501
     "process_resident_memory_bytes", "process_start_time_seconds", "process_open_fds",
 }  # fmt: skip
 

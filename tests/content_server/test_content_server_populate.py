@@ -1,10 +1,13 @@
-"""Populations: formats, sizes, determinism, skipping, recovery after a kill, going back, and what the index does to the view."""
+"""Populations: formats, sizes, determinism, skipping, recovery after a kill, going back, and what the index does
+to the view.
+"""
 
 from __future__ import annotations
 
 import csv
 import hashlib
 import io
+import random
 import shutil
 import signal
 import sqlite3
@@ -212,8 +215,7 @@ def test_view_scans_the_properties_without_its_index(population: Path, start: An
 
 @pytest.mark.postgresql
 def test_population_in_postgresql(tmp_path: Path, start: Any, new_database: Any) -> None:
-    import psycopg
-
+    psycopg = pytest.importorskip("psycopg", reason="pip install 'psycopg[binary]'")
     options = ("--database", new_database())
     populate(tmp_path, *options)
     assert "nothing to do" in populate(tmp_path, *options)
@@ -242,8 +244,6 @@ def test_population_in_postgresql(tmp_path: Path, start: Any, new_database: Any)
 
 
 def test_text_is_language_of_an_exact_size() -> None:
-    import random
-
     written = text(random.Random(1), 10_240)
     assert len(written.encode()) == 10_240
     assert written == text(random.Random(1), 10_240)
@@ -252,7 +252,7 @@ def test_text_is_language_of_an_exact_size() -> None:
     assert words.count("the") > 40
 
 
-@pytest.mark.parametrize(("kind", "part"), [("docx", "word/document.xml"), ("xlsx", "xl/workbook.xml"), ("pptx", "ppt/presentation.xml")])  # fmt: skip
+@pytest.mark.parametrize(("kind", "part"), [("docx", "word/document.xml"), ("xlsx", "xl/workbook.xml"), ("pptx", "ppt/presentation.xml")])  # fmt: skip  # noqa: E501
 def test_office_files_are_whole_zips(kind: str, part: str) -> None:
     first, second = (formats.office(kind, "a title", "Some text & more.", 102_400, 1, n) for n in (1, 2))
     assert (len(first), len(second), first == second) == (102_400, 102_400, False)

@@ -73,7 +73,7 @@ def names(client: Client, condition: str, folder: str, order: str = "cmis:name")
         ("CONTAINS('weath*')", ["gamma_1"]),
         ("CONTAINS('bridge') AND cmis:name LIKE 'b%'", ["beta"]),
         ("cmis:objectId IN ('nosuch', 'nosuch;1.0')", []),
-        ("cmis:createdBy = 'ann' AND cmis:creationDate > TIMESTAMP '2020-01-01T00:00:00Z' AND tt:customer = 'C1'", ["Delta"]),
+        ("cmis:createdBy = 'ann' AND cmis:creationDate > TIMESTAMP '2020-01-01T00:00:00Z' AND tt:customer = 'C1'", ["Delta"]),  # noqa: E501
     ],
 )  # fmt: skip
 def test_conditions(ann: Client, library: str, condition: str, expected: list[str]) -> None:
@@ -147,19 +147,19 @@ def test_full_text_follows_the_latest_version(ann: Client) -> None:
     "statement",
     [
         "", "SELECT", "SELECT * FROM", "DELETE FROM cmis:document", "SELECT * FROM nosuch:type", "SELECT * FROM object",
-        "SELECT nosuch:column FROM cmis:document", "SELECT tt:department FROM cmis:document", "SELECT * FROM cmis:document WHERE",
+        "SELECT nosuch:column FROM cmis:document", "SELECT tt:department FROM cmis:document", "SELECT * FROM cmis:document WHERE",  # noqa: E501
         "SELECT * FROM cmis:document WHERE cmis:name", "SELECT * FROM cmis:document WHERE cmis:name = ",
         "SELECT * FROM cmis:document WHERE cmis:name = 'open", "SELECT * FROM cmis:document WHERE cmis:name = 5",
-        "SELECT * FROM cmis:document WHERE cmis:contentStreamLength = 'a'", "SELECT * FROM cmis:document WHERE cmis:name NOT = 'a'",
-        "SELECT * FROM cmis:document WHERE cmis:contentStreamLength LIKE 'a'", "SELECT * FROM cmis:document; DROP TABLE object",
-        "SELECT * FROM cmis:document WHERE cmis:creationDate > TIMESTAMP 'soon'", "SELECT * FROM cmis:document ORDER BY cmis:nosuch",
+        "SELECT * FROM cmis:document WHERE cmis:contentStreamLength = 'a'", "SELECT * FROM cmis:document WHERE cmis:name NOT = 'a'",  # noqa: E501
+        "SELECT * FROM cmis:document WHERE cmis:contentStreamLength LIKE 'a'", "SELECT * FROM cmis:document; DROP TABLE object",  # noqa: E501
+        "SELECT * FROM cmis:document WHERE cmis:creationDate > TIMESTAMP 'soon'", "SELECT * FROM cmis:document ORDER BY cmis:nosuch",  # noqa: E501
         "SELECT * FROM cmis:document WHERE CONTAINS('')", "SELECT * FROM cmis:document WHERE CONTAINS('-only')",
         "SELECT * FROM cmis:document WHERE CONTAINS('\" \"')", r"SELECT * FROM cmis:document WHERE cmis:name LIKE 'a\'",
-        r"SELECT * FROM cmis:document WHERE cmis:name LIKE 'a\\\\\'", "SELECT * FROM cmis:document WHERE cmis:name = 'a' OR",
-        "SELECT * FROM cmis:document WHERE " + "(" * 3000, "SELECT * FROM cmis:document WHERE " + "NOT " * 60 + "cmis:name = 'a'",
+        r"SELECT * FROM cmis:document WHERE cmis:name LIKE 'a\\\\\'", "SELECT * FROM cmis:document WHERE cmis:name = 'a' OR",  # noqa: E501
+        "SELECT * FROM cmis:document WHERE " + "(" * 3000, "SELECT * FROM cmis:document WHERE " + "NOT " * 60 + "cmis:name = 'a'",  # noqa: E501
         "SELECT * FROM cmis:document WHERE cmis:contentStreamLength = " + "9" * 40, "SELECT * FROM cmis:document -- x",
         "SELECT * FROM cmis:document WHERE cmis:name = 'a\x00'", "S" * 40_000, "SELECT cmis:name, FROM cmis:document",
-        "SELECT * FROM cmis:document WHERE cmis:objectId LIKE 'a%'", "SELECT * FROM cmis:document WHERE cmis:isMajorVersion = 'true'",
+        "SELECT * FROM cmis:document WHERE cmis:objectId LIKE 'a%'", "SELECT * FROM cmis:document WHERE cmis:isMajorVersion = 'true'",  # noqa: E501
     ],
 )  # fmt: skip
 def test_statements_that_are_refused(ann: Client, statement: str) -> None:

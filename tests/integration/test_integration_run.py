@@ -5,16 +5,18 @@ import os
 import random
 import signal
 import socket
+import subprocess
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-
-from conftest import Bench, until
+from conftest import Bench, processes_of, until
 
 
 def test_study_ends_with_verdict_and_report(bench: Bench) -> None:
     bench.study()
-    ended = bench.run_study("--json")
+    ended = bench.run_study("--report", "--json")
     document = json.loads(ended.stdout)
     assert ended.returncode in (0, 4), ended.stderr
     assert ended.returncode == document["exit_status"]
@@ -44,7 +46,7 @@ def test_outcome_for_people_and_progress_apart(bench: Bench) -> None:
 
 def test_changes_from_the_command_line_are_in_force_and_kept(bench: Bench) -> None:
     bench.study(users=[2])
-    ended = bench.run_study("--repetitions", "2", "--seed", "7", "--set", "load.stages.steady=500 ms", "--no-report")
+    ended = bench.run_study("--repetitions", "2", "--seed", "7", "--set", "load.stages.steady=500 ms")
     assert ended.returncode in (0, 4), ended.stderr
     assert len(bench.statuses()) == 2
     manifest = json.loads((bench.results / "study.json").read_text())
@@ -82,7 +84,7 @@ def test_server_that_fails_to_start_shows_its_last_log_lines(bench: Bench) -> No
 
 def test_server_killed_in_the_steady_stage(bench: Bench) -> None:
     bench.study(users=[2, 4], steady="2 s")
-    process = bench.start_study()
+    process = bench.start_study("--report")
     bench.await_stage("r001", "steady")
     time.sleep(0.5)
     os.kill(bench.group("r001"), signal.SIGKILL)
@@ -117,7 +119,7 @@ def test_engine_killed(bench: Bench) -> None:
 def test_conductor_killed_at_a_random_moment(bench: Bench, seed: int) -> None:
     bench.study(users=[2, 3], steady="1500 ms")
     process = bench.start_study()
-    until(lambda: (bench.results / "study.json").exists(), 60.0)
+    until((bench.results / "study.json").exists, 60.0)
     time.sleep(random.Random(seed).uniform(0.0, 5.0))
     process.kill()
     process.communicate()
@@ -125,7 +127,7 @@ def test_conductor_killed_at_a_random_moment(bench: Bench, seed: int) -> None:
     before = {run: list((bench.results / "runs" / run / "engine").glob("*.ndjson")) for run in bench.statuses()}
     recorded = {path: path.read_bytes() for paths in before.values() for path in paths}
     assert bench.towtank("report", bench.results).returncode in (0, 4)
-    resumed = bench.towtank("run", "--resume", bench.results, "--quiet")
+    resumed = bench.towtank("run", "--resume", bench.results, "--quiet", "--no-report")
     assert resumed.returncode in (0, 4), resumed.stderr
     statuses = bench.statuses()
     assert statuses["r001"] == statuses["r002"] == "complete"
@@ -138,7 +140,7 @@ def test_conductor_killed_at_a_random_moment(bench: Bench, seed: int) -> None:
 
 def test_ctrl_c_once_finishes_cleanly(bench: Bench) -> None:
     bench.study(users=[2, 4], steady="60 s")
-    process = bench.start_study()
+    process = bench.start_study("--report")
     bench.await_stage("r001", "steady")
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
@@ -182,7 +184,7 @@ def test_resume_after_ctrl_c_does_what_is_missing(bench: Bench) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     first = (bench.results / "runs" / "r001" / "run.json").read_text()
-    resumed = bench.towtank("run", "--resume", bench.results, "--quiet")
+    resumed = bench.towtank("run", "--resume", bench.results, "--quiet", "--no-report")
     assert resumed.returncode in (0, 4), resumed.stderr
     assert bench.statuses() == {"r001": "complete", "r002": "complete", "r002.interrupted-1": "stopped"}
     assert (bench.results / "runs" / "r001" / "run.json").read_text() == first
@@ -199,6 +201,38 @@ def test_resume_works_on_from_the_copies_when_the_study_has_changed(bench: Bench
     resumed = bench.towtank("run", "--resume", bench.results, "--quiet", "--no-report")
     assert resumed.returncode in (0, 4), resumed.stderr
     assert bench.manifest("r002")["users"] == 3
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, with little room."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"needs a file system of its own, which only root can mount: {mounted.stderr.strip()}; use sudo")
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_full_disk_ends_the_study_with_a_clear_message(bench: Bench, small_disk: Path) -> None:
+    bench.study(users=[2, 3], steady="30 s")
+    results = small_disk / "results"
+    process = bench.start("run", "study.yaml", "--out", results, "--quiet", "--no-report")
+    events = results / "runs" / "r001" / "events.ndjson"
+    until(lambda: events.exists() and '"steady"' in events.read_text(), 60.0)
+    (small_disk / "filler").write_bytes(bytes(os.statvfs(small_disk).f_bavail * 4096))
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == 1
+    assert f"the disk is full: nothing more can be written to {results}" in errors
+    assert "Traceback" not in errors
+    assert json.loads((results / "runs" / "r001" / "run.json").read_text())["status"] == "running"
+    assert list((results / "runs" / "r001" / "engine").glob("worker-*.ndjson"))
+    until(lambda: not processes_of(results))
+    (small_disk / "filler").unlink()
+    assert bench.towtank("report", results).returncode in (0, 1, 4)
 
 
 def test_two_conductors_in_one_folder(bench: Bench) -> None:

@@ -106,7 +106,7 @@ class Bar(Silent):
             BarColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[state]}", markup=False, soft_wrap=True),
+            TextColumn("{task.fields[state]}", markup=False),
             console=console,
             auto_refresh=False,
             transient=True,
@@ -138,13 +138,14 @@ class Bar(Silent):
             self._progress.refresh()
 
     def run_ends(self, text: str) -> None:
-        """Take the bar away and print how the run ended."""
+        """Take the bar away, where the load had begun, and print how the run ended."""
+        title = ""
         if self._task is not None:
-            title = self._progress.tasks[0].description
+            title = f"{self._progress.tasks[0].description}: "
             self._progress.remove_task(self._task)
             self._task = None
-            self._progress.console.print(f"{title}: {text}", markup=False, soft_wrap=True)
-            self._progress.refresh()
+        self._progress.console.print(f"{title}{text}", markup=False)
+        self._progress.refresh()
 
 
 def display_for(console: Console, *, quiet: bool) -> Display:

@@ -109,9 +109,9 @@ pub struct LiveCounts {
     /// Transactions that failed.
     pub transactions_failed: u64,
     /// Response times of all requests.
-    pub response: Histogram,
+    pub response: Histogram<u64>,
     /// Start lags of all requests.
-    pub lag: Histogram,
+    pub lag: Histogram<u64>,
 }
 
 impl LiveCounts {
@@ -275,8 +275,8 @@ impl Recorder {
             requests_failed: totals.failed_in_all(),
             transactions_ok: self.transactions.iter().map(|series| series.ok).sum(),
             transactions_failed: self.transactions.iter().map(Series::failed_in_all).sum(),
-            response: self.response.clone(),
-            lag: self.lag.clone(),
+            response: wide(&self.response),
+            lag: wide(&self.lag),
         }
     }
 
@@ -293,6 +293,13 @@ impl Recorder {
         self.think_count = 0;
         self.think_sum_ns = 0;
     }
+}
+
+/// The same counts, with room for those of a whole run.
+fn wide(histogram: &Histogram) -> Histogram<u64> {
+    let mut wide = Histogram::new();
+    wide.merge(histogram);
+    wide
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -19,6 +20,8 @@ const SEGMENT_BYTES: u64 = 64 << 20;
 /// Intervals that may wait for the disk. A disk that takes nothing for a minute is as good as gone, and memory must
 /// not grow with the length of the run.
 const BEHIND_AT_MOST: usize = 60;
+/// How long a thread waits for the disk then: it may not be slow at all, but the thread itself late with many intervals.
+const LAST_CHANCE: Duration = Duration::from_secs(5);
 
 /// One stage of the load, as the header line names it.
 #[derive(Clone, Debug, Serialize)]
@@ -164,6 +167,7 @@ pub struct SegmentWriter {
     stock: Vec<Recorder>,
     /// Recorders that are with the thread.
     behind: usize,
+    last_chance: Duration,
     failure: Arc<OnceLock<WriterFailed>>,
 }
 
@@ -225,6 +229,7 @@ impl SegmentWriter {
             returned,
             stock: vec![Recorder::new(shape)],
             behind: 0,
+            last_chance: LAST_CHANCE,
             failure,
         })
     }
@@ -242,11 +247,19 @@ impl SegmentWriter {
             return Err(failed.clone());
         }
         while let Ok(empty) = self.returned.try_recv() {
-            self.stock.push(empty);
-            self.behind -= 1;
+            self.take_back(empty);
         }
         if self.behind >= BEHIND_AT_MOST {
-            return Err(self.failed(format!("the disk is {BEHIND_AT_MOST} intervals behind")));
+            match self.returned.recv_timeout(self.last_chance) {
+                Ok(empty) => self.take_back(empty),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(
+                        self.failed(format!("the disk is {BEHIND_AT_MOST} intervals behind"))
+                    );
+                }
+                // The thread ended; `order` knows why.
+                Err(RecvTimeoutError::Disconnected) => {}
+            }
         }
         self.totals.add(&recorder.totals());
         let empty = self
@@ -291,6 +304,11 @@ impl SegmentWriter {
                 self.failed("the writer thread panicked".into()),
             )),
         }
+    }
+
+    fn take_back(&mut self, empty: Recorder) {
+        self.stock.push(empty);
+        self.behind -= 1;
     }
 
     fn order(&self, work: Work) -> Result<(), WriterFailed> {

@@ -1,4 +1,6 @@
-"""The Browser Binding: which service a request means, and its answer as JSON. Every function here runs on a worker thread."""
+"""The Browser Binding: which service a request means, and its answer as JSON. Every function here runs on a
+worker thread.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,8 @@ def repository_info(call: Call) -> dict[str, Any]:
         "changesIncomplete": True, "changesOnType": [], "latestChangeLogToken": None,
         "principalIdAnonymous": None, "principalIdAnyone": None,
         "capabilities": {
-            "capabilityContentStreamUpdatability": "anytime", "capabilityChanges": "none", "capabilityRenditions": "read",
+            "capabilityContentStreamUpdatability": "anytime", "capabilityChanges": "none",
+            "capabilityRenditions": "read",
             "capabilityGetDescendants": False, "capabilityGetFolderTree": False, "capabilityMultifiling": False,
             "capabilityUnfiling": False, "capabilityVersionSpecificFiling": False, "capabilityPWCSearchable": False,
             "capabilityPWCUpdatable": True, "capabilityAllVersionsSearchable": False, "capabilityOrderBy": "custom",

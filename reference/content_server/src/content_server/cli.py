@@ -169,7 +169,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; its exit status: 0 done, 1 it could not start or finish, 2 the command line is wrong, 130 interrupted."""
+    """Run the program; its exit status: 0 done, 1 it could not start or finish, 2 the command line is wrong, 130
+    interrupted.
+    """
     parsed = _parser().parse_args(arguments)
     try:
         return _run(parsed)

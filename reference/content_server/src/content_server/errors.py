@@ -1,6 +1,7 @@
 """The exceptions of CMIS, with the status each has in the Browser Binding (CMIS 1.1, section 5.2.10.1).
 
-An operation raises one of these and nothing else on purpose; `browser` turns it into JSON. `StartError` is for a command that cannot start.
+An operation raises one of these and nothing else on purpose; `browser` turns it into JSON. `StartError` is for a
+command that cannot start.
 """
 
 from __future__ import annotations

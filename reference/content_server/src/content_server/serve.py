@@ -61,7 +61,8 @@ def ensure_root(database: Database) -> None:
     with database.write() as session:
         session.change(
             "insert",
-            "INSERT INTO object (id, label, type, parent, name, path, created_by, created_at, modified_by, modified_at, change_token, latest) "
+            "INSERT INTO object (id, label, type, parent, name, path, created_by, created_at, "
+            "modified_by, modified_at, change_token, latest) "
             "VALUES (?, '', 'cmis:folder', NULL, '', '/', 'system', ?, 'system', ?, 1, 1) ON CONFLICT DO NOTHING",
             (ROOT_ID, moment, moment),
         )

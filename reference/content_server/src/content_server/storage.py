@@ -1,7 +1,9 @@
 """The file storage area: content files that are whole or not there.
 
-A file is written under a temporary name in the same file system, forced to disk (unless told otherwise) and renamed; its metadata follows
-in one transaction. What a crash leaves is a file that no metadata knows, which `sweep` removes at the next start. Names come from
+A file is written under a temporary name in the same file system, forced to disk (unless told otherwise) and
+renamed; its metadata follows
+in one transaction. What a crash leaves is a file that no metadata knows, which `sweep` removes at the next start.
+Names come from
 identifiers that this module draws, never from a client, so no path can leave the area.
 """
 
@@ -28,7 +30,8 @@ _COPY_BYTES = 1 << 20
 
 
 def is_populated(content_id: str) -> bool:
-    """Whether the population wrote it: its identifiers are UUIDs of version 5 (from names), those of clients of version 4.
+    """Whether the population wrote it: its identifiers are UUIDs of version 5 (from names), those of clients of
+    version 4.
 
     Content of the population stays on disk whatever runs do to its documents, so that `reset` is cheap.
     """

@@ -1,4 +1,6 @@
-"""Object types and their properties: one table from which type definitions, SQL columns and checks of values all follow."""
+"""Object types and their properties: one table from which type definitions, SQL columns and checks of values all
+follow.
+"""
 
 from __future__ import annotations
 
@@ -160,7 +162,8 @@ def definition_json(type_id: str, with_properties: bool = True) -> dict[str, obj
     document: dict[str, object] = {
         "id": type_id, "localName": type_id, "displayName": definition.description, "queryName": type_id,
         "description": definition.description, "baseId": base, "creatable": definition.creatable,
-        "fileable": True, "queryable": True, "fulltextIndexed": base == "cmis:document", "includedInSupertypeQuery": True,
+        "fileable": True, "queryable": True, "fulltextIndexed": base == "cmis:document",
+        "includedInSupertypeQuery": True,
         "controllablePolicy": False, "controllableACL": False,
     }  # fmt: skip
     if definition.parent:

@@ -286,8 +286,27 @@ fn a_disk_that_takes_nothing_fails_the_run() {
     let folder = Folder::new("behind");
     let mut writer = SegmentWriter::create(folder.path(), header(0), SHAPE).unwrap();
     writer.behind = BEHIND_AT_MOST;
+    writer.last_chance = Duration::ZERO;
     let failed = writer
         .interval(&mut Recorder::new(SHAPE), EDGE)
         .unwrap_err();
     assert!(failed.to_string().contains("behind"), "{failed}");
+}
+
+#[test]
+fn a_thread_that_is_late_with_many_intervals_does_not_blame_the_disk() {
+    let folder = Folder::new("late");
+    let mut writer = SegmentWriter::create(folder.path(), header(0), SHAPE).unwrap();
+    let mut recorder = Recorder::new(SHAPE);
+    for _ in 0..10 * BEHIND_AT_MOST {
+        writer.interval(&mut recorder, EDGE).unwrap();
+        assert!(writer.behind <= BEHIND_AT_MOST);
+    }
+    writer
+        .end(EndReason::Finished, None, 1, &Totals::default())
+        .unwrap();
+    assert_eq!(
+        documents(&folder.path().join("worker-00.0000.ndjson")).len(),
+        10 * BEHIND_AT_MOST + 2
+    );
 }

@@ -1,6 +1,8 @@
-"""The tables. Objects have their CMIS properties in columns; custom properties are rows (object, name, value), as repositories of this kind keep them.
+"""The tables. Objects have their CMIS properties in columns; custom properties are rows (object, name, value),
+as repositories of this kind keep them.
 
-Rules the database itself enforces, so that several nodes may share it: one object per identifier and version, one latest version and
+Rules the database itself enforces, so that several nodes may share it: one object per identifier and version, one
+latest version and
 one working copy per document, one name per folder, one folder per path.
 """
 
@@ -13,20 +15,17 @@ PROPERTY_INDEXES = {
     "invoice_number": "tt:invoiceNumber",
 }
 
-OBJECT_COLUMNS = (
-    "number", "id", "label", "type", "parent", "name", "path", "description", "created_by", "created_at", "modified_by",
-    "modified_at", "change_token", "latest", "major", "comment", "checked_out_by", "content_id", "content_length", "mime_type", "file_name",
-)  # fmt: skip
-
 _OBJECT = """CREATE TABLE IF NOT EXISTS object (
-  number {number}, id TEXT NOT NULL, label TEXT NOT NULL, type TEXT NOT NULL, parent BIGINT{parent}, name TEXT NOT NULL, path TEXT,
-  description TEXT, created_by TEXT NOT NULL, created_at BIGINT NOT NULL, modified_by TEXT NOT NULL, modified_at BIGINT NOT NULL,
-  change_token BIGINT NOT NULL, latest INTEGER NOT NULL, major INTEGER, comment TEXT, checked_out_by TEXT,
-  content_id TEXT, content_length BIGINT, mime_type TEXT, file_name TEXT)"""
+  number {number}, id TEXT NOT NULL, label TEXT NOT NULL, type TEXT NOT NULL, parent BIGINT{parent},
+  name TEXT NOT NULL, path TEXT, description TEXT, created_by TEXT NOT NULL, created_at BIGINT NOT NULL,
+  modified_by TEXT NOT NULL, modified_at BIGINT NOT NULL, change_token BIGINT NOT NULL, latest INTEGER NOT NULL,
+  major INTEGER, comment TEXT, checked_out_by TEXT, content_id TEXT, content_length BIGINT, mime_type TEXT,
+  file_name TEXT)"""
 
 # Rows are kept in the order of (object, name), so that the properties of one object lie together.
 _PROPERTY = """CREATE TABLE IF NOT EXISTS property (
-  object BIGINT NOT NULL, name TEXT NOT NULL, value TEXT, number DOUBLE PRECISION, PRIMARY KEY (object, name)){suffix}"""
+  object BIGINT NOT NULL, name TEXT NOT NULL, value TEXT, number DOUBLE PRECISION,
+  PRIMARY KEY (object, name)){suffix}"""
 
 _INDEXES = (
     "CREATE UNIQUE INDEX IF NOT EXISTS object_version ON object (id, label)",

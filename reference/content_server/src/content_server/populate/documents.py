@@ -1,4 +1,6 @@
-"""What one document of the population is: its name, properties, text and content, all drawn from (seed, class, number)."""
+"""What one document of the population is: its name, properties, text and content, all drawn from (seed, class,
+number).
+"""
 
 from __future__ import annotations
 

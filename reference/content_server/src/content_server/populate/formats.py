@@ -1,4 +1,6 @@
-"""Files of an exact size in real formats: Office documents (zip), PDF, JPEG. Every document differs; the padding is drawn once."""
+"""Files of an exact size in real formats: Office documents (zip), PDF, JPEG. Every document differs; the padding
+is drawn once.
+"""
 
 from __future__ import annotations
 
@@ -90,10 +92,12 @@ def _sheet(title: str, text: str) -> dict[str, str]:
         {"xl/worksheets/sheet1.xml": ("spreadsheetml.worksheet", sheet)},
     )
     members["xl/workbook.xml"] = (
-        f'<workbook xmlns="{main}" xmlns:r="{_RELATIONS}"><sheets><sheet name="Sheet1" sheetId="1" r:id="rId1"/></sheets></workbook>'
+        f'<workbook xmlns="{main}" xmlns:r="{_RELATIONS}"><sheets><sheet name="Sheet1" sheetId="1" r:id="rId1"/>'
+        "</sheets></workbook>"
     )
     members["xl/_rels/workbook.xml.rels"] = (
-        f'<Relationships xmlns="{_OFFICE}/package/2006/relationships"><Relationship Id="rId1" Type="{_RELATIONS}/worksheet" '
+        f'<Relationships xmlns="{_OFFICE}/package/2006/relationships"><Relationship Id="rId1" '
+        f'Type="{_RELATIONS}/worksheet" '
         f'Target="worksheets/sheet1.xml"/></Relationships>'
     )
     return members
@@ -103,7 +107,8 @@ def _slides(title: str, text: str) -> dict[str, str]:
     main = f"{_OFFICE}/presentationml/2006/main"
     members = _package("ppt/presentation.xml", "presentationml.presentation.main", {})
     members["ppt/presentation.xml"] = (
-        f'<p:presentation xmlns:p="{main}"><p:sldSz cx="9144000" cy="6858000"/><p:notesSz cx="6858000" cy="9144000"/></p:presentation>'
+        f'<p:presentation xmlns:p="{main}"><p:sldSz cx="9144000" cy="6858000"/>'
+        f'<p:notesSz cx="6858000" cy="9144000"/></p:presentation>'
     )
     members["ppt/notes.txt"] = f"{title}\n{text}"
     return members
@@ -124,7 +129,8 @@ def _pdf(title: str, text: str, filler: bytes) -> bytes:
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R "
+        b"/Resources << /Font << /F1 5 0 R >> >> >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(page), page),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
         # A fixed number of digits: the size of the file must not depend on that of the filler.

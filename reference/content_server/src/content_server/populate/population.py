@@ -1,4 +1,6 @@
-"""One population from start to end: folders, documents, searches, workflows, users, and the lists that a workload draws from."""
+"""One population from start to end: folders, documents, searches, workflows, users, and the lists that a
+workload draws from.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,9 @@ def _insert(rows: Rows, database: Database) -> None:
 def _documents(
     rows: Rows, seed: int, classes: Sequence[DocumentClass], area: Path, jobs: int, folders: list[Folder]
 ) -> Iterator[tuple[Folder, DocumentClass, list[Document]]]:
-    """Add folders, write the contents, and give out the documents folder by folder, in the same order for any number of jobs."""
+    """Add folders, write the contents, and give out the documents folder by folder, in the same order for any number
+    of jobs.
+    """
     area.mkdir(parents=True, exist_ok=True)
     top = add_folder(rows, seed, 1, "/population", "top")
     inbox = add_folder(rows, seed, 1, "/inbox", "top")

@@ -1,7 +1,9 @@
 """The populated state: kept when a population is complete, brought back before each run.
 
-In SQLite it is a copy of the database file, so that every run starts from the same pages. In PostgreSQL it is a copy of the tables in
-schema `populated`. Content of the population is never removed by a server (see `storage.is_populated`), so only files that runs added go.
+In SQLite it is a copy of the database file, so that every run starts from the same pages. In PostgreSQL it is a
+copy of the tables in
+schema `populated`. Content of the population is never removed by a server (see `storage.is_populated`), so only
+files that runs added go.
 """
 
 from __future__ import annotations

@@ -34,32 +34,18 @@ class Rows:
     texts: list[tuple[int, str]] = field(default_factory=list)
 
     def add(
-        self, kind: str, parent: int, name: str, *, id: str, author: str = "system", created: int = EPOCH, label: str = "",
-        path: str | None = None, properties: dict[str, PropertyValue] | None = None, content: tuple[str, int, str] | None = None,
-        latest: int = 1,
+        self, kind: str, parent: int, name: str, *, id: str, author: str = "system", created: int = EPOCH,
+        label: str = "", path: str | None = None, properties: dict[str, PropertyValue] | None = None,
+        content: tuple[str, int, str] | None = None, latest: int = 1,
     ) -> int:  # fmt: skip
         """Add an object; its number."""
         self.last += 1
         content_id, length, mime_type = content or (None, None, None)
-        self.objects.append(
-            (
-                self.last,
-                id,
-                label,
-                kind,
-                parent,
-                name,
-                path,
-                author,
-                created,
-                author,
-                created,
-                1,
-                latest,
-                1 if label else None,
-            )
-            + (content_id, length, mime_type, name if content else None)
-        )
+        row = (
+            self.last, id, label, kind, parent, name, path, author, created, author, created,
+            1, latest, 1 if label else None, content_id, length, mime_type, name if content else None,
+        )  # fmt: skip
+        self.objects.append(row)
         self.properties += [(self.last, key, *value) for key, value in (properties or {}).items()]
         return self.last
 

@@ -1,4 +1,5 @@
-"""Words and sentences. Common English and business words come first, then names made of syllables; frequencies follow Zipf's law,
+"""Words and sentences. Common English and business words come first, then names made of syllables; frequencies
+follow Zipf's law,
 so that a search may find one document or a thousand.
 """
 

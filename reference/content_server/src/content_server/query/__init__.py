@@ -1,4 +1,6 @@
-"""The query language of CMIS 1.1 (section 2.1.14), as far as one type is queried: tokens → syntax tree → SQL with parameters."""
+"""The query language of CMIS 1.1 (section 2.1.14), as far as one type is queried: tokens → syntax tree → SQL
+with parameters.
+"""
 
 from __future__ import annotations
 

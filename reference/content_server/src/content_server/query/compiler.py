@@ -1,4 +1,6 @@
-"""From the syntax tree to SQL. Values become parameters; names come from the closed list of `types`, never from the client."""
+"""From the syntax tree to SQL. Values become parameters; names come from the closed list of `types`, never from
+the client.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +137,8 @@ class _Compiler:
         if not node.deep:
             return "o.parent = (SELECT f.number FROM object f WHERE f.id = ? AND f.path IS NOT NULL)"
         return (
-            "o.parent IN (SELECT d.number FROM object f JOIN object d ON d.path IS NOT NULL AND (d.number = f.number OR f.path = '/' "
+            "o.parent IN (SELECT d.number FROM object f JOIN object d ON d.path IS NOT NULL "
+            "AND (d.number = f.number OR f.path = '/' "
             "OR substr(d.path, 1, length(f.path) + 1) = f.path || '/') WHERE f.id = ? AND f.path IS NOT NULL)"
         )
 

@@ -1,6 +1,7 @@
 """CONTAINS: the small language inside it, and what it becomes in either database.
 
-Words stand beside each other for AND; `OR`; `-word` for NOT; `"a phrase"` (or one in escaped single quotes); `begin*` for a prefix.
+Words stand beside each other for AND; `OR`; `-word` for NOT; `"a phrase"` (or one in escaped single quotes);
+`begin*` for a prefix.
 """
 
 from __future__ import annotations

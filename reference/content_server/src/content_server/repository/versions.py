@@ -1,4 +1,6 @@
-"""Check-out and check-in. At most one working copy and one latest version per document: the unique indexes of `schema` see to it."""
+"""Check-out and check-in. At most one working copy and one latest version per document: the unique indexes of
+`schema` see to it.
+"""
 
 from __future__ import annotations
 
@@ -103,25 +105,28 @@ def check_in(
         _working_copy(session, target, user)
     text = fulltext.text_of(upload.stream, upload.mime_type) if upload else None
     unused: set[str] = set()
-    with stored_content(repository, upload, "content") as content:
-        with name_conflicts(properties.get("cmis:name") or ""), repository.database.write() as session:
-            copy = _working_copy(session, target, user)
-            latest = select(session, "object", "WHERE o.id = ? AND o.latest = 1", (copy.id,))[0]
-            changes = parse_changes(properties, copy.type)
-            session.change(
-                "update",
-                "UPDATE object SET latest = 0, checked_out_by = NULL WHERE number = ?",
-                (latest.number,),
-            )
-            columns = changes.columns | content | _checked_in(user, latest, major, comment)
-            if not update_object(session, copy.number, copy.change_token, columns):
-                raise UpdateConflict(f"{copy.object_id} was changed by someone else at the same time")
-            write_custom(session, copy.number, changes.custom)
-            _index(repository, session, latest, copy, upload is not None, text)
-            if content and copy.content_id:
-                unused = unreferenced(session, {copy.content_id})
-            changed = select(session, "object", "WHERE o.number = ?", (copy.number,))[0]
-            answer = object_json(session, changed, view, user)
+    with (
+        stored_content(repository, upload, "content") as content,
+        name_conflicts(properties.get("cmis:name") or ""),
+        repository.database.write() as session,
+    ):
+        copy = _working_copy(session, target, user)
+        latest = select(session, "object", "WHERE o.id = ? AND o.latest = 1", (copy.id,))[0]
+        changes = parse_changes(properties, copy.type)
+        session.change(
+            "update",
+            "UPDATE object SET latest = 0, checked_out_by = NULL WHERE number = ?",
+            (latest.number,),
+        )
+        columns = changes.columns | content | _checked_in(user, latest, major, comment)
+        if not update_object(session, copy.number, copy.change_token, columns):
+            raise UpdateConflict(f"{copy.object_id} was changed by someone else at the same time")
+        write_custom(session, copy.number, changes.custom)
+        _index(repository, session, latest, copy, upload is not None, text)
+        if content and copy.content_id:
+            unused = unreferenced(session, {copy.content_id})
+        changed = select(session, "object", "WHERE o.number = ?", (copy.number,))[0]
+        answer = object_json(session, changed, view, user)
     for content_id in unused:
         repository.storage.remove(content_id)
     return answer

@@ -1,0 +1,204 @@
+"""`towtank drive` against servers that run already: good ones, wrong ones, hostile ones."""
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Bench, until
+
+from towtank.engine import binary
+from towtank.system.process import tail
+
+# What the engine may take at most with a few users, whatever a server sends: its limits are 64 KiB of header and 1 MiB
+# of captured body per user; program, tables and histograms take tens of megabytes.
+MEMORY_AT_MOST_BYTES = 150 * 2**20
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., str]]:
+    """Starts null servers; gives their addresses."""
+    with ExitStack() as stack:
+
+        def start(*options: str) -> str:
+            command = [str(binary()), "null-server", "--listen", "127.0.0.1:0", *options]
+            server = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            stack.callback(server.kill)
+            assert server.stdout is not None
+            return server.stdout.readline().rpartition(" ")[2].strip()
+
+        yield start
+
+
+def drive(bench: Bench, *arguments: str) -> tuple[int, dict[str, Any], str]:
+    ended = bench.towtank("drive", *arguments, "--json", "--quiet")
+    return ended.returncode, json.loads(ended.stdout) if ended.stdout else {}, ended.stderr
+
+
+def test_closed_load_gives_the_document(bench: Bench, serve: Callable[..., str]) -> None:
+    address = serve()
+    code, document, errors = drive(
+        bench, f"http://{address}/path", "--users", "8", "--think", "10ms", "--duration", "2s"
+    )
+    assert code == (0 if document["valid"] else 4)
+    assert errors == ""
+    assert document["schema"] == "towtank/drive/1"
+    assert document["target"] == f"http://{address}/path"
+    assert document["users"] == 8
+    assert document["window_s"] == pytest.approx(2.0)
+    assert document["requests"] > 100
+    assert document["errors"] == 0
+    assert set(document["errors_by_kind"]) >= {"timeout", "status_5xx", "connect", "check"}
+    assert document["transactions"]["request"]["count"] == document["requests"]
+    times = document["response_time_ms"]
+    assert times["min"] <= times["p50"] <= times["p90"] <= times["p99"] <= times["max"]
+    assert document["generator"]["peak_rss_bytes"] < MEMORY_AT_MOST_BYTES
+    assert list(bench.folder.iterdir()) == []
+
+
+def test_open_load_offers_its_rate(bench: Bench, serve: Callable[..., str]) -> None:
+    code, document, _ = drive(
+        bench, f"http://{serve()}/", "--rate", "200", "--duration", "2 s", "--arrivals", "constant"
+    )
+    assert code == (0 if document["valid"] else 4)
+    assert document["rate"] == 200.0
+    assert document["requests"] == pytest.approx(400, abs=20)
+
+
+def test_run_folder_is_kept_where_asked(bench: Bench, serve: Callable[..., str]) -> None:
+    url = f"http://{serve()}/"
+    out = bench.folder / "kept"
+    code, document, _ = drive(bench, url, "--duration", "1s", "--out", str(out), "--think", "5 ms")
+    assert code == (0 if document["valid"] else 4)
+    plan = json.loads((out / "plan.json").read_text())
+    assert plan["load"]["users_at_most"] == 1
+    assert list((out / "engine").glob("worker-*.ndjson"))
+    code, _, errors = drive(bench, url, "--duration", "1s", "--out", str(out))
+    assert code == 2
+    assert "--out: must be a folder without a run in it" in errors
+
+
+def test_answer_for_people(bench: Bench, serve: Callable[..., str]) -> None:
+    ended = bench.towtank("drive", f"http://{serve()}/", "--duration", "1s", "--think", "5ms")
+    assert "requests/s over 1 s" in ended.stdout
+    assert "time, ms" in ended.stdout
+    assert "generator:" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "failures"),
+    [
+        ("rubbish", {"protocol"}),
+        ("half", {"closed"}),
+        ("header-flood", {"protocol", "closed"}),
+        ("chunk-garbage", {"protocol"}),
+        ("close", {"closed"}),
+        ("reset", {"closed"}),
+        ("status-500", {"status_5xx"}),
+        ("silent", {"timeout"}),
+    ],
+)
+def test_hostile_server_neither_crashes_nor_swells_the_engine(
+    bench: Bench, serve: Callable[..., str], kind: str, failures: set[str]
+) -> None:
+    url = f"http://{serve('--misbehave', kind)}/"
+    code, document, _ = drive(
+        bench, url, "--users", "4", "--duration", "1500ms", "--timeout", "400ms", "--think", "20ms"
+    )
+    assert code == 4
+    assert document["valid"] is False
+    assert document["errors"] > 0
+    kinds = {name for name, count in document["errors_by_kind"].items() if count}
+    assert kinds <= failures
+    assert document["generator"]["peak_rss_bytes"] < MEMORY_AT_MOST_BYTES
+
+
+def test_gzip_bomb_is_counted_as_it_comes(bench: Bench, serve: Callable[..., str]) -> None:
+    url = f"http://{serve('--misbehave', 'gzip-bomb')}/"
+    _, document, _ = drive(bench, url, "--users", "2", "--duration", "2s", "--think", "100ms")
+    assert document["requests"] > 0
+    assert document["errors"] == 0
+    assert document["generator"]["peak_rss_bytes"] < MEMORY_AT_MOST_BYTES
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["https://127.0.0.1/"], "https is not offered in this version"),
+        (["http://127.0.0.1/", "--insecure"], "--insecure"),
+        (["http://127.0.0.1/", "--users", "2", "--rate", "3"], "a load is either open or closed"),
+        (["http://127.0.0.1/", "--duration", "15"], "--duration: must be a duration"),
+        (["http://127.0.0.1/", "--duration", "0 s"], "--duration: must be more than 0 s"),
+        (["http://127.0.0.1/", "--threads", "0"], "--threads: must be at least 1"),
+        (["http://127.0.0.1/", "--arrivals", "often"], "--arrivals: must be one of constant, poisson"),
+        (["http://127.0.0.1/", "--pin", "9999"], "--pin: must be numbers of CPUs"),
+        (["http://127.0.0.1/", "--header", "x"], "--header: must be 'Name: value'"),
+        (["http://127.0.0.1/", "--body", "@nothing"], "--body: must name a file"),
+        (["http://192.0.2.1/"], "--i-may-load 192.0.2.1"),
+        (["nothing.yaml"], "nothing.yaml"),
+        ([], "argument"),
+    ],
+)
+def test_wrong_command_lines(bench: Bench, arguments: list[str], words: str) -> None:
+    ended = bench.towtank("drive", *arguments)
+    assert ended.returncode == 2
+    assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_all_faults_of_a_command_line_at_once(bench: Bench) -> None:
+    ended = bench.towtank(
+        "drive", "http://127.0.0.1/", "--users", "0", "--think", "x", "--duration", "1", "--threads", "-1"
+    )
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 4
+
+
+def test_target_that_is_not_there(bench: Bench) -> None:
+    ended = bench.towtank("drive", "http://127.0.0.1:1/", "--json")
+    assert ended.returncode == 6
+    assert "Connection refused" in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_ctrl_c_gives_what_was_measured(bench: Bench, serve: Callable[..., str]) -> None:
+    out = bench.folder / "kept"
+    arguments = ["--duration", "60s", "--think", "5ms", "--json", "--out", str(out)]
+    process = bench.start("drive", f"http://{serve()}/", *arguments)
+    until(lambda: len(tail(next((out / "engine").glob("*.ndjson"), Path()), 9)) >= 4)
+    process.send_signal(signal.SIGINT)
+    text, _ = process.communicate(timeout=60)
+    assert process.returncode == 5
+    assert json.loads(text)["requests"] > 0
+
+
+def test_disk_that_takes_no_more_is_told(bench: Bench, serve: Callable[..., str]) -> None:
+    """A limit on the size of files stands in for a full disk: the engine gets an error at a write in both."""
+    url = f"http://{serve()}/"
+    out = bench.folder / "kept"
+    command = ["drive", url, "--duration", "30s", "--think", "5ms", "--out", str(out)]
+
+    def small_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "towtank", *command],
+        cwd=bench.folder,
+        env=bench.environment,
+        capture_output=True,
+        text=True,
+        preexec_fn=small_files,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "the disk is full" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert (out / "run.json").exists()
