@@ -25,8 +25,8 @@ def check(objectives: list[dict[str, Any]], configurations: list[dict[str, Any]]
     Returns
     -------
     list of dict
-        One for each objective and configuration: `met` at all levels (None where nothing tells), `seen` at
-        the worst level and `at` its place, and up to which load the objective holds without a break.
+        One for each objective and configuration: `met` at all levels it is about (None where nothing tells),
+        `seen` at the worst of them and `at` its place, and up to which load it holds without a break.
     """
     return [_check(one, configuration) for one in objectives for configuration in configurations]
 
@@ -34,7 +34,9 @@ def check(objectives: list[dict[str, Any]], configurations: list[dict[str, Any]]
 def _check(objective: dict[str, Any], configuration: dict[str, Any]) -> dict[str, Any]:
     compare: Compare = _COMPARISONS.get(str(objective.get("comparison", "<")), operator.lt)
     limit = objective.get("value")
-    seen = [(point, value) for point in configuration["points"] if (value := metric_of(point, objective)) is not None]
+    level = objective.get("users")
+    points = [point for point in configuration["points"] if level is None or point["load"] == level]
+    seen = [(point, value) for point in points if (value := metric_of(point, objective)) is not None]
     head = {
         "text": objective.get("text", ""),
         "configuration": configuration["key"],
