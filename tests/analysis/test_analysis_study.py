@@ -10,7 +10,7 @@ import pytest
 from results_1 import RESULTS_1, copy_of_results_1
 from write_results_1 import DATABASE_SHARE, DEMANDS_S, LEVELS, THINK_S, WEIGHTS
 
-from towtank.analysis import capacity, demand, objectives, summarize_study
+from towtank.analysis import capacity, comparison, demand, objectives, summarize_study
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.study import describe_study
 from towtank.results.folder import ResultsFolder
@@ -210,6 +210,14 @@ def test_invalid_repetitions_do_not_count_where_there_are_others():
     point = aggregate("users", 10, [made("r1", 10, 9.0), made("r2", 10, 90.0, verdict="invalid")])
     assert point.throughput.value == 9.0
     assert point.verdicts == ["valid", "invalid"]
+
+
+def test_few_wild_values_do_not_pass_for_the_largest_change():
+    def line(value, low, high):
+        return {"ratio": {"value": value, "low": low, "high": high}, "differs": not low <= 1 <= high}
+
+    wild, sure, chance = line(0.1, 0.01, 0.6), line(3.0, 2.5, 3.5), line(9.0, 0.5, 40.0)
+    assert sorted([chance, wild, sure], key=comparison.strength, reverse=True) == [sure, wild, chance]
 
 
 def points(*rows):
