@@ -13,7 +13,7 @@ from write_results_1 import DATABASE_SHARE, DEMANDS_S, LEVELS, THINK_S, WEIGHTS
 from towtank.analysis import capacity, comparison, demand, objectives, summarize_study
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.study import describe_study
-from towtank.results.folder import ResultsFolder
+from towtank.results.folder import ResultsFolder, write_json
 
 
 def weighted(values):
@@ -138,6 +138,17 @@ def test_a_run_that_was_summarized_while_it_ran_is_analysed_again(tmp_path):
     run.update(status="running")
     summarize_study(results)
     run.update(status="complete")
+    assert summarize_study(results)["verdict"]["invalid_runs"] == 0
+
+
+def test_a_summary_of_another_version_is_made_again(tmp_path):
+    results = copy_of_results_1(tmp_path / "results")
+    summarize_study(results)
+    path = results.run_path("r001") / "summary.json"
+    write_json(
+        path,
+        {**json.loads(path.read_text("utf-8")), "towtank": "0.0.1", "verdict": {"level": "invalid", "reasons": []}},
+    )
     assert summarize_study(results)["verdict"]["invalid_runs"] == 0
 
 
