@@ -10,10 +10,10 @@ import pytest
 from results_1 import RESULTS_1, copy_of_results_1
 from write_results_1 import DATABASE_SHARE, DEMANDS_S, LEVELS, THINK_S, WEIGHTS
 
-from towtank.analysis import capacity, demand, objectives, summarize_study
+from towtank.analysis import capacity, comparison, demand, objectives, summarize_study
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.study import describe_study
-from towtank.results.folder import ResultsFolder
+from towtank.results.folder import ResultsFolder, write_json
 
 
 def weighted(values):
@@ -141,6 +141,17 @@ def test_a_run_that_was_summarized_while_it_ran_is_analysed_again(tmp_path):
     assert summarize_study(results)["verdict"]["invalid_runs"] == 0
 
 
+def test_a_summary_of_another_version_is_made_again(tmp_path):
+    results = copy_of_results_1(tmp_path / "results")
+    summarize_study(results)
+    path = results.run_path("r001") / "summary.json"
+    write_json(
+        path,
+        {**json.loads(path.read_text("utf-8")), "towtank": "0.0.1", "verdict": {"level": "invalid", "reasons": []}},
+    )
+    assert summarize_study(results)["verdict"]["invalid_runs"] == 0
+
+
 def test_a_run_that_was_set_aside_counts_no_more(tmp_path):
     results = copy_of_results_1(tmp_path / "results")
     aside = results.path / "runs" / "r003.interrupted-1"
@@ -210,6 +221,14 @@ def test_invalid_repetitions_do_not_count_where_there_are_others():
     point = aggregate("users", 10, [made("r1", 10, 9.0), made("r2", 10, 90.0, verdict="invalid")])
     assert point.throughput.value == 9.0
     assert point.verdicts == ["valid", "invalid"]
+
+
+def test_few_wild_values_do_not_pass_for_the_largest_change():
+    def line(value, low, high):
+        return {"ratio": {"value": value, "low": low, "high": high}, "differs": not low <= 1 <= high}
+
+    wild, sure, chance = line(0.1, 0.01, 0.6), line(3.0, 2.5, 3.5), line(9.0, 0.5, 40.0)
+    assert sorted([chance, wild, sure], key=comparison.strength, reverse=True) == [sure, wild, chance]
 
 
 def points(*rows):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from towtank.analysis.comparison import strength
 from towtank.analysis.doubts import seconds
 
 Summary = dict[str, Any]
@@ -259,9 +260,4 @@ def _capacity(configuration: dict[str, Any]) -> str:
 def _strongest(summary: Summary) -> dict[str, Any] | None:
     """The comparison of a transaction that differs most, and beyond chance."""
     found = [one for one in summary["comparisons"] if "transaction" in one and one["differs"]]
-    return max(found, key=_strength, default=None)
-
-
-def _strength(one: dict[str, Any]) -> float:
-    ratio = float(one["ratio"]["value"])
-    return max(ratio, 1 / ratio) if ratio > 0 else 0.0
+    return max(found, key=strength, default=None)

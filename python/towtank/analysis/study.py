@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
+from towtank import __version__
 from towtank.analysis import capacity, comparison, demand, narrative, objectives
 from towtank.analysis.aggregation import Point, aggregate
 from towtank.analysis.doubts import Kind
@@ -51,7 +52,7 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
     results : ResultsFolder
         In any state; runs that are missing or cut off are told.
     fresh : bool, default False
-        Whether runs that have a summary already are analysed again.
+        Whether runs that have a summary of this version already are analysed again.
 
     Returns
     -------
@@ -72,7 +73,10 @@ def _summary_of(run: RunFolder, fresh: bool) -> dict[str, Any]:
             status = run.manifest.get("status")
         except (OSError, ValueError):
             return summarize_run(run)
-        current = isinstance(known, dict) and known.get("schema") == RUN_SUMMARY_SCHEMA
+        current = isinstance(known, dict) and (known.get("schema"), known.get("towtank")) == (
+            RUN_SUMMARY_SCHEMA,
+            __version__,
+        )
         if current and status in ENDED and known.get("status") == status:
             return dict(known)
     return summarize_run(run)
