@@ -82,6 +82,8 @@ class Script:
         default_factory=lambda: {"content": {"kind": "content_server", "host": "here", "cpus": [0]}}
     )
     status: str = "complete"
+    plan: dict[str, Any] | None = None
+    """The engine's plan; no file without it."""
 
 
 def stage_table(stages: Sequence[Stage]) -> list[dict[str, Any]]:
@@ -186,6 +188,8 @@ def write_run(path: Path, script: Script) -> RunFolder:
     for worker in range(script.workers):
         _write_segment(run, script, worker)
     write_json(run.engine / "engine.json", _engine_document(script))
+    if script.plan is not None:
+        write_json(run.plan, script.plan)
     _write_probe(run, script)
     _write_service(run, script)
     return run
@@ -314,17 +318,26 @@ def _interval(
         "connections": len(users),
         "cpu_ns": round(script.generator_cpu_s * len(started) * SECOND),
         "think": {"count": len(pauses), "sum_ns": round(sum(pauses) * SECOND)},
+        "thinks": _begun_pauses(mine, t0, t1),
         "series": series,
     }
     lag = encode_histogram((one.actual - one.intended) * SECOND for one in started)
     return {**document, "lag": lag} if lag else document
 
 
+def _begun_pauses(mine: Sequence[Exchange], t0: float, t1: float) -> list[dict[str, Any]]:
+    begun = [one.think * SECOND for one in mine if t0 <= one.end < t1]
+    if not begun:
+        return []
+    return [{"group": 0, "pause": encode_histogram(begun), "pause_sum_ns": sum(map(round, begun))}]
+
+
 def _series(of: str, number: int, mine: Sequence[Exchange], t0: float, t1: float) -> dict[str, Any] | None:
     own = [one for one in mine if one.transaction == number]
     started = sum(t0 <= one.actual < t1 for one in own)
     ended = [one for one in own if t0 < one.end <= t1]
-    if not ended and not (started and of == "step"):
+    picked = sum(t0 <= one.intended < t1 for one in own)
+    if not ended and not (started and of == "step") and not (picked and of == "transaction"):
         return None
     failed: dict[str, int] = defaultdict(int)
     for one in ended:
@@ -333,7 +346,7 @@ def _series(of: str, number: int, mine: Sequence[Exchange], t0: float, t1: float
     times = [one for one in ended if one.failure not in ("connect", "closed", "protocol")]
     document: dict[str, Any] = {"of": of, "id": number}
     if of == "transaction":
-        document["group"] = 0
+        document |= {"group": 0, "picked": picked}
     if of == "step":
         document |= {"offered": started, "started": started, "not_started": {}}
         document |= {"bytes_out": 300 * started, "bytes_in": 4_000 * len(ended)}

@@ -190,6 +190,8 @@ pub struct Arrival {
     pub index: u64,
     /// Intended start. [ns]
     pub at_ns: u64,
+    /// Time since the arrival before it in the common sequence; of the first, since the start of the run. [ns]
+    pub gap_ns: u64,
     /// Group of the user that does it.
     pub group: usize,
     /// What is done.
@@ -211,6 +213,8 @@ pub struct Arrivals {
     /// Integral of the rate at the next arrival.
     target: f64,
     index: u64,
+    /// Intended start of the arrival before. [ns]
+    before_ns: u64,
     gaps: Random,
     kinds: Random,
     shares: Alias,
@@ -292,6 +296,7 @@ impl Arrivals {
             base: 0.0,
             target,
             index: 0,
+            before_ns: 0,
             gaps,
             kinds: Random::for_stream(plan.seed, 0, Stream::Kinds),
             shares: Alias::new(&shares),
@@ -316,6 +321,8 @@ impl Iterator for Arrivals {
             let at_ns = nanoseconds(piece.start_s + piece.time_of(wanted));
             let index = self.index;
             self.index += 1;
+            let gap_ns = at_ns.saturating_sub(self.before_ns);
+            self.before_ns = at_ns;
             self.target = match self.spacing {
                 Spacing::Constant => self.index as f64,
                 Spacing::Poisson => self.target + self.gaps.exponential(),
@@ -326,6 +333,7 @@ impl Iterator for Arrivals {
             return Some(Arrival {
                 index,
                 at_ns,
+                gap_ns,
                 group,
                 transaction,
             });

@@ -15,6 +15,25 @@ fn total(results: &support::Results, key: &str) -> u64 {
     value.and_then(Value::as_u64).unwrap_or(0)
 }
 
+/// Sum of a number over all interval lines that have it.
+fn sum(results: &support::Results, number: impl Fn(&Value) -> Option<u64>) -> u64 {
+    results
+        .lines
+        .iter()
+        .filter(|line| line["k"] == "interval")
+        .filter_map(number)
+        .sum()
+}
+
+/// Picks of every transaction in an interval line.
+fn picks(line: &Value) -> Vec<u64> {
+    let series = line["series"].as_array().expect("series");
+    series
+        .iter()
+        .filter_map(|one| one["picked"].as_u64())
+        .collect()
+}
+
 #[test]
 fn an_open_load_offers_every_arrival_with_any_number_of_threads() {
     for threads in [1, 3] {
@@ -35,6 +54,15 @@ fn an_open_load_offers_every_arrival_with_any_number_of_threads() {
             .filter(|line| line["k"] == "header")
             .collect();
         assert_eq!(index.len(), threads);
+        let arrivals = sum(&results, |line| line["arrivals"][0].as_u64());
+        assert_eq!(arrivals, 100);
+        // Every gap is known to one thread, whatever their number: they add up to the last intended start.
+        let gaps_ns = sum(&results, |line| line["gaps_sum_ns"].as_u64());
+        assert_eq!(gaps_ns, 495_000_000);
+        let picked = sum(&results, |line| {
+            picks(line).into_iter().reduce(|a, b| a + b)
+        });
+        assert_eq!(picked, 100 - total(&results, "/not_started/stopped"));
     }
 }
 
@@ -191,4 +219,21 @@ fn round_robin_goes_through_the_addresses() {
     ]);
     run(plan).check_identity();
     assert_eq!(servers.each_ref().map(|server| server.seen().len()), [2, 2]);
+}
+
+#[test]
+fn a_pause_between_transactions_counts_where_it_begins_and_a_pick_before_it_ends() {
+    let server = Server::start(|_| answer(200, "", ""));
+    let mut plan = plan_of(server.address, &json!([get(0, &json!(["/"]))]));
+    plan["groups"][0]["think"] = json!({"dist": "fixed", "mean_s": 60.0});
+    plan["load"] = closed(3, 0.3);
+    let results = run(plan);
+    results.check_identity();
+    assert_eq!(sum(&results, |line| line["think"]["count"].as_u64()), 0);
+    let begun_ns = sum(&results, |line| line["thinks"][0]["pause_sum_ns"].as_u64());
+    assert_eq!(begun_ns, 3 * 60_000_000_000);
+    let picked = sum(&results, |line| {
+        picks(line).into_iter().reduce(|a, b| a + b)
+    });
+    assert_eq!(picked, 3);
 }

@@ -111,6 +111,20 @@ fn constant_arrivals_are_evenly_spaced_over_stages() {
 }
 
 #[test]
+fn gaps_are_those_between_intended_starts() {
+    let load = json!({"kind": "open", "arrivals": "poisson", "users_at_most": 10, "backlog_at_most": 10,
+                      "stages": [rated("ramp_up", 1.0, 50.0), rated("steady", 2.0, 50.0)]});
+    let mut before_ns = 0;
+    let mut seen = 0;
+    for arrival in Arrivals::new(&plan(&load)) {
+        assert_eq!(arrival.gap_ns, arrival.at_ns - before_ns);
+        before_ns = arrival.at_ns;
+        seen += 1;
+    }
+    assert!(seen > 50, "{seen}");
+}
+
+#[test]
 fn a_ramp_moves_the_rate_linearly() {
     // The integral of the rate is 4 t², so arrival k is at sqrt(k) / 2.
     let at = arrivals("constant", &[rated("ramp_up", 2.0, 16.0)]);

@@ -30,6 +30,9 @@ class Kind(StrEnum):
     ACCOUNTING = "accounting"
     LITTLE_LAW = "little_law"
     UTILIZATION_LAW = "utilization_law"
+    MIX_OFF = "mix_off"
+    THINK_TIME_OFF = "think_time_off"
+    ARRIVALS_OFF = "arrivals_off"
     CLOCK_JUMP = "clock_jump"
     STEAL_TIME = "steal_time"
     DATA_DAMAGED = "data_damaged"
@@ -91,6 +94,23 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "The CPU time of a transaction changed within the window: a cache fills, data grow, or something "
         "else works on the same CPUs.",
         "lengthen the settle stage; look for background work of the service",
+    ),
+    Kind.MIX_OFF: (
+        "Transactions were not begun in the proportions that were asked for, so the numbers belong to another "
+        "workload than the one of the study.",
+        "see which transactions are off in the audit; look for a backlog of one group, or report it as a fault of "
+        "the generator with the run folder",
+    ),
+    Kind.THINK_TIME_OFF: (
+        "Users did not pause as asked, so the same number of them is another load than the one of the study.",
+        "compare the pauses asked and seen in the audit; if the plan says what was meant, report it as a fault of "
+        "the generator with the run folder",
+    ),
+    Kind.ARRIVALS_OFF: (
+        "Arrivals did not come as asked. Queues depend on how arrivals are spread as much as on their number, so "
+        "response times belong to another load.",
+        "see which test failed in the audit: too few arrivals point to a stopped run or a generator at its limit, "
+        "wrong gaps to a fault of the generator",
     ),
     Kind.CLOCK_JUMP: (
         "The wall clock was set during the run. Times count on the monotonic clock and are not affected; "

@@ -139,6 +139,12 @@ class Histogram:
         return float(self.layout.upper_edges(self.indices[-1:])[0]) / 1e9
 
     @property
+    def mean_s(self) -> float:
+        """Mean of the values, from the middles of the buckets. [s]"""
+        edges = self.layout.lower_edges(self.indices) + self.layout.upper_edges(self.indices)
+        return float(np.average(edges / 2e9, weights=self.counts))
+
+    @property
     def variance_s2(self) -> float:
         """Variance of the values, from the middles of the buckets. [s²]"""
         edges = self.layout.lower_edges(self.indices) + self.layout.upper_edges(self.indices)

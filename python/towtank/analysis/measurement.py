@@ -204,6 +204,8 @@ class Measurement:
         User seconds, CPU time of the generator, pauses that ended. [s]
     in_flight : ndarray of shape (n_bins,)
         Requests in flight at the end of each bin. [1]
+    arrivals : ndarray of shape (n_bins,)
+        Arrivals of an open load, where they were handled. [1]
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -217,7 +219,7 @@ class Measurement:
         self.stage = np.array([key[1] for key in keys], dtype=np.int64)
         self.user_s, self.cpu_s = np.zeros(self.bins), np.zeros(self.bins)
         self.think_s, self.think_count = np.zeros(self.bins), np.zeros(self.bins)
-        self.in_flight = np.zeros(self.bins)
+        self.in_flight, self.arrivals = np.zeros(self.bins), np.zeros(self.bins)
         self.lag = TimedHistograms(self.bins)
         self._columns: dict[str, dict[int, Column]] = defaultdict(dict)
         self._recorded_until: dict[int, float] = {}
@@ -232,6 +234,7 @@ class Measurement:
         self.think_s[number] += one.think_sum_s
         self.think_count[number] += one.think_count
         self.in_flight[number] += one.in_flight
+        self.arrivals[number] += sum(one.arrivals)
         if one.lag:
             self.lag.encoded.append((number, one.lag))
         self._recorded_until[one.worker] = max(self._recorded_until.get(one.worker, 0.0), one.end_s)

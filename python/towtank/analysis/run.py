@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from towtank import __version__
-from towtank.analysis import estimates, laws, load, tiers, verdict
+from towtank.analysis import audit, estimates, laws, load, tiers, verdict
 from towtank.analysis import window as windows
 from towtank.analysis.compaction import compact, is_compacted
 from towtank.analysis.doubts import Kind, level_of
@@ -39,6 +39,8 @@ class RunData:
         `run.json`; empty where it cannot be read.
     engine : dict or None
         `engine.json`.
+    plan : dict or None
+        `plan.json`.
     """
 
     manifest: dict[str, Any]
@@ -47,6 +49,7 @@ class RunData:
     measurement: Measurement
     observed: Observed
     events: list[dict[str, Any]]
+    plan: dict[str, Any] | None = None
 
     @cached_property
     def window(self) -> Window | None:
@@ -110,7 +113,16 @@ def read_run(run: RunFolder) -> RunData:
         Measurement(recording),
         Observed(probe, services, known, origin),
         list(run.events()),
+        _plan(run),
     )
+
+
+def _plan(run: RunFolder) -> dict[str, Any] | None:
+    try:
+        plan = json.loads(run.plan.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return plan if isinstance(plan, dict) else None
 
 
 def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: bool = True) -> dict[str, Any]:
@@ -152,6 +164,7 @@ def describe(data: RunData, name: str, limits: dict[str, Any]) -> dict[str, Any]
     summary = {**_identity(data, name), **_load(data), **_system(data)}
     summary["laws"] = _laws(data)
     summary["accounting"] = _accounting(data)
+    summary["audit"] = audit.audit(data.plan, data.measurement, summary["laws"]["little"], summary["accounting"])
     summary["generator"] = _generator(data)
     summary["timeline"] = {
         **load.timeline(data.measurement),

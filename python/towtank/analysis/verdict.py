@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from towtank.analysis import audit
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.rates import CLOCK_JUMP_S, GAP_S
 from towtank.analysis.tiers import Observed
@@ -38,6 +39,13 @@ _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
 
 _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
 _TOLD_ONCE = (Kind.SERVICE_DIED, Kind.SERVICE_RESTARTED)
+
+_AUDITED = {
+    Kind.MIX_OFF: (audit.MIX, audit.SHARES),
+    Kind.THINK_TIME_OFF: (audit.THINK,),
+    Kind.ARRIVALS_OFF: (audit.NUMBER, audit.GAPS, audit.SECONDS),
+}
+_PLURAL = (audit.SHARES, audit.GAPS, audit.SECONDS)
 
 _LIMIT_NAMES = {
     "start_lag": ("start_lag_p99", "start_lag_p99_s", "start_lag", "start_lag_s"),
@@ -267,6 +275,27 @@ def _laws(evidence: Evidence) -> Iterator[Doubt]:
             yield Doubt(Kind.UTILIZATION_LAW, Level.SUSPECT, text, law["residual"], law["limit"])
 
 
+def _audit(evidence: Evidence) -> Iterator[Doubt]:
+    found = evidence.summary["audit"]
+    for kind, names in _AUDITED.items():
+        bad = [one for one in found["tests"] if one["verdict"] == "suspect" and one["test"] in names]
+        if bad:
+            worst = min(bad, key=_p_value)
+            others = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+            text = f"{_about(worst)} not as asked{others}: p = {worst['p_value']:.2g}"
+            text += f" by {worst['method']}, n = {worst['n']}"
+            yield Doubt(kind, Level.SUSPECT, text, worst["p_value"], found["level"])
+
+
+def _p_value(one: dict[str, Any]) -> float:
+    return float(one["p_value"])
+
+
+def _about(one: dict[str, Any]) -> str:
+    where = "".join(f" of {one[key]}" for key in ("group", "stage") if one[key])
+    return f"{one['test']}{where} {'are' if one['test'] in _PLURAL else 'is'}"
+
+
 def _host(evidence: Evidence) -> Iterator[Doubt]:
     steal = evidence.summary["host"]["steal"]
     if steal is not None and steal > STEAL_SHARE:
@@ -324,6 +353,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Doubt]], ...] = (
     _steady,
     _samples,
     _laws,
+    _audit,
     _host,
     _observation,
     _damage,

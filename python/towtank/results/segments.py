@@ -38,6 +38,8 @@ class Series:
         Encoded histograms; None where there is no value.
     response_sum_s, exchange_sum_s : float
         Exact sums of the values in the histograms. [s]
+    picked : int or None
+        How often the mix chose the transaction; None from an engine that did not count it.
     """
 
     of: str
@@ -55,11 +57,33 @@ class Series:
     exchange: str | None
     exchange_sum_s: float
     first_byte: str | None
+    picked: int | None = None
+
+
+@dataclass(slots=True)
+class Pauses:
+    """Pauses between transactions of one group that began within an interval."""
+
+    group: int
+    pause: str
+    sum_s: float
 
 
 @dataclass(slots=True)
 class Interval:
-    """What one load thread saw between two instants of run time. [s]"""
+    """What one load thread saw between two instants of run time. [s]
+
+    Attributes
+    ----------
+    thinks : list of Pauses or None
+        None from an engine that did not record them.
+    arrivals : list of int
+        Arrivals of an open load by group; empty where none came.
+    gaps : str or None
+        Encoded histogram of the gaps between intended arrivals.
+    gaps_sum_s : float
+        Exact sum of these gaps. [s]
+    """
 
     worker: int
     start_s: float
@@ -75,6 +99,10 @@ class Interval:
     think_count: int
     think_sum_s: float
     series: list[Series]
+    thinks: list[Pauses] | None = None
+    arrivals: list[int] = field(default_factory=list)
+    gaps: str | None = None
+    gaps_sum_s: float = 0.0
 
 
 @dataclass
@@ -162,7 +190,15 @@ def _interval(document: dict[str, Any], worker: int) -> Interval:
         think_count=int(think.get("count", 0)),
         think_sum_s=think.get("sum_ns", 0) / _SECOND_NS,
         series=[_series(one) for one in document["series"]],
+        thinks=None if "thinks" not in document else [_pauses(one) for one in document["thinks"]],
+        arrivals=[int(count) for count in document.get("arrivals") or ()],
+        gaps=document.get("gaps"),
+        gaps_sum_s=document.get("gaps_sum_ns", 0) / _SECOND_NS,
     )
+
+
+def _pauses(document: dict[str, Any]) -> Pauses:
+    return Pauses(int(document["group"]), str(document["pause"]), document["pause_sum_ns"] / _SECOND_NS)
 
 
 def _series(document: dict[str, Any]) -> Series:
@@ -182,6 +218,7 @@ def _series(document: dict[str, Any]) -> Series:
         exchange=document.get("exchange"),
         exchange_sum_s=document.get("exchange_sum_ns", 0) / _SECOND_NS,
         first_byte=document.get("first_byte"),
+        picked=None if document.get("picked") is None else int(document["picked"]),
     )
 
 

@@ -3,7 +3,9 @@
 p95 of search < 1 s
 mean < 500 ms at 300 users
 throughput > 50 /s
-errors < 1 %
+errors of search < 0.1 %
+p95 of search < 2 s in ramp_up
+p95 of search < 1 s in every 10 s
 """
 
 from __future__ import annotations
@@ -17,10 +19,19 @@ from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 METRICS = (*TIMES, "throughput", "errors")
+PHASES = ("ramp_up", "settle", "steady", "ramp_down")
+"""Phases that an objective may be about."""
+# What is recorded is one interval per second.
+_LEAST_WINDOW_S = 1.0
 _FORM = re.compile(
     r"\s*(?P<metric>[\w.]+)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?\s*(?P<comparison><=|>=|<|>)\s*(?P<value>.+?)"
-    r"(?:\s+at\s+(?P<users>\d{1,9})\s+users)?\s*"
+    r"(?P<scopes>(?:\s+(?:in|at)\s.*)?)"
 )
+_SCOPE = re.compile(
+    r"\s+(?:in\s+every\s+(?P<every>[\d.]+\s*[a-z]+)|in\s+(?P<phase>\w+)|at\s+(?P<users>\d{1,9})\s+users"
+    r"|at\s+(?P<rate>[\d.]+\s*/\s*[a-z]+))(?=\s|$)"
+)
+_SHAPE = "METRIC [of TRANSACTION] < VALUE [in PHASE] [in every TIME] [at N users | at N /s]"
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,12 @@ class Objective:
         In the base unit of the metric: seconds, one per second, or a ratio.
     users : int or None
         Level at which it must hold; None for every level.
+    rate : float or None
+        Level of an open load at which it must hold; None for every level. [1/s]
+    phase : str or None
+        One of `PHASES`; None for the window that is analysed.
+    every_s : float or None
+        Length of the windows in each of which it must hold; None for the whole. [s]
     """
 
     text: str
@@ -49,6 +66,9 @@ class Objective:
     comparison: str
     value: float
     users: int | None
+    rate: float | None = None
+    phase: str | None = None
+    every_s: float | None = None
 
     def document(self) -> dict[str, Any]:
         """For the manifest."""
@@ -67,16 +87,63 @@ def read_objective(text: str) -> Objective:
     --------
     >>> read_objective("p95 of search < 1 s").value
     1.0
+    >>> read_objective("errors of search < 0.1 % in ramp_up in every 10 s at 300 users").every_s
+    10.0
     """
     match = _FORM.fullmatch(text)
     if match is None:
-        raise ValueError(
-            f"must be METRIC [of TRANSACTION] < VALUE [at N users], as 'p95 of search < 1 s', got {text!r} instead"
-        )
+        raise ValueError(f"must be {_SHAPE}, as 'p95 of search < 1 s', got {text!r} instead")
     metric = match["metric"]
     if metric not in METRICS:
         allowed, near = ", ".join(METRICS), did_you_mean(metric, list(METRICS))
         raise ValueError(f"must be about one of {allowed}, got {metric!r} instead{near}")
     reader = units.rate if metric == "throughput" else units.share if metric == "errors" else units.duration
-    users = int(match["users"]) if match["users"] else None
-    return Objective(text.strip(), metric, match["transaction"], match["comparison"], reader(match["value"]), users)
+    value = reader(match["value"].strip())
+    scopes = _scopes(text, match["scopes"])
+    return Objective(
+        text.strip(),
+        metric,
+        match["transaction"],
+        match["comparison"],
+        value,
+        int(scopes["users"]) if "users" in scopes else None,
+        units.rate(scopes["rate"]) if "rate" in scopes else None,
+        _phase(scopes.get("phase")),
+        _window(scopes.get("every")),
+    )
+
+
+def _scopes(text: str, scopes: str) -> dict[str, str]:
+    """What stands behind the value, each at most once and in any order."""
+    found: dict[str, str] = {}
+    at, end = 0, len(scopes.rstrip())
+    while at < end:
+        match = _SCOPE.match(scopes, at)
+        if match is None:
+            raise ValueError(f"must be {_SHAPE}, as 'p95 of search < 1 s', got {text!r} instead")
+        for name, value in match.groupdict().items():
+            if value is not None and name in found:
+                raise ValueError(f"must name each scope once, got {match[0].strip()!r} besides {found[name]!r} instead")
+            if value is not None:
+                found[name] = value
+        at = match.end()
+    if "users" in found and "rate" in found:
+        raise ValueError(f"must hold at a number of users or at a rate, got both in {text!r} instead")
+    return found
+
+
+def _phase(name: str | None) -> str | None:
+    if name is not None and name not in PHASES:
+        near = did_you_mean(name, list(PHASES))
+        raise ValueError(f"must hold in one of {', '.join(PHASES)}, or in every TIME, got {name!r} instead{near}")
+    return name
+
+
+def _window(text: str | None) -> float | None:
+    """Length of windows; whole seconds, because the engine records one interval a second."""
+    if text is None:
+        return None
+    length = units.duration(text)
+    if length < _LEAST_WINDOW_S or not length.is_integer():
+        raise ValueError(f"must hold in windows of whole seconds, at least 1 s, got {text!r} instead")
+    return length

@@ -70,10 +70,13 @@ impl LineBuilder {
         put(
             &mut self.line,
             format_args!(
-                r#","think":{{"count":{},"sum_ns":{}}},"series":["#,
+                r#","think":{{"count":{},"sum_ns":{}}}"#,
                 recorder.think_count, recorder.think_sum_ns
             ),
         );
+        self.rests(recorder);
+        self.arrivals(recorder);
+        self.line.extend_from_slice(br#","series":["#);
         self.all_series(recorder);
         self.line.extend_from_slice(b"]}");
         self.finish()
@@ -116,6 +119,35 @@ impl LineBuilder {
         self.finish()
     }
 
+    /// Pauses between transactions, of the groups that had any.
+    fn rests(&mut self, recorder: &Recorder) {
+        self.line.extend_from_slice(br#","thinks":["#);
+        let mut comma = "";
+        for (group, pauses) in recorder.rests.iter().enumerate() {
+            if !pauses.is_empty() {
+                put(&mut self.line, format_args!(r#"{comma}{{"group":{group}"#));
+                self.timed("pause", pauses);
+                self.line.push(b'}');
+                comma = ",";
+            }
+        }
+        self.line.push(b']');
+    }
+
+    /// Arrivals of an open load by group, and the gaps between them.
+    fn arrivals(&mut self, recorder: &Recorder) {
+        if recorder.gaps.is_empty() {
+            return;
+        }
+        let mut comma = r#","arrivals":["#;
+        for count in &recorder.arrivals {
+            put(&mut self.line, format_args!("{comma}{count}"));
+            comma = ",";
+        }
+        self.line.push(b']');
+        self.timed("gaps", &recorder.gaps);
+    }
+
     fn all_series(&mut self, recorder: &Recorder) {
         let start = self.line.len();
         for (step, series) in recorder
@@ -136,17 +168,20 @@ impl LineBuilder {
             self.ended(series);
             self.line.extend_from_slice(b"},");
         }
-        for (index, series) in recorder
+        for (index, (series, picked)) in recorder
             .transactions
             .iter()
+            .zip(&recorder.picked)
             .enumerate()
-            .filter(|(_, series)| !series.is_empty())
+            .filter(|(_, (series, picked))| !series.is_empty() || **picked > 0)
         {
             let (transaction, group) =
                 (index / recorder.shape.groups, index % recorder.shape.groups);
             put(
                 &mut self.line,
-                format_args!(r#"{{"of":"transaction","id":{transaction},"group":{group}"#),
+                format_args!(
+                    r#"{{"of":"transaction","id":{transaction},"group":{group},"picked":{picked}"#
+                ),
             );
             self.ended(series);
             self.line.extend_from_slice(b"},");

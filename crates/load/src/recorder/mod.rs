@@ -175,6 +175,14 @@ pub struct Recorder {
     connect: Histogram,
     think_count: u64,
     think_sum_ns: u64,
+    /// Picks from the mix, by transaction, then by group.
+    picked: Vec<u64>,
+    /// Pauses between transactions that began, by group.
+    rests: Vec<Histogram>,
+    /// Arrivals by group.
+    arrivals: Vec<u64>,
+    /// Gaps between intended arrivals.
+    gaps: Histogram,
     /// Response times of all steps, for those who watch.
     response: Histogram,
 }
@@ -192,6 +200,10 @@ impl Recorder {
             connect: Histogram::new(),
             think_count: 0,
             think_sum_ns: 0,
+            picked: vec![0; shape.transactions * shape.groups],
+            rests: vec![Histogram::new(); shape.groups],
+            arrivals: vec![0; shape.groups],
+            gaps: Histogram::new(),
             response: Histogram::new(),
         }
     }
@@ -249,6 +261,27 @@ impl Recorder {
         self.think_sum_ns += pause_ns;
     }
 
+    /// The mix of `group` chose this transaction, which begins now. What was begun is counted here and not what
+    /// ended: whether a pick falls into an interval does not depend on the pick, whether its end does, does.
+    #[inline]
+    pub fn picked(&mut self, transaction: usize, group: usize) {
+        self.picked[transaction * self.shape.groups + group] += 1;
+    }
+
+    /// A pause of this length between two transactions of a user of `group` begins. Counted at its beginning for
+    /// the same reason: long pauses end in an interval more rarely than they were drawn for it.
+    #[inline]
+    pub fn rest(&mut self, group: usize, pause_ns: u64) {
+        self.rests[group].record(pause_ns);
+    }
+
+    /// An arrival for `group` came, intended `gap_ns` after the one before it.
+    #[inline]
+    pub fn arrival(&mut self, group: usize, gap_ns: u64) {
+        self.arrivals[group] += 1;
+        self.gaps.record(gap_ns);
+    }
+
     /// A connection was made in this time.
     #[inline]
     pub fn connect(&mut self, connect_ns: u64) {
@@ -292,6 +325,10 @@ impl Recorder {
         self.response.clear();
         self.think_count = 0;
         self.think_sum_ns = 0;
+        self.picked.fill(0);
+        self.rests.iter_mut().for_each(Histogram::clear);
+        self.arrivals.fill(0);
+        self.gaps.clear();
     }
 }
 

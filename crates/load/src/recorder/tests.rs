@@ -133,6 +133,9 @@ fn a_cleared_recorder_is_as_new() {
     recorder.transaction(1, 0, Err(Failure::Closed), 1);
     recorder.think(5);
     recorder.connect(6);
+    recorder.picked(1, 0);
+    recorder.rest(1, 7);
+    recorder.arrival(0, 8);
     recorder.clear();
     let edge = writer::IntervalEdge {
         t0_ns: 0,

@@ -221,9 +221,10 @@ impl Worker<'_> {
             user.exiting = true;
             user.pc = group.exit;
         } else {
+            let transaction = group.transactions[group.mix.draw(&mut user.random)] as usize;
             user.back = user.pc;
-            user.pc =
-                program.entries[group.transactions[group.mix.draw(&mut user.random)] as usize];
+            user.pc = program.entries[transaction];
+            self.recorder.picked(transaction, usize::from(user.group));
         }
         Flow::Next
     }
@@ -244,6 +245,7 @@ impl Worker<'_> {
             until_ns = until_ns.max(user.begun_ns + draw_ns(pacing, &mut user.random));
         }
         let pause_ns = until_ns - user.clock_ns;
+        self.recorder.rest(usize::from(user.group), pause_ns);
         self.pause(index, pause_ns, State::Resting)
     }
 

@@ -111,6 +111,7 @@ impl Worker<'_> {
 
     /// An arrival takes an idle user, or a new one, or waits, or overflows.
     fn arrive(&mut self, arrival: Arrival) {
+        self.recorder.arrival(arrival.group, arrival.gap_ns);
         let idle = self.idle[arrival.group].pop();
         let fresh = if idle.is_none() {
             self.fresh[arrival.group].pop()
@@ -153,6 +154,7 @@ impl Worker<'_> {
             user.clock_ns = arrival.at_ns;
             user.back = user.pc - 1;
             user.pc = program.entries[arrival.transaction];
+            self.recorder.picked(arrival.transaction, group);
             return Flow::Next;
         }
         if user.leaving {

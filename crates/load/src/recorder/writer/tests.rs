@@ -75,6 +75,13 @@ fn fill(recorder: &mut Recorder) {
     recorder.think(700);
     recorder.think(300);
     recorder.connect(90_000);
+    recorder.picked(1, 1);
+    recorder.picked(0, 1);
+    recorder.picked(0, 1);
+    recorder.rest(1, 2_000_000);
+    recorder.rest(1, 3_000_000);
+    recorder.arrival(1, 400_000);
+    recorder.arrival(1, 500_000);
 }
 
 #[test]
@@ -145,6 +152,14 @@ fn an_interval_line_holds_every_count() {
         assert_eq!(interval[key], expected, "{key}");
     }
     assert_eq!(interval["think"], json!({"count": 2, "sum_ns": 1_000}));
+    let rests = interval["thinks"].as_array().unwrap();
+    assert_eq!(rests.len(), 1, "groups without a pause are left out");
+    assert_eq!(rests[0]["group"], 1);
+    assert_eq!(rests[0]["pause_sum_ns"], 5_000_000);
+    assert_eq!(values(&rests[0]["pause"]).len(), 2);
+    assert_eq!(interval["arrivals"], json!([0, 2]));
+    assert_eq!(interval["gaps_sum_ns"], 900_000);
+    assert_eq!(values(&interval["gaps"]).count_at(400_000), 1);
     assert_eq!(values(&interval["lag"]).len(), 3);
     assert_eq!(values(&interval["connect"]).count_at(90_000), 1);
 
@@ -160,6 +175,7 @@ fn an_interval_line_holds_every_count() {
             ("step", 1),
             ("page", 0),
             ("transaction", 0),
+            ("transaction", 1),
             ("transaction", 1)
         ]
     );
@@ -189,6 +205,8 @@ fn an_interval_line_holds_every_count() {
         (&series[3]["group"], &series[4]["group"]),
         (&json!(1), &json!(0))
     );
+    let picked = [3, 4, 5].map(|place: usize| series[place]["picked"].as_u64().unwrap());
+    assert_eq!(picked, [2, 0, 1], "a pick is told before anything ended");
 }
 
 #[test]
