@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from scipy import stats
 from towtank.analysis.histograms import Histogram
 
 Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.floating[Any]]
 Distribution = Callable[[Floats], Floats]
 """Cumulative distribution function of times [s]."""
 
@@ -116,7 +118,7 @@ def multinomial(
     return Goodness("chi-square", statistic, p_value, round(total), cells - 1)
 
 
-def _pooled(rows: Floats) -> Floats:
+def _pooled(rows: Numbers) -> Numbers:
     """Add up the cells whose expected count (second row) is small, the least first."""
     rows = rows[:, np.argsort(rows[1], kind="stable")]
     small = int(np.searchsorted(rows[1], EXPECTED_AT_LEAST))
@@ -128,7 +130,7 @@ def _pooled(rows: Floats) -> Floats:
     return np.column_stack([rows[:, :small].sum(axis=1), rows[:, small:]])
 
 
-def _drawn(statistic: float, total: int, expected: Floats) -> tuple[float, float]:
+def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, float]:
     """Probabilities of a statistic at least and at most so large, by draws with a fixed seed."""
     cells = len(expected)
     draws = max(1_000, min(_DRAWS_AT_MOST, _CELLS_DRAWN // cells))

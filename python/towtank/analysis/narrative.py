@@ -187,19 +187,28 @@ def _change(factor: str, base: str, other: str, load: float, one: dict[str, Any]
     )
 
 
+def _names_load(objective: Summary) -> bool:
+    return objective.get("users") is not None or objective.get("rate") is not None
+
+
 def _objectives(summary: Summary) -> Iterator[Sentence]:
     for one in summary["objectives"]:
         where = f" with {one['label']}" if one["configuration"] else ""
         if one["met"] is None:
             text = f"The objective “{one['text']}”{where} cannot be judged: nothing was measured for it."
         elif one["met"]:
-            at = "" if one.get("users") is not None else " at every load"
+            at = "" if _names_load(one) else " at every load"
             text = f"The objective “{one['text']}” is met{at}{where}; the worst seen is {one['seen']:.3g}."
         else:
             upto = one["holds_up_to"]
             holds = "at no load" if upto is None else f"up to {upto:g}"
             text = f"The objective “{one['text']}” is missed{where}: {one['seen']:.3g} seen, limit {one['limit']:.3g}"
-            text += "." if one.get("users") is not None else f"; it holds {holds}."
+            text += "." if _names_load(one) else f"; it holds {holds}."
+        windows = one.get("windows")
+        if windows and windows["worst"]:
+            worst = windows["worst"]
+            text += f" {windows['met']} of {windows['count']} windows met it; the worst was {worst['start_s']:g} to "
+            text += f"{worst['end_s']:g} s of {worst['run']}."
         yield _sentence("objective", text, seen=one["seen"], limit=one["limit"])
 
 

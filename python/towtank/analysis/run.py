@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from towtank import __version__
-from towtank.analysis import audit, estimates, laws, load, tiers, verdict
+from towtank.analysis import audit, estimates, laws, load, objective_scopes, tiers, verdict
 from towtank.analysis import window as windows
 from towtank.analysis.compaction import compact, is_compacted
 from towtank.analysis.doubts import Kind, level_of
@@ -142,7 +142,8 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
     dict
         As `docs/reference/summary.md` describes.
     """
-    summary = describe(read_run(run), run.run_id, study_limits(run) if limits is None else limits)
+    limits = study_limits(run) if limits is None else limits
+    summary = describe(read_run(run), run.run_id, limits, study_objectives(run))
     write_json(run.path / SUMMARY, summary)
     if tables and not is_compacted(run):
         compact(run)
@@ -151,20 +152,33 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
 
 def study_limits(run: RunFolder) -> dict[str, Any]:
     """`limits` of the study that a run folder lies in; empty where there is none."""
-    try:
-        manifest = json.loads((run.path.parent.parent / STUDY_MANIFEST).read_text("utf-8"))
-        limits = manifest["study"]["limits"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
+    limits = _of_study(run, "limits")
     return limits if isinstance(limits, dict) else {}
 
 
-def describe(data: RunData, name: str, limits: dict[str, Any]) -> dict[str, Any]:
+def study_objectives(run: RunFolder) -> list[dict[str, Any]]:
+    """`objectives` of the study that a run folder lies in; empty where there is none."""
+    found = _of_study(run, "objectives")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _of_study(run: RunFolder, key: str) -> Any:
+    try:
+        manifest = json.loads((run.path.parent.parent / STUDY_MANIFEST).read_text("utf-8"))
+        return manifest["study"][key]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def describe(
+    data: RunData, name: str, limits: dict[str, Any], objectives: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
     """Run summary of what was read."""
     summary = {**_identity(data, name), **_load(data), **_system(data)}
     summary["laws"] = _laws(data)
     summary["accounting"] = _accounting(data)
     summary["audit"] = audit.audit(data.plan, data.measurement, summary["laws"]["little"], summary["accounting"])
+    summary["objectives"] = objective_scopes.judge(objectives, data.measurement, data.chosen, data.phases)
     summary["generator"] = _generator(data)
     summary["timeline"] = {
         **load.timeline(data.measurement),

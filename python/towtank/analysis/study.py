@@ -11,6 +11,7 @@ from towtank import __version__
 from towtank.analysis import capacity, comparison, demand, narrative, objectives
 from towtank.analysis.aggregation import Point, aggregate
 from towtank.analysis.doubts import Kind
+from towtank.analysis.objective_scopes import is_scoped
 from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
 from towtank.analysis.run import SUMMARY, summarize_run
 from towtank.results.folder import ResultsFolder, RunFolder, write_json
@@ -59,13 +60,22 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
     dict
         As `docs/reference/summary.md` describes.
     """
-    runs = [_summary_of(run, fresh) for run in results.runs() if SET_ASIDE not in run.run_id]
-    summary = describe_study(results.manifest, runs)
+    manifest = results.manifest
+    scoped = _scoped(manifest)
+    runs = [_summary_of(run, fresh, scoped) for run in results.runs() if SET_ASIDE not in run.run_id]
+    summary = describe_study(manifest, runs)
     write_json(results.path / SUMMARY_FILE, summary)
     return summary
 
 
-def _summary_of(run: RunFolder, fresh: bool) -> dict[str, Any]:
+def _scoped(manifest: dict[str, Any]) -> list[str]:
+    """Objectives that the summaries of the runs must tell about."""
+    study = manifest.get("study")
+    found = study.get("objectives") if isinstance(study, dict) else None
+    return [str(one.get("text", "")) for one in found or () if isinstance(one, dict) and is_scoped(one)]
+
+
+def _summary_of(run: RunFolder, fresh: bool, scoped: list[str]) -> dict[str, Any]:
     path = run.path / SUMMARY
     if not fresh and path.is_file():
         try:
@@ -77,7 +87,8 @@ def _summary_of(run: RunFolder, fresh: bool) -> dict[str, Any]:
             RUN_SUMMARY_SCHEMA,
             __version__,
         )
-        if current and status in ENDED and known.get("status") == status:
+        told = {one.get("text") for one in known.get("objectives") or ()} if current else set()
+        if current and status in ENDED and known.get("status") == status and told.issuperset(scoped):
             return dict(known)
     return summarize_run(run)
 
@@ -106,7 +117,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         "comparisons": comparison.comparisons(question.factors, question.load_factor, configurations),
         "demand": demands,
         "verdict": _verdict(question, runs),
-        "objectives": objectives.check(question.objectives, configurations),
+        "objectives": objectives.check(question.objectives, configurations, runs),
         "runs": [
             {
                 "run": run["run"],

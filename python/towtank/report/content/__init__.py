@@ -10,6 +10,7 @@ from collections.abc import Callable
 from towtank import __version__
 from towtank.report.content import (
     appendix,
+    audit,
     configuration,
     figures,
     generator,
@@ -35,6 +36,7 @@ SECTIONS: tuple[Callable[[Results], Section], ...] = (
     observations.build,
     limits.build,
     verdicts.build,
+    audit.build,
     generator.build,
     observation_cost.build,
     appendix.build,

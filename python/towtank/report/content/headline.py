@@ -75,17 +75,35 @@ def _reasons(results: Results) -> list[Json]:
 
 def _objectives(results: Results, objectives: Sequence[Json]) -> Table:
     metrics = {one.get("text"): one.get("metric") for one in results.study.get("objectives") or ()}
+    windowed = any(one.get("windows") for one in objectives)
     rows = tuple(
         (
             str(one.get("text", "")),
             _OUTCOMES.get(str(one.get("met")), "not decided"),
             people.quantity(one.get("seen"), _unit(metrics.get(one.get("text")) or one.get("metric"))),
             _at(one.get("at")),
+            *((_share_of_windows(one), _worst_window(one)) if windowed else ()),
         )
         for one in objectives
     )
-    columns = (Column("Objective"), Column("Outcome"), Column("Seen", numeric=True), Column("At"))
+    columns: tuple[Column, ...] = (Column("Objective"), Column("Outcome"), Column("Seen", numeric=True), Column("At"))
+    if windowed:
+        columns += (Column("Windows that met it", numeric=True), Column("Worst window"))
     return Table("Objectives of the study", columns, rows)
+
+
+def _share_of_windows(objective: Json) -> str:
+    windows = objective.get("windows") or {}
+    if not windows.get("count"):
+        return people.ABSENT
+    return f"{people.count(windows['met'])} of {people.count(windows['count'])} ({people.share(windows['share'])})"
+
+
+def _worst_window(objective: Json) -> str:
+    worst = (objective.get("windows") or {}).get("worst")
+    if not worst:
+        return people.ABSENT
+    return f"{people.plain(worst['start_s'])} to {people.plain(worst['end_s'])} s of {worst['run']}"
 
 
 def _unit(metric: Any) -> str:

@@ -1,0 +1,130 @@
+"""Objectives about a phase, or about every window of a phase, judged on one run.
+
+They need the seconds of the run, so they are worked out with its summary; `objectives` brings the runs of a study
+together.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.measurement import Column, Mask, Measurement
+
+Compare = Callable[[float, float], bool]
+COMPARISONS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+
+
+def is_scoped(objective: dict[str, Any]) -> bool:
+    """Whether an objective is about a phase or about windows."""
+    return objective.get("phase") is not None or objective.get("every_s") is not None
+
+
+def judge(
+    objectives: Iterable[dict[str, Any]], measurement: Measurement, steady: Mask, phases: dict[str, Mask]
+) -> list[dict[str, Any]]:
+    """Values of all scoped objectives in one run.
+
+    Parameters
+    ----------
+    objectives : iterable of dict
+        As the manifest of the study has them.
+    measurement : Measurement
+    steady : ndarray of bool of shape (n_bins,)
+        The window that is analysed.
+    phases : dict of ndarray of bool of shape (n_bins,)
+
+    Returns
+    -------
+    list of dict
+        Of each objective with a scope: `text`, `value` over the whole scope (None where nothing tells), and
+        `windows`, None without any.
+    """
+    found = []
+    for one in objectives:
+        if not is_scoped(one):
+            continue
+        phase = one.get("phase") or "steady"
+        mask = steady if phase == "steady" else phases.get(phase, np.zeros(measurement.bins, dtype=bool))
+        column = _column(measurement, one.get("transaction"))
+        every = one.get("every_s")
+        found.append(
+            {
+                "text": one.get("text", ""),
+                "value": value(str(one.get("metric")), column, measurement, mask),
+                "windows": None if every is None else _windows(one, column, measurement, mask),
+            }
+        )
+    return found
+
+
+def _column(measurement: Measurement, transaction: str | None) -> Column:
+    if transaction is None:
+        return measurement.transactions
+    return measurement.columns("transaction").get(transaction) or Column.empty(measurement.bins)
+
+
+def value(metric: str, column: Column, measurement: Measurement, mask: Mask) -> float | None:
+    """A metric over some bins; None where nothing tells: no bin, or no response for a metric of responses."""
+    if not mask.any():
+        return None
+    if metric == "throughput":
+        return float(column.ok[mask].sum() / measurement.lengths[mask].sum())
+    if metric == "errors":
+        ended = float(column.ended[mask].sum())
+        return float(column.failed[mask].sum()) / ended if ended else None
+    return _time(metric, column, mask)
+
+
+def _time(metric: str, column: Column, mask: Mask) -> float | None:
+    merged = column.response.merged(mask)
+    if merged is None:
+        return None
+    if metric in _QUANTILES:
+        return merged.quantile(_QUANTILES[metric])
+    mean = float(column.response_sum_s[mask].sum()) / merged.total
+    return {"mean": mean, "min": merged.minimum_s, "max": merged.maximum_s}.get(metric)
+
+
+def _windows(objective: dict[str, Any], column: Column, measurement: Measurement, mask: Mask) -> dict[str, Any] | None:
+    """How many windows met an objective, and the worst of them."""
+    compare = COMPARISONS.get(str(objective.get("comparison")))
+    limit = objective.get("value")
+    if compare is None or not isinstance(limit, int | float):
+        return None
+    count = met = empty = 0
+    worst: dict[str, Any] | None = None
+    upward = compare in (operator.gt, operator.ge)
+    for window in windows_of(measurement, mask, float(objective["every_s"])):
+        seen = value(str(objective.get("metric")), column, measurement, window)
+        if seen is None:
+            empty += 1
+            continue
+        count += 1
+        met += compare(seen, limit)
+        if worst is None or (seen < worst["value"] if upward else seen > worst["value"]):
+            start, end = float(measurement.starts[window].min()), float(measurement.ends[window].max())
+            worst = {"start_s": start, "end_s": end, "value": seen}
+    return {"count": count, "met": met, "share": met / count if count else None, "empty": empty, "worst": worst}
+
+
+def windows_of(measurement: Measurement, mask: Mask, every_s: float) -> Iterator[Mask]:
+    """Windows one after the other, each of the fewest recorded seconds that are this long together.
+
+    A window never goes on over a gap, as between two levels; what is left at the end is no window.
+    """
+    window = np.zeros(measurement.bins, dtype=bool)
+    length, end = 0.0, None
+    for number in np.flatnonzero(mask):
+        if end is not None and abs(measurement.starts[number] - end) > 1e-6:
+            window[:], length = False, 0.0
+        window[number] = True
+        length += float(measurement.lengths[number])
+        end = float(measurement.ends[number])
+        if length >= every_s - 1e-6:
+            yield window.copy()
+            window[:], length = False, 0.0

@@ -1,0 +1,121 @@
+"""The audit of the load: one row for each test of each run, asked beside seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towtank.report import format as people
+from towtank.report.content.headline import nothing
+from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.source import Json, Results, dig
+
+# So many shares of a mix fit into a cell; the others are in the summary.
+_SHARES_SHOWN = 3
+_OF_SHARES = ("mix", "group shares")
+
+
+def build(results: Results) -> Section:
+    """All tests, then what could not be tested and why."""
+    found = [(run.run_id, one) for run in results.measured if (one := dig(run.summary, "audit"))]
+    rows = tuple(_row(run, test) for run, audit in found for test in audit.get("tests") or ())
+    left = _untested(found)
+    if not rows:
+        text = f"The load was not audited: {left}." if left else None
+        return Section("audit", "Audit of the load", (paragraph(text) if text else nothing("An audit of the load"),))
+    columns = (
+        Column("Run"),
+        Column("Test"),
+        Column("Of"),
+        Column("Asked"),
+        Column("Seen"),
+        Column("Method"),
+        Column("Statistic", numeric=True),
+        Column("n", numeric=True),
+        Column("p", numeric=True),
+        Column("Verdict"),
+    )
+    notes = (
+        "p is the probability of a result at least as far off, were the load exactly as asked. A run is suspect by "
+        f"chance in at most {people.share(_family(found))} of all runs.",
+    )
+    blocks: list[Block] = [paragraph(sentence(results)), Table("Asked and seen", columns, rows, notes)]
+    if left:
+        blocks.append(paragraph(f"Not tested: {left}."))
+    return Section("audit", "Audit of the load", tuple(blocks))
+
+
+def sentence(results: Results) -> str:
+    """How many tests there were and how many failed."""
+    tests = [one for run in results.measured for one in dig(run.summary, "audit", "tests") or ()]
+    bad = sum(one.get("verdict") == "suspect" for one in tests)
+    made = people.plural(len(tests), "test")
+    text = (
+        "Whether mix, pauses and arrivals came out as the plans asked was tested on what began in the steady window. "
+    )
+    if not bad:
+        return text + f"None of {made} gives reason for doubt."
+    return text + f"{bad} of {made} {'says' if bad == 1 else 'say'} that the load was another than the one asked for."
+
+
+def _family(found: list[tuple[str, Json]]) -> float | None:
+    return next((one["family_level"] for _, one in found if one.get("family_level") is not None), None)
+
+
+def _row(run: str, test: Json) -> tuple[str, ...]:
+    place = ", ".join(str(test[key]) for key in ("group", "stage") if test.get(key))
+    asked, seen = test.get("asked") or {}, test.get("seen") or {}
+    shown = _parts(asked, seen) if test.get("test") in _OF_SHARES else []
+    return (
+        run,
+        str(test.get("test")),
+        place or "all",
+        _values(asked, shown),
+        _values(seen, shown),
+        str(test.get("method")),
+        people.number(test.get("statistic")),
+        people.count(test.get("n")),
+        probability(test.get("p_value")),
+        str(test.get("verdict")),
+    )
+
+
+def _parts(asked: Json, seen: Json) -> list[str]:
+    """Those of a mix that are furthest off."""
+    distances = {name: abs(float(seen.get(name) or 0) - float(share or 0)) for name, share in asked.items()}
+    return sorted(distances, key=lambda name: -distances[name])[:_SHARES_SHOWN]
+
+
+def _values(values: Json, shown: list[str]) -> str:
+    if shown:
+        return ", ".join(f"{name} {people.share(values.get(name))}" for name in shown)
+    words = [_value(name, value) for name, value in values.items()]
+    return ", ".join(words) or people.ABSENT
+
+
+def _value(name: str, value: Any) -> str:
+    if name == "dist":
+        return str(value)
+    if name == "rate_per_s":
+        return people.rate(value)
+    label = {"mean_s": "mean", "sd_s": "deviation", "min_s": "from", "max_s": "to"}.get(name, name)
+    return f"{label} {people.seconds(value) if name.endswith('_s') else people.number(value)}"
+
+
+def probability(value: Any) -> str:
+    """A p-value with two digits; below what anybody can use, a bound."""
+    if not isinstance(value, (int, float)):
+        return people.ABSENT
+    return "< 1e-12" if value < 1e-12 else f"{value:.2g}"
+
+
+def _untested(found: list[tuple[str, Json]]) -> str:
+    reasons: dict[str, list[str]] = {}
+    for run, audit in found:
+        for one in audit.get("untested") or ():
+            what = "anything" if one.get("test") == "all" else str(one.get("test"))
+            where = "".join(f" of {one[key]}" for key in ("group", "stage") if one.get(key))
+            runs = reasons.setdefault(f"{what}{where}, because {one.get('why')}", [])
+            if run not in runs:
+                runs.append(run)
+    every = len(found)
+    return "; ".join(text if len(runs) == every else f"{text} ({', '.join(runs)})" for text, runs in reasons.items())

@@ -1,0 +1,157 @@
+"""Tests of goodness of fit against published cases and scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from synthetic_runs import encode_histogram
+
+from towtank.analysis import goodness, histograms
+
+LEVEL = 1e-4
+
+
+def recorded(values_s):
+    """Times as the engine records them."""
+    return histograms.decode(encode_histogram(1e9 * np.asarray(values_s)))
+
+
+def test_chi_square_of_mendels_peas():
+    # Round and yellow, wrinkled and yellow, round and green, wrinkled and green, expected 9 : 3 : 3 : 1
+    # (G. Mendel, "Versuche über Pflanzenhybriden", 1866): X² = 0.470, p = 0.925 with three degrees of freedom.
+    found = goodness.multinomial([315, 101, 108, 32], [9, 3, 3, 1])
+    assert found.statistic == pytest.approx(0.470, abs=5e-4)
+    assert found.p_value == pytest.approx(0.925, abs=5e-4)
+    assert (found.method, found.n, found.freedom) == ("chi-square", 556, 3)
+
+
+def test_chi_square_is_scipys():
+    stream = np.random.default_rng(1)
+    weights = np.array([5.0, 1.0, 2.0, 2.0])
+    for _ in range(50):
+        counts = stream.multinomial(900, weights / weights.sum())
+        expected = stats.chisquare(counts, 900 * weights / weights.sum())
+        found = goodness.multinomial(counts, weights)
+        assert found.statistic == pytest.approx(expected.statistic)
+        if found.method == "chi-square":
+            assert found.p_value == pytest.approx(expected.pvalue)
+
+
+def test_draws_agree_with_the_exact_multinomial():
+    # Three cells of a third each, 18 draws, all outcomes summed up: as scipy's multinomial has them.
+    counts = [13, 3, 2]
+    found = goodness.multinomial(counts, [1, 1, 1])
+    assert found.method == "chi-square by draws"
+    expected, exact = 6.0, 0.0
+    for first in range(19):
+        for second in range(19 - first):
+            outcome = [first, second, 18 - first - second]
+            if sum((one - expected) ** 2 / expected for one in outcome) >= found.statistic - 1e-9:
+                exact += stats.multinomial.pmf(outcome, 18, [1 / 3] * 3)
+    # The standard error of 200,000 draws is sqrt(p / 200,000); five of them are allowed.
+    assert found.p_value == pytest.approx(exact, abs=5 * np.sqrt(exact / 200_000))
+
+
+def test_two_cells_are_an_exact_binomial():
+    # The lady tasting tea, told by tosses: 9 of 10 right by chance, both tails: 22 / 1024.
+    found = goodness.multinomial([9, 1], [1, 1])
+    assert found.p_value == pytest.approx(22 / 1024)
+    assert found.method == "exact binomial"
+
+
+def test_small_cells_are_pooled():
+    # Expected are 96, 2, 1 and 1: the three small ones make four, and need the next cell as well.
+    assert goodness.multinomial([96, 2, 1, 1], [96, 2, 1, 1]) is None
+    found = goodness.multinomial([90, 4, 4, 2], [90, 4, 4, 2])
+    assert (found.freedom, found.statistic) == (1, 0.0)
+
+
+def test_what_cannot_occur_occurred():
+    found = goodness.multinomial([10, 10, 1], [1, 1, 0])
+    assert (found.p_value, found.statistic) == (0.0, None)
+
+
+@pytest.mark.parametrize(("counts", "weights"), [([0, 0], [1, 1]), ([7, 0], [1, 0]), ([2, 2], [1, 1])])
+def test_nothing_to_test(counts, weights):
+    assert goodness.multinomial(counts, weights) is None
+
+
+def test_variance_beside_the_draws_weakens_the_test():
+    plain = goodness.multinomial([70, 20, 10], [50, 25, 25])
+    wide = goodness.multinomial([70, 20, 10], [50, 25, 25], [50, 25, 25])
+    assert wide.statistic == pytest.approx(plain.statistic / 2)
+    assert wide.p_value > plain.p_value
+
+
+def test_kolmogorov_is_scipys_up_to_the_width_of_buckets():
+    stream = np.random.default_rng(2)
+    for _ in range(20):
+        values = stream.exponential(0.5, size=500)
+        expected = stats.ks_1samp(values, stats.expon(scale=0.5).cdf)
+        found = goodness.kolmogorov(recorded(values), goodness.exponential(0.5))
+        # A bucket is at most 0.1 % wide and t f(t) <= 1 / e: D is known to 4e-4, from below, plus one value.
+        assert expected.statistic - 0.0024 - 4e-4 <= found.statistic <= expected.statistic + 1e-6
+        assert found.p_value >= expected.pvalue - 1e-4
+        assert found.p_value == pytest.approx(stats.kstwo.sf(found.statistic, 500))
+
+
+@pytest.mark.parametrize(
+    ("law", "draw"),
+    [
+        (goodness.exponential(2.0), lambda stream, n: stream.exponential(2.0, n)),
+        (goodness.uniform(1.0, 3.0), lambda stream, n: stream.uniform(1.0, 3.0, n)),
+        (
+            goodness.truncated_normal(1.0, 1.0, 0.0, 2.0),
+            lambda _, n: stats.truncnorm(-1, 1, loc=1, scale=1).rvs(n, random_state=7),
+        ),
+    ],
+)
+def test_kolmogorov_tells_each_law_from_one_a_tenth_slower(law, draw):
+    values = draw(np.random.default_rng(3), 5000)
+    assert goodness.kolmogorov(recorded(values), law).p_value > LEVEL
+    assert goodness.kolmogorov(recorded(1.1 * values), law).p_value < LEVEL
+
+
+def test_one_value_always():
+    assert goodness.always(recorded([0.25] * 9), 0.25).p_value == 1.0
+    wrong = goodness.always(recorded([0.25] * 9 + [0.26]), 0.25)
+    assert (wrong.p_value, wrong.statistic) == (0.0, 1.0)
+    assert goodness.always(recorded([0.25] * 9 + [0.26]), 0.25, exempt=1).p_value == 1.0
+    # Two hours are beyond the range of the histogram, and are counted at its end.
+    assert goodness.always(recorded([3600.0]), 7200.0).p_value == 1.0
+
+
+def test_number_of_a_poisson_process():
+    # Garwood's exact 99 % interval for a mean with 10 seen is 3.72 to 21.40 (F. Garwood, "Fiducial limits for the
+    # Poisson distribution", Biometrika 28, 437-442, 1936): at its ends each tail has half a percent.
+    for mean in (3.717, 21.398):
+        assert goodness.poisson_number(10, mean).p_value == pytest.approx(0.01, rel=2e-3)
+    assert goodness.poisson_number(10, 10.0).p_value > 0.9
+
+
+def test_dispersion_of_horse_kicks():
+    # Deaths by horse kicks in 200 corps-years (L. von Bortkiewicz, 1898; R. A. Fisher, Statistical Methods for
+    # Research Workers, § 15): 109, 65, 22, 3 and 1 with 0 to 4 deaths; mean 0.61, variance 0.6109.
+    counts = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], [109, 65, 22, 3, 1])
+    found = goodness.dispersion(np.random.default_rng(4).permutation(counts), np.ones(200))
+    # Nine years are added up each, so that five deaths are expected in a cell: 200 / 9 whole cells.
+    assert found.freedom == 21
+    assert found.p_value > 0.01
+
+
+def test_dispersion_knows_both_ways_to_be_wrong():
+    stream = np.random.default_rng(5)
+    bursts = 10.0 * stream.poisson(5, size=40)
+    assert goodness.dispersion(bursts, np.ones(40)).p_value < LEVEL
+    even = np.full(40, 50.0) + np.tile([1.0, -1.0], 20)
+    assert goodness.dispersion(even, np.ones(40)).p_value < LEVEL
+    assert goodness.dispersion(stream.poisson(50, size=40).astype(float), np.ones(40)).p_value > LEVEL
+
+
+def test_dispersion_allows_for_seconds_cut_short():
+    lengths = np.array([1.0, 0.5] * 20)
+    counts = np.random.default_rng(6).poisson(200 * lengths).astype(float)
+    assert goodness.dispersion(counts, lengths).p_value > 0.001
+    assert goodness.dispersion(np.array([3.0]), np.ones(1)) is None
+    assert goodness.dispersion(np.zeros(5), np.ones(5)) is None
