@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from synthetic_runs import MONOTONIC_NS, Script, Stage, even_schedule, write_run
+from synthetic_runs import MONOTONIC_NS, Script, Stage, encode_histogram, even_schedule, write_run
 
 from towtank.analysis import summarize_run
 from towtank.analysis.doubts import EXPLANATIONS, Kind
@@ -246,6 +246,39 @@ def half_recorded(run):
     path.write_bytes(b"".join(lines.encode(one) for one in [*documents[:24], documents[-1]]))
 
 
+def plan_of(run, *, think=None, weights=(1.0,), load=None):
+    """A plan that asks for something else than the run did: one transaction, pauses of 0.75 s, no arrivals."""
+    mix = [{"transaction": number, "weight": weight} for number, weight in enumerate(weights)]
+    write_json(
+        run.plan,
+        {
+            "transactions": [{"name": f"transaction {number}"} for number in range(len(weights))],
+            "groups": [{"name": "everybody", "share": 1.0, "think": think, "pacing": None, "mix": mix}],
+            "load": load or {"kind": "closed", "stages": [{"phase": "ramp_up"}, {"phase": "steady"}]},
+        },
+    )
+
+
+def mix_off(run):
+    plan_of(run, weights=(1.0, 1.0))
+
+
+def think_time_off(run):
+    plan_of(run, think={"dist": "exponential", "mean_s": 0.75})
+
+
+def arrivals_off(run):
+    # Eight arrivals a second, all at once.
+    def arrive(document):
+        if document["k"] == "interval":
+            document |= {"arrivals": [8], "gaps": encode_histogram([1e6] * 8), "gaps_sum_ns": 8_000_000}
+        return document
+
+    rewrite(run.engine / "worker-00.0000.ndjson", arrive)
+    stages = [{"name": "ramp_up", "rate": 8.0}, {"name": "steady", "rate": 8.0}]
+    plan_of(run, load={"kind": "open", "arrivals": "poisson", "stages": stages})
+
+
 CASES = [
     (generator_saturated, Kind.GENERATOR_SATURATED, "invalid"),
     (offered_not_started, Kind.GENERATOR_SATURATED, "invalid"),
@@ -273,6 +306,9 @@ CASES = [
     (not_pinned, Kind.NOT_PINNED, "note"),
     (gap, Kind.OBSERVATION_GAP, "suspect"),
     (costly, Kind.OBSERVATION_COST, "note"),
+    (mix_off, Kind.MIX_OFF, "suspect"),
+    (think_time_off, Kind.THINK_TIME_OFF, "suspect"),
+    (arrivals_off, Kind.ARRIVALS_OFF, "suspect"),
     (half_recorded, Kind.TOO_FEW_SAMPLES, "suspect"),
 ]
 

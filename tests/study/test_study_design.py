@@ -198,6 +198,9 @@ def test_manifest_has_what_analysis_and_report_need(files: Files) -> None:
             "comparison": "<",
             "value": 1.0,
             "users": None,
+            "rate": None,
+            "phase": None,
+            "every_s": None,
         }
     ]
     assert described["stages"] == [

@@ -92,6 +92,14 @@ CASES = [
         "duration",
         "without a unit",
     ),
+    case(
+        "objective in no phase",
+        "study",
+        "p95 of view < 1 s",
+        "⟦p95 of view < 1 s in ramp_pu",
+        "in one of ramp_up",
+        "did you mean 'ramp_up'",
+    ),
     case("unknown metric", "study", "p95 of view < 1 s", "⟦p97 of view < 1 s", "p95", "'p97'"),
     case(
         "override of no service",

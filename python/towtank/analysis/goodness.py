@@ -27,6 +27,8 @@ strengthening the common χ² tests", Biometrics 10(4), 417-451, 1954, doi:10.23
 # Where the limiting distribution says less than this, and counts are small enough for it to be off, the
 # probability is drawn instead of looked up.
 _WORTH_DRAWING = 0.01
+# Below this no smallness of counts makes up for it, and draws could not tell it from their own resolution.
+_BEYOND_DRAWING = 1e-12
 _SMALL_EXPECTED = 100.0
 _DRAWS_AT_MOST = 200_000
 # Binomial draws of one test at most, a second or two.
@@ -112,10 +114,14 @@ def multinomial(
         exact = stats.binomtest(round(observed[0]), round(total), expected[0] / total)
         return Goodness("exact binomial", statistic, float(exact.pvalue), round(total), 1)
     p_value = float(stats.chi2.sf(statistic, cells - 1))
-    if extra is None and p_value < _WORTH_DRAWING and expected.min() < _SMALL_EXPECTED:
+    if extra is None and _is_worth_drawing(p_value, expected):
         above, _ = _drawn(statistic, round(total), expected)
         return Goodness("chi-square by draws", statistic, above, round(total), cells - 1)
     return Goodness("chi-square", statistic, p_value, round(total), cells - 1)
+
+
+def _is_worth_drawing(p_value: float, expected: Numbers) -> bool:
+    return _BEYOND_DRAWING < p_value < _WORTH_DRAWING and bool(expected.min() < _SMALL_EXPECTED)
 
 
 def _pooled(rows: Numbers) -> Numbers:
@@ -238,7 +244,7 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
     freedom = len(starts) - 1
     above, below = float(stats.chi2.sf(statistic, freedom)), float(stats.chi2.cdf(statistic, freedom))
     method = "index of dispersion"
-    if min(above, below) < _WORTH_DRAWING / 2 and expected.min() < _SMALL_EXPECTED:
+    if _is_worth_drawing(2 * min(above, below), expected):
         above, below = _drawn(statistic, round(float(observed.sum())), expected)
         method += " by draws"
     return Goodness(method, statistic, min(1.0, 2 * min(above, below)), round(float(observed.sum())), freedom)

@@ -35,7 +35,7 @@ def judge(
         As the manifest of the study has them.
     measurement : Measurement
     steady : ndarray of bool of shape (n_bins,)
-        The window that is analysed.
+        The steady stages as asked: a window that misses an objective must not drop out as a transient.
     phases : dict of ndarray of bool of shape (n_bins,)
 
     Returns

@@ -67,6 +67,13 @@ class RunData:
             return np.zeros(self.measurement.bins, dtype=bool)
         return self.measurement.inside(self.window.start_s, self.window.end_s)
 
+    @cached_property
+    def asked(self) -> Mask:
+        """Bins of the steady stages as asked, before any test shortens them."""
+        if self.window is None:
+            return np.zeros(self.measurement.bins, dtype=bool)
+        return self.measurement.inside(self.window.asked_start_s, self.window.asked_end_s)
+
     @property
     def phases(self) -> dict[str, Mask]:
         """Bins of each phase, in the order of the plan."""
@@ -178,7 +185,7 @@ def describe(
     summary["laws"] = _laws(data)
     summary["accounting"] = _accounting(data)
     summary["audit"] = audit.audit(data.plan, data.measurement, summary["laws"]["little"], summary["accounting"])
-    summary["objectives"] = objective_scopes.judge(objectives, data.measurement, data.chosen, data.phases)
+    summary["objectives"] = objective_scopes.judge(objectives, data.measurement, data.asked, data.phases)
     summary["generator"] = _generator(data)
     summary["timeline"] = {
         **load.timeline(data.measurement),

@@ -55,7 +55,7 @@ class Objective:
     rate : float or None
         Level of an open load at which it must hold; None for every level. [1/s]
     phase : str or None
-        One of `PHASES`; None for the window that is analysed.
+        One of `PHASES`; None for the window that is analysed, or with `every_s` for the steady stages as asked.
     every_s : float or None
         Length of the windows in each of which it must hold; None for the whole. [s]
     """

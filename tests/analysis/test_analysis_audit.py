@@ -1,0 +1,316 @@
+"""Tests of the audit of the load: silent on loads as asked, loud on others, and honest about what it cannot tell."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from audit_runs import RAMP_S, WEIGHTS, closed_load, closed_plan, open_load, open_plan, write_audit_run
+from results_1 import copy_of_results_1
+from synthetic_runs import Script, Stage, closed_queue, write_run
+
+from towtank.analysis import summarize_run
+from towtank.analysis.audit import FAMILY_LEVEL, LEVEL, audit
+from towtank.analysis.measurement import Measurement
+from towtank.results import segments
+from towtank.results.folder import RunFolder, write_json
+
+SECONDS, RATE = 20.0, 60.0
+EXPONENTIAL = {"dist": "exponential", "mean_s": 1.0}
+# One transaction is a hundred times slower than another: what is in hand is nothing like what is picked.
+TIMES_S = [0.02, 0.05, 0.1, 0.4, 2.0]
+SEEDS = range(200)
+
+
+def audited(run):
+    plan = json.loads(run.plan.read_text("utf-8")) if run.plan.is_file() else None
+    return audit(plan, Measurement(segments.read(run.engine)), None, {"holds": True})
+
+
+def closed(path, seed, *, mean_s=1.0, weights=WEIGHTS, plan=None):
+    picks, pauses = closed_load(
+        seed,
+        users=50,
+        seconds=SECONDS,
+        pause=lambda stream: stream.exponential(mean_s),
+        times_s=TIMES_S,
+        weights=weights,
+    )
+    plan = plan or closed_plan(SECONDS, EXPONENTIAL)
+    return write_audit_run(path, plan, SECONDS, picks=picks, pauses=pauses, every_s=SECONDS)
+
+
+def opened(path, seed, gap=None, *, arrivals="poisson", shares=(0.7, 0.3), asked_rate=RATE):
+    gap = gap or (lambda stream: stream.exponential(1 / RATE))
+    picks, came = open_load(seed, rate=RATE, seconds=SECONDS, gap=gap, shares=shares)
+    plan = open_plan(SECONDS, asked_rate, arrivals, (0.7, 0.3))
+    return write_audit_run(path, plan, SECONDS, picks=picks, arrivals=came, groups=2)
+
+
+def by_name(found):
+    return {(one["test"], one["group"]): one for one in found["tests"]}
+
+
+def smallest(found, *names):
+    return min(one["p_value"] for one in found["tests"] if one["test"] in names)
+
+
+def test_a_closed_load_as_asked_raises_no_alarm(tmp_path):
+    found = [audited(closed(tmp_path / str(seed), seed)) for seed in SEEDS]
+    assert {one["verdict"] for one in found} == {"ok"}
+    assert all({"mix", "think time"} == {test["test"] for test in one["tests"]} for one in found)
+    # As p-values must, about a twentieth of them are below a twentieth: 20 of 400, standard deviation 4.4.
+    assert 5 <= sum(test["p_value"] < 0.05 for one in found for test in one["tests"]) <= 38
+
+
+@pytest.mark.parametrize("first", [0, 100])
+def test_an_open_load_as_asked_raises_no_alarm(tmp_path, first):
+    names = set()
+    for seed in range(first, first + 100):
+        found = audited(opened(tmp_path / str(seed), seed))
+        assert found["verdict"] == "ok", found
+        names |= {one["test"] for one in found["tests"]}
+    assert names == {"mix", "group shares", "number of arrivals", "gaps between arrivals", "arrivals per second"}
+
+
+def test_another_mix_is_found(tmp_path):
+    # About 20 of 700 of the first where 105 were asked: eight standard deviations.
+    for seed in range(20):
+        found = audited(closed(tmp_path / str(seed), seed, weights=[3.0, 33.0, 28.0, 23.0, 13.0]))
+        assert by_name(found)["mix", "readers"]["verdict"] == "suspect"
+        assert by_name(found)["think time", "readers"]["verdict"] == "ok"
+
+
+@pytest.mark.parametrize(
+    "think",
+    [
+        {"dist": "exponential", "mean_s": 1.5},
+        {"dist": "uniform", "min_s": 0.0, "max_s": 2.0},
+        {"dist": "normal", "mean_s": 1.0, "sd_s": 0.3, "min_s": 0.0, "max_s": 2.0},
+        {"dist": "fixed", "mean_s": 1.0},
+    ],
+)
+def test_other_pauses_are_found(tmp_path, think):
+    for seed in range(10):
+        found = audited(closed(tmp_path / str(seed), seed, plan=closed_plan(SECONDS, think)))
+        assert by_name(found)["think time", "readers"]["verdict"] == "suspect"
+        assert by_name(found)["mix", "readers"]["verdict"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("think", "draw"),
+    [
+        ({"dist": "fixed", "mean_s": 0.5}, lambda _: 0.5),
+        ({"dist": "uniform", "min_s": 0.2, "max_s": 0.9}, lambda stream: stream.uniform(0.2, 0.9)),
+        ({"dist": "uniform", "min_s": 0.4, "max_s": 0.4}, lambda _: 0.4),
+        ({"dist": "exponential", "mean_s": 0.0}, lambda _: 0.0),
+    ],
+)
+def test_every_pause_of_a_plan_is_known(tmp_path, think, draw):
+    picks, pauses = closed_load(9, users=20, seconds=SECONDS, pause=draw, times_s=TIMES_S)
+    run = write_audit_run(
+        tmp_path / "r", closed_plan(SECONDS, think), SECONDS, picks=picks, pauses=pauses, every_s=SECONDS
+    )
+    found = by_name(audited(run))["think time", "readers"]
+    assert found["verdict"] == "ok"
+    assert found["asked"] == think
+
+
+def test_pauses_longer_than_the_window_raise_no_alarm_where_they_count_when_they_begin(tmp_path):
+    # With a mean of 30 s in a window of 20 s, the pauses that end in the window are those that were short.
+    plan = closed_plan(SECONDS, {"dist": "exponential", "mean_s": 30.0})
+    picks, pauses = closed_load(
+        3, users=400, seconds=SECONDS, pause=lambda stream: stream.exponential(30.0), times_s=TIMES_S
+    )
+    ended = [(at + pause, group, pause) for at, group, pause in pauses]
+    verdicts = []
+    for name, events in (("begun", pauses), ("ended", ended)):
+        run = write_audit_run(tmp_path / name, plan, SECONDS, picks=picks, pauses=events, every_s=SECONDS)
+        verdicts.append(by_name(audited(run))["think time", "readers"]["verdict"])
+    assert verdicts == ["ok", "suspect"]
+
+
+@pytest.mark.parametrize(
+    ("gap", "test"),
+    [
+        # The rate is right and every gap is: too regular.
+        (lambda _: 1 / RATE, "gaps between arrivals"),
+        # Every other gap is tiny, so arrivals come in pairs.
+        (lambda stream: stream.exponential(2 / RATE) * (stream.random() < 0.5) + 1e-6, "gaps between arrivals"),
+        # A tenth too fast, and more: 1,500 arrivals where 1,200 were asked.
+        (lambda stream: stream.exponential(0.8 / RATE), "number of arrivals"),
+    ],
+)
+def test_other_arrivals_are_found(tmp_path, gap, test):
+    for seed in range(5):
+        found = audited(opened(tmp_path / str(seed), seed, gap))
+        assert by_name(found)[test, None]["verdict"] == "suspect"
+
+
+def test_even_arrivals_are_too_regular_second_by_second(tmp_path):
+    found = audited(opened(tmp_path / "r", 1, lambda _: 1 / RATE))
+    one = by_name(found)["arrivals per second", None]
+    assert one["verdict"] == "suspect"
+    assert one["seen"]["dispersion"] < 0.1
+
+
+def test_constant_arrivals_are_exact(tmp_path):
+    found = audited(opened(tmp_path / "right", 1, lambda _: 1 / RATE, arrivals="constant"))
+    assert found["verdict"] == "ok"
+    assert {"number of arrivals", "gaps between arrivals"} <= {one["test"] for one in found["tests"]}
+    wrong = audited(opened(tmp_path / "wrong", 1, lambda _: 1.001 / RATE, arrivals="constant"))
+    assert by_name(wrong)["gaps between arrivals", None]["p_value"] == 0.0
+
+
+def test_groups_that_got_other_shares_are_found(tmp_path):
+    found = audited(opened(tmp_path / "r", 1, shares=(0.6, 0.4)))
+    assert by_name(found)["group shares", None]["verdict"] == "suspect"
+    assert by_name(found)["group shares", None]["asked"] == {
+        "group 0": pytest.approx(0.7),
+        "group 1": pytest.approx(0.3),
+    }
+
+
+def test_a_transaction_that_is_not_in_the_mix_is_found(tmp_path):
+    plan = closed_plan(SECONDS, EXPONENTIAL)
+    plan["groups"][0]["mix"].pop()
+    one = by_name(audited(closed(tmp_path / "r", 1, plan=plan)))["mix", "readers"]
+    assert (one["p_value"], one["statistic"], one["verdict"]) == (0.0, None, "suspect")
+
+
+def test_pacing_and_single_transactions_are_not_tested_and_said_so(tmp_path):
+    plan = closed_plan(SECONDS, EXPONENTIAL, [1.0])
+    plan["groups"][0]["pacing"] = {"dist": "fixed", "mean_s": 3.0}
+    picks, pauses = closed_load(1, users=5, seconds=SECONDS, pause=lambda _: 1.0, times_s=[0.1], weights=[1.0])
+    found = audited(write_audit_run(tmp_path / "r", plan, SECONDS, picks=picks, pauses=pauses))
+    assert found["verdict"] == "untested"
+    assert [one["test"] for one in found["untested"]] == ["mix", "think time"]
+    assert "pacing" in found["untested"][1]["why"]
+
+
+def test_many_tests_share_the_level_of_the_family(tmp_path):
+    groups = 20
+    plan = closed_plan(SECONDS, EXPONENTIAL)
+    plan["groups"] = [{**plan["groups"][0], "name": f"group {number}"} for number in range(groups)]
+    picks, pauses = closed_load(1, users=50, seconds=SECONDS, pause=lambda _: 1.0, times_s=TIMES_S)
+    run = write_audit_run(tmp_path / "r", plan, SECONDS, picks=picks, pauses=pauses, every_s=SECONDS)
+    path = run.engine / "worker-00.0000.ndjson"
+    documents = list(segments.lines.read(path))
+    for one in documents:
+        if one["k"] == "interval":
+            one["series"] = [{**each, "group": group} for each in one["series"] for group in range(groups)]
+    path.write_bytes(b"".join(segments.lines.encode(one) for one in documents))
+    found = audited(run)
+    assert len(found["tests"]) == groups + 1
+    assert found["level"] == pytest.approx(FAMILY_LEVEL / (groups + 1)) != LEVEL
+
+
+@pytest.fixture(scope="module")
+def queue():
+    stages = [Stage("ramp_up", "ramp_up", 2.0, 30), Stage("steady", "steady", 30.0, 30)]
+    exchanges, starts, ends = closed_queue(
+        users=30, think_s=1.0, demands_s=[0.01, 0.05, 0.1], weights=[6, 3, 1], stages=[*stages, stages[0]], seed=8
+    )
+    return Script(
+        name="r001",
+        transactions=["read", "write", "report"],
+        stages=stages,
+        exchanges=exchanges,
+        factors={},
+        users=30,
+        user_starts=starts,
+        user_ends=ends,
+    )
+
+
+def queue_plan(weights):
+    plan = closed_plan(30.0, EXPONENTIAL, weights)
+    return {**plan, "transactions": [{"name": name} for name in ("read", "write", "report")]}
+
+
+def test_the_summary_has_the_audit_and_its_doubts(tmp_path, queue):
+    run = write_run(tmp_path / "r001", queue)
+    write_json(run.plan, queue_plan([6.0, 3.0, 1.0]))
+    summary = summarize_run(run, tables=False)
+    assert summary["audit"]["verdict"] == "ok"
+    assert (summary["audit"]["accounting_holds"], summary["audit"]["little_holds"]) == (True, True)
+    assert summary["audit"]["window"] == {"start_s": 2.0, "end_s": 32.0}
+    kinds = {one["kind"] for one in summary["verdict"]["reasons"]}
+    assert not kinds & {"mix_off", "think_time_off", "arrivals_off"}
+    write_json(run.plan, queue_plan([3.0, 6.0, 1.0]))
+    doubt = next(one for one in summarize_run(run, tables=False)["verdict"]["reasons"] if one["kind"] == "mix_off")
+    assert doubt["level"] == "suspect"
+    assert doubt["message"].startswith("mix of readers is not as asked: p = ")
+    assert doubt["seen"] < doubt["limit"] == LEVEL
+
+
+def without_new_keys(run):
+    """The run as an engine wrote it that knew nothing of the audit."""
+    path = run.engine / "worker-00.0000.ndjson"
+    documents = list(segments.lines.read(path))
+    for one in documents:
+        one.pop("thinks", None)
+        for series in one.get("series", ()):
+            series.pop("picked", None)
+    path.write_bytes(b"".join(segments.lines.encode(one) for one in documents))
+
+
+@pytest.mark.parametrize(("weights", "verdict"), [([6.0, 3.0, 1.0], "ok"), ([3.0, 6.0, 1.0], "suspect")])
+def test_the_mix_of_an_older_run_is_judged_by_what_ended(tmp_path, queue, weights, verdict):
+    run = write_run(tmp_path / "r001", queue)
+    without_new_keys(run)
+    write_json(run.plan, queue_plan(weights))
+    found = audited(run)
+    assert found["verdict"] == verdict
+    assert found["tests"][0]["method"] == "chi-square of what ended"
+    assert found["untested"] == [
+        {
+            "test": "think time",
+            "group": "readers",
+            "stage": None,
+            "why": "the engine that made the run did not record pauses by group",
+        }
+    ]
+
+
+def test_old_results_are_analysed_and_say_what_is_missing(tmp_path):
+    results = copy_of_results_1(tmp_path / "results")
+    run = RunFolder(next(iter(sorted((results.path / "runs").glob("r*")))))
+    summary = summarize_run(run, tables=False)
+    assert summary["audit"]["verdict"] == "untested"
+    assert "no plan" in summary["audit"]["untested"][0]["why"]
+
+
+@pytest.mark.parametrize("plan", ["", "{", "[]", "{}", '{"groups": [{"mix": 3}]}', '{"groups": [], "load": {}}'])
+def test_a_plan_that_cannot_be_read_is_said_so(tmp_path, queue, plan):
+    run = write_run(tmp_path / "r001", queue)
+    run.plan.write_text(plan, "utf-8")
+    summary = summarize_run(run, tables=False)
+    assert summary["audit"]["untested"][0]["test"] == "all"
+    assert not {"mix_off", "think_time_off", "arrivals_off"} & {one["kind"] for one in summary["verdict"]["reasons"]}
+
+
+def test_late_starts_leave_counts_per_second_untested(tmp_path):
+    run = opened(tmp_path / "r", 1)
+    path = run.engine / "worker-00.0000.ndjson"
+    documents = list(segments.lines.read(path))
+    lag = next(one["gaps"] for one in documents if one.get("gaps"))
+    for one in documents:
+        if one["k"] == "interval":
+            # Lags of about 17 ms, as long as the gaps are.
+            one["lag"] = lag
+    path.write_bytes(b"".join(segments.lines.encode(one) for one in documents))
+    found = audited(run)
+    why = {one["test"]: one["why"] for one in found["untested"]}
+    assert "lag" in why["arrivals per second"]
+    assert found["verdict"] == "ok"
+
+
+def test_nothing_in_the_steady_stage(tmp_path):
+    run = write_audit_run(tmp_path / "r", closed_plan(SECONDS, EXPONENTIAL), SECONDS)
+    path = run.engine / "worker-00.0000.ndjson"
+    documents = [one for one in segments.lines.read(path) if one.get("t0_ns", 0) < RAMP_S * 1e9]
+    path.write_bytes(b"".join(segments.lines.encode(one) for one in documents))
+    found = audited(run)
+    assert found["window"] is None
+    assert "steady" in found["untested"][0]["why"]

@@ -1,0 +1,56 @@
+"""Tests of objectives as people write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from towtank.study.objectives import read_objective
+
+READ = [
+    ("p95 of search < 1 s", ("p95", "search", "<", 1.0, None, None, None, None)),
+    ("errors of search < 0.1 %", ("errors", "search", "<", 0.001, None, None, None, None)),
+    ("errors<1%", ("errors", None, "<", 0.01, None, None, None, None)),
+    ("p99 < 2 s at 300 users", ("p99", None, "<", 2.0, 300, None, None, None)),
+    ("throughput > 100 /s", ("throughput", None, ">", 100.0, None, None, None, None)),
+    ("throughput >= 100 /s at 120 /s", ("throughput", None, ">=", 100.0, None, 120.0, None, None)),
+    ("p95 of search < 1 s in ramp_up", ("p95", "search", "<", 1.0, None, None, "ramp_up", None)),
+    ("p95 of search < 1 s in steady", ("p95", "search", "<", 1.0, None, None, "steady", None)),
+    ("p95 of search < 1 s in every 10 s", ("p95", "search", "<", 1.0, None, None, None, 10.0)),
+    ("max <= 3 s in every 1 min in settle", ("max", None, "<=", 3.0, None, None, "settle", 60.0)),
+    ("mean < 5 ms at 20 users in every 10 s in steady ", ("mean", None, "<", 0.005, 20, None, "steady", 10.0)),
+]
+FAULTS = [
+    ("p95 of search", "METRIC [of TRANSACTION] < VALUE"),
+    ("p97 < 1 s", "one of mean"),
+    ("p95 < 1", "without a unit"),
+    ("errors < 1 s", "share"),
+    ("throughput > 5 ms", "rate"),
+    ("p95 < 1 s in ramp_pu", "did you mean 'ramp_up'"),
+    ("p95 < 1 s in every 500 ms", "whole seconds"),
+    ("p95 < 1 s in every 2.5 s", "whole seconds"),
+    ("p95 < 1 s in every 0 s", "whole seconds"),
+    ("p95 < 1 s in every 10 parsecs", "ms, s, min, h"),
+    ("p95 < 1 s in every", "every TIME"),
+    ("p95 < 1 s in steady in settle", "each scope once"),
+    ("p95 < 1 s at 10 users at 20 users", "each scope once"),
+    ("p95 < 1 s at 10 users at 5 /s", "at a number of users or at a rate"),
+    ("p95 < 1 s at users", "at N users"),
+    ("p95 < 1 s on Mondays", "duration"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), READ, ids=[text for text, _ in READ])
+def test_an_objective_is_read(text, expected):
+    one = read_objective(text)
+    found = (one.metric, one.transaction, one.comparison, one.value, one.users, one.rate, one.phase, one.every_s)
+    assert found == (*expected[:3], pytest.approx(expected[3]), *expected[4:])
+    assert one.text == text.strip()
+    assert one.document()["every_s"] == one.every_s
+
+
+@pytest.mark.parametrize(("text", "told"), FAULTS, ids=[text for text, _ in FAULTS])
+def test_what_is_none_is_told(text, told):
+    with pytest.raises(ValueError, match="must") as fault:
+        read_objective(text)
+    assert told in str(fault.value)
+    assert "got" in str(fault.value)
