@@ -169,12 +169,16 @@ def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
     layout, total = histogram.layout, histogram.total
     lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
     # Recorded are whole nanoseconds: a value of u stands for times below u + 1/2.
-    until = np.where(upper >= layout.highest, 1.0, distribution((upper + _HALF_NS) / 1e9))
-    before = distribution(np.maximum(lower - _HALF_NS, 0.0) / 1e9)
+    until = np.where(upper >= layout.highest, 1.0, distribution(_seconds(upper + _HALF_NS)))
+    before = distribution(_seconds(np.maximum(lower - _HALF_NS, 0.0)))
     share = np.cumsum(histogram.counts) / total
     previous = np.concatenate([[0.0], share[:-1]])
     statistic = float(max(np.abs(share - until).max(), np.abs(before - previous).max()))
     return Goodness("Kolmogorov-Smirnov", statistic, float(stats.kstwo.sf(statistic, total)), total)
+
+
+def _seconds(times_ns: Numbers) -> Floats:
+    return np.asarray(times_ns / 1e9, dtype=np.float64)
 
 
 def always(histogram: Histogram, value_s: float, exempt: int = 0) -> Goodness:
