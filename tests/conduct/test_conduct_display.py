@@ -59,6 +59,8 @@ def test_bar_on_a_terminal_shows_the_state_and_leaves_lines_behind() -> None:
     assert "failed: port 80 is taken" in shown
 
 
-@pytest.mark.parametrize(("terminal", "quiet", "kind"), [(True, False, Bar), (False, False, Lines), (True, True, Silent)])
+@pytest.mark.parametrize(
+    ("terminal", "quiet", "kind"), [(True, False, Bar), (False, False, Lines), (True, True, Silent)]
+)
 def test_display_is_chosen_by_where_it_goes(terminal: bool, quiet: bool, kind: type) -> None:
     assert type(display_for(Console(file=io.StringIO(), force_terminal=terminal), quiet=quiet)) is kind
