@@ -192,6 +192,20 @@ def test_a_drift_over_the_whole_window_is_no_steady_state(tmp_path):
     assert summary["verdict"]["level"] == "invalid"
 
 
+def test_seconds_that_a_stage_edge_cuts_are_no_transient(tmp_path):
+    stages = [Stage("ramp_up", "ramp_up", 2.9, USERS), Stage("steady", "steady", 39.15, USERS)]
+    summary = summarize_run(write_run(tmp_path / "r", even_script(stages=stages)))
+    assert summary["window"]["steady"]
+    assert summary["window"]["start_s"] == 2.9
+    assert summary["throughput_per_s"]["value"] == pytest.approx(8.0, rel=0.01)
+
+
+def test_the_cost_of_a_probe_that_ends_early_is_told(run):
+    path = run.observe / "probe.ndjson"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-3]))
+    assert summarize_run(run)["observation"]["cpus_used"] == pytest.approx(0.0008, rel=1e-6)
+
+
 def test_after_a_kill_what_is_there_is_analysed(run):
     (run.engine / "engine.json").unlink()
     path = run.engine / "worker-00.0000.ndjson"

@@ -10,10 +10,10 @@ import pytest
 from results_1 import RESULTS_1, copy_of_results_1
 from write_results_1 import DATABASE_SHARE, DEMANDS_S, LEVELS, THINK_S, WEIGHTS
 
-from towtank.analysis import capacity, demand, objectives, summarize_study
+from towtank.analysis import capacity, comparison, demand, objectives, summarize_study
 from towtank.analysis.aggregation import aggregate
 from towtank.analysis.study import describe_study
-from towtank.results.folder import ResultsFolder
+from towtank.results.folder import ResultsFolder, write_json
 
 
 def weighted(values):
@@ -141,6 +141,17 @@ def test_a_run_that_was_summarized_while_it_ran_is_analysed_again(tmp_path):
     assert summarize_study(results)["verdict"]["invalid_runs"] == 0
 
 
+def test_a_summary_of_another_version_is_made_again(tmp_path):
+    results = copy_of_results_1(tmp_path / "results")
+    summarize_study(results)
+    path = results.run_path("r001") / "summary.json"
+    write_json(
+        path,
+        {**json.loads(path.read_text("utf-8")), "towtank": "0.0.1", "verdict": {"level": "invalid", "reasons": []}},
+    )
+    assert summarize_study(results)["verdict"]["invalid_runs"] == 0
+
+
 def test_a_run_that_was_set_aside_counts_no_more(tmp_path):
     results = copy_of_results_1(tmp_path / "results")
     aside = results.path / "runs" / "r003.interrupted-1"
@@ -164,6 +175,7 @@ def estimate(value, width=0.0, n=10):
 def made(name, users, throughput, cpus=0.5, allotted=1, *, verdict="valid"):
     """A run summary with the few numbers that a test is about."""
     times = {key: estimate(0.1, 0.01) for key in ("mean", "p50", "p90", "p95", "p99")}
+    times |= {"min": 0.02, "max": 0.5}
     rate = estimate(throughput, 0.1)
     read = {"count": 100, "errors": 0, "throughput_per_s": rate, "phases": {}, "response_time_s": times}
     content = {
@@ -209,6 +221,14 @@ def test_invalid_repetitions_do_not_count_where_there_are_others():
     point = aggregate("users", 10, [made("r1", 10, 9.0), made("r2", 10, 90.0, verdict="invalid")])
     assert point.throughput.value == 9.0
     assert point.verdicts == ["valid", "invalid"]
+
+
+def test_few_wild_values_do_not_pass_for_the_largest_change():
+    def line(value, low, high):
+        return {"ratio": {"value": value, "low": low, "high": high}, "differs": not low <= 1 <= high}
+
+    wild, sure, chance = line(0.1, 0.01, 0.6), line(3.0, 2.5, 3.5), line(9.0, 0.5, 40.0)
+    assert sorted([chance, wild, sure], key=comparison.strength, reverse=True) == [sure, wild, chance]
 
 
 def points(*rows):
@@ -273,6 +293,10 @@ def test_equal_throughputs_have_no_line():
         ({"metric": "response_time.p95", "comparison": "<", "value": 0.05}, False, None),
         ({"metric": "throughput", "comparison": ">=", "value": 15.0}, False, None),
         ({"metric": "p95", "transaction": "read", "comparison": "<=", "value": 0.1}, True, 20),
+        ({"metric": "throughput", "comparison": ">=", "value": 15.0, "users": 20}, True, 20),
+        ({"metric": "throughput", "comparison": ">=", "value": 15.0, "users": 99}, None, None),
+        ({"metric": "max", "comparison": "<", "value": 0.6}, True, 20),
+        ({"metric": "min", "transaction": "read", "comparison": ">", "value": 0.1}, False, None),
         ({"metric": "errors", "comparison": "<", "value": 0.01}, True, 20),
         ({"metric": "p95", "transaction": "missing", "comparison": "<", "value": 1}, None, None),
     ],

@@ -183,6 +183,20 @@ def heavy_steal(run):
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
 
+def neighbour(run):
+    def change(document, at):
+        document["cpus"][0]["busy_s_total"] += 0.2 * (at + 10)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def heavy_neighbour(run):
+    def change(document, at):
+        document["cpus"][0]["busy_s_total"] += 0.35 * (at + 10)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
 def damaged(run):
     path = run.observe / "probe.ndjson"
     whole = bytearray(path.read_bytes())
@@ -251,6 +265,8 @@ CASES = [
     (clock_jump, Kind.CLOCK_JUMP, "note"),
     (steal, Kind.STEAL_TIME, "suspect"),
     (heavy_steal, Kind.STEAL_TIME, "invalid"),
+    (neighbour, Kind.INTERFERENCE, "suspect"),
+    (heavy_neighbour, Kind.INTERFERENCE, "invalid"),
     (damaged, Kind.DATA_DAMAGED, "suspect"),
     (thread_missing, Kind.DATA_DAMAGED, "invalid"),
     (bad_histogram, Kind.DATA_DAMAGED, "suspect"),

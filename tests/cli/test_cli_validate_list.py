@@ -26,7 +26,7 @@ def test_validate_gives_one_json_document(tmp_path: Path) -> None:
     assert document["files"] == [{"file": str(path), "kind": "system", "valid": False}]
     assert [(each["line"], each["column"], each["where"]) for each in document["faults"]] == [
         (2, 7, "name"),
-        (3, 15, "services.a"),
+        (3, 22, "services.a.kind"),
     ]
     assert all(each["file"] == str(path) and each["message"].startswith("must be ") for each in document["faults"])
 

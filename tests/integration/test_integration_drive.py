@@ -71,6 +71,14 @@ def test_open_load_offers_its_rate(bench: Bench, serve: Callable[..., str]) -> N
     assert document["requests"] == pytest.approx(400, abs=20)
 
 
+def test_workload_file(bench: Bench, serve: Callable[..., str]) -> None:
+    bench.study()
+    options = ["--address", serve(), "--users", "5", "--duration", "1s"]
+    code, document, _ = drive(bench, "workload.yaml", *options)
+    assert code == (0 if document["valid"] else 4)
+    assert document["transactions"]["look"]["count"] > 0
+
+
 def test_run_folder_is_kept_where_asked(bench: Bench, serve: Callable[..., str]) -> None:
     url = f"http://{serve()}/"
     out = bench.folder / "kept"

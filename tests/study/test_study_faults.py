@@ -274,7 +274,10 @@ CASES = [
     ),
     case("rate of pacing", "workload", "pacing: 5 /min per user", "pacing: ⟦5 /week", "/s, /min, /h, /d"),
     case("path without slash", "workload", "get: /browser", "⟦get: browser", "begins with /"),
+    case("parameter that is a list", "workload", "think_mean: 1 s", "think_mean: ⟦[1 s]", "number or text"),
+    case("share without unit", "workload", "share: 30 %", "share: ⟦30", "share in %", "unit"),
     # The system
+    case("unknown kind", "system", "kind: content_server", "kind: ⟦content_sever", "did you mean 'content_server'"),
     case("unknown host", "system", "    host: here", "    host: ⟦there", "host of this file", "'there'"),
     case(
         "unknown setting",

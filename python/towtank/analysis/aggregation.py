@@ -14,7 +14,7 @@ from towtank.analysis.estimates import Estimate
 from towtank.analysis.run import estimate_of
 from towtank.analysis.statistics import t_interval
 
-RESPONSE_KEYS = ("mean", "p50", "p90", "p95", "p99")
+RESPONSE_KEYS = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 Run = dict[str, Any]
 
 
@@ -88,7 +88,8 @@ class Point:
             "verdicts": self.verdicts,
             "throughput_per_s": self.throughput.document(),
             "response_time_s": {
-                key: over_runs(self.usable, "response_time_s", key).document() for key in RESPONSE_KEYS
+                **{key: over_runs(self.usable, "response_time_s", key).document() for key in RESPONSE_KEYS},
+                **_extremes([run["response_time_s"] for run in self.usable]),
             },
             "tiers": {name: self._tier(name) for name in self.tiers},
             "transactions": {name: self._transaction(name) for name in self._names()},
@@ -127,9 +128,11 @@ class Point:
             run["transactions"].get(name, {}).get("phases", {}).get("ramp_up", {}).get("mean_s") for run in self.usable
         ]
         path = ("transactions", name)
+        times = [run["transactions"][name]["response_time_s"] for run in self.usable if name in run["transactions"]]
         return {
             "throughput_per_s": over_runs(self.usable, *path, "throughput_per_s").document(),
             **{f"{key}_s": over_runs(self.usable, *path, "response_time_s", key).document() for key in RESPONSE_KEYS},
+            **{f"{key}_s": value for key, value in _extremes(times).items()},
             "errors_share": _error_share(self.usable, name),
             "ramp_up_mean_s": plain_over_runs(ramps).value,
         }
@@ -152,6 +155,13 @@ def aggregate(kind: str, load: float, runs: Sequence[Run]) -> Point:
         [str(run["verdict"]["level"]) for run in runs],
         usable or list(runs),
     )
+
+
+def _extremes(times: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+    """Shortest and longest time of all runs together; None where nothing was timed."""
+    shortest = [float(one["min"]) for one in times if one.get("min") is not None]
+    longest = [float(one["max"]) for one in times if one.get("max") is not None]
+    return {"min": min(shortest, default=None), "max": max(longest, default=None)}
 
 
 def _error_share(runs: Sequence[Run], name: str) -> float | None:

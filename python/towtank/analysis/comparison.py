@@ -81,7 +81,7 @@ def _lines(first: dict[str, Any], second: dict[str, Any]) -> Iterator[dict[str, 
             f"response_time_s.mean of {name}", first, second, "transactions", name, "mean_s", transaction=name
         )
     ]
-    lines.sort(key=lambda line: -_change(line["ratio"]["value"]))
+    lines.sort(key=strength, reverse=True)
     yield from lines[:TRANSACTIONS_SHOWN]
     for tier in first["tiers"]:
         yield from _line(f"cpu_demand_s of {tier}", first, second, "tiers", tier, "cpu_demand_s", tier=tier)
@@ -109,6 +109,16 @@ def _line(
     }
 
 
-def _change(ratio: float | None) -> float:
-    """How far a ratio is from 1, a half and a double counting the same."""
-    return max(ratio, 1 / ratio) if ratio else 0.0
+def strength(line: dict[str, Any]) -> tuple[float, float]:
+    """How strong a change is for certain, and how strong it seems; a half and a double count the same.
+
+    For certain is the bound of the interval that is nearer to 1, so that few wild values do not pass for the largest
+    change; an interval that holds 1, or none, makes nothing certain.
+    """
+    ratio = line["ratio"]
+    certain = min(_times(ratio["low"]), _times(ratio["high"])) if line["differs"] else 1.0
+    return certain, _times(ratio["value"])
+
+
+def _times(ratio: float | None) -> float:
+    return max(ratio, 1 / ratio) if ratio and ratio > 0 else 1.0

@@ -33,6 +33,7 @@ class Kind(StrEnum):
     CLOCK_JUMP = "clock_jump"
     STEAL_TIME = "steal_time"
     DATA_DAMAGED = "data_damaged"
+    INTERFERENCE = "interference"
     NOT_PINNED = "not_pinned"
     DISK_FULL = "disk_full"
     OBSERVATION_GAP = "observation_gap"
@@ -42,8 +43,7 @@ class Kind(StrEnum):
 EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.GENERATOR_SATURATED: (
         "The generator was at its own limit, so throughput and response times are those of the generator as "
-        "much as "
-        "of the system.",
+        "much as of the system.",
         "give the generator more cores or threads, or a machine of its own, or lower the load",
     ),
     Kind.START_LAG: (
@@ -84,25 +84,26 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     ),
     Kind.LITTLE_LAW: (
         "Users, throughput and times contradict each other: a counter or the clock is wrong, or the window "
-        "is not "
-        "steady.",
+        "is not steady.",
         "lengthen the steady stage; look at the timeline for users that were neither thinking nor waiting",
     ),
     Kind.UTILIZATION_LAW: (
         "The CPU time of a transaction changed within the window: a cache fills, data grow, or something "
-        "else works "
-        "on the same CPUs.",
+        "else works on the same CPUs.",
         "lengthen the settle stage; look for background work of the service",
     ),
     Kind.CLOCK_JUMP: (
         "The wall clock was set during the run. Times count on the monotonic clock and are not affected; "
-        "stamps in logs "
-        "of services are.",
+        "stamps in logs of services are.",
         "run the clock service with slewing, or compare with logs by order rather than by time",
     ),
     Kind.STEAL_TIME: (
         "The hypervisor gave CPU time to other machines, so the system had less than it seemed to have.",
         "measure on a host of its own, or at a quieter time",
+    ),
+    Kind.INTERFERENCE: (
+        "Other programs worked on the CPUs of the system under test, so it waited for them and not for itself.",
+        "stop what else runs on this machine, then repeat the run",
     ),
     Kind.DATA_DAMAGED: (
         "Part of what was recorded cannot be read; sums and counts miss it.",

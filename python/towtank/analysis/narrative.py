@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from towtank.analysis.comparison import strength
 from towtank.analysis.doubts import seconds
 
 Summary = dict[str, Any]
@@ -192,15 +193,13 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
         if one["met"] is None:
             text = f"The objective “{one['text']}”{where} cannot be judged: nothing was measured for it."
         elif one["met"]:
-            text = f"The objective “{one['text']}” is met at every load{where}; the worst seen is {one['seen']:.3g}."
+            at = "" if one.get("users") is not None else " at every load"
+            text = f"The objective “{one['text']}” is met{at}{where}; the worst seen is {one['seen']:.3g}."
         else:
             upto = one["holds_up_to"]
             holds = "at no load" if upto is None else f"up to {upto:g}"
-            text = (
-                f"The objective “{one['text']}” is missed{where}: {one['seen']:.3g} seen, limit "
-                f"{one['limit']:.3g}; it holds "
-                f"{holds}."
-            )
+            text = f"The objective “{one['text']}” is missed{where}: {one['seen']:.3g} seen, limit {one['limit']:.3g}"
+            text += "." if one.get("users") is not None else f"; it holds {holds}."
         yield _sentence("objective", text, seen=one["seen"], limit=one["limit"])
 
 
@@ -261,9 +260,4 @@ def _capacity(configuration: dict[str, Any]) -> str:
 def _strongest(summary: Summary) -> dict[str, Any] | None:
     """The comparison of a transaction that differs most, and beyond chance."""
     found = [one for one in summary["comparisons"] if "transaction" in one and one["differs"]]
-    return max(found, key=_strength, default=None)
-
-
-def _strength(one: dict[str, Any]) -> float:
-    ratio = float(one["ratio"]["value"])
-    return max(ratio, 1 / ratio) if ratio > 0 else 0.0
+    return max(found, key=strength, default=None)

@@ -16,11 +16,12 @@ _COMPARISONS: dict[str, Compare] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_QUANTILES = ("mean", "p50", "p90", "p95", "p99")
+_ESTIMATES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
+_EXTREMES = ("min", "max")
 
 
 def check(objectives: list[dict[str, Any]], configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Check every objective in every configuration at every load.
+    """Check every objective in every configuration, at the load it names or at every load.
 
     Returns
     -------
@@ -34,12 +35,17 @@ def check(objectives: list[dict[str, Any]], configurations: list[dict[str, Any]]
 def _check(objective: dict[str, Any], configuration: dict[str, Any]) -> dict[str, Any]:
     compare: Compare = _COMPARISONS.get(str(objective.get("comparison", "<")), operator.lt)
     limit = objective.get("value")
-    seen = [(point, value) for point in configuration["points"] if (value := metric_of(point, objective)) is not None]
+    seen = [
+        (point, value)
+        for point in _asked(objective, configuration)
+        if (value := metric_of(point, objective)) is not None
+    ]
     head = {
         "text": objective.get("text", ""),
         "configuration": configuration["key"],
         "label": configuration["label"],
         "limit": limit,
+        "users": objective.get("users"),
     }
     if not seen or not isinstance(limit, int | float):
         return {**head, "met": None, "seen": None, "at": {}, "holds_up_to": None}
@@ -60,6 +66,12 @@ def _check(objective: dict[str, Any], configuration: dict[str, Any]) -> dict[str
     }
 
 
+def _asked(objective: dict[str, Any], configuration: dict[str, Any]) -> list[dict[str, Any]]:
+    """The points that an objective is about: those at its number of users, all where it names none."""
+    users = objective.get("users")
+    return [point for point in configuration["points"] if users is None or point.get("users") == users]
+
+
 def _second(pair: tuple[dict[str, Any], float]) -> float:
     return pair[1]
 
@@ -75,8 +87,11 @@ def metric_of(point: dict[str, Any], objective: dict[str, Any]) -> float | None:
         about = point["transactions"].get(transaction, {}) if transaction else point
         share = about.get("errors_share")
         return None if share is None else float(share)
-    if metric not in _QUANTILES:
-        return None
     if transaction:
-        return estimate_of(point, "transactions", str(transaction), f"{metric}_s").value
-    return estimate_of(point, "response_time_s", metric).value
+        where, key = point["transactions"].get(transaction, {}), f"{metric}_s"
+    else:
+        where, key = point["response_time_s"], metric
+    if metric in _EXTREMES:
+        extreme = where.get(key)
+        return None if extreme is None else float(extreme)
+    return estimate_of(where, key).value if metric in _ESTIMATES else None

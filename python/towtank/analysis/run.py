@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from towtank import __version__
 from towtank.analysis import estimates, laws, load, tiers, verdict
 from towtank.analysis import window as windows
 from towtank.analysis.compaction import compact, is_compacted
@@ -169,6 +170,7 @@ def _identity(data: RunData, name: str) -> dict[str, Any]:
     mean = float(measurement.user_s[data.chosen].sum()) / length if length else None
     return {
         "schema": SCHEMA,
+        "towtank": __version__,
         "run": str(manifest.get("run", name)),
         "index": manifest.get("index"),
         "repetition": manifest.get("repetition", 1),

@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
+from towtank import __version__
 from towtank.analysis import capacity, comparison, demand, narrative, objectives
 from towtank.analysis.aggregation import Point, aggregate
 from towtank.analysis.doubts import Kind
@@ -51,7 +52,7 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
     results : ResultsFolder
         In any state; runs that are missing or cut off are told.
     fresh : bool, default False
-        Whether runs that have a summary already are analysed again.
+        Whether runs that have a summary of this version already are analysed again.
 
     Returns
     -------
@@ -69,13 +70,14 @@ def _summary_of(run: RunFolder, fresh: bool) -> dict[str, Any]:
 
 
 def known_summary(run: RunFolder) -> dict[str, Any] | None:
-    """The summary on disk of a run that has ended, in the present form; None where it has to be made."""
+    """The summary on disk of a run that has ended, made by this version; None where it has to be made anew."""
     try:
         known = json.loads((run.path / SUMMARY).read_text("utf-8"))
         status = run.manifest.get("status")
     except (OSError, ValueError):
         return None
-    current = isinstance(known, dict) and known.get("schema") == RUN_SUMMARY_SCHEMA
+    made_by = (known.get("schema"), known.get("towtank")) if isinstance(known, dict) else None
+    current = made_by == (RUN_SUMMARY_SCHEMA, __version__)
     return dict(known) if current and status in ENDED and known.get("status") == status else None
 
 

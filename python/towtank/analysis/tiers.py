@@ -12,7 +12,7 @@ from towtank.analysis.estimates import Estimate
 from towtank.analysis.load import numbers
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.parts import PARTS, Part
-from towtank.analysis.rates import Samples, Track
+from towtank.analysis.rates import Samples, Track, track
 from towtank.analysis.statistics import ratio_of_sums
 from towtank.results.observe import ProbeStream, ServiceStream
 
@@ -176,6 +176,7 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
         "networks": rates("networks", _NETWORK_RATES),
         "pressure": {name: value for name, value in pressures.items() if value is not None},
         "steal": steal(observed, start, end),
+        "foreign_share": foreign_share(observed, start, end),
         "context_switches_per_s": samples.track("host", "context_switches_total").rate(start, end),
         "memory_available_bytes": float(np.mean(memory)) if memory else None,
     }
@@ -194,6 +195,39 @@ def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
     stolen = grown["cpu_steal_s_total"]
     total = sum(value for value in grown.values() if value is not None)
     return stolen / total if stolen is not None and total > 0 else None
+
+
+def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | None:
+    """Share of the tiers' CPUs that something else kept busy.
+
+    Returns
+    -------
+    float or None
+        Busy time of the CPUs that tiers are pinned to, less what the tiers used, per time and CPU, in [0, 1]; None
+        where tiers are not pinned or the samples do not tell.
+    """
+    pinned = {cpu for one in observed.tiers.values() for cpu in one.get("cpus") or []}
+    if not pinned or not all(one.get("cpus") for one in observed.tiers.values()):
+        return None
+    samples = observed.samples
+    busy = [
+        track(samples.times_s, [_busy_s(one, cpu) for one in samples.samples]).rate(start_s, end_s) for cpu in pinned
+    ]
+    used = [
+        samples.track("groups", name, counter).rate(start_s, end_s)
+        for name in observed.tiers
+        for counter in ("cpu_user_s_total", "cpu_system_s_total")
+    ]
+    if None in busy or None in used:
+        return None
+    foreign = sum(one for one in busy if one is not None) - sum(one for one in used if one is not None)
+    return max(0.0, foreign) / len(pinned)
+
+
+def _busy_s(sample: dict[str, Any], cpu: int) -> float | None:
+    cpus = sample.get("cpus", [])
+    value = cpus[cpu].get("busy_s_total") if cpu < len(cpus) else None
+    return float(value) if value is not None else None
 
 
 def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
@@ -221,9 +255,11 @@ def observation(observed: Observed, start_s: float, end_s: float) -> dict[str, A
     """What watching itself cost, and how regular it was, over the whole run."""
     samples = observed.samples
     late = samples.gauge(start_s, end_s, "probe", "late_s")
+    # The probe may begin a little later and end a little earlier than the load.
+    first, last = (samples.times_s[0], samples.times_s[-1]) if samples.samples else (start_s, end_s)
     took = [value for one in observed.metrics.values() for value in one.gauge(start_s, end_s, "took_s")]
     return {
-        "cpus_used": samples.track("probe", "cpu_s_total").rate(start_s, end_s),
+        "cpus_used": samples.track("probe", "cpu_s_total").rate(max(start_s, first), min(end_s, last)),
         "samples": len(samples.samples),
         "late_max_s": max(late) if late else None,
         "scrape_s_mean": float(np.mean(took)) if took else None,

@@ -21,6 +21,10 @@ START_LAG_OPEN_S = 0.001
 ERRORS_SHARE = 0.01
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
+# The kernel books some of its own work on a CPU to nobody; a tenth of a CPU is more than that.
+FOREIGN_SHARE = 0.10
+# So many times the limit, the system was measured as much as the others.
+_FOREIGN_INVALID = 3.0
 EFFECTIVE_SAMPLES = 30
 NARROW = 0.10
 TAIL_SAMPLES = 100
@@ -37,6 +41,7 @@ _TOLD_ONCE = (Kind.SERVICE_DIED, Kind.SERVICE_RESTARTED)
 
 _LIMIT_NAMES = {
     "start_lag": ("start_lag_p99", "start_lag_p99_s", "start_lag", "start_lag_s"),
+    "interference": ("interference",),
     "errors": ("errors", "errors_share", "error_share", "error_rate"),
 }
 
@@ -268,6 +273,12 @@ def _host(evidence: Evidence) -> Iterator[Doubt]:
         level = Level.INVALID if steal > STEAL_INVALID else Level.SUSPECT
         text = f"{percent(steal)} of CPU time was stolen by the hypervisor, limit {percent(STEAL_SHARE)}"
         yield Doubt(Kind.STEAL_TIME, level, text, steal, STEAL_SHARE)
+    foreign = evidence.summary["host"]["foreign_share"]
+    limit = evidence.limit("interference", FOREIGN_SHARE)
+    if foreign is not None and foreign > limit:
+        level = Level.INVALID if foreign > _FOREIGN_INVALID * limit else Level.SUSPECT
+        text = f"other programs used {percent(foreign)} of the system's CPUs, limit {percent(limit)}"
+        yield Doubt(Kind.INTERFERENCE, level, text, foreign, limit)
     jump = evidence.observed.samples.clock_jump()
     if jump > CLOCK_JUMP_S:
         text = f"the wall clock jumped by {seconds(jump)}, limit {seconds(CLOCK_JUMP_S)}"

@@ -24,6 +24,7 @@ GROSS = 3.0
 # and ones.
 _TRANSACTIONS_PER_OBSERVATION = 5
 _KEEP_AT_LEAST = 0.5
+_WHOLE = 0.5
 # What differs by less is left in: it changes no mean that matters, and data are dear.
 _WORTH_A_CUT = 0.01
 # A tier that hardly works shows the ticks of the kernel's clock, not its load.
@@ -161,7 +162,10 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats) -> No
 
 def _series(measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]) -> tuple[dict[str, Floats], Floats]:
     """What is tested: observations of equal length, and their edges in run time."""
-    numbers = np.flatnonzero(chosen)
+    lengths = measurement.lengths
+    # Stage edges cut seconds; what is left of one is too short to be an observation like the others.
+    whole = chosen & (lengths >= _WHOLE * float(np.median(lengths[chosen]))) if chosen.any() else chosen
+    numbers = np.flatnonzero(whole)
     column = measurement.transactions
     ended = column.ended[numbers]
     rate = float(ended.mean()) if len(ended) else 0.0
@@ -174,7 +178,7 @@ def _series(measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Float
     def summed(values: Floats) -> Floats:
         return np.asarray(values[groups].sum(axis=1), dtype=float)
 
-    lengths = summed(measurement.lengths)
+    lengths = summed(lengths)
     edges = np.concatenate([measurement.starts[groups[:, 0]], measurement.ends[groups[-1:, -1]]])
     series = {"throughput": summed(column.ended) / lengths}
     counts, sums = summed(column.response.counts), summed(column.response_sum_s)

@@ -145,7 +145,7 @@ class ResultsFolder(_Folder):
         return cls(path)
 
     def runs(self) -> list[RunFolder]:
-        """All runs that have a manifest, by name; earlier tries, kept aside as `r003.interrupted-1`, are not among them."""
+        """All runs that have a manifest, by name; earlier tries (`r003.interrupted-1`) are not among them."""
         paths = sorted((self.path / "runs").glob(f"*/{RUN_MANIFEST}"))
         return [RunFolder(path.parent) for path in paths if "." not in path.parent.name]
 

@@ -93,6 +93,7 @@ class Limits(FileModel):
 
     errors: Share = Field(0.01, description="Share of transactions that may fail.")
     start_lag_p99: Duration = Field(0.01, description="99th percentile of how late requests may leave.")
+    interference: Share = Field(0.10, description="Share of the system's CPUs that other programs may use.")
 
 
 Overrides = dict[str, Any]

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, SerializeAsAny
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, SerializeAsAny, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
@@ -200,7 +200,10 @@ def _service(value: Any) -> Service:
         allowed = ", ".join(SERVICE_KINDS)
         got = repr(kind) if "kind" in value else "none"
         near = yamlfile.did_you_mean(kind, list(SERVICE_KINDS))
-        raise PydanticCustomError("service_kind", f"must be of a kind among {allowed}, got {got} instead{near}")
+        problem = PydanticCustomError("service_kind", f"must be of a kind among {allowed}, got {got} instead{near}")
+        loc = ("kind",) if "kind" in value else ()
+        detail = InitErrorDetails(type=problem, loc=loc, input=kind)
+        raise ValidationError.from_exception_data("service", [detail])
     return known.model_validate(value)
 
 

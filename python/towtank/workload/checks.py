@@ -10,7 +10,7 @@ from towtank.workload import datafiles, references, templates
 from towtank.workload.model import Pool, WorkloadFile
 from towtank.workload.references import Placed
 from towtank.workload.scope import Scope
-from towtank.yamlfile import Node, Path_, did_you_mean, fault_at
+from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
 
 # Weights and shares are sums of short decimal numbers; more than rounding is a mistake.
 _SUM_TOLERANCE = 1e-6
@@ -63,11 +63,21 @@ class WorkloadCheck:
     def _shares(self) -> Iterator[Fault]:
         groups = self.workload.groups
         total = sum(group.share for group in groups.values())
-        if len(groups) == len(self._names("groups")) and abs(total - 1) > _SUM_TOLERANCE:
+        if self._shares_are_whole() and abs(total - 1) > _SUM_TOLERANCE:
             shares = " + ".join(f"{group.share:.6g}".rstrip() for group in groups.values())
             yield self._at(
                 ("groups",), f"must have shares that add to 100 %, got {total * 100:.6g} % ({shares}) instead"
             )
+
+    def _shares_are_whole(self) -> bool:
+        """Whether no share was taken out because of its form."""
+        written = [name for name in self._names("groups") if "share" in self._names("groups", name)]
+        left = [
+            name
+            for name in self.workload.groups
+            if find(self.tree, ("groups", name, "share"))[0].path == ("groups", name, "share")
+        ]
+        return len(self.workload.groups) == len(self._names("groups")) and written == left
 
     def _mixes(self) -> Iterator[Fault]:
         known = self._names("transactions")

@@ -80,15 +80,14 @@ class Workload:
 
 def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
     """Check a workload file for form and for meaning; all faults at once."""
-    written, unknown = substitute(document.root, parameters)
-    # Where a parameter is unknown, nothing more can be said about the value it would have given.
-    places = {(fault.line, fault.column) for fault in unknown}
+    substituted = substitute(document.root, parameters)
+    written = substituted.tree
     checked = validate_tree(written, WorkloadFile)
     faults = list(checked.faults)
     if checked.model is not None:
         faults += WorkloadCheck(checked.model, checked.tree, written, document.path.parent).faults()
-    faults = [fault for fault in faults if (fault.line, fault.column) not in places]
-    found = sorted({*unknown, *faults})
+    faults = [fault for fault in faults if (fault.line, fault.column) not in substituted.places]
+    found = sorted({*substituted.faults, *faults})
     if checked.model is None:
         return None, found
     return Workload(checked.model, document, checked.tree, parameters), found

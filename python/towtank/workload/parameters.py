@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from towtank.errors import Fault
+from towtank.units import shown
 from towtank.yamlfile import Node, did_you_mean, where
 
 _PLACE = re.compile(r"(?<!\$)\$\{\s*parameters\.([A-Za-z][A-Za-z0-9_-]*)\s*\}")
 
 
-def substitute(root: Node, changed: dict[str, Any]) -> tuple[Node, list[Fault]]:
+@dataclass
+class Substituted:
+    """A workload file with its parameters in place.
+
+    Attributes
+    ----------
+    tree : Node
+        Everything at its old place.
+    faults : list of Fault
+        Of names that are no parameters, and of values that can stand nowhere.
+    places : set of (int, int)
+        Where no value could be put: nothing more can be said about these.
+    """
+
+    tree: Node
+    faults: list[Fault]
+    places: set[tuple[int, int]]
+
+
+def substitute(root: Node, changed: dict[str, Any]) -> Substituted:
     """Put the values of parameters where the file names them.
 
     A text that is nothing but `${parameters.NAME}` becomes the value itself, a number as a number.
@@ -22,39 +43,42 @@ def substitute(root: Node, changed: dict[str, Any]) -> tuple[Node, list[Fault]]:
         The workload file; not changed.
     changed : dict
         Values that replace those of the file.
-
-    Returns
-    -------
-    tree : Node
-        The file with values in place, everything at its old place.
-    faults : list of Fault
-        Of names that are no parameters.
     """
-    tree = root.copy()
-    section = tree.child("parameters")
+    done = Substituted(root.copy(), [], set())
+    section = done.tree.child("parameters")
     declared = section.plain() if section is not None else {}
     declared = declared if isinstance(declared, dict) else {}
     values = {**declared, **{name: value for name, value in changed.items() if name in declared}}
-    faults: list[Fault] = []
-    for node in tree.walk():
+    for node in done.tree.walk():
         if isinstance(node.value, str) and node.path[:1] != ("parameters",):
-            _fill(node, values, faults)
-    return tree, faults
+            _fill(node, values, set(changed), done)
+    return done
 
 
-def _fill(node: Node, values: dict[str, Any], faults: list[Fault]) -> None:
+def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substituted) -> None:
     """Replace the parameters named in one text."""
-    for match in _PLACE.finditer(node.value):
-        name = match.group(1)
-        if name not in values:
-            known = ", ".join(values) or "none"
-            message = (
-                f"must name a parameter of this file ({known}), got {name!r} instead{did_you_mean(name, list(values))}"
-            )
-            faults.append(Fault(node.file, node.line, node.column, where(node.path), message))
-            values = {**values, name: ""}
-    whole = _PLACE.fullmatch(node.value.strip())
-    if whole:
-        node.value = values[whole.group(1)]
+    names = [match.group(1) for match in _PLACE.finditer(node.value)]
+    wrong = [name for name in names if not _is_scalar(values.get(name))]
+    for name in wrong:
+        done.places.add((node.line, node.column))
+        # A value of the file that is wrong is told where it is declared.
+        if name not in values or name in changed:
+            message = _wrong(name, values)
+            done.faults.append(Fault(node.file, node.line, node.column, where(node.path), message))
+    if wrong:
+        node.value = ""
+    elif _PLACE.fullmatch(node.value.strip()):
+        node.value = values[names[0]]
     else:
         node.value = _PLACE.sub(lambda match: str(values[match.group(1)]), node.value)
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _wrong(name: str, values: dict[str, Any]) -> str:
+    if name in values:
+        return f"must get a number or text from the parameter {name!r}, got {shown(values[name])} instead"
+    known = ", ".join(values) or "none"
+    return f"must name a parameter of this file ({known}), got {name!r} instead{did_you_mean(name, list(values))}"

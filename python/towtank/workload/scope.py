@@ -154,7 +154,10 @@ class Scope:
         return f"must be drawn before it is used, in this transaction or in one done once (- draw: {row}), got {name!r}"
 
     def _unknown(self, name: str) -> str:
-        known = sorted(self.variables | {f"{row}.COLUMN" for row in {*self.rows, *self.pools}})
+        known = sorted(
+            self.variables
+            | {f"{row}.COLUMN" for row in {*self.pools, *(r for r, pool in self.rows.items() if pool in self.pools)}}
+        )
         columns = [f"{row}.{column}" for row in self.pools for column in self.columns.get(row) or []]
         near = did_you_mean(name, [*sorted(self.variables), *columns])
         return (

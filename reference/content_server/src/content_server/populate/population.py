@@ -80,6 +80,7 @@ def _fill(settings: Settings, database: Database, wanted: str, what: tuple[float
     classes, workflows = load_classes(scale)
     database.create_schema(indexes=False)
     snapshot.mark(database, wanted, "partial")
+    snapshot.begin(database)
     ensure_root(database)
     with database.write() as session:
         session.change("update", "UPDATE object SET created_at = 0, modified_at = 0 WHERE number = 1")

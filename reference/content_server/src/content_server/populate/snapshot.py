@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from content_server.database import Database, open_database
+from content_server.database import Database, open_database, schema
 from content_server.errors import StartError
 from content_server.serve import data_lock
 from content_server.settings import Settings
@@ -93,11 +93,19 @@ def clear(settings: Settings) -> None:
                 shutil.rmtree(entry)
 
 
+def begin(database: Database) -> None:
+    """Prepare for inserting in bulk: PostgreSQL's full-text index is built much faster at the end."""
+    if database.kind == "postgresql":
+        with database.write() as session:
+            session.change("schema", schema.DROP_FULLTEXT_INDEX)
+
+
 def finish(database: Database, last: int) -> None:
     """Bring numbering and statistics of the planner in line with what was inserted in bulk."""
     if database.kind == "postgresql":
         with database.write() as session:
             session.rows("schema", "SELECT setval(pg_get_serial_sequence('object', 'number'), ?)", (last,))
+            session.change("schema", schema.FULLTEXT_INDEX)
         with database.read() as session:
             session.change("schema", "ANALYZE")
 
@@ -181,9 +189,13 @@ def _added_contents(database: Database) -> list[str]:
 def _restore_tables(database: Database) -> None:
     with database.write() as session:
         session.change("schema", "TRUNCATE object, property, fulltext")
+        session.change("schema", schema.DROP_FULLTEXT_INDEX)
         for table in _SHADOWED[:3]:
             session.change("schema", f"INSERT INTO {table} SELECT * FROM populated.{table}")
+        session.change("schema", schema.FULLTEXT_INDEX)
         session.rows(
             "schema",
             "SELECT setval(pg_get_serial_sequence('object', 'number'), (SELECT max(number) FROM object))",
         )
+    with database.read() as session:
+        session.change("schema", "ANALYZE object, property, fulltext")

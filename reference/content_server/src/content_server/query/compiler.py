@@ -146,9 +146,9 @@ class _Compiler:
         alternatives = parse_contains(unescape(node.expression))
         if self._database == "sqlite":
             parameters.append(to_fts5(alternatives))
-            return "o.number IN (SELECT rowid FROM fulltext WHERE fulltext MATCH ?)"
+            return self._member("SELECT rowid FROM fulltext WHERE fulltext MATCH ?", False)
         parameters.append(to_tsquery(alternatives))
-        return "o.number IN (SELECT w.object FROM fulltext w WHERE w.words @@ to_tsquery('simple', ?))"
+        return self._member("SELECT w.object FROM fulltext w WHERE w.words @@ to_tsquery('simple', ?)", False)
 
 
 def _object_id(node: Comparison | Within | Like | IsNull, parameters: list[Any]) -> str:
