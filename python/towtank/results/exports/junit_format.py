@@ -1,7 +1,7 @@
 """`junit`: objectives and verdicts as test cases, for the page on which a build shows its tests.
 
-A case passes only on evidence: an objective that nothing tells about, and a run that is missing or not valid,
-are errors.
+A case passes only on evidence: an objective that nothing valid tells about, and a run that is missing or
+invalid, are errors.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from towtank import units
+from towtank.results.exports import judged
 from towtank.results.exports.format import File, Format, text_file
 from towtank.results.exports.material import Material, RunMaterial
 
@@ -75,29 +75,12 @@ def _objective(material: Material, objective: Mapping[str, Any]) -> ET.Element:
         name=f"{objective['text']} ({label})",
         time=_seconds(0.0),
     )
-    if objective["met"] is None:
-        case.append(_element("error", type="not_measured", message="nothing was measured that tells"))
-    elif not objective["met"]:
-        case.append(_element("failure", text=missed(objective), type="objective_missed", message=missed(objective)))
+    found = judged.state(material, objective)
+    if found != "met":
+        why = judged.explained(material, objective)
+        tag = "failure" if found == "missed" else "error"
+        case.append(_element(tag, text=why, type=f"objective {found}".replace(" ", "_"), message=why))
     return case
-
-
-def missed(objective: Mapping[str, Any]) -> str:
-    """By how much an objective was missed, and where, in words."""
-    at = ", ".join(f"{name} {level}" for name, level in (objective.get("at") or {}).items())
-    holds = objective.get("holds_up_to")
-    until = "at no load" if holds is None else f"up to {holds:g}"
-    return f"seen {seen(objective)}{f' at {at}' if at else ''}; the objective holds {until}"
-
-
-def seen(objective: Mapping[str, Any]) -> str:
-    """The worst value seen, in the unit that the text of the objective is in."""
-    value, text = objective.get("seen"), str(objective.get("text"))
-    if value is None:
-        return "not measured"
-    if text.startswith(("error", "failed")) or "%" in text:
-        return f"{100 * value:.4g} %"
-    return units.format_rate(value) if text.startswith("throughput") else units.format_duration(value)
 
 
 def _runs(material: Material) -> ET.Element:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from towtank import units
+from towtank.results.exports import judged
 from towtank.results.exports.format import File, Format, text_file
-from towtank.results.exports.junit_format import seen
 from towtank.results.exports.material import Material
 
 ABSENT = "–"
@@ -95,17 +95,17 @@ def _objectives(material: Material) -> Iterator[str]:
     found = material.summary["objectives"]
     if not found:
         return
-    words = {True: "met", False: "**missed**", None: "**not measured**"}
     rows = []
     for one in found:
+        state = judged.state(material, one)
         at = one["at"].get("users", one["at"].get("rate"))
         holds = one["holds_up_to"]
         rows.append(
             [
                 escaped(one["text"]),
                 escaped(one["label"]),
-                words[one["met"]],
-                ABSENT if one["seen"] is None else seen(one),
+                "met" if state == "met" else f"**{state}**",
+                ABSENT if one["seen"] is None else judged.seen(one),
                 ABSENT if at is None else f"{at:g}",
                 "at no load" if holds is None else f"{holds:g}",
             ]

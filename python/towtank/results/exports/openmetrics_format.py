@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from towtank.results.exports import judged
 from towtank.results.exports.format import File, Format, text_file
 from towtank.results.exports.material import Material, RunMaterial
 
@@ -25,7 +26,7 @@ _UNITS = ("seconds", "ratio", "bytes")
 # Families in the order of the file: name without its prefix, and what it means.
 _FAMILIES = {
     "study_runs": "Runs of the study by verdict.",
-    "objective_met": "Whether the objective is met at all loads of a configuration; left out where nothing tells.",
+    "objective_met": "Whether the objective is met at all loads of a configuration; left out where nothing valid tells.",
     "run_verdict": "Whether the run has this verdict.",
     "run_ended_timestamp_seconds": "When the run ended, since 1970.",
     "window_seconds": "Length of the analysed window.",
@@ -123,7 +124,7 @@ def _study(page: _Page, material: Material) -> None:
     for level in (*_LEVELS, "missing"):
         page.add("study_runs", {**study, "verdict": level}, verdict[f"{level}_runs"])
     for one in material.summary["objectives"]:
-        met = None if one["met"] is None else int(one["met"])
+        met = {"met": 1, "missed": 0}.get(judged.state(material, one))
         page.add("objective_met", {**study, "objective": one["text"], "configuration": one["label"]}, met)
 
 
