@@ -6,7 +6,7 @@ Nothing is written into the folders that are read.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ from towtank.errors import Fault, StudyError
 from towtank.results import lines
 from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.folder import RUN_MANIFEST, STUDY_MANIFEST, ResultsFolder, RunFolder
+
+# What the analysis raises on a manifest whose keys are of another kind than the format says.
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
 class Reader:
@@ -101,7 +104,7 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
     design = [one for one in _design(manifest) if not wanted or one["run"] in wanted]
     missing = [one for one in design if one["run"] not in there]
     told = {**manifest, "design": design} if wanted else manifest
-    summary = describe_study(told, [run.summary for run in runs])
+    summary = _analysed(results.path / STUDY_MANIFEST, lambda: describe_study(told, [run.summary for run in runs]))
     return _material(results.path, summary, runs, missing)
 
 
@@ -112,7 +115,8 @@ def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
     above, _ = _manifest(run.path.parent.parent / STUDY_MANIFEST)
     design = [one for one in _design(above) if one["run"] == run.run_id]
     told = {**above, "design": design} if above else {"study": {"name": run.run_id}}
-    return _material(path, describe_study(told, [runs[0].summary]), runs, [])
+    summary = _analysed(path / RUN_MANIFEST, lambda: describe_study(told, [runs[0].summary]))
+    return _material(path, summary, runs, [])
 
 
 def _material(path: Path, summary: dict[str, Any], runs: list[RunMaterial], missing: list[dict[str, Any]]) -> Material:
@@ -153,11 +157,24 @@ def _manifest(path: Path) -> tuple[dict[str, Any], Fault | None]:
         return {}, Fault(str(path), 0, 0, "", f"must be a JSON object, got {error}")
     if not isinstance(document, dict):
         return {}, Fault(str(path), 0, 0, "", f"must be a JSON object, got {type(document).__name__} instead")
+    if not isinstance(document.get("factors") or {}, dict):
+        got = type(document["factors"]).__name__
+        return {}, Fault(str(path), 0, 0, "factors", f"must be an object with the level of each factor, got {got}")
     return document, None
 
 
 def _summary(run: RunFolder) -> dict[str, Any]:
-    return known_summary(run) or describe(read_run(run), run.run_id, study_limits(run))
+    return known_summary(run) or _analysed(
+        run.path / RUN_MANIFEST, lambda: describe(read_run(run), run.run_id, study_limits(run))
+    )
+
+
+def _analysed(manifest: Path, analyse: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return analyse()
+    except _MALFORMED as error:
+        message = f"must be a manifest as docs/reference/run-folder.md says, got {type(error).__name__}: {error}"
+        raise StudyError.at(manifest, message) from error
 
 
 def _recorded(run: RunFolder) -> bool:

@@ -26,7 +26,7 @@ _UNITS = ("seconds", "ratio", "bytes")
 # Families in the order of the file: name without its prefix, and what it means.
 _FAMILIES = {
     "study_runs": "Runs of the study by verdict.",
-    "objective_met": "Whether the objective is met at all loads of a configuration; left out where nothing valid tells.",
+    "objective_met": "Whether an objective is met by a configuration; left out where nothing valid tells.",
     "run_verdict": "Whether the run has this verdict.",
     "run_ended_timestamp_seconds": "When the run ended, since 1970.",
     "window_seconds": "Length of the analysed window.",
