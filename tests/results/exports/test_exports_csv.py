@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from mixed_run import EXCHANGES, TRANSACTIONS, UNTIMED
+from synthetic_runs import Exchange, Script, Stage, write_run
 
 
 @pytest.fixture
@@ -68,12 +69,18 @@ def test_what_only_steps_record_is_empty_elsewhere(rows):
     steps = [row for row in rows if row["of"] == "step"]
     assert sum(int(row["offered"]) for row in steps) == len(EXCHANGES)
     assert sum(int(row["bytes_in"]) for row in steps) == 4_000 * len(EXCHANGES)
-    untimed = (
-        next(row for row in steps if row["failed_by_kind"] == "connect=1" and row["timed"] == "0")
-        if any(row["timed"] == "0" for row in steps)
-        else None
-    )
-    assert untimed is None or untimed["response_mean_s"] == ""
+
+
+def test_second_without_a_time_has_no_time(towtank, tmp_path):
+    only = [Exchange(0, 0.2, 0.2, 0.4, 0.0, 0.1, 0, "connect"), Exchange(0, 1.2, 1.2, 1.4, 0.0, 0.1, 0)]
+    stages = [Stage("steady", "steady", 2.0, 1)]
+    run = write_run(tmp_path / "r1", Script("r1", ["read"], stages, only, {}, 1, user_starts=[0.0], user_ends=[2.0]))
+    assert towtank("export", run.path, "--to", "csv", "--out", tmp_path / "out.csv").status == 0
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as stream:
+        first, second = [row for row in csv.DictReader(stream) if row["of"] == "transaction"]
+    assert (first["ok"], first["failed_by_kind"], first["timed"]) == ("0", "connect=1", "0")
+    assert (first["response_mean_s"], first["response_p50_s"], first["response_max_s"]) == ("", "", "")
+    assert (second["timed"], second["response_mean_s"]) == ("1", "0.2")
 
 
 def test_all_runs_of_a_study_are_in_one_file(towtank, results):

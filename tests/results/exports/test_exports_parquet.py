@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import duckdb
-from synthetic_runs import lines
 
 from towtank.analysis import compact
+from towtank.results import lines
 from towtank.results.folder import RunFolder
 
 
