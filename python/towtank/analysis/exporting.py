@@ -120,15 +120,7 @@ def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
 
 
 def _material(path: Path, summary: dict[str, Any], runs: list[RunMaterial], missing: list[dict[str, Any]]) -> Material:
-    material = Material(
-        path, str(summary["title"]), str(summary["study"]), __version__, runs, missing, summary, Reader()
-    )
-    for run in runs:
-        damage = run.summary.get("damage") or {}
-        if damage.get("bad_lines") or damage.get("torn_tail"):
-            torn = " and a torn last line" if damage.get("torn_tail") else ""
-            material.notes.append(f"{run.name}: {damage.get('bad_lines', 0)} damaged lines{torn} were passed over")
-    return material
+    return Material(path, str(summary["title"]), str(summary["study"]), __version__, runs, missing, summary, Reader())
 
 
 def _unknown(name: str, there: list[str]) -> Fault:
@@ -147,7 +139,14 @@ def _runs(folders: list[RunFolder], faults: list[Fault]) -> list[RunMaterial]:
     if faults:
         hint = "runs that are whole can be exported by name with --run" if len(folders) > 1 else None
         raise StudyError(faults, hint=hint if any(fault for _, _, fault in read) else None)
-    return [RunMaterial(folder, manifest, _summary(folder), _recorded(folder)) for folder, manifest, _ in read]
+    return [_run(folder, manifest) for folder, manifest, _ in read]
+
+
+def _run(folder: RunFolder, manifest: dict[str, Any]) -> RunMaterial:
+    summary = _summary(folder)
+    told = summary.get("damage") or {}
+    damage = lines.Damage(bool(told.get("torn_tail")), int(told.get("bad_lines") or 0))
+    return RunMaterial(folder, manifest, summary, _recorded(folder), damage)
 
 
 def _manifest(path: Path) -> tuple[dict[str, Any], Fault | None]:

@@ -83,9 +83,8 @@ def _export(form: Format, material: Material, out: str | None, options: Options,
         for file, path in zip(files, paths, strict=True):
             writing.write(file, path)
         delivered = dict(form.deliver(paths, options))
-    if material.histograms.unreadable:
-        material.notes.append(f"{material.histograms.unreadable} histograms could not be read and were left out")
-    for note in material.notes:
+    notes = material.told()
+    for note in notes:
         console().print(f"note: {note}", markup=False, soft_wrap=True)
     if json:
         print_json(
@@ -95,7 +94,7 @@ def _export(form: Format, material: Material, out: str | None, options: Options,
                 "runs": [run.name for run in material.runs],
                 "files": [str(path) for path in paths],
                 **delivered,
-                "notes": material.notes,
+                "notes": notes,
             }
         )
     else:

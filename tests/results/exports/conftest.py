@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from mixed_run import write_mixed_run
 from results_1 import copy_of_results_1
 
+from towtank.analysis import summarize_study
 from towtank.cli import app
 from towtank.results.folder import RunFolder
 
@@ -39,10 +41,18 @@ def towtank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
+@pytest.fixture(scope="session")
+def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The kept results folder with summaries of this version, as a study that has ended leaves it."""
+    found = copy_of_results_1(tmp_path_factory.mktemp("exports") / "results-1")
+    summarize_study(found)
+    return found.path
+
+
 @pytest.fixture
-def results(tmp_path: Path) -> Path:
-    """A copy of the kept results folder, without its summaries."""
-    return copy_of_results_1(tmp_path / "results-1").path
+def results(analysed: Path, tmp_path: Path) -> Path:
+    """A copy that may be changed."""
+    return Path(shutil.copytree(analysed, tmp_path / "results-1"))
 
 
 @pytest.fixture

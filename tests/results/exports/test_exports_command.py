@@ -90,7 +90,7 @@ def test_format_is_asked_for(towtank, results):
 def test_unknown_runs_are_told_together(towtank, results):
     answer = towtank("export", results, "--to", "csv", "--run", "r1", "--run", "r004", "--run", "r009")
     assert answer.status == 2
-    assert [re.search("got '(.*)' instead", line)[1] for line in answer.err.splitlines()] == ["r1", "r009"]
+    assert [re.search("got '(.*)' instead", line)[1] for line in answer.err.splitlines()] == ["r009", "r1"]
     assert "must be one of r001, r002," in answer.err
 
 
@@ -117,7 +117,7 @@ def test_study_without_runs_is_refused(towtank, results, name):
     assert "runs: must hold at least one run to export, got none" in answer.err
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ["hlog", "junit"])
 @pytest.mark.parametrize("content", ["", "{", "[]", "7", "\x00", '{"study": 5, "design": {"a": 1}, "factors": []}'])
 def test_broken_manifest_of_the_study_is_told_or_borne(towtank, results, name, content):
     (results / "study.json").write_text(content)
@@ -179,15 +179,18 @@ def test_torn_and_damaged_lines_are_passed_over_and_told(towtank, results, name)
     lines = path.read_bytes().splitlines(keepends=True)
     lines[10] = lines[10].replace(b'"k":"interval"', b'"k":"intervaI"')
     path.write_bytes(b"".join(lines)[:-40])
-    answer = towtank("export", results, "--to", name)
+    if name not in RECORDED:  # these tell what the analysis found, when it is made
+        (results / "runs" / "r004" / "summary.json").unlink()
+    answer = towtank("export", results, "--to", name, "--run", "r004")
     assert answer.status == 0
-    assert "note: r004: 1 damaged lines and a torn last line were passed over" in answer.err
+    assert "note: r004: passed over 1 damaged lines and a torn last line" in answer.err
 
 
 @pytest.mark.parametrize("cut", range(0, 60_000, 7_001))
 def test_segment_cut_at_any_byte_is_exported_as_far_as_it_goes(towtank, results, cut):
     path = results / "runs" / "r002" / "engine" / "worker-00.0000.ndjson"
     path.write_bytes(path.read_bytes()[:cut])
+    (path.parent.parent / "summary.json").unlink()
     for name in ("csv", "otlp", "junit"):
         answer = towtank("export", results, "--to", name, "--run", "r002", "--json")
         assert answer.status in ((0, 2) if name in RECORDED and cut < 8_000 else (0,)), answer.err
@@ -269,6 +272,7 @@ def test_registered_formats_name_themselves():
 def test_help_and_guide_list_every_format():
     assert ", ".join(FORMATS) == export_command._FORMATS
     guide = (ROOT / "docs" / "guides" / "export.md").read_text("utf-8")
-    assert re.findall(r"^\| `(\w+)` \|", guide, flags=re.MULTILINE) == list(FORMATS)
+    table = guide.partition("## The formats")[2].partition("What each cannot carry")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE) == list(FORMATS)
     for name in FORMATS:
         assert f"| `{name}` | {find(name).carries} |" in guide

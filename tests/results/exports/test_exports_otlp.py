@@ -219,7 +219,7 @@ def test_every_line_of_the_file_is_sent(towtank, results, receiver, path):
 
 
 def test_path_below_another_is_kept(towtank, results, receiver):
-    assert towtank("export", results, "--to", "otlp", "--endpoint", f"{receiver.url}/otlp").status == 0
+    assert towtank("export", results, "--to", "otlp", "--run", "r004", "--endpoint", f"{receiver.url}/otlp").status == 0
     assert {place for place, _, _ in receiver.requests} == {"/otlp/v1/metrics"}
 
 
@@ -270,7 +270,7 @@ def test_warning_of_a_receiver_that_took_everything_is_no_fault(send, receiver):
 def test_nobody_there_is_told(towtank, results, receiver):
     url = receiver.url
     receiver.server.socket.close()
-    answer = towtank("export", results, "--to", "otlp", "--endpoint", url)
+    answer = towtank("export", results, "--to", "otlp", "--run", "r004", "--endpoint", url)
     assert answer.status == 6
     assert f"{url}/v1/metrics could not be reached" in answer.err
     assert "the file is written and can be sent again" in answer.err

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from towtank.results import segments
 from towtank.results.folder import RunFolder
+from towtank.results.lines import Damage
 from towtank.results.segments import Recording
 
 _SECOND_NS = 1_000_000_000
@@ -79,12 +80,15 @@ class RunMaterial:
         `run.json` and the summary of the run.
     recorded : bool
         Whether any interval was recorded.
+    damage : Damage
+        What could not be read of the run, as far as it has been read.
     """
 
     folder: RunFolder
     manifest: dict[str, Any]
     summary: dict[str, Any]
     recorded: bool
+    damage: Damage
 
     @property
     def name(self) -> str:
@@ -106,7 +110,10 @@ class RunMaterial:
 
     def recording(self) -> Recording:
         """Read what the engine recorded; not kept, so that many long runs fit into memory one by one."""
-        return segments.read(self.folder.engine)
+        recording = segments.read(self.folder.engine)
+        self.damage.torn_tail |= recording.damage.torn_tail
+        self.damage.bad_lines = max(self.damage.bad_lines, recording.damage.bad_lines)
+        return recording
 
     def wall_ns(self, recording: Recording) -> int | None:
         """Wall clock at the start of the run. [ns since 1970]"""
@@ -154,3 +161,15 @@ class Material:
         """Names of all factors, in the order of the study."""
         names = [str(one["name"]) for one in self.summary.get("factors") or []]
         return list(dict.fromkeys([*names, *(name for run in self.runs for name in run.factors)]))
+
+    def told(self) -> list[str]:
+        """All that the user must know about the export, once it is written."""
+        found = list(self.notes)
+        for run in self.runs:
+            torn = "a torn last line" if run.damage.torn_tail else ""
+            bad = f"{run.damage.bad_lines} damaged lines" if run.damage.bad_lines else ""
+            if torn or bad:
+                found.append(f"{run.name}: passed over {' and '.join(part for part in (bad, torn) if part)}")
+        if self.histograms.unreadable:
+            found.append(f"{self.histograms.unreadable} histograms could not be read and were left out")
+        return found

@@ -112,11 +112,15 @@ def _post(url: SplitResult, body: bytes, headers: Headers) -> tuple[int, str, by
 
 
 def _said(answer: bytes) -> str:
-    """The message of a refusal, cut short; a body that is no text says nothing."""
+    """The message of a refusal."""
     document = _document(answer)
-    text = str(document.get("message") or "") if document else answer.decode("utf-8", "replace")
-    text = " ".join(character for character in text.split() if character.isprintable())
-    return f": {text[:300]}" if text else ""
+    text = _shown(str(document.get("message") or "") if document else answer.decode("utf-8", "replace"))
+    return f": {text}" if text else ""
+
+
+def _shown(text: str) -> str:
+    """What somebody else wrote, fit for a terminal: one line, cut short, nothing that steers it."""
+    return "".join(character for character in " ".join(text.split()) if character.isprintable())[:300]
 
 
 def _refuse_losses(url: SplitResult, answer: bytes) -> None:
@@ -124,9 +128,9 @@ def _refuse_losses(url: SplitResult, answer: bytes) -> None:
     partial = _document(answer).get("partialSuccess")
     if not isinstance(partial, dict):
         return
-    rejected, message = str(partial.get("rejectedDataPoints") or "0"), str(partial.get("errorMessage") or "")
-    if rejected != "0":
-        raise TargetError(f"{url.geturl()} dropped {rejected} data points{': ' if message else ''}{message[:300]}")
+    rejected, message = (_shown(str(partial.get(key) or "")) for key in ("rejectedDataPoints", "errorMessage"))
+    if rejected not in ("", "0"):
+        raise TargetError(f"{url.geturl()} dropped {rejected} data points{': ' if message else ''}{message}")
 
 
 def _document(answer: bytes) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -55,7 +56,7 @@ def write(file: File, path: Path) -> None:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent)
         file.write(temporary)
         with temporary.open("rb") as stream:
             os.fsync(stream.fileno())
@@ -65,6 +66,13 @@ def write(file: File, path: Path) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:  # the system's words would be about the wrong thing
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from error
 
 
 def print_file(file: File) -> None:
