@@ -54,6 +54,17 @@ pub struct Usage {
     pub peak_rss_bytes: u64,
 }
 
+/// `VmHWM` of this program. The `ru_maxrss` of getrusage would not do: it keeps, through fork and exec, the size of the
+/// process that started this one.
+fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
 /// What the process used so far.
 #[must_use]
 pub fn usage() -> Usage {
@@ -67,7 +78,7 @@ pub fn usage() -> Usage {
     Usage {
         user_s: seconds(usage.ru_utime),
         system_s: seconds(usage.ru_stime),
-        peak_rss_bytes: usage.ru_maxrss as u64 * 1024,
+        peak_rss_bytes: peak_rss_bytes().unwrap_or(usage.ru_maxrss as u64 * 1024),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Every way a request can end, against a server that misbehaves on purpose.
 
+#![allow(clippy::needless_pass_by_value)] // `json!` at the call is read best as a value.
+
 mod support;
 
 use serde_json::{Value, json};
