@@ -298,6 +298,14 @@ def test_what_is_no_endpoint_is_refused(towtank, results, url):
     assert not (results / "exports").exists()
 
 
+@pytest.mark.parametrize("header", ["Two words: x", "X-Key: λ", "X-Key: a\x1bb", "X\u00e9: a"])
+def test_what_is_no_header_is_refused(send, receiver, header):
+    answer = send("--header", header)
+    assert answer.status == 2
+    assert "--header: must be a header as HTTP allows it" in answer.err
+    assert receiver.requests == []
+
+
 def test_options_of_sending_need_each_other(towtank, results, tmp_path):
     answer = towtank("export", results, "--to", "csv", "--endpoint", "http://localhost", "--header", "A: b")
     assert (answer.status, answer.err.count("must be given with --to otlp only")) == (2, 2)

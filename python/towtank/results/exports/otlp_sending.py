@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,26 +20,37 @@ _REPEATABLE = (429, 502, 503, 504)
 _PAUSES_S = (1.0, 2.0, 4.0)
 _PAUSE_AT_MOST_S = 30.0
 _ANSWER_BYTES = 1 << 20
+_NAME = re.compile(r"[A-Za-z0-9-]+")
+_VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
 
 Headers = tuple[tuple[str, str], ...]
 
 
 def faults(options: Options) -> list[Fault]:
-    """What is wrong with an endpoint."""
+    """What is wrong with an endpoint and the headers."""
     if options.endpoint is None:
         without = [Fault(COMMAND_LINE, 0, 0, "--header", "must be given together with --endpoint")]
         return without if options.headers else []
+    must = "must be a header as HTTP allows it, a name of letters, digits and dashes, and a value in Latin-1"
+    found = [
+        Fault(COMMAND_LINE, 0, 0, "--header", f"{must}, got {f'{name}: {value}'!r} instead")
+        for name, value in options.headers
+        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value)
+    ]
+    if not _is_endpoint(options.endpoint):
+        must = "must be a URL as http://127.0.0.1:4318, without login and query"
+        found.append(Fault(COMMAND_LINE, 0, 0, "--endpoint", f"{must}, got {options.endpoint!r} instead"))
+    return found
+
+
+def _is_endpoint(text: str) -> bool:
     try:
-        parts = urlsplit(options.endpoint)
+        parts = urlsplit(text)
         right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        right = right and parts.username is None and not parts.query and not parts.fragment
-        right = right and options.endpoint.isascii() and options.endpoint.isprintable() and " " not in options.endpoint
     except ValueError:
-        right = False
-    if right:
-        return []
-    must = "must be a URL as http://127.0.0.1:4318, without login and query"
-    return [Fault(COMMAND_LINE, 0, 0, "--endpoint", f"{must}, got {options.endpoint!r} instead")]
+        return False
+    plain = parts.username is None and not parts.query and not parts.fragment
+    return right and plain and text.isascii() and text.isprintable() and " " not in text
 
 
 def address(endpoint: str) -> str:
