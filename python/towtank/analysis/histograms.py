@@ -141,14 +141,18 @@ class Histogram:
     @property
     def mean_s(self) -> float:
         """Mean of the values, from the middles of the buckets. [s]"""
+        return float(np.average(self.middles_s, weights=self.counts))
+
+    @property
+    def middles_s(self) -> Floats:
+        """Middles of the buckets in use, ascending; ndarray of shape (n_buckets,). [s]"""
         edges = self.layout.lower_edges(self.indices) + self.layout.upper_edges(self.indices)
-        return float(np.average(edges / 2e9, weights=self.counts))
+        return np.asarray(edges / 2e9)
 
     @property
     def variance_s2(self) -> float:
         """Variance of the values, from the middles of the buckets. [s²]"""
-        edges = self.layout.lower_edges(self.indices) + self.layout.upper_edges(self.indices)
-        middles = edges / 2e9
+        middles = self.middles_s
         mean = float(np.average(middles, weights=self.counts))
         return float(np.average((middles - mean) ** 2, weights=self.counts))
 

@@ -46,6 +46,7 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json]) -> Json:
     seen = [(point, value) for point in points if (value := _seen(objective, point, runs, upward)) is not None]
     head = {
         "text": objective.get("text", ""),
+        "metric": objective.get("metric", ""),
         "configuration": configuration["key"],
         "label": configuration["label"],
         "limit": limit,
