@@ -78,8 +78,10 @@ class Notes:
     def add(self, place: tuple[int, int], what: str, why: str) -> None:
         """Note one place."""
         note = self._notes.setdefault((what, why), Note(what, why))
+        if place in note.places:
+            return
         note.times += 1
-        if len(note.places) < PLACES_AT_MOST and place not in note.places:
+        if len(note.places) < PLACES_AT_MOST:
             note.places.append(place)
 
     def sorted(self) -> list[Note]:
