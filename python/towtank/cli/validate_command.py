@@ -50,9 +50,7 @@ def _document(reports: list[FileReport]) -> dict[str, Any]:
     return {
         "schema": "towtank/validate/1",
         "valid": not faults,
-        "files": [
-            {"file": report.file, "kind": report.kind, "valid": not report.faults} for report in reports
-        ],
+        "files": [{"file": report.file, "kind": report.kind, "valid": not report.faults} for report in reports],
         "faults": [
             {
                 "file": fault.file,

@@ -68,7 +68,9 @@ def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
     place = (hit.number, 0)
     if hit.method not in METHODS:
         known = hit.method if hit.method in {"OPTIONS", "CONNECT", "TRACE", "PROPFIND"} else "another method"
-        draft.notes.add(place, f"request with {known}", f"dropped: requests have the methods {', '.join(sorted(METHODS))}")
+        draft.notes.add(
+            place, f"request with {known}", f"dropped: requests have the methods {', '.join(sorted(METHODS))}"
+        )
         return False
     if _ROBOT.search(hit.agent):
         draft.notes.add(place, "robot", "dropped: it is no user")
@@ -173,7 +175,9 @@ def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
                 draft.notes.add((pattern.line, 0), f"{label}: {url[:80]}", why)
             continue
         parts = urlsplit(url)
-        path = "/".join(_encoded(part) for part in parts.path.split("/")) + (f"?{quote(parts.query, safe=_PATH_SAFE)}" if parts.query else "")
+        path = "/".join(_encoded(part) for part in parts.path.split("/")) + (
+            f"?{quote(parts.query, safe=_PATH_SAFE)}" if parts.query else ""
+        )
         steps.append(request("GET", literal(path), on_failure="go_on"))
     return steps
 
@@ -202,7 +206,9 @@ def _think_time(sessions: Sessions, draft: Draft) -> dict[str, Any] | str:
         for fit in fits
     )
     if best.p < _P_AT_LEAST:
-        why = f"none of the format fits (p = {best.p:.3f} at best): {best.name} is the nearest, D = {best.statistic:.3f}"
+        why = (
+            f"none of the format fits (p = {best.p:.3f} at best): {best.name} is the nearest, D = {best.statistic:.3f}"
+        )
         draft.notes.add((1, 0), "distribution of think times", why)
     if sessions.with_response_time < sessions.pages:
         why = f"unknown for {sessions.pages - sessions.with_response_time} pages: their think times have it in them"

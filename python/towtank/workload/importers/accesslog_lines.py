@@ -1,9 +1,9 @@
 """Lines of access logs: common and combined format, with response times at their end, plain or compressed.
 
-    common     host ident user [time] "request" status bytes
-    combined   common "referer" "agent"
-    + %D       ... microseconds, a whole number (Apache)
-    + request_time   ... seconds, a decimal number (nginx)
+common     host ident user [time] "request" status bytes
+combined   common "referer" "agent"
++ %D       ... microseconds, a whole number (Apache)
++ request_time   ... seconds, a decimal number (nginx)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LINE_AT_MOST = 65536
 _UNREADABLE_AT_MOST = 0.5
 
 _LINE = re.compile(
-    r'(?:\S+:\d+ (?=\S+ \S+ \S+ \[))?(?P<host>\S+) \S+ (?P<user>.*?) \[(?P<time>[^\]]+)\] '
+    r"(?:\S+:\d+ (?=\S+ \S+ \S+ \[))?(?P<host>\S+) \S+ (?P<user>.*?) \[(?P<time>[^\]]+)\] "
     r'"(?P<request>(?:[^"\\]|\\.)*)" (?P<status>\d{3}|-) (?:\d+|-)'
     r'(?: "(?:[^"\\]|\\.)*" "(?P<agent>(?:[^"\\]|\\.)*)")?(?P<rest>.*)'
 )

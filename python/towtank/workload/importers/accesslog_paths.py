@@ -24,9 +24,7 @@ ASSETS_AT_MOST = 100
 # Parts of paths and values of queries longer than this are cut: they are tokens, not what people look for. [character]
 _VALUE_AT_MOST = 500
 
-ASSETS = frozenset(
-    "avif bmp css eot gif ico jpeg jpg js map mjs mp3 mp4 otf png svg ttf webm webp woff woff2".split()
-)
+ASSETS = frozenset("avif bmp css eot gif ico jpeg jpg js map mjs mp3 mp4 otf png svg ttf webm webp woff woff2".split())
 _IDENTIFIER = re.compile(
     r"\d+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?=[a-fA-F]*\d)[0-9a-fA-F]{8,}|\d{4}-\d\d-\d\d"
     r"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w~-]{20,}"

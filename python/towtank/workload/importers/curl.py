@@ -244,7 +244,9 @@ class _Reader:
         method = self._method(call, bool(body))
         if carried.bearer is not None:
             carried.headers["Authorization"] = f"Bearer {literal(carried.bearer)}"
-            self.draft.notes.add(call.place, "token of the header Authorization", "is in the workload file as it was here")
+            self.draft.notes.add(
+                call.place, "token of the header Authorization", "is in the workload file as it was here"
+            )
         return request(
             method,
             literal(path),

@@ -38,9 +38,7 @@ from towtank.yamlfile import Node
 # page, and shorter than people need to act. [s]
 IDLE = 1.0
 
-_ASSETS = frozenset(
-    "avif bmp css eot gif ico jpeg jpg js map mjs mp3 mp4 otf png svg ttf webm webp woff woff2".split()
-)
+_ASSETS = frozenset("avif bmp css eot gif ico jpeg jpg js map mjs mp3 mp4 otf png svg ttf webm webp woff woff2".split())
 _ASSET_TYPES = frozenset({"stylesheet", "script", "image", "font", "media", "manifest", "texttrack"})
 _ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/javascript", "text/javascript")
 
@@ -303,7 +301,9 @@ def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
 def _say_what_browsers_do(views: list[View], draft: Draft) -> None:
     first = place_of(views[0].exchanges[0].node)
     if any(len(view.exchanges) > 1 for view in views):
-        why = "made one after the other: a user of the workload has one connection; its time is longer than in a browser"
+        why = (
+            "made one after the other: a user of the workload has one connection; its time is longer than in a browser"
+        )
         draft.notes.add(first, "parallel requests of a page", why)
     if not any(exchange.body for exchange in views[0].exchanges) and not draft.findings.get("correlations"):
         why = "it has no contents of answers, in which values that appear again later could be found"

@@ -27,7 +27,9 @@ _LEAVES_AT_MOST = 20_000
 # Text in front of a value that a regular expression needs to find it again. [character]
 _CONTEXT = (20, 40, 80)
 
-_IDENTIFIER = re.compile(r"(?:id|ids|token|key|code|csrf|xsrf|nonce|state|uuid|guid|session|ticket|cursor|ref)$", re.IGNORECASE)
+_IDENTIFIER = re.compile(
+    r"(?:id|ids|token|key|code|csrf|xsrf|nonce|state|uuid|guid|session|ticket|cursor|ref)$", re.IGNORECASE
+)
 _TOKEN = re.compile(r"csrf|xsrf|token|nonce|viewstate|__eventvalidation|authenticity", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_$][\w$:-]*")
 
@@ -154,7 +156,9 @@ class Correlation:
             if not made or not value or urljoin(self.exchanges[earlier].url, value) != exchange.url:
                 continue
             if not value.startswith("/") or value.startswith("//"):
-                why = "is the header Location of an answer before, which has the host in it: templates need the path only"
+                why = (
+                    "is the header Location of an answer before, which has the host in it: templates need the path only"
+                )
                 self.draft.notes.add(place_of(exchange.node), f"path {urlsplit(exchange.url).path[:80]}", why)
                 return
             variable = self._variable(earlier, Sent(value, "location"), Source({"header": "Location"}, "location"))

@@ -60,7 +60,9 @@ def carry(pairs: Iterable[tuple[str, str, Place]], notes: Notes) -> Carried:
 def _why_not(name: str) -> str | None:
     """Say why a header is not carried over, or nothing."""
     if name == "cookie":
-        return "dropped: every user keeps the cookies that the server sets; those of the recording belong to somebody else"
+        return (
+            "dropped: every user keeps the cookies that the server sets; those of the recording belong to somebody else"
+        )
     if name in _CONDITIONAL:
         return "dropped: users have no cache, so that they ask for the whole content"
     if name == "accept-encoding":

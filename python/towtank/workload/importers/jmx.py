@@ -10,7 +10,16 @@ from typing import Any
 from towtank.errors import StudyError
 from towtank.units import exact_share
 from towtank.workload.importers import xmlfile
-from towtank.workload.importers.draft import Draft, Options, Step, common_headers, identifier, method_of, unique, weights
+from towtank.workload.importers.draft import (
+    Draft,
+    Options,
+    Step,
+    common_headers,
+    identifier,
+    method_of,
+    unique,
+    weights,
+)
 from towtank.workload.importers.jmx_controllers import Controllers
 from towtank.workload.importers.jmx_requests import Scope
 from towtank.workload.importers.jmx_texts import Texts
@@ -93,7 +102,10 @@ class _Plan:
             self.draft.transactions[once[0]] = self._whole(controllers.once, item)
         transaction = unique(name, self.draft.transactions)
         self.draft.transactions[transaction] = self._whole(steps, item)
-        self.draft.groups[name] = {**({"once": once} if once else {}), "loop": {"think": "0 s", "mix": {transaction: 100}}}
+        self.draft.groups[name] = {
+            **({"once": once} if once else {}),
+            "loop": {"think": "0 s", "mix": {transaction: 100}},
+        }
         self._load(item, name)
 
     def _whole(self, steps: list[Step], item: Item) -> list[Step]:
@@ -119,7 +131,9 @@ class _Plan:
         duration = self.texts.number(text, item.place, f"duration of {item.name!r}")
         controller = inner(item.element, "ThreadGroup.main_controller")
         loops = self.texts.static(text_of(controller, "LoopController.loops", "-1")) if controller is not None else "-1"
-        self.load.append({"group": name, "users": int(users), "ramp_up_s": ramp, "duration_s": duration or None, "loops": loops})
+        self.load.append(
+            {"group": name, "users": int(users), "ramp_up_s": ramp, "duration_s": duration or None, "loops": loops}
+        )
         shown = f"{int(users)} users, ramp-up {ramp:g} s" + (f", duration {duration:g} s" if duration else "")
         why = f"belongs into the load of the study; the workload has the group's share ({shown})"
         self.draft.notes.add(item.place, f"load of {item.name!r}", why)

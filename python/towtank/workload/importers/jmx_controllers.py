@@ -14,7 +14,9 @@ from towtank.workload.importers.jmx_tree import Item
 
 _SAMPLERS = frozenset({"HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"})
 _ALWAYS = frozenset({"GenericController", "CriticalSectionController", "RecordingController", "RunTime"})
-_FILLED = re.compile(r"""["']?\$\{(\w+)\}["']?\s*(!=|==)\s*(?:""|''|null)|vars\.get\(["'](\w+)["']\)\s*(!=|==)\s*(?:null|""|'')""")
+_FILLED = re.compile(
+    r"""["']?\$\{(\w+)\}["']?\s*(!=|==)\s*(?:""|''|null)|vars\.get\(["'](\w+)["']\)\s*(!=|==)\s*(?:null|""|'')"""
+)
 _WRAPPED = re.compile(r"\$\{__(?:jexl[23]|groovy|javaScript)\((.*?),?\s*\)\}", re.DOTALL)
 _NO_LOSS = frozenset({"CookieManager", "TestPlan"})
 
@@ -191,7 +193,9 @@ class Controllers:
             state = "filled" if (match.group(2) or match.group(4)) == "!=" else "empty"
             return [{"if": {state: identifier(name, "value")}, "then": steps}] if steps else []
         steps = self.steps(item.below, scope, top=False)
-        self.note(item, f"conditions ask whether a variable is empty, got {condition[:80]!r}: its steps are always done")
+        self.note(
+            item, f"conditions ask whether a variable is empty, got {condition[:80]!r}: its steps are always done"
+        )
         return steps
 
     def _throughput(self, item: Item, scope: Scope) -> list[Step]:
@@ -199,7 +203,9 @@ class Controllers:
         if item.text("ThroughputController.style", "0").strip() != "1":
             self.note(item, "a number of executions in all is not counted: its steps are always done")
             return steps
-        share = min(max(self.texts.number(_percent(item), item.place, f"percent of {item.name!r}", 100) / 100, 0.0), 1.0)
+        share = min(
+            max(self.texts.number(_percent(item), item.place, f"percent of {item.name!r}", 100) / 100, 0.0), 1.0
+        )
         return [{"branch": exact_share(round(share, 6)), "then": steps}] if steps and share > 0 else []
 
     def _random(self, item: Item, scope: Scope) -> list[Step]:

@@ -45,7 +45,9 @@ class Elements:
             return {"uniform": {"min": seconds(offset), "max": seconds(offset + spread)}}
         if timer.tag == "PoissonRandomTimer":
             # A Poisson number of milliseconds with mean L has standard deviation sqrt(L).
-            self._note(timer, "a Poisson number of milliseconds is nearly normal with the root of its mean as deviation")
+            self._note(
+                timer, "a Poisson number of milliseconds is nearly normal with the root of its mean as deviation"
+            )
             mean, sd = offset + spread, math.sqrt(spread * 1000) / 1000
         else:
             mean, sd = offset, spread
@@ -231,5 +233,3 @@ def _one_group(pattern: str, number: int) -> str:
     if number > count:
         raise ValueError(f"must have the group {number} that the template names, got {count} groups in {pattern!r}")
     return written
-
-

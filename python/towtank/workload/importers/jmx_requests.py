@@ -132,9 +132,7 @@ class Requests:
         path = self.texts.template(raw, sampler.place, lambda text: literal(quote(text, safe=_PATH_SAFE)))
         return (path if path.startswith("/") else f"/{path}"), {}
 
-    def _arguments(
-        self, sampler: Item, method: str, query: dict[str, str], headers: dict[str, str]
-    ) -> dict[str, Any]:
+    def _arguments(self, sampler: Item, method: str, query: dict[str, str], headers: dict[str, str]) -> dict[str, Any]:
         """Arguments as query, form, multipart or raw body, whatever the sampler makes of them."""
         arguments = [each for each in sampler.collection("Arguments.arguments") if each.tag == "elementProp"]
         files = [each for each in sampler.collection("HTTPFileArgs.files") if each.tag == "elementProp"]
@@ -173,7 +171,10 @@ class Requests:
             return {}
         if name is not None and "${" not in text:
             body = body_keys(text, headers[name])
-            if "body" not in body and headers[name].lower() in {"application/json", "application/x-www-form-urlencoded"}:
+            if "body" not in body and headers[name].lower() in {
+                "application/json",
+                "application/x-www-form-urlencoded",
+            }:
                 del headers[name]
             return body
         return {"body": template}
@@ -229,5 +230,3 @@ def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:
 def _last(headers: list[tuple[str, str, tuple[int, int]]]) -> list[tuple[str, str, tuple[int, int]]]:
     """The innermost header of each name."""
     return list({name.lower(): (name, value, place) for name, value, place in headers}.values())
-
-

@@ -100,7 +100,11 @@ class _Reader:
                 address = address_of(url)
             except ValueError as error:
                 raise StudyError.at(
-                    self.draft.source, str(error), line=servers[0].line, column=servers[0].column, where="servers[0].url"
+                    self.draft.source,
+                    str(error),
+                    line=servers[0].line,
+                    column=servers[0].column,
+                    where="servers[0].url",
                 ) from None
             self.draft.target(address)
             url = url.split("://", 1)[1].partition("/")[2]
@@ -140,7 +144,9 @@ class _Reader:
         def value(match: re.Match[str]) -> str:
             name = match.group(1)
             if name not in values:
-                self.note(place_of(operation), f"{label}: {{{name}}}", "is not described: the value 1 stands in its place")
+                self.note(
+                    place_of(operation), f"{label}: {{{name}}}", "is not described: the value 1 stands in its place"
+                )
             return values.get(name, "1")
 
         filled = _PLACE.sub(lambda match: value(match), whole.replace("%7B", "{").replace("%7D", "}"))
@@ -155,12 +161,16 @@ class _Reader:
                 continue
             name, where = text_of(parameter, "name"), text_of(parameter, "in")
             if where not in values:
-                self.note(place_of(parameter), f"{label}: {where} {name}", "left out: users keep the cookies of the server")
+                self.note(
+                    place_of(parameter), f"{label}: {where} {name}", "left out: users keep the cookies of the server"
+                )
                 continue
             required = getattr(parameter.child("required"), "value", False) is True
             given, value = self._given(parameter)
             if not given and not required:
-                self.note(place_of(parameter), f"{label}: {where} {name}", "left out: it is optional and has no example")
+                self.note(
+                    place_of(parameter), f"{label}: {where} {name}", "left out: it is optional and has no example"
+                )
                 continue
             if not given:
                 why = "is made of its schema: draw real values from a pool of data"
@@ -178,7 +188,9 @@ class _Reader:
             given, value = self.maker.example(holder) if holder is not None else (False, None)
             if given:
                 return True, value
-        schema = parameter.child("schema") or next((m.child("schema") for m in entries_of(parameter, "content").values()), None)
+        schema = parameter.child("schema") or next(
+            (m.child("schema") for m in entries_of(parameter, "content").values()), None
+        )
         return False, self.maker.value(schema)
 
     def _serialised(self, value: Any, parameter: Node, label: str) -> str:
@@ -216,7 +228,10 @@ class _Reader:
         if media.partition(";")[0].strip().endswith(("/json", "+json")):
             if value is None:
                 return {"body": "null", "headers": {"Content-Type": literal(media)}}
-            return {"json": value, **({} if media == "application/json" else {"headers": {"Content-Type": literal(media)}})}
+            return {
+                "json": value,
+                **({} if media == "application/json" else {"headers": {"Content-Type": literal(media)}}),
+            }
         if media == _FORM and isinstance(value, dict):
             return {"form": {key: _text(each) for key, each in value.items()}}
         if media == "multipart/form-data" and isinstance(value, dict):
@@ -243,7 +258,10 @@ class _Reader:
             if scheme is None:
                 continue
             if kind == "http" and how == "basic":
-                auth = {"user": f"${{parameters.{parameter}_user}}", "password": f"${{parameters.{parameter}_password}}"}
+                auth = {
+                    "user": f"${{parameters.{parameter}_user}}",
+                    "password": f"${{parameters.{parameter}_password}}",
+                }
                 self._secret(scheme, name, f"{parameter}_user", f"{parameter}_password")
             elif kind == "apiKey" and text_of(scheme, "in") in {"header", "query"}:
                 where = headers if text_of(scheme, "in") == "header" else query
@@ -253,7 +271,9 @@ class _Reader:
                 headers["Authorization"] = f"Bearer ${{parameters.{parameter}}}"
                 self._secret(scheme, name, parameter)
             else:
-                self.note(place_of(scheme), f"security {name} ({kind})", "left out: it has no counterpart in a workload")
+                self.note(
+                    place_of(scheme), f"security {name} ({kind})", "left out: it has no counterpart in a workload"
+                )
         return auth
 
     def _secret(self, scheme: Node, name: str, *parameters: str) -> None:
@@ -277,5 +297,3 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-

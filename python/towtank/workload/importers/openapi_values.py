@@ -63,7 +63,9 @@ class References:
         found: Node | None = self.root
         for part in reference[1:].strip("/").split("/") if reference != "#" else []:
             key = unquote(part).replace("~1", "/").replace("~0", "~")
-            index: str | int = int(key) if found is not None and isinstance(found.value, list) and key.isdecimal() else key
+            index: str | int = (
+                int(key) if found is not None and isinstance(found.value, list) and key.isdecimal() else key
+            )
             found = found.child(index) if found is not None else None
         if found is None:
             self.note(place_of(node), f"$ref {reference[:80]}", "leads nowhere")
@@ -169,7 +171,9 @@ class Maker:
         if form in _FORMATS:
             return _FORMATS[form]
         if text_of(schema, "pattern"):
-            self.note(place_of(schema), f"pattern {text_of(schema, 'pattern')[:60]}", "the value made does not follow it")
+            self.note(
+                place_of(schema), f"pattern {text_of(schema, 'pattern')[:60]}", "the value made does not follow it"
+            )
         least = min(int(number_of(schema, "minLength")), 1_000_000)
         most = int(number_of(schema, "maxLength", default=1e9))
         if form == "binary":

@@ -97,9 +97,7 @@ def _check(text: str, folder: Path) -> list[Fault]:
 def note_lines(source: str, note: Note, at_most: int) -> list[str]:
     """A note as a person reads it, one line per place."""
     shown = sorted(note.places)[:at_most]
-    lines = [
-        f"{source}:{line}{f':{column}' if column else ''}: {note.what}: {note.why}" for line, column in shown
-    ]
+    lines = [f"{source}:{line}{f':{column}' if column else ''}: {note.what}: {note.why}" for line, column in shown]
     if note.times > len(shown):
         lines.append(f"{source}: {note.what}: the same in {note.times - len(shown)} more places")
     return lines
