@@ -19,6 +19,7 @@ _PLACES_SHOWN = 10
 def command(
     form: Annotated[str, typer.Argument(metavar="FORMAT", help="har, jmx, k6, openapi, curl or accesslog.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import.")],
+    *,
     out: Annotated[Path | None, typer.Option(help="Workload file to write; on standard output if left out.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
     host: Annotated[

@@ -1,7 +1,7 @@
 """Access logs of web servers: a mix of pages, think times with their goodness of fit, sessions, arrivals over time.
 
-The log is read once, line by line, in bounded memory: `accesslog_lines` reads, `accesslog_paths` makes patterns of paths,
-`accesslog_sessions` follows clients, `thinking` fits the gaps.
+The log is read once, line by line, in bounded memory: `accesslog_lines` reads, `accesslog_paths` makes patterns of
+paths, `accesslog_sessions` follows clients, `thinking` fits the gaps.
 """
 
 from __future__ import annotations
@@ -201,7 +201,8 @@ def _think_time(sessions: Sessions, draft: Draft) -> dict[str, Any] | str:
         "fits": [fit.document() for fit in fits],
     }
     draft.findings.setdefault("summary", []).extend(
-        f"think times: {fit.name}{' (chosen)' if fit is best else ''}, Kolmogorov-Smirnov D = {fit.statistic:.3f}, p = {fit.p:.3f}"
+        f"think times: {fit.name}{' (chosen)' if fit is best else ''}, "
+        f"Kolmogorov-Smirnov D = {fit.statistic:.3f}, p = {fit.p:.3f}"
         + ("" if fit.pause is not None else ", not in the workload format")
         for fit in fits
     )

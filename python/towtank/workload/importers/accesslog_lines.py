@@ -12,7 +12,7 @@ import gzip
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -31,7 +31,8 @@ _LINE = re.compile(
     r'(?: "(?:[^"\\]|\\.)*" "(?P<agent>(?:[^"\\]|\\.)*)")?(?P<rest>.*)'
 )
 _TIME = re.compile(r"(\d{2})/(\w{3})/(\d{4}):(\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)? ([+-])(\d{2})(\d{2})")
-_MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _SECONDS = re.compile(r"\d+\.\d+")
 
 
@@ -145,7 +146,7 @@ def _time(text: str) -> int | None:
         return None
     day, month, year, hour, minute, second, sign, hours, minutes = match.groups()
     try:
-        at = datetime(int(year), _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=timezone.utc)
+        at = datetime(int(year), _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=UTC)
     except ValueError:
         return None
     offset = int(hours) * 3600 + int(minutes) * 60

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from towtank.workload.importers.accesslog_lines import Hit
+from towtank.workload.importers.draft import ASSET_ENDINGS
 
 # Patterns kept apart; beyond them, and in the end, those that differ in one part only are merged. [1]
 PATTERNS_AT_MOST = 2000
@@ -24,7 +25,6 @@ ASSETS_AT_MOST = 100
 # Parts of paths and values of queries longer than this are cut: they are tokens, not what people look for. [character]
 _VALUE_AT_MOST = 500
 
-ASSETS = frozenset("avif bmp css eot gif ico jpeg jpg js map mjs mp3 mp4 otf png svg ttf webm webp woff woff2".split())
 _IDENTIFIER = re.compile(
     r"\d+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?=[a-fA-F]*\d)[0-9a-fA-F]{8,}|\d{4}-\d\d-\d\d"
     r"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w~-]{20,}"
@@ -98,7 +98,7 @@ class Pattern:
 
 def is_asset(url: str) -> bool:
     """Whether a URL is that of a script, style, picture or font."""
-    return urlsplit(url).path.rpartition(".")[2].lower() in ASSETS
+    return urlsplit(url).path.rpartition(".")[2].lower() in ASSET_ENDINGS
 
 
 def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from towtank.workload.importers.accesslog_lines import Hit
 from towtank.workload.importers.accesslog_paths import Key, Patterns, is_asset
 
-# A client that was silent for so long begins a new session: the limit that web analytics has used since the nineties. [s]
+# A client that was silent for so long begins a new session: the limit that web analytics uses. [s]
 SILENCE = 1800.0
 # Times in logs are whole seconds, so that d seconds stand for d - 1/2 to d + 1/2; shorter gaps are within a page. [s]
 LEAST_GAP = 1.5

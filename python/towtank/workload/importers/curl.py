@@ -190,7 +190,7 @@ class _Reader:
         elif name not in _HARMLESS:
             self.note(word, f"option {word.text}", _WHY_NOT.get(name, "has no counterpart in a workload"))
 
-    def _valued(self, name: str, word: Word, value: Word, call: Call) -> None:
+    def _valued(self, name: str, word: Word, value: Word, call: Call) -> None:  # noqa: PLR0912 - one per option
         place = (value.line, value.column)
         if name == "request":
             call.method = value.text.upper()

@@ -21,6 +21,11 @@ Step = dict[str, Any]
 PLACES_AT_MOST = 100
 # Methods that requests of a workload may have.
 METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH"})
+# Endings of files that are the same for everybody: scripts, styles, pictures, fonts.
+ASSET_ENDINGS = frozenset(
+    {"avif", "bmp", "css", "eot", "gif", "ico", "jpeg", "jpg", "js", "map", "mjs", "mp3", "mp4", "otf", "png", "svg"}
+    | {"ttf", "webm", "webp", "woff", "woff2"}
+)
 # Names that templates understand by themselves, so that no variable may have them.
 _RESERVED = frozenset({"uuid", "iteration", "user", "now", "random", "system", "parameters"})
 # Headers of the connection, or made anew for every request by the engine.
@@ -210,7 +215,7 @@ def path_and_query(url: str) -> tuple[str, list[tuple[str, str]] | None]:
 
 def request(method: str, path: str, **keys: Any) -> Step:
     """A step that makes a request; keys that are None or empty are left out."""
-    given = {key: value for key, value in keys.items() if value is not None and value != {} and value != []}
+    given = {key: value for key, value in keys.items() if value is not None and value not in ({}, [])}
     return {method.lower(): path, **given}
 
 

@@ -6,6 +6,7 @@ import base64
 import binascii
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from towtank.errors import Fault, StudyError
 from towtank.workload.importers import jsonfile
 from towtank.workload.importers.bodies import body_keys
 from towtank.workload.importers.draft import (
+    ASSET_ENDINGS,
     METHODS,
     Draft,
     Options,
@@ -34,11 +36,10 @@ from towtank.workload.importers.headers import carry
 from towtank.workload.importers.nodes import child_of, items_of, number_of, place_of, text_of
 from towtank.yamlfile import Node
 
-# While nothing is in flight for so long, the user is reading: it is longer than browsers wait between the requests of one
-# page, and shorter than people need to act. [s]
+# While nothing is in flight for so long, the user is reading: it is longer than browsers wait between the requests of
+# one page, and shorter than people need to act. [s]
 IDLE = 1.0
 
-_ASSETS = frozenset("avif bmp css eot gif ico jpeg jpg js map mjs mp3 mp4 otf png svg ttf webm webp woff woff2".split())
 _ASSET_TYPES = frozenset({"stylesheet", "script", "image", "font", "media", "manifest", "texttrack"})
 _ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/javascript", "text/javascript")
 
@@ -86,7 +87,7 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _pairs(views: list[View]) -> list[tuple[View, View]]:
-    return list(zip(views, views[1:], strict=False))
+    return list(pairwise(views))
 
 
 def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
@@ -149,7 +150,7 @@ def _is_asset(entry: Node, url: str) -> bool:
     if kind:
         return kind in _ASSET_TYPES
     media = text_of(entry, "response", "content", "mimeType").lower()
-    return media.startswith(_ASSET_MEDIA) or urlsplit(url).path.rpartition(".")[2].lower() in _ASSETS
+    return media.startswith(_ASSET_MEDIA) or urlsplit(url).path.rpartition(".")[2].lower() in ASSET_ENDINGS
 
 
 def _why_not(exchange: Exchange) -> str | None:
@@ -175,7 +176,7 @@ def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> lis
     if not exchanges:
         return []
     first = next((each for each in exchanges if not each.asset), exchanges[0])
-    hosts = {host.lower() for host in options.hosts} or {urlsplit(first.url).hostname}
+    hosts = {host.lower() for host in options.hosts} or {urlsplit(first.url).hostname or ""}
     kept = []
     for exchange in exchanges:
         host = urlsplit(exchange.url).hostname or ""

@@ -20,7 +20,7 @@ from towtank.workload.importers.draft import Draft, Step, identifier, literal, m
 from towtank.workload.importers.nodes import items_of, place_of, text_of
 from towtank.yamlfile import Node
 
-# Answers longer than this are not searched; values that users send back come with pages and small documents. [character]
+# Answers longer than this are not searched: values that come back are in pages and small documents. [character]
 _BODY_AT_MOST = 2_000_000
 # Values of one answer that are looked at. [1]
 _LEAVES_AT_MOST = 20_000
@@ -311,7 +311,7 @@ def _pattern(body: str, value: str) -> str | None:
 
 
 def put(step: Step, value: str, variable: str) -> bool:
-    """Put a variable in place of a value in the path, query, body and headers of a step; False where it is not there."""
+    """Put a variable in place of a value in path, query, body and headers of a step; False where it is not there."""
     method = method_of(step) or ""
     before = json.dumps(step, sort_keys=True)
     segments = step[method].split("/")

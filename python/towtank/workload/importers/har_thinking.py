@@ -47,7 +47,8 @@ def between_pages(gaps: list[float], draft: Draft) -> Pauses:
             found.append({"parameter": name, "count": len(groups[name]), "mean_s": round(mean, 3)})
     draft.findings["think_times"] = found
     draft.findings.setdefault("summary", []).extend(
-        f"think times: {each['count']} gaps make {each['parameter']}, exponential with mean {format_duration(each['mean_s'])}"
+        f"think times: {each['count']} gaps make {each['parameter']}, "
+        f"exponential with mean {format_duration(each['mean_s'])}"
         for each in found
     )
     if not gaps:

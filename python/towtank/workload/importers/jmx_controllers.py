@@ -18,6 +18,7 @@ _FILLED = re.compile(
     r"""["']?\$\{(\w+)\}["']?\s*(!=|==)\s*(?:""|''|null)|vars\.get\(["'](\w+)["']\)\s*(!=|==)\s*(?:null|""|'')"""
 )
 _WRAPPED = re.compile(r"\$\{__(?:jexl[23]|groovy|javaScript)\((.*?),?\s*\)\}", re.DOTALL)
+_WORK = ("Controller", "InterleaveControl", "RunTime", "TestAction", "ThreadGroup")
 _NO_LOSS = frozenset({"CookieManager", "TestPlan"})
 
 
@@ -52,9 +53,7 @@ class Controllers:
         for item in below:
             if not item.enabled:
                 self.note(item, "is switched off: left out")
-            elif item.tag in _SAMPLERS or item.tag.endswith(("Controller", "InterleaveControl", "RunTime")):
-                work.append(item)
-            elif item.tag in {"TestAction", "ThreadGroup"} or item.tag.endswith("ThreadGroup"):
+            elif item.tag in _SAMPLERS or item.tag.endswith(_WORK):
                 work.append(item)
             elif not self._config(item, scope):
                 self._other(item)
@@ -111,7 +110,7 @@ class Controllers:
         scope, work = self.enter(below, outer)
         return [step for item in work for step in self._item(item, scope, top=top)]
 
-    def _item(self, item: Item, scope: Scope, *, top: bool) -> list[Step]:
+    def _item(self, item: Item, scope: Scope, *, top: bool) -> list[Step]:  # noqa: PLR0911 - one line per kind
         if item.tag in _SAMPLERS:
             inside, work = self.enter(item.below, scope)
             for each in work:

@@ -59,7 +59,7 @@ def _rows(item: Item, path: Path, delimiter: str, draft: Draft) -> list[list[str
     encoding = item.text("fileEncoding").strip() or "utf-8-sig"
     try:
         with path.open(encoding=encoding, newline="") as stream:
-            rows = []
+            rows: list[list[str]] = []
             for row in csv.reader(stream, delimiter=delimiter):
                 if len(rows) > ROWS_AT_MOST:
                     break

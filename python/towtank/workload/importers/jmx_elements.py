@@ -35,7 +35,7 @@ class Elements:
             why = "has no counterpart as a pause"
             if timer.tag in {"ConstantThroughputTimer", "PreciseThroughputTimer"}:
                 rate = timer.text("throughput")
-                why = f"throughput ({rate} a minute or so) is asked for by the load of the study, or by pacing of the group"
+                why = f"throughput ({rate} per minute) belongs into the load of the study, or the pacing of the group"
             self._note(timer, why)
             return None
         offset, spread = self._time(timer, "ConstantTimer.delay", 0), self._time(timer, "RandomTimer.range", 0)

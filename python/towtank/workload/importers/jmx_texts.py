@@ -103,7 +103,7 @@ class Texts:
         self.draft.parameters.setdefault(parameter, literal(value))
         return f"${{parameters.{parameter}}}"
 
-    def _function(self, function: str, arguments: list[str], name: str, place: Place) -> str | None:
+    def _function(self, function: str, arguments: list[str], name: str, place: Place) -> str | None:  # noqa: PLR0911 - one line per function
         if function == "UUID":
             return "${uuid}"
         if function == "time" and not any(arguments):

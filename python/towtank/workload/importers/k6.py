@@ -1,7 +1,7 @@
 """Scripts of k6: what can be known of them without running them. Whatever else they do is named, line by line.
 
-`k6_syntax` reads JavaScript with tree-sitter, `k6_expressions` and `k6_calls` find the values of expressions, `k6_script`
-follows the statements, `k6_options` reads the options.
+`k6_syntax` reads JavaScript with tree-sitter, `k6_expressions` and `k6_calls` find the values of expressions,
+`k6_script` follows the statements, `k6_options` reads the options.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls in scripts: requests, checks, pauses, groups, data, and the functions of JavaScript that scripts use with them."""
+"""Calls in scripts: requests, checks, pauses, groups, data, and the functions of JavaScript that go with them."""
 
 from __future__ import annotations
 
@@ -56,8 +56,7 @@ class Calls:
         self.draft = draft
         self.source = source
         self.writer = Writer(draft)
-        self.expressions = Expressions(self.writer, self.call)
-        self.expressions.drawn = self.drawn  # type: ignore[method-assign] - drawing makes a step, which only calls can
+        self.expressions = Expressions(self.writer, self.call, self.drawn)
         self.requests = Requests(draft, self.writer)
         self.out: list[Step] = []
         self.pages: list[str] = []
@@ -111,7 +110,7 @@ class Calls:
             part = part.member(int(each) if each.isdecimal() else each) or part
         return part
 
-    def _known(self, name: str, node: Node, arguments: Node | None, environment: Environment) -> Any:
+    def _known(self, name: str, node: Node, arguments: Node | None, environment: Environment) -> Any:  # noqa: PLR0911 - one line per function
         """Calls of what k6 and JavaScript have."""
         module, _, method = name.rpartition(".")
         if name == "http.url":
@@ -136,7 +135,7 @@ class Calls:
         self.out.append(step)
         return Answer(step)
 
-    def _pure(self, name: str, node: Node, values: list[Any]) -> Any:
+    def _pure(self, name: str, node: Node, values: list[Any]) -> Any:  # noqa: PLR0911 - one line per function
         """Functions without steps."""
         first = values[0] if values else None
         numbers = [each for each in values if isinstance(each, int | float)]

@@ -39,6 +39,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 # What scripts use that the importer knows, by the name it has when nothing else has it.
 GLOBALS = ("Math", "JSON", "Date", "console", "Object", "Array", "String", "Number", "parseInt", "parseFloat", "open")
+Call = Callable[[Node, Environment], Any]
 _PARTS = {"body": "body", "headers": "headers", "status": "status", "timings": "timings"}
 
 
@@ -51,13 +52,14 @@ class Expressions:
         Makes texts and extractions.
     call : callable
         Value of a call; it may add steps.
-    unit : callable
-        Takes a node and a reason where something is not understood.
+    draw : callable
+        Value of an element of data chosen at the run; it adds a step.
     """
 
-    def __init__(self, writer: Writer, call: Callable[[Node, Environment], Any]) -> None:
+    def __init__(self, writer: Writer, call: Call, draw: Callable[[Any, Any, Node], Any]) -> None:
         self.writer = writer
         self.call = call
+        self.drawn = draw
         self._kinds: dict[str, Callable[[Node, Environment], Any]] = {
             "string": self._string,
             "template_string": self._template,
@@ -74,10 +76,10 @@ class Expressions:
             "binary_expression": self._binary,
             "unary_expression": self._unary,
             "ternary_expression": self._ternary,
-            "arrow_function": lambda node, environment: Function(node, environment),
-            "function_expression": lambda node, environment: Function(node, environment),
-            "call_expression": lambda node, environment: self.call(node, environment),
-            "new_expression": lambda node, environment: self.call(node, environment),
+            "arrow_function": Function,
+            "function_expression": Function,
+            "call_expression": call,
+            "new_expression": call,
             "parenthesized_expression": lambda node, environment: self.value(named(node)[0], environment),
             "await_expression": lambda node, environment: self.value(named(node)[0], environment),
         }
@@ -172,7 +174,7 @@ class Expressions:
         holder = self.value(node.child_by_field_name("object"), environment)
         return self.member(holder, text_of(node.child_by_field_name("property")), node)
 
-    def member(self, holder: Any, name: str, node: Node) -> Any:
+    def member(self, holder: Any, name: str, node: Node) -> Any:  # noqa: PLR0911 - one line per kind of value
         """A member of a value."""
         if isinstance(holder, Namespace):
             return self._environment_variable(name) if holder.name == "__ENV" else Namespace(f"{holder.name}.{name}")
@@ -221,12 +223,7 @@ class Expressions:
             return self.drawn(holder, index, node)
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not known")
 
-    def drawn(self, holder: Any, index: Any, node: Node) -> Any:
-        """An element chosen at the run; overridden where steps can be made."""
-        del holder, index
-        return Unknown(f"{shown(node)} is not understood")
-
-    def _binary(self, node: Node, environment: Environment) -> Any:
+    def _binary(self, node: Node, environment: Environment) -> Any:  # noqa: PLR0911 - one line per kind
         sign = text_of(node.child_by_field_name("operator"))
         left = self.value(node.child_by_field_name("left"), environment)
         if sign in {"||", "??"}:

@@ -142,7 +142,7 @@ class Writer:
         # Name of the variable of the script that a value is being given to.
         self.hint = ""
 
-    def text(self, value: Any) -> str | None:
+    def text(self, value: Any) -> str | None:  # noqa: PLR0911 - one line per kind of value
         """A value as a template; None where it has none."""
         if isinstance(value, Text):
             return value.template

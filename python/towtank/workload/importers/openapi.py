@@ -149,7 +149,7 @@ class _Reader:
                 )
             return values.get(name, "1")
 
-        filled = _PLACE.sub(lambda match: value(match), whole.replace("%7B", "{").replace("%7D", "}"))
+        filled = _PLACE.sub(value, whole.replace("%7B", "{").replace("%7D", "}"))
         return filled if filled.startswith("/") else f"/{filled}"
 
     def _parameters(self, label: str, declared: list[Node]) -> dict[str, dict[str, str]]:

@@ -88,14 +88,14 @@ def fit_gaps(gaps: Sample, least: float, seed: int = 1) -> list[Fit]:
 
     Notes
     -----
-    D = sup_x |F_n(x) - F(x)|, F_n the empirical and F the fitted distribution function. As F is fitted to the same gaps, the
-    tables of Kolmogorov's distribution give a p that is too large; p comes from a parametric bootstrap instead: samples
-    of the same size are drawn from the fit, fitted and measured in the same way [1]_.
+    D = sup_x |F_n(x) - F(x)|, F_n the empirical and F the fitted distribution function. As F is fitted to the same
+    gaps, the tables of Kolmogorov's distribution give a p that is too large; p comes from a parametric bootstrap
+    instead: samples of the same size are drawn from the fit, fitted and measured in the same way [1]_.
 
     References
     ----------
-    .. [1] W. Stute, W. Gonzalez Manteiga and M. Presedo Quindimil, "Bootstrap based goodness-of-fit-tests", *Metrika* 40,
-           1993, pp. 243-256.
+    .. [1] W. Stute, W. Gonzalez Manteiga and M. Presedo Quindimil, "Bootstrap based goodness-of-fit-tests",
+           *Metrika* 40, 1993, pp. 243-256.
     """
     generator = np.random.default_rng(seed)
     sample = np.sort(gaps if len(gaps) <= GAPS_AT_MOST else generator.choice(gaps, GAPS_AT_MOST, replace=False))
@@ -164,8 +164,9 @@ def _fit_normal(sample: Sample, least: float) -> tuple[float, ...]:
         spread = (square - 2 * location * mean + location**2) / (2 * scale**2)
         return spread + math.log(scale) + float(special.log_ndtr((location - least) / scale))
 
-    options = {"maxiter": 300, "xatol": 1e-4, "fatol": 1e-9}
-    found = optimize.minimize(cost, [mean, math.log(sd)], method="Nelder-Mead", options=options)
+    found = optimize.minimize(
+        cost, [mean, math.log(sd)], method="Nelder-Mead", options={"maxiter": 300, "xatol": 1e-4, "fatol": 1e-9}
+    )
     return bounded(found.x)
 
 

@@ -1,5 +1,7 @@
-"""Reads XML into a tree with a line for every element. Document types and entities are refused: they are not needed, and
-with them a file could read other files or fill the memory.
+"""Reads XML into a tree with a line for every element.
+
+Document types and entities are refused: they are not needed, and with them a file could read other files or fill the
+memory.
 """
 
 from __future__ import annotations
