@@ -85,4 +85,4 @@ def _scalar(value: Any) -> str:
 def _quoted(text: str) -> str:
     """JSON's quotes are YAML's; whatever a reader may take for a line end or refuse is escaped."""
     quoted = json.dumps(text, ensure_ascii=False)
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in quoted)
+    return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted)

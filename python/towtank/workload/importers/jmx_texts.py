@@ -123,7 +123,7 @@ class Texts:
             return f"${{random.text({int(arguments[0])})}}"
         if function == "urlencode" and len(arguments) == 1:
             inside = self.template(arguments[0], place)
-            if re.fullmatch(r"\$\{[a-z]\w*(\.\w+)?\}", inside):
+            if re.fullmatch(r"\$\{(?!parameters\.)[a-z]\w*(\.\w+)?\}", inside):
                 return f"{inside[:-1]}|url}}"
         self.draft.notes.add(place, f"${{{name[:60]}}}", "has no counterpart in a workload: it is sent as this text")
         return None
