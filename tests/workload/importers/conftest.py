@@ -11,6 +11,7 @@ import pytest
 
 from towtank import yamlfile
 from towtank.filecheck import check_file
+from towtank.workload import compile_workload, load_workload
 from towtank.workload.importers import Options, read
 from towtank.workload.importers.draft import Draft
 from towtank.workload.importers.writing import finish
@@ -60,6 +61,9 @@ def import_file(tmp_path: Path) -> Callable[..., Import]:
         written.write_text(imported.text, encoding="utf-8")
         report = check_file(written)
         assert (report.kind, report.faults) == ("workload", [])
+        # The engine's plan can be made of it, wherever its targets are.
+        targets = {name: ["127.0.0.1:1"] for name in draft.targets or ["target"]}
+        assert compile_workload(load_workload(written), targets=targets)["transactions"]
         return Import(draft, imported.text, yamlfile.load(written).data)
 
     return run

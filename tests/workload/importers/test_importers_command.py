@@ -113,7 +113,11 @@ BAD = [
     ("k6", f"x = {'(' * 3000}1{')' * 3000};", "must be nested less deeply"),
     ("openapi", "openapi: 2.0.0\n", ":1:10: openapi: must be OpenAPI 3.0 or 3.1"),
     ("openapi", 'swagger: "2.0"\n', "got swagger 2.0 instead"),
-    ("openapi", "openapi: 3.0.0\nservers: [{url: 'ftp://a/'}]\n", ":2:11: servers[0].url: must be an http or https URL"),
+    (
+        "openapi",
+        "openapi: 3.0.0\nservers: [{url: 'ftp://a/'}]\n",
+        ":2:11: servers[0].url: must be an http or https URL",
+    ),
     ("openapi", "a: [\n", "must be YAML, got:"),
     ("curl", "curl 'http://a/\n", ":1:6: must close the quote ', got the end of the file"),
     ("curl", "ls -l\n", ":1:1: must have command lines that begin with curl, got none"),
@@ -157,7 +161,7 @@ def test_any_bytes_end_in_a_fault(
 def test_any_broken_example_ends_in_a_fault_or_a_workload(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Bytes of the examples are replaced and taken out at random, with a fixed seed; nothing may be an internal fault."""
+    """Bytes are replaced and taken out at random, with a fixed seed; nothing may be an internal fault."""
     chance = random.Random(5)
     whole = (EXAMPLES / FILES[form]).read_bytes()
     for number in range(20):

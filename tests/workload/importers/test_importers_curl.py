@@ -56,7 +56,10 @@ def test_places_of_words() -> None:
         ("curl -H 'Authorization: Basic YTpi' http://a/", {"get": "/", "auth": {"user": "a", "password": "b"}}),
         ("curl -A me -e http://b/ http://a/", {"get": "/", "headers": {"User-Agent": "me", "Referer": "http://b/"}}),
         ("curl -m 1.5 http://a/", {"get": "/", "timeout": "1.5 s"}),
-        ("curl -F a=b -F 'c=<nowhere' http://a/", {"post": "/", "multipart": {"a": "b", "c": {"generated": {"size": "1 KiB"}}}}),
+        (
+            "curl -F a=b -F 'c=<nowhere' http://a/",
+            {"post": "/", "multipart": {"a": "b", "c": {"generated": {"size": "1 KiB"}}}},
+        ),
         ("curl http://a/$ID?x=${ID}", {"get": "/${parameters.id_value}", "query": {"x": "${parameters.id_value}"}}),
     ],
 )

@@ -145,7 +145,9 @@ def test_passwords_are_not_copied(import_text: Importer) -> None:
 
 
 def test_hosts_that_are_asked_for_are_kept(import_text: Importer) -> None:
-    text = recording(entry(0, "GET", "http://a/x"), entry(0.2, "GET", "https://b:8443/y"), entry(0.4, "GET", "http://c/"))
+    text = recording(
+        entry(0, "GET", "http://a/x"), entry(0.2, "GET", "https://b:8443/y"), entry(0.4, "GET", "http://c/")
+    )
     found = import_text("har", text, hosts=("a", "b"))
     assert found.draft.targets == {"a": "http://a", "b": "https://b:8443"}
     assert [step["target"] for step in found.requests()] == ["a", "b"]

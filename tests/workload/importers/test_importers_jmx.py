@@ -14,15 +14,17 @@ from towtank.workload.importers.jmx_texts import Texts
 Importer = Callable[..., Any]
 
 
-def sampler(path: str, below: str = "", properties: str = "") -> str:
+def sampler(path: str, below: str = "") -> str:
     return (
         f'<HTTPSamplerProxy testname="{path}"><stringProp name="HTTPSampler.path">{path}</stringProp>'
-        f'<stringProp name="HTTPSampler.domain">a</stringProp>{properties}</HTTPSamplerProxy><hashTree>{below}</hashTree>'
+        f'<stringProp name="HTTPSampler.domain">a</stringProp></HTTPSamplerProxy><hashTree>{below}</hashTree>'
     )
 
 
 def element(tag: str, below: str = "", **properties: str) -> str:
-    inner = "".join(f'<stringProp name="{name.replace("__", ".")}">{text}</stringProp>' for name, text in properties.items())
+    inner = "".join(
+        f'<stringProp name="{name.replace("__", ".")}">{text}</stringProp>' for name, text in properties.items()
+    )
     return f'<{tag} testname="{tag}">{inner}</{tag}><hashTree>{below}</hashTree>'
 
 
@@ -57,7 +59,12 @@ def test_the_example(import_file: Importer) -> None:
     }
     assert login["steps"][2]["form"] == {"user": "${users.user_name}", "csrf": "${csrf_token}"}
     assert login["steps"][2]["check"] == {"status": 302}
-    for what, line in (("JSR223PostProcessor", 147), ("'Off'", 202), ("WhileController", 207), ("ResultCollector", 215)):
+    for what, line in (
+        ("JSR223PostProcessor", 147),
+        ("'Off'", 202),
+        ("WhileController", 207),
+        ("ResultCollector", 215),
+    ):
         assert found.noted(what) == [line]
 
 

@@ -141,13 +141,17 @@ def test_a_variable_of_an_outer_function_keeps_what_a_group_gives_it(script: Cal
 
 
 def test_what_is_set_in_a_condition_is_not_known_after_it(script: Callable[..., Any]) -> None:
-    found = script("let a = 'x';\nif (Math.random() < 0.5) { a = 'y'; http.get('http://a/1'); }\nhttp.get(`http://a/${a}`);")
+    found = script(
+        "let a = 'x';\nif (Math.random() < 0.5) { a = 'y'; http.get('http://a/1'); }\nhttp.get(`http://a/${a}`);"
+    )
     assert [step["get"] for step in found.requests()] == ["/1"]
     assert found.noted("GET request") == [6]
 
 
 def test_functions_are_done_where_they_are_called(script: Callable[..., Any]) -> None:
-    before = "const visit = (path, query = 'q') => http.get(`http://a/${path}?${query}=1`);\nfunction twice() { twice(); }\n"
+    before = (
+        "const visit = (path, query = 'q') => http.get(`http://a/${path}?${query}=1`);\nfunction twice() { twice(); }\n"
+    )
     found = script("visit('one'); visit('two', 'r');\ntwice();", before)
     assert [(step["get"], step["query"]) for step in found.requests()] == [("/one", {"q": "1"}), ("/two", {"r": "1"})]
     assert any("too deeply" in why for _, _, why in found.notes())
@@ -182,7 +186,9 @@ def test_data_that_is_not_here_has_placeholders(script: Callable[..., Any]) -> N
 
 
 def test_a_list_is_data(script: Callable[..., Any]) -> None:
-    found = script("http.get(`http://a/${words[Math.floor(Math.random() * words.length)]}`);", "const words = ['a', 'b'];\n")
+    found = script(
+        "http.get(`http://a/${words[Math.floor(Math.random() * words.length)]}`);", "const words = ['a', 'b'];\n"
+    )
     draw, get = steps_of(found)
     assert found.workload["data"] == {draw["draw"]: {"columns": ["value"], "rows": [["a"], ["b"]]}}
     assert get["get"] == f"/${{{draw['draw']}.value}}"

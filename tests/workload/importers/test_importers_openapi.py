@@ -89,9 +89,7 @@ components:
 def test_the_example(import_file: Importer) -> None:
     found = import_file("openapi", "pets.yaml")
     mix = found.workload["groups"]["users"]["loop"]["mix"]
-    assert mix == dict.fromkeys(
-        ["list_pets", "create_pet", "get_pets_pet_id", "delete_pets_pet_id", "put_photo"], 20
-    )
+    assert mix == dict.fromkeys(["list_pets", "create_pet", "get_pets_pet_id", "delete_pets_pet_id", "put_photo"], 20)
     listed, created, _, deleted, photo = found.requests()
     assert listed["query"] == {"limit": "20"}
     assert listed["headers"] == {"X-Api-Key": "${parameters.key}"}

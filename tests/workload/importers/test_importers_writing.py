@@ -35,7 +35,9 @@ def test_what_is_written_is_read_back(tmp_path_factory: Any, document: dict[str,
     assert yamlfile.load(path).data == document
 
 
-@pytest.mark.parametrize("text", ["1", "017", "1e5", ".5", "true", "~", "null", "- a", "a: b", "a #b", "'", '"', "${x}", "1 s"])
+@pytest.mark.parametrize(
+    "text", ["1", "017", "1e5", ".5", "true", "~", "null", "- a", "a: b", "a #b", "'", '"', "${x}", "1 s"]
+)
 def test_texts_that_look_like_something_else_stay_texts(text: str, tmp_path: Path) -> None:
     path = tmp_path / "file.yaml"
     path.write_text(emit({"a": text, "b": [text], "c": {text: text}}), encoding="utf-8")
@@ -55,7 +57,9 @@ def test_places_of_json() -> None:
     assert (inner.line, inner.column, inner.keys["b"], inner.value["b"].column) == (3, 5, (3, 6), 11)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1,]", '{"a" 1}', "{1: 2}", '"a', "01", "[1 2]", "nul", "1 2", '"\t"', "-", "+1"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[1,]", '{"a" 1}', "{1: 2}", '"a', "01", "[1 2]", "nul", "1 2", '"\t"', "-", "+1"]
+)
 def test_what_is_no_json_has_a_place(text: str) -> None:
     with pytest.raises(StudyError) as refused:
         jsonfile.parse(text, "x.json")

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -140,6 +141,8 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
     return Hit(number, match.group("host"), agent, time, parts[0].upper(), parts[1], status, response_time, ends)
 
 
+# Lines of a log that are next to each other mostly have the same second.
+@lru_cache(maxsize=1024)
 def _time(text: str) -> int | None:
     match = _TIME.fullmatch(text)
     if match is None or match.group(2) not in _MONTHS:

@@ -135,7 +135,9 @@ class Patterns:
     def add(self, hit: Hit) -> Key:
         """Count a request; returns its pattern."""
         key, row = self._general(*pattern_of(hit.method, hit.url))
-        pattern = self.patterns.setdefault(key, Pattern(hit.number))
+        pattern = self.patterns.get(key)
+        if pattern is None:
+            pattern = self.patterns[key] = Pattern(hit.number)
         pattern.count += 1
         pattern.statuses[hit.status] += 1
         pattern.response_time += hit.response_time or 0.0
