@@ -11,7 +11,7 @@ from towtank.workload.importers.draft import METHODS, Draft, Step, address_of, l
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.k6_values import File, Json, Part, Random, Text, Unknown, Writer
 
-_URL = re.compile(r"(https?://(?:[^/?#$]|\$(?!\{))+)?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
+_URL = re.compile(r"(https?://[\w.:\[\]@%-]+)?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _PARAMETER = re.compile(r"\$\{parameters\.(\w+)\}")
 _PLACE = re.compile(r"(\$\{[^}]*\})")
 _SAFE = "/%:@!$&'()*+,;=~-._{}"
