@@ -171,3 +171,10 @@ def test_a_number_in_json_makes_the_body_text() -> None:
     assert put(step, "55", "order")
     assert step["body"] == '{"id": ${order}, "name": "${who|json}"}'
     assert "json" not in step
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", '"x"', "null", "9" * 400])
+def test_numbers_that_are_none(number: str, import_text: Importer) -> None:
+    text = recording(entry(0, "GET", "http://a/x"), entry(5, "GET", "http://a/y"))
+    found = import_text("har", text.replace('"time": 100', f'"time": {number}'))
+    assert [step["get"] for step in found.requests()] == ["/x", "/y"]

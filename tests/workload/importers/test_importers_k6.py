@@ -69,6 +69,15 @@ def test_requests(call: str, step: dict[str, Any], script: Callable[..., Any]) -
 
 
 @pytest.mark.parametrize(
+    ("body", "key"), [("{ a: 1, b: f() }", "form"), ("JSON.stringify({ a: '1', b: f() })", "json")]
+)
+def test_single_values_that_are_not_known_are_told(body: str, key: str, script: Callable[..., Any]) -> None:
+    found = script(f"http.post('http://a/', {body});")
+    assert found.requests()[0][key] == {"a": "1", "b": "change-me"}
+    assert found.noted("field b") == [4]
+
+
+@pytest.mark.parametrize(
     ("test", "check"),
     [
         ("(r) => r.status === 200", {"status": 200}),
@@ -148,6 +157,15 @@ def test_what_is_set_in_a_condition_is_not_known_after_it(script: Callable[..., 
     assert found.noted("GET request") == [6]
 
 
+@pytest.mark.parametrize(
+    "part", ["while (f()) { a += 'y'; }", "a += f();", "if (f()) { a = 'y'; }", "switch (1) { default: a = 1 }"]
+)
+def test_what_is_set_in_a_part_that_is_left_out_is_not_known(part: str, script: Callable[..., Any]) -> None:
+    found = script(f"let a = 'x';\nhttp.get('http://a/');\n{part}\nhttp.get(`http://a/${{a}}`);")
+    assert [step["get"] for step in found.requests()] == ["/"]
+    assert found.noted("GET request") == [7]
+
+
 def test_functions_are_done_where_they_are_called(script: Callable[..., Any]) -> None:
     before = (
         "const visit = (path, query = 'q') => http.get(`http://a/${path}?${query}=1`);\nfunction twice() { twice(); }\n"
@@ -197,3 +215,10 @@ def test_a_list_is_data(script: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90.0), ("1m30s", 90.0), ("100ms", 0.1), ("1x", None), (5, None)])
 def test_durations(text: Any, seconds: float | None) -> None:
     assert duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "10 ** 400", "Math.floor(Math.random() * 1e40)"])
+def test_numbers_without_bounds(number: str, script: Callable[..., Any]) -> None:
+    found = script(f"http.get('http://a/');\nhttp.get(`http://a/${{{number}}}`);")
+    assert [step["get"] for step in found.requests()] == ["/"]
+    assert found.noted("GET request") == [5]

@@ -38,6 +38,7 @@ def made(schema: dict[str, Any], **components: Any) -> Any:
         ({"type": "string", "examples": ["e"], "default": "d"}, "d"),
         ({"type": "array", "minItems": 2, "items": {"type": "integer"}}, [1, 1]),
         ({"properties": {"a": {"type": "integer"}, "b": {"readOnly": True}}}, {"a": 1}),
+        ({"properties": {"a": {"example": 1}}, "required": [{"a": 1}, "a"]}, {"a": 1}),
         ({"oneOf": [{"type": "integer"}, {"type": "string"}]}, 1),
         (
             {"allOf": [{"properties": {"a": {"example": 1}}}], "properties": {"b": {"example": 2}}},

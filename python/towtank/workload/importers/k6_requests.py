@@ -11,7 +11,7 @@ from towtank.workload.importers.draft import METHODS, Draft, Step, address_of, l
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.k6_values import File, Json, Part, Random, Text, Unknown, Writer
 
-_URL = re.compile(r"(https?://(?:[^/?#$]|\$(?!\{))+)?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
+_URL = re.compile(r"(https?://[\w.:\[\]@%-]+)?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _PARAMETER = re.compile(r"\$\{parameters\.(\w+)\}")
 _PLACE = re.compile(r"(\$\{[^}]*\})")
 _SAFE = "/%:@!$&'()*+,;=~-._{}"
@@ -127,9 +127,9 @@ class Requests:
         media = headers[given].partition(";")[0].strip().lower() if given else ""
         keys: dict[str, Any] | None
         if isinstance(body, Json):
-            keys = self._json(body.value, media, place)
+            keys = self._json(self._known(body.value, "value", place), media, place)
         elif isinstance(body, dict):
-            keys = self._fields(body, place)
+            keys = self._fields(self._known(body, "field", place), place)
         elif isinstance(body, str):
             keys = body_keys(body, media) if media else {"body": literal(body)}
         else:
@@ -146,6 +146,17 @@ class Requests:
         if given is not None and any(media == implied.get(key) for key in keys):
             del headers[given]
         return keys
+
+    def _known(self, value: Any, name: str, place: Place) -> Any:
+        """A body with placeholders where single values are not known."""
+        if isinstance(value, dict):
+            return {key: self._known(inner, key, place) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._known(inner, name, place) for inner in value]
+        if isinstance(value, Unknown):
+            self.draft.notes.add(place, f"field {name}", f"is sent as 'change-me': {value.why}")
+            return "change-me"
+        return value
 
     def _json(self, value: Any, media: str, place: Place) -> dict[str, Any] | None:
         written = self.writer.json(value)

@@ -109,11 +109,25 @@ class Script:
                 continue
             kind = self._kinds.get(node.type)
             if kind is None:
-                self.calls.note(node, shown(node), f"{node.type.replace('_', ' ')} is not understood: left out")
+                self._leave_out(node, f"{node.type.replace('_', ' ')} is not understood: left out", environment)
             elif len(self.calls.out) > _STEPS_AT_MOST:
-                self.calls.note(node, shown(node), f"more than {_STEPS_AT_MOST} steps: left out")
+                self._leave_out(node, f"more than {_STEPS_AT_MOST} steps: left out", environment)
             else:
                 kind(node, environment)
+
+    def _leave_out(self, node: Node, why: str, environment: Environment) -> None:
+        """Note a part that is left out; what it would have set is not known after it."""
+        self.calls.note(node, shown(node), why)
+        waiting = [node]
+        while waiting:
+            each = waiting.pop()
+            waiting += each.named_children
+            if each.type in {"assignment_expression", "augmented_assignment_expression", "update_expression"}:
+                name = text_of(each.child_by_field_name("left") or each.child_by_field_name("argument"))
+                for scope in environment.maps:
+                    if name in scope:
+                        scope[name] = Unknown(f"{name} is set in a part that is left out")
+                        break
 
     def _expression(self, node: Node, environment: Environment) -> None:
         inner = named(node)[0]
@@ -136,7 +150,7 @@ class Script:
         else:
             value = self.calls.value(inner, environment)
             if isinstance(value, Unknown):
-                self.calls.note(inner, shown(inner), f"left out: {value.why}")
+                self._leave_out(inner, f"left out: {value.why}", environment)
 
     def _assign(self, left: Node, right: Node | None, environment: Environment, node: Node) -> None:
         self.calls.writer.hint = text_of(left) if left.type == "identifier" else ""
@@ -214,7 +228,7 @@ class Script:
                     named(taken) if taken.type in {"statement_block", "else_clause"} else [taken], environment
                 )
         else:
-            self.calls.note(node, f"if ({shown(condition)})", "its condition is not known before the run: left out")
+            self._leave_out(node, "its condition is not known before the run: left out", environment)
 
     def _chance(self, node: Node, environment: Environment) -> float | None:
         """`Math.random() < 0.3` as a share."""
@@ -277,7 +291,7 @@ class Script:
             or not isinstance(last, int)
             or sign not in {"<", "<="}
         ):
-            self.calls.note(node, shown(node), "does not count by one to a number that is known: left out")
+            self._leave_out(node, "does not count by one to a number that is known: left out", environment)
             return
         times = last - first + (sign == "<=")
         inner = environment.new_child({name: Unknown(f"{name} counts the rounds of a loop")})
@@ -290,7 +304,7 @@ class Script:
         items = self.calls.value(node.child_by_field_name("right"), environment)
         left = node.child_by_field_name("left")
         if text_of(node.child_by_field_name("operator")) != "of" or not isinstance(items, list) or left is None:
-            self.calls.note(node, shown(node), "is no loop over a list that is known before the run: left out")
+            self._leave_out(node, "is no loop over a list that is known before the run: left out", environment)
             return
         if len(items) > _ELEMENTS_AT_MOST:
             self.calls.note(node, shown(node), f"the first {_ELEMENTS_AT_MOST} of {len(items)} elements are done")

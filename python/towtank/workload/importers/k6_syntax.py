@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,12 +98,14 @@ def unescaped(text: str) -> str:
 
 
 def number_of(text: str) -> int | float | None:
-    """A number as JavaScript writes it."""
+    """A number as JavaScript writes it; None where it is none, or beyond those of a float."""
     text = text.replace("_", "").lower().rstrip("n")
     try:
         if text[:2] in {"0x", "0o", "0b"}:
             return int(text, 0)
         value = float(text)
+        if not math.isfinite(value):
+            return None
         return int(value) if value.is_integer() and abs(value) < 2**53 else value
     except (ValueError, OverflowError):
         return None

@@ -92,7 +92,8 @@ class Random:
 
     def template(self) -> str | None:
         """Its place in a template: whole numbers have one."""
-        if not self.whole or self.high - self.low < 1:
+        # Templates have whole numbers of at most 18 digits.
+        if not self.whole or self.high - self.low < 1 or max(abs(self.low), abs(self.high)) >= 1e17:
             return None
         return f"${{random.int({int(self.low)}, {int(self.high) - 1})}}"
 
@@ -157,7 +158,7 @@ class Writer:
             return f"${{{value.table.pool}.value}}"
         if isinstance(value, bool):
             return "true" if value else "false"
-        if isinstance(value, float) and value == int(value) and abs(value) < 1e15:
+        if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
             return str(int(value))
         if isinstance(value, str):
             return literal(value)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from towtank.yamlfile import Node
 
+_NUMBER_BELOW = 1e18
+
 
 def text_of(node: Node | None, *path: str | int, default: str = "") -> str:
     """Text at a path; the default where there is none."""
@@ -12,10 +14,12 @@ def text_of(node: Node | None, *path: str | int, default: str = "") -> str:
 
 
 def number_of(node: Node | None, *path: str | int, default: float = 0.0) -> float:
-    """Number at a path; the default where there is none."""
+    """Number at a path; the default where there is none, or one that is no quantity."""
     found = child_of(node, *path)
     value = found.value if found is not None else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+    # Numbers beyond those of a float, which JSON may have, say nothing that could be used.
+    good = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _NUMBER_BELOW
+    return float(value) if good and value is not None else default
 
 
 def items_of(node: Node | None, *path: str | int) -> list[Node]:

@@ -154,7 +154,7 @@ class Maker:
         return None if kind == "null" else self._text(schema)
 
     def _object(self, schema: Node, stack: tuple[int, ...]) -> dict[str, Any]:
-        required = {item.value for item in items_of(schema, "required")}
+        required = {item.value for item in items_of(schema, "required") if isinstance(item.value, str)}
         made = {}
         for name, declared in entries_of(schema, "properties").items():
             resolved = self.references.resolve(declared)
