@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -56,8 +58,19 @@ def test_the_rate_comes_first_then_the_lag_at_shares_of_it() -> None:
     assert len(notes) == 5
 
 
-def test_a_thread_that_was_not_busy_was_limited_by_the_server() -> None:
-    assert envelope(Machine(busy=0.7))[0]["limited_by"] == "server"
+def test_a_thread_that_was_not_busy_was_limited_by_something_else() -> None:
+    assert envelope(Machine(busy=0.7))[0]["limited_by"] == "server or other programs"
+
+
+@pytest.mark.parametrize(("load", "said"), [(0.2, False), (3.0, True)])
+def test_a_busy_machine_is_told(monkeypatch: pytest.MonkeyPatch, load: float, said: bool) -> None:
+    machine = Machine()
+    monkeypatch.setattr(calibration, "measure_at", lambda address: machine.measure)
+    monkeypatch.setattr(calibration, "null_server", lambda pinning: nullcontext("127.0.0.1:1"))
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    notes: list[str] = []
+    assert calibration.calibrate_here(notes.append)["rate_per_core_per_s"] == 50_000.0
+    assert any("load average 3" in note for note in notes) == said
 
 
 def test_failed_requests_make_no_envelope() -> None:

@@ -20,10 +20,10 @@ def envelope_parts(envelope: dict[str, Any] | None) -> list[Table | str]:
         f"{envelope['cpu_us_per_request']:.2f} µs of CPU each (limited by the {envelope['limited_by']}; {day})."
     )
     table = Table(box=None, pad_edge=False)
-    for heading in ("of the envelope", "requests/s", "thread busy", "start lag p50", "p99", "p99.9", "max"):
+    for heading in ("share", "requests/s", "busy", "start lag p50", "p99", "p99.9", "max"):
         table.add_column(heading, justify="right")
     for point in (envelope["timer"], *envelope["start_lag"]):
-        share = "timer alone" if point["share"] is None else f"{point['share']:.0%}"
+        share = "timer" if point["share"] is None else f"{point['share']:.0%}"
         lags = [_lag(point.get(f"{name}_s")) for name in ("p50", "p99", "p99.9", "max")]
         table.add_row(share, f"{point['started_per_s']:,.0f}", f"{point['busy']:.0%}", *lags)
     return [sentence, table]

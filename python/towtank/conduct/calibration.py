@@ -7,6 +7,7 @@ measured is the generator, the kernel and the timers, and no system under test.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 import time
@@ -32,6 +33,8 @@ USERS = 64
 """Connections of the load without think time: enough that the server always has work."""
 BUSY = 0.95
 """A load thread busy for more of its time was itself what limited the rate."""
+QUIET_LOAD = 0.5
+"""Load average over a minute above which a machine is not quiet enough to be calibrated."""
 _SERVERS_AT_MOST = 4
 _WAIT_S = 0.5
 _LOST_S = 60.0
@@ -108,7 +111,7 @@ def calibrate(
         "rate_per_core_per_s": full.rate_per_s,
         "cpu_us_per_request": 1e6 * full.busy / full.rate_per_s,
         "busy": full.busy,
-        "limited_by": "generator" if full.busy > BUSY else "server",
+        "limited_by": "generator" if full.busy > BUSY else "server or other programs",
         "timer": points[0],
         "start_lag": points[1:],
     }
@@ -215,5 +218,8 @@ def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
     from towtank.observe.host import host_facts  # noqa: PLC0415
 
     pinning = share_out()
+    busy = os.getloadavg()[0]
+    if busy > QUIET_LOAD:
+        note(f"other programs are at work (load average {busy:.2g}): the envelope comes out too small")
     with null_server(pinning) as address:
         return calibrate(measure_at(address), host=host_facts(), pinning=pinning, note=note)
