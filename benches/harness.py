@@ -200,7 +200,9 @@ def keep(name: str, arguments: dict[str, Any], **results: Any) -> Path:
     RAW.mkdir(exist_ok=True)
     path = RAW / f"{time.strftime('%Y-%m-%d')}-{platform.node() or 'host'}-{name}.json"
     facts = {key: value for key, value in host_facts().items() if key != "name"}
-    document = {"bench": name, "towtank": __version__, "arguments": arguments, "host": facts, **results}
+    # Who reads the figures later must know whether the machine was quiet.
+    load = {"load_average_1m": os.getloadavg()[0]}
+    document = {"bench": name, "towtank": __version__, "arguments": arguments, "host": {**facts, **load}, **results}
     path.write_text(json.dumps(document, indent=1) + "\n")
     print(f"  raw runs: {path.relative_to(HERE.parent)}")
     return path

@@ -101,6 +101,10 @@ fn a_request_of_a_plain_workload_allocates_nothing() {
     let looks: &'static Mutex<Vec<u64>> = Box::leak(Box::new(Mutex::new(Vec::with_capacity(4096))));
     run(plain(start(looks))).check_identity();
     let looks = looks.lock().expect("the looks").clone();
+    assert!(
+        looks[0] > 0,
+        "the counter counts: a run begins with allocations"
+    );
     let stretches: Vec<u64> = looks
         .windows(2)
         .skip(WARM_UP)
