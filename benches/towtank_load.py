@@ -133,11 +133,12 @@ def read(folder: Path, spent: harness.Spent) -> Done:
     Raises
     ------
     SystemExit
-        If any request failed: the figures would not be those of the load that was asked for.
+        If any request failed: the figures would not be those of the load that was asked for. Arrivals that were
+        not started in time are a result, which `start_lag` tells.
     """
     engine = json.loads((folder / "engine" / "engine.json").read_text())
-    if engine["totals"]["failed"] or engine["totals"]["not_started"]:
-        raise SystemExit(f"error: the engine's requests did not all succeed: {engine['totals']}")
+    if engine["totals"]["failed"]:
+        raise SystemExit(f"error: requests of the engine failed: {engine['totals']}")
     recording = segments.read(folder / "engine")
     return Done(spent, engine, Measurement(recording), int((recording.header or {})["monotonic_ns"]))
 
