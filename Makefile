@@ -7,9 +7,9 @@ BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(HOME)/.cargo/bin:$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup demo test lint bench docs lock clean
+.PHONY: help setup demo test lint bench bench-peers docs lock clean
 help: ## show what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(VENV)/.python: requirements.lock
 	$(PYTHON) scripts/make_venv.py $(VENV)
@@ -38,8 +38,11 @@ lint: setup ## formatting, lints, types, schemas up to date
 	$(BIN)/mypy
 	$(BIN)/python scripts/schemas --check
 
-bench: setup ## CPU per request beside other load generators, one run
-	$(BIN)/python benches/generator_cpu.py
+bench: setup ## speed and accuracy of the load engine beside the peers that are here
+	$(BIN)/python benches --quick
+
+bench-peers: setup ## install the peers into .venv/benches: oha, hey, vegeta, k6, Locust
+	$(BIN)/python benches/install_peers.py
 
 lock: $(VENV)/.python ## resolve the Python packages anew
 	scripts/lock

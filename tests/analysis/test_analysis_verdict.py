@@ -197,6 +197,54 @@ def heavy_neighbour(run):
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
 
+def above_envelope(run):
+    """Eight requests a second of nine that the machine can do."""
+    run.update(envelope={"rate_per_core_per_s": 9.0})
+
+
+def out_of_files(run):
+    """Eight connections of eight open files, and requests that got none."""
+    run.update(generator_limits={"open_files": 8, "connections_by_ports": 28_000})
+
+    def change(document):
+        for one in document.get("series", []):
+            if one["of"] == "step":
+                one["failed"] = {"connect": 1}
+        return document
+
+    rewrite(run.engine / "worker-00.0000.ndjson", change)
+
+
+def overflowing(run):
+    def change(document, at):
+        document["host"]["tcp_listen_overflows_total"] = 5 + 3 * (at > 20)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def retransmitting(run):
+    def change(document, at):
+        document["host"]["tcp_retransmits_total"] = 70 + round(at + 10)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def throttled(run, group="content", share=0.2):
+    def change(document, at):
+        found = document["groups"].setdefault(group, {"alive": True})
+        found["cgroup"] = {"version": 2, "path": "/box", "throttled_s_total": share * (at + 10)}
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def generator_throttled(run):
+    throttled(run, "generator", 0.05)
+
+
+def generator_throttled_much(run):
+    throttled(run, "generator", 0.2)
+
+
 def damaged(run):
     path = run.observe / "probe.ndjson"
     whole = bytearray(path.read_bytes())
@@ -300,6 +348,13 @@ CASES = [
     (heavy_steal, Kind.STEAL_TIME, "invalid"),
     (neighbour, Kind.INTERFERENCE, "suspect"),
     (heavy_neighbour, Kind.INTERFERENCE, "invalid"),
+    (above_envelope, Kind.GENERATOR_SATURATED, "suspect"),
+    (out_of_files, Kind.GENERATOR_SATURATED, "invalid"),
+    (overflowing, Kind.LISTEN_OVERFLOW, "suspect"),
+    (retransmitting, Kind.RETRANSMITS, "suspect"),
+    (throttled, Kind.THROTTLED, "note"),
+    (generator_throttled, Kind.THROTTLED, "suspect"),
+    (generator_throttled_much, Kind.THROTTLED, "invalid"),
     (damaged, Kind.DATA_DAMAGED, "suspect"),
     (thread_missing, Kind.DATA_DAMAGED, "invalid"),
     (bad_histogram, Kind.DATA_DAMAGED, "suspect"),
@@ -322,6 +377,53 @@ def test_a_doubt_is_raised_with_number_reason_and_hint(run, harm, kind, level):
     assert one["level"] == level
     assert one["message"]
     assert (one["why"], one["hint"]) == EXPLANATIONS[kind]
+
+
+def test_the_share_of_the_envelope_is_told_and_below_the_limit_no_doubt(run):
+    run.update(envelope={"rate_per_core_per_s": 16.0})
+    summary = summarize_run(run, tables=False)
+    # Eight users, one request each second, one load thread; cycles that would not end in time are not begun.
+    rate = sum(2.0 <= one.actual < 42.0 for one in script().exchanges) / 40
+    assert summary["generator"]["requests_started_per_s"] == pytest.approx(rate)
+    assert summary["generator"]["envelope_per_s"] == 16.0
+    assert summary["generator"]["envelope_share"] == pytest.approx(rate / 16)
+    assert "generator_saturated" not in reasons(run)
+    above_envelope(run)
+    assert "started 8 requests/s, 86.9 % of the 9 /s" in reasons(run)["generator_saturated"]["message"]
+
+
+def test_without_a_calibration_there_is_no_share(run):
+    told = summarize_run(run, tables=False)["generator"]
+    assert (told["envelope_per_s"], told["envelope_share"]) == (None, None)
+    assert told["limits"] == {"open_files": None, "connections_by_ports": None}
+
+
+def test_failures_to_connect_far_from_any_limit_are_not_the_generators(run):
+    out_of_files(run)
+    run.update(generator_limits={"open_files": 20_000, "connections_by_ports": 28_000})
+    assert "generator_saturated" not in reasons(run)
+
+
+def test_all_connections_in_use_without_a_failure_is_no_doubt(run):
+    run.update(generator_limits={"open_files": 8})
+    assert "generator_saturated" not in reasons(run)
+
+
+@pytest.mark.parametrize("at_s", [1.0, 41.9])
+def test_what_overflowed_outside_the_window_is_not_counted(run, at_s):
+    def change(document, at):
+        document["host"]["tcp_listen_overflows_total"] = 9 if at > at_s + 1 or (at_s < 2 and at > -0.5) else 0
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    assert "listen_overflow" not in reasons(run)
+
+
+def test_retransmits_below_the_limit_are_no_doubt(run):
+    def change(document, at):
+        document["host"]["tcp_retransmits_total"] = 1
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    assert "retransmits" not in reasons(run)
 
 
 def test_a_death_is_told_once_and_is_no_interruption(run):

@@ -11,7 +11,9 @@ from typer.testing import CliRunner, Result
 
 from towtank import engine
 from towtank.cli import doctor_command
+from towtank.conduct import calibration
 from towtank.errors import EngineError, ExitStatus
+from towtank.observe.host import host_facts
 
 
 def invoke(*arguments: str) -> tuple[Result, int]:
@@ -59,6 +61,35 @@ def test_without_an_engine_the_status_is_6(monkeypatch: pytest.MonkeyPatch, form
     assert "engine" in result.stdout and "make setup" in result.stdout
     if form == "--json":
         assert json.loads(result.stdout)["missing"] == ["engine"]
+
+
+def found_envelope() -> dict[str, object]:
+    point = {"share": None, "rate_per_s": 100.0, "started_per_s": 99.0, "busy": 0.01}
+    point |= {"p50_s": 5e-6, "p99_s": 6e-5, "p99.9_s": 1e-4, "max_s": 2e-3}
+    return {
+        "schema": "towtank/envelope/1",
+        "fingerprint": host_facts()["fingerprint"],
+        "measured_wall_ns": 1_780_000_000_000_000_000,
+        "rate_per_core_per_s": 65_432.1,
+        "cpu_us_per_request": 15.28,
+        "limited_by": "generator",
+        "timer": point,
+        "start_lag": [{**point, "share": 0.25}],
+    }
+
+
+def test_a_calibration_is_shown_kept_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr(calibration, "calibrate_here", lambda note: note("rate") or found_envelope())
+    before, _ = invoke("--results", str(tmp_path))
+    assert "not calibrated: `towtank doctor --calibrate`" in before.stdout
+    made, status = invoke("--calibrate", "--results", str(tmp_path))
+    assert status == ExitStatus.DONE
+    assert "65,432 requests/s, 15.28 µs of CPU each (limited by the generator" in made.stdout
+    assert "timer" in made.stdout and "25%" in made.stdout and "60 µs" in made.stdout
+    assert "calibrating: rate" in made.stderr
+    again, _ = invoke("--json", "--results", str(tmp_path))
+    assert json.loads(again.stdout)["envelope"] == found_envelope()
 
 
 def test_sizes_for_people() -> None:

@@ -79,7 +79,7 @@ class Program(PlainService):
 
 @contextmanager
 def no_observation(run: RunFolder, endpoints: Endpoints) -> Iterator[SimpleNamespace]:
-    yield SimpleNamespace(failures=list)
+    yield SimpleNamespace(failures=list, add_group=lambda name, pid: None)
 
 
 def plan(run: RunFolder) -> dict[str, Any]:
@@ -117,7 +117,9 @@ def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     report = SimpleNamespace(write_report=lambda results: results.path / "report.html")
     monkeypatch.setitem(sys.modules, "towtank.analysis", analysis)
     monkeypatch.setitem(sys.modules, "towtank.report", report)
-    monkeypatch.setitem(sys.modules, "towtank.observe.host", SimpleNamespace(host_facts=lambda: {"cpus": 2}))
+    monkeypatch.setitem(
+        sys.modules, "towtank.observe.host", SimpleNamespace(host_facts=lambda: {"cpus": 2, "fingerprint": "0"})
+    )
     monkeypatch.setattr(conducting, "make_task", make_task)
     monkeypatch.setattr(conducting.provenance, "keep_files", lambda study, folder: [])
     return state
@@ -144,7 +146,7 @@ def test_all_runs_in_the_order_of_the_design(tmp_path: Path, world: SimpleNamesp
         {"users": "2"},
     ]
     assert manifest["versions"]["towtank"]
-    assert manifest["host"] == {"cpus": 2}
+    assert manifest["host"]["cpus"] == 2
 
 
 def test_run_whose_server_dies_is_marked_and_the_next_goes_on(tmp_path: Path) -> None:

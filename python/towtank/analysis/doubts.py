@@ -37,6 +37,9 @@ class Kind(StrEnum):
     STEAL_TIME = "steal_time"
     DATA_DAMAGED = "data_damaged"
     INTERFERENCE = "interference"
+    LISTEN_OVERFLOW = "listen_overflow"
+    RETRANSMITS = "retransmits"
+    THROTTLED = "throttled"
     NOT_PINNED = "not_pinned"
     DISK_FULL = "disk_full"
     OBSERVATION_GAP = "observation_gap"
@@ -124,6 +127,20 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.INTERFERENCE: (
         "Other programs worked on the CPUs of the system under test, so it waited for them and not for itself.",
         "stop what else runs on this machine, then repeat the run",
+    ),
+    Kind.LISTEN_OVERFLOW: (
+        "A server on this machine took connections too slowly and the kernel dropped the rest; each comes again only "
+        "after a second or more, so that the slowest times are those of the queue.",
+        "raise the server's listen backlog and net.core.somaxconn, or lengthen the ramp-up",
+    ),
+    Kind.RETRANSMITS: (
+        "Segments were lost and sent again. Linux waits at least 200 ms before it does, and the slowest response "
+        "times hold that wait.",
+        "look for drops of the network interfaces, full socket buffers and a saturated receiver",
+    ),
+    Kind.THROTTLED: (
+        "The CPU limit of a control group held its processes up, so times count waiting for the next period.",
+        "raise or remove the CPU limit (cpu.max) of the group named, unless the limit is what is measured",
     ),
     Kind.DATA_DAMAGED: (
         "Part of what was recorded cannot be read; sums and counts miss it.",

@@ -15,6 +15,7 @@ from towtank.analysis import audit, estimates, laws, load, objective_scopes, tie
 from towtank.analysis import window as windows
 from towtank.analysis.compaction import compact, is_compacted
 from towtank.analysis.doubts import Kind, level_of
+from towtank.analysis.generator import generator
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.steady import SIGNIFICANCE, trend
 from towtank.analysis.tiers import Observed
@@ -186,7 +187,7 @@ def describe(
     summary["accounting"] = _accounting(data)
     summary["audit"] = audit.audit(data.plan, data.measurement, summary["laws"]["little"], summary["accounting"])
     summary["objectives"] = objective_scopes.judge(objectives, data.measurement, data.asked, data.phases)
-    summary["generator"] = _generator(data)
+    summary["generator"] = generator(data.measurement, data.chosen, data.engine, data.manifest)
     summary["timeline"] = {
         **load.timeline(data.measurement),
         **tiers.timeline(data.observed, data.measurement),
@@ -309,21 +310,6 @@ def _totals_of_segments(data: RunData) -> dict[str, Any]:
     }
 
 
-def _generator(data: RunData) -> dict[str, Any]:
-    measurement, chosen = data.measurement, data.chosen
-    told = (data.engine or {}).get("generator") or {}
-    length = float(measurement.lengths[chosen].sum())
-    cpu, started = float(measurement.cpu_s.sum()), float(measurement.requests.started.sum())
-    lag = measurement.lag.merged(chosen)
-    return {
-        "cpus_used": float(measurement.cpu_s[chosen].sum()) / length if length else None,
-        "cpu_us_per_request": told.get("cpu_us_per_request", 1e6 * cpu / started if started else None),
-        "start_lag_p99_s": lag.quantile(0.99) if lag else None,
-        "peak_rss_bytes": told.get("peak_rss_bytes"),
-        "saturated": False,
-    }
-
-
 def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) -> verdict.Evidence:
     measurement, engine = data.measurement, data.engine or {}
     accounting = summary["accounting"]
@@ -348,6 +334,7 @@ def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) ->
         events_of_load=list(_lasting(data)),
         last_words=next((str(end["message"]) for end in data.recording.ends.values() if end.get("message")), ""),
         generator_cpus=summary["generator"]["cpus_used"],
+        connect_failures=int(sum(measurement.requests.failed_by_kind.get("connect", ()))),
         threads=int(engine.get("threads") or data.recording.workers or 1),
         offered_share=accounting["started"] / asked if asked > 0 else None,
         lag_grows=_lag_grows(data),

@@ -39,6 +39,7 @@ _PRESSURES = {
     "memory_some": ("memory", "some_s_total"),
     "memory_full": ("memory", "full_s_total"),
 }
+_TCP_COUNTS = {"listen_overflows": "tcp_listen_overflows_total", "retransmits": "tcp_retransmits_total"}
 _HOST_CPU = ("cpu_user_s_total", "cpu_system_s_total", "cpu_irq_s_total")
 _HOST_CPU_ALL = (*_HOST_CPU, "cpu_idle_s_total", "cpu_iowait_s_total", "cpu_steal_s_total")
 
@@ -174,6 +175,8 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
         "cpus_used": ratio(np.asarray(used), measurement.lengths, chosen).document(),
         "disks": rates("disks", _DISK_RATES),
         "networks": rates("networks", _NETWORK_RATES),
+        "tcp": {out: samples.track("host", name).growth(start, end) for out, name in _TCP_COUNTS.items()},
+        "throttled": throttled(observed, start, end),
         "pressure": {name: value for name, value in pressures.items() if value is not None},
         "steal": steal(observed, start, end),
         "foreign_share": foreign_share(observed, start, end),
@@ -195,6 +198,21 @@ def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
     stolen = grown["cpu_steal_s_total"]
     total = sum(value for value in grown.values() if value is not None)
     return stolen / total if stolen is not None and total > 0 else None
+
+
+def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, float]:
+    """Share of the time that the CPU limit of a control group held up each group of processes in it.
+
+    Returns
+    -------
+    dict
+        Throttled time over the length of the window by name of the group; it may exceed 1 where several CPUs were
+        held up at once. Groups in no control group of their own are left out.
+    """
+    samples = observed.samples
+    names = sorted({name for one in samples.samples[-1:] for name in one.get("groups", {})})
+    shares = {name: samples.track("groups", name, "cgroup", "throttled_s_total").rate(start_s, end_s) for name in names}
+    return {name: share for name, share in shares.items() if share is not None}
 
 
 def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | None:

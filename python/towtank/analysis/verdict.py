@@ -12,6 +12,7 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.rates import CLOCK_JUMP_S, GAP_S
 from towtank.analysis.tiers import Observed
 from towtank.analysis.window import GROSS, Window
+from towtank.results.observe import GENERATOR_GROUP
 
 # A load thread that is busy for more of its time than this starts requests late by chance alone: at 85 % an
 # M/M/1 queue holds 5.7 requests.
@@ -20,6 +21,14 @@ OFFERED_SHARE = 0.98
 START_LAG_CLOSED_S = 0.010
 START_LAG_OPEN_S = 0.001
 ERRORS_SHARE = 0.01
+# Above it start lag grows steeply: at 80 % an M/M/1 queue holds 4 requests, at 60 % 1.5.
+ENVELOPE_SHARE = 0.80
+# A process that has so much of its open files or ports in use fails to connect by chance alone.
+_CONNECTIONS_SHARE = 0.95
+# A lost segment costs 200 ms or more (TCP_RTO_MIN of Linux): with one in 1,000 requests p99.9 is made of them.
+RETRANSMITS_SHARE = 1e-3
+THROTTLED_SHARE = 0.01
+_THROTTLED_INVALID = 0.10
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
 # The kernel books some of its own work on a CPU to nobody; a tenth of a CPU is more than that.
@@ -76,6 +85,8 @@ class Evidence:
         Events of the run; those between its start and the end of its steady stages.
     last_words : str
         Message of the last record of a load thread.
+    connect_failures : int
+        Requests of the whole run that got no connection. [1]
     relative_half_width : float or None
         Half width of the interval of the mean response time, relative to it.
     """
@@ -98,6 +109,7 @@ class Evidence:
     events_of_load: list[dict[str, Any]] = field(default_factory=list)
     last_words: str = ""
     generator_cpus: float | None = None
+    connect_failures: int = 0
     threads: int = 1
     offered_share: float | None = None
     lag_grows: bool = False
@@ -206,6 +218,64 @@ def _generator(evidence: Evidence) -> Iterator[Doubt]:
     if offered is not None and offered < OFFERED_SHARE:
         text = f"only {percent(offered)} of the load offered was started, limit {percent(OFFERED_SHARE)}"
         yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, offered, OFFERED_SHARE)
+
+
+def _envelope(evidence: Evidence) -> Iterator[Doubt]:
+    told = evidence.summary["generator"]
+    share = told["envelope_share"]
+    if share is not None and share > ENVELOPE_SHARE:
+        text = (
+            f"the generator started {told['requests_started_per_s']:,.0f} requests/s, {percent(share)} of the "
+            f"{told['envelope_per_s']:,.0f} /s that its load threads ({evidence.threads}) can do by calibration, "
+            f"limit {percent(ENVELOPE_SHARE)}"
+        )
+        yield Doubt(Kind.GENERATOR_SATURATED, Level.SUSPECT, text, share, ENVELOPE_SHARE)
+
+
+def _connections(evidence: Evidence) -> Iterator[Doubt]:
+    """Connections that failed while the generator had nearly all open that it can: its limit, not the system's."""
+    told = evidence.summary["generator"]
+    resources = {"open_files": "files it may open", "connections_by_ports": "ports it has to these addresses"}
+    for name, words in resources.items():
+        limit, used = told["limits"][name], told["connections_at_most"]
+        if evidence.connect_failures and limit and used > _CONNECTIONS_SHARE * limit:
+            text = (
+                f"the generator had {used:,} connections with {limit:,.0f} {words}, and {evidence.connect_failures:,} "
+                f"requests got no connection"
+            )
+            yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, used / limit, _CONNECTIONS_SHARE)
+
+
+def _network(evidence: Evidence) -> Iterator[Doubt]:
+    counts, window = evidence.summary["host"]["tcp"], evidence.window
+    overflows = counts["listen_overflows"]
+    if overflows:
+        text = f"{overflows:,.0f} connections overflowed a listen queue of this host within the window, limit 0"
+        yield Doubt(Kind.LISTEN_OVERFLOW, Level.SUSPECT, text, overflows, 0.0)
+    started = evidence.summary["generator"]["requests_started_per_s"]
+    if window is None or not started or not counts["retransmits"]:
+        return
+    share = counts["retransmits"] / (started * (window.end_s - window.start_s))
+    if share > RETRANSMITS_SHARE:
+        text = (
+            f"{counts['retransmits']:,.0f} segments were sent again within the window, {percent(share)} of the "
+            f"requests, limit {percent(RETRANSMITS_SHARE)}"
+        )
+        yield Doubt(Kind.RETRANSMITS, Level.SUSPECT, text, share, RETRANSMITS_SHARE)
+
+
+def _throttled(evidence: Evidence) -> Iterator[Doubt]:
+    for name, share in evidence.summary["host"]["throttled"].items():
+        if share <= THROTTLED_SHARE:
+            continue
+        # A limit on a tier may be what the study asks about; on the generator it is never wanted.
+        heavy = Level.INVALID if share > _THROTTLED_INVALID else Level.SUSPECT
+        level = heavy if name == GENERATOR_GROUP else Level.NOTE
+        text = (
+            f"the CPU limit of its control group held {name} up for {percent(share)} of the window, "
+            f"limit {percent(THROTTLED_SHARE)}"
+        )
+        yield Doubt(Kind.THROTTLED, level, text, share, THROTTLED_SHARE)
 
 
 def _start_lag(evidence: Evidence) -> Iterator[Doubt]:
@@ -349,12 +419,16 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Doubt]], ...] = (
     _services,
     _errors,
     _generator,
+    _envelope,
+    _connections,
     _start_lag,
     _steady,
     _samples,
     _laws,
     _audit,
     _host,
+    _network,
+    _throttled,
     _observation,
     _damage,
 )

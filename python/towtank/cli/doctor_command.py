@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,22 +22,46 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 def command(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     results: Annotated[Path, typer.Option("--results", help="Where results are going to be written.")] = RESULTS,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Measure how much load this machine can generate; under a minute.")
+    ] = False,
 ) -> int:
     """Tell what this machine offers, and how to install what is missing."""
+    from towtank.cli.envelope_table import envelope_parts  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.conduct.envelope import load_envelope  # noqa: PLC0415
     from towtank.observe.host import host_facts  # noqa: PLC0415
     from towtank.observe.offers import examine  # noqa: PLC0415
 
     offers = examine(results)
     missing = [offer.name for offer in offers if offer.status == "missing"]
+    host = host_facts()
+    envelope = _calibrated(missing) if calibrate else load_envelope(host["fingerprint"])
     if json:
         checks = [offer.document() for offer in offers]
-        print_json({"schema": SCHEMA, "ready": not missing, "missing": missing, "checks": checks, "host": host_facts()})
+        answer = {"schema": SCHEMA, "ready": not missing, "missing": missing, "checks": checks, "host": host}
+        print_json({**answer, "envelope": envelope})
     else:
         out = printer()
         out.print(_table(offers))
+        for part in envelope_parts(envelope):
+            out.print(part)
         out.print(f"Towtank cannot work here: {', '.join(missing)} missing." if missing else "Towtank can work here.")
     return ExitStatus.TARGET if missing else ExitStatus.DONE
+
+
+def _calibrated(missing: list[str]) -> dict[str, Any] | None:
+    """Measure the envelope and keep it; None where the engine is missing."""
+    from towtank.cli.output import console  # noqa: PLC0415
+    from towtank.conduct.calibration import calibrate_here  # noqa: PLC0415
+    from towtank.conduct.envelope import save_envelope  # noqa: PLC0415
+
+    if missing:
+        return None
+    progress = console()
+    envelope = calibrate_here(lambda text: progress.print(f"calibrating: {text}"))
+    progress.print(f"kept in {save_envelope(envelope)}", soft_wrap=True, markup=False)
+    return envelope
 
 
 def _table(offers: list[Offer]) -> Table:

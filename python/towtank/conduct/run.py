@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from towtank.conduct.display import Display
+from towtank.conduct.envelope import generator_facts
 from towtank.conduct.pinning import Pinning, on_generator
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
 from towtank.results.folder import RunFolder, write_json
+from towtank.results.observe import GENERATOR_GROUP
 from towtank.system.process import describe_status, tail
 from towtank.system.system import Ended, Endpoints, System
 
@@ -41,6 +43,9 @@ class Observing(Protocol):
 
     def failures(self) -> list[str]:
         """What could not be observed, one sentence each."""
+
+    def add_group(self, name: str, pid: int) -> None:
+        """Watch a tree of processes from now on."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,18 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         write_json(run.plan, plan)
         with task.observe(run, endpoints) as observation:
             run.event("observation_started")
-            drive_engine(run, task.title, plan, ended=system.ended, outcome=outcome, stop=stop, display=display)
+            # The generator is watched too: a CPU limit that holds it up must be known.
+            watched = GENERATOR_GROUP not in endpoints.groups
+            drive_engine(
+                run,
+                task.title,
+                plan,
+                ended=system.ended,
+                outcome=outcome,
+                stop=stop,
+                display=display,
+                started=(lambda pid: observation.add_group(GENERATOR_GROUP, pid)) if watched else None,
+            )
         run.event("observation_stopped", failures=observation.failures())
     run.event("system_down")
 
@@ -183,6 +199,7 @@ def drive_engine(
     outcome: RunOutcome,
     stop: StopRequest,
     display: Display,
+    started: Callable[[int], None] | None = None,
 ) -> None:
     """Let the engine do a plan that is in the run folder already, watching it and the services.
 
@@ -200,12 +217,17 @@ def drive_engine(
         Told how it ended.
     stop, display
         The user's wish, and what the user sees.
+    started : callable, optional
+        Told the process id of the engine.
     """
+    run.update(**generator_facts(plan))
     display.run_starts(title, planned_s(plan))
     engine = EngineProcess(run.plan, run.logs / ENGINE_LOG)
     stop.on_second = engine.stop
     try:
         run.event("engine_started", pid=engine.pid)
+        if started is not None:
+            started(engine.pid)
         _Watch(run=run, engine=engine, ended=ended, outcome=outcome, stop=stop, display=display).until_end(
             planned_s(plan), drain_s(plan)
         )

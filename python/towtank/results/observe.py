@@ -12,6 +12,8 @@ from typing import Any
 from towtank.results import lines
 
 PROBE = "probe.ndjson"
+GENERATOR_GROUP = "generator"
+"""Group of the load generator in the probe's samples; no tier."""
 
 
 @dataclass

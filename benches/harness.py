@@ -1,0 +1,208 @@
+"""What all benches share: servers and generators on different cores, turns, ratios with intervals, raw runs kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from towtank import __version__
+from towtank.engine import binary
+from towtank.observe.host import host_facts
+
+HERE = Path(__file__).parent
+RAW = HERE / "raw"
+PEERS = HERE.parent / ".venv" / "benches"
+"""Where `make bench-peers` puts the peers."""
+_NGINX = """
+daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log crit;
+events {{ worker_connections 4096; }}
+http {{
+  access_log off; keepalive_requests 1000000000; keepalive_timeout 600s;
+  client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
+  uwsgi_temp_path {folder}; scgi_temp_path {folder};
+  server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ default_type text/plain; return 200 "{body}"; }} }}
+}}
+"""
+
+
+class Skipped(Exception):  # noqa: N818 - what a machine lacks is no error
+    """A bench or a peer that this machine cannot do; its text says why, and what installs it."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a command printed and used. Times in seconds."""
+
+    output: str
+    cpu_s: float
+    wall_s: float
+
+
+def cores() -> tuple[int, int]:
+    """The server's core and the generator's.
+
+    Raises
+    ------
+    Skipped
+        Where there is only one.
+    """
+    usable = sorted(os.sched_getaffinity(0))
+    if len(usable) < 2:
+        raise Skipped("server and generator need a core each, and this machine has one")
+    return usable[0], usable[-1]
+
+
+def program(name: str) -> str | None:
+    """Path of a program: a peer installed by us, else whatever the path has."""
+    places = f"{PEERS / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    return shutil.which(name, path=places)
+
+
+def spend(command: list[str], *, environment: dict[str, str] | None = None) -> Spent:
+    """Run a command on the generator's core; its whole process is counted, start and end included.
+
+    Raises
+    ------
+    SystemExit
+        If it fails: a bench without one of its generators would compare nothing.
+    """
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        start = time.monotonic()
+        child = subprocess.Popen(
+            ["taskset", "-c", str(cores()[1]), *command],
+            stdout=output,
+            stderr=errors,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **(environment or {})},
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        errors.seek(0)
+        if child.returncode != 0:
+            said = output.read()[-2000:] + errors.read()[-2000:]
+            raise SystemExit(f"error: {command[0]} ended with status {child.returncode}\n{said}")
+        return Spent(output.read(), usage.ru_utime + usage.ru_stime, time.monotonic() - start)
+
+
+@contextmanager
+def null_server(*options: str, body: int = 128) -> Iterator[tuple[str, int]]:
+    """The engine's null server on its core: address and process id."""
+    command = [str(binary()), "null-server", "--body", str(body), "--cpus", str(cores()[0]), "--until-stdin-closes"]
+    with subprocess.Popen(
+        [*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            yield server.stdout.readline().split()[-1], server.pid
+        finally:
+            server.terminate()
+
+
+@contextmanager
+def nginx_server(body: int = 128) -> Iterator[tuple[str, int]]:
+    """One nginx worker on the server's core: address and process id.
+
+    Raises
+    ------
+    Skipped
+        Where nginx is not installed.
+    """
+    path = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if path is None:
+        raise Skipped("nginx is not installed (apt-get install nginx-light)")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="towtank-nginx-")))
+        folder.chmod(0o755)
+        port = free_port()
+        (folder / "nginx.conf").write_text(_NGINX.format(folder=folder, port=port, body="x" * body))
+        server = subprocess.Popen(
+            ["taskset", "-c", str(cores()[0]), path, "-c", str(folder / "nginx.conf"), "-p", str(folder)],
+            start_new_session=True,
+        )
+        stack.callback(server.wait)
+        stack.callback(server.terminate)
+        wait_for(port)
+        yield f"127.0.0.1:{port}", server.pid
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    import socket  # noqa: PLC0415
+
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def wait_for(port: int, within_s: float = 5.0) -> None:
+    """Wait until a port takes connections."""
+    import socket  # noqa: PLC0415
+
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise SystemExit(f"error: nothing listens on port {port} after {within_s:g} s")
+
+
+def turns(names: list[str], rounds: int, once: Callable[[str], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Do everything once a round, in alternating order (ABBA), so that drift meets all alike."""
+    runs = []
+    for index in range(rounds):
+        for name in names if index % 2 == 0 else reversed(names):
+            measured = once(name)
+            runs.append({"round": index, "generator": name, **measured})
+            shown = "  ".join(
+                f"{key} {value:,.4g}" for key, value in measured.items() if isinstance(value, int | float)
+            )
+            print(f"  round {index + 1}  {name:9} {shown}", flush=True)
+    return runs
+
+
+def interval(values: list[float]) -> tuple[float, float, float]:
+    """Median with a 95 % bootstrap interval (percentile method, 5,000 resamples, fixed seed)."""
+    found = np.array(values, dtype=float)
+    samples = np.random.default_rng(1).choice(found, (5000, len(found)))
+    low, high = np.quantile(np.median(samples, axis=1), [0.025, 0.975])
+    return float(np.median(found)), float(low), float(high)
+
+
+def ratio(runs: list[dict[str, Any]], key: str, name: str, reference: str) -> tuple[float, float, float]:
+    """Median over rounds of the ratio of a figure within a round, with its interval."""
+    by_round = {(run["round"], run["generator"]): run[key] for run in runs}
+    rounds = sorted({run["round"] for run in runs})
+    return interval([by_round[index, name] / by_round[index, reference] for index in rounds])
+
+
+def shown(found: tuple[float, float, float], digits: int = 3) -> str:
+    """A median and its interval for people."""
+    middle, low, high = (f"{value:.{digits}g}" for value in found)
+    return f"{middle} [{low}, {high}]"
+
+
+def keep(name: str, arguments: dict[str, Any], **results: Any) -> Path:
+    """Write the raw runs to `raw/DATE-HOST-NAME.json`."""
+    RAW.mkdir(exist_ok=True)
+    path = RAW / f"{time.strftime('%Y-%m-%d')}-{platform.node() or 'host'}-{name}.json"
+    facts = {key: value for key, value in host_facts().items() if key != "name"}
+    # Who reads the figures later must know whether the machine was quiet.
+    load = {"load_average_1m": os.getloadavg()[0]}
+    document = {"bench": name, "towtank": __version__, "arguments": arguments, "host": {**facts, **load}, **results}
+    path.write_text(json.dumps(document, indent=1) + "\n")
+    print(f"  raw runs: {path.relative_to(HERE.parent)}")
+    return path

@@ -1,0 +1,66 @@
+"""Install the peers that `make bench` compares with into `.venv/benches`, from the ordinary registries.
+
+Each installation may take ten minutes; one that fails or is too slow is skipped by name with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import harness
+
+WITHIN_S = 600.0
+_GO = {
+    "hey": "github.com/rakyll/hey@latest",
+    "vegeta": "github.com/tsenart/vegeta/v12@latest",
+    "k6": "go.k6.io/k6@latest",
+}
+
+
+def commands(name: str) -> list[list[str]]:
+    """What installs a peer."""
+    root = str(harness.PEERS)
+    if name == "oha":
+        return [["cargo", "install", "--quiet", "--locked", "--no-default-features", "--features", "rustls",
+                 "--root", root, "oha"]]  # fmt: skip
+    if name == "locust":
+        python = f"{root}/python"
+        return [
+            [sys.executable, "-m", "venv", python],
+            [f"{python}/bin/pip", "install", "--quiet", "--disable-pip-version-check", "locust"],
+            ["ln", "-sf", "../python/bin/locust", f"{root}/bin/locust"],
+        ]
+    return [["go", "install", _GO[name]]]
+
+
+def install(name: str) -> str:
+    """Install one peer; what came of it, in a word or a sentence."""
+    environment = {**os.environ, "GOBIN": str(harness.PEERS / "bin")}
+    environment["PATH"] = f"{environment.get('PATH', '')}:/usr/local/go/bin"
+    for command in commands(name):
+        if harness.shutil.which(command[0], path=environment["PATH"]) is None:
+            return f"skipped: {command[0]} is not here to install it with"
+        try:
+            done = subprocess.run(
+                command, env=environment, timeout=WITHIN_S, capture_output=True, text=True, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"skipped: its installation took more than {WITHIN_S:g} s"
+        if done.returncode != 0:
+            reason = (done.stderr.strip().splitlines() or ["no reason told"])[-1]
+            return f"skipped: `{' '.join(command)}` ended with status {done.returncode}: {reason}"
+    return "installed"
+
+
+def main() -> int:
+    """Install what is missing."""
+    (harness.PEERS / "bin").mkdir(parents=True, exist_ok=True)
+    for name in ("oha", "hey", "vegeta", "k6", "locust"):
+        print(f"{name}: {'is here' if harness.program(name) else install(name)}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

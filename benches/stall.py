@@ -1,0 +1,89 @@
+"""What a generator says of response times when the server stops for two seconds.
+
+The truth comes from the server's own log: when it stopped and when it went on. A request that was due in between
+would have waited to the end of the stall, whether or not the generator sent it; any other waited as long as the log
+tells. Half of the generators that are asked wait for the answer before they send the next request, and say that
+nothing happened: coordinated omission.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import harness
+import numpy as np
+import numpy.typing as npt
+import peers
+import towtank_load
+
+RATE, CONNECTIONS = 1_000, 64
+_NAMES = {"p99": 0.99, "p99.9": 0.999, "max": 1.0}
+
+
+def run(*, quick: bool) -> None:
+    """Measure, print what each says beside the truth, keep the raw runs."""
+    rounds = 1 if quick else 3
+    names = ["towtank", *peers.available(with_rate=True)]
+    runs = harness.turns(names, rounds, _once)
+    for name in names:
+        for quantile in _NAMES:
+            own = [run for run in runs if run["generator"] == name and run[f"{quantile}_ms"] is not None]
+            if own:
+                errors = [100 * (one[f"{quantile}_ms"] / one[f"true_{quantile}_ms"] - 1) for one in own]
+                print(f"  {name}: {quantile} is off by {harness.shown(harness.interval(errors))} %")
+    harness.keep("stall", {"rate": RATE, "rounds": rounds, **_shape()}, runs=runs)
+
+
+def _shape() -> dict[str, int]:
+    """Seconds to the stall, of the stall, and of the load: one stall in each load."""
+    return {"stall_every_s": 10, "stall_for_s": 2, "seconds": 18}
+
+
+def _once(name: str) -> dict[str, float | None]:
+    shape = _shape()
+    with tempfile.TemporaryDirectory(prefix="towtank-bench-") as folder:
+        log = Path(folder) / "server.log"
+        stalls = ["--stall-every", str(shape["stall_every_s"]), "--stall-for", str(shape["stall_for_s"])]
+        with harness.null_server(*stalls, "--log", str(log)) as (address, _):
+            if name == "towtank":
+                load = towtank_load.opened(RATE, shape["seconds"], "constant")
+                done = towtank_load.drive(address, load)
+                said, first_ns = done.times_s("response", everything=True), done.origin_ns
+            else:
+                said = peers.drive(name, peers.Case(address, CONNECTIONS, shape["seconds"], RATE)).times_s
+                first_ns = None
+        found = np.loadtxt(log, dtype=np.int64)
+    true = truth(found, first_ns, RATE, shape["seconds"], shape["stall_for_s"])
+    return {
+        **{f"{key}_ms": 1e3 * said[key] if key in said else None for key in _NAMES},
+        **{f"true_{key}_ms": 1e3 * true[key] for key in _NAMES},
+    }
+
+
+def truth(
+    log: npt.NDArray[np.int64], first_ns: int | None, rate: float, seconds: float, stall_s: float
+) -> dict[str, float]:
+    """Response times of the arrivals as they were due, from the server's log. [s]
+
+    Parameters
+    ----------
+    log : ndarray of shape (n, 2)
+        Arrival and answer of each request. [ns]
+    first_ns : int or None
+        When the first request was due; None: when the first came. [ns]
+    rate, seconds : float
+        The load that was asked for.
+    stall_s : float
+        Length of the stall, which ends with the answer after the longest silence. [s]
+    """
+    answers = np.sort(log[:, 1])
+    silence = int(np.argmax(np.diff(answers)))
+    end = int(answers[silence + 1])
+    start = end - round(1e9 * stall_s)
+    outside = log[log[:, 1] < start]
+    usual = float(np.median(outside[:, 1] - outside[:, 0])) if len(outside) else 0.0
+    begin = int(log[:, 0].min()) if first_ns is None else first_ns
+    due = begin + np.arange(round(rate * seconds)) * 1e9 / rate
+    waited = np.where((due >= start) & (due < end), end - due, usual) / 1e9
+    return {name: float(np.quantile(waited, share, method="inverted_cdf")) for name, share in _NAMES.items()}

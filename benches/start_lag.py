@@ -1,0 +1,48 @@
+"""How late requests leave, and whether as many leave as were asked for, at shares of the calibrated envelope.
+
+The envelope is the rate of one load thread without think time, measured first. Then an open Poisson load at 25, 50,
+60 and 75 % of it: actual minus intended start of every request, and requests started within the time over all that
+were due in it.
+"""
+
+from __future__ import annotations
+
+import harness
+import towtank_load
+
+SHARES = (0.25, 0.50, 0.60, 0.75)
+
+
+def run(*, quick: bool) -> None:
+    """Measure, print lag and rate by share, keep the raw runs."""
+    rounds, seconds = (2, 4) if quick else (6, 6)
+    with harness.null_server() as (address, _):
+        envelope = _started_per_s(towtank_load.drive(address, towtank_load.closed(64, seconds)))
+        print(f"  envelope: {envelope:,.0f} requests/s of one load thread")
+        runs = harness.turns(
+            [f"{share:.0%}" for share in SHARES],
+            rounds,
+            lambda name: _once(address, envelope * float(name.rstrip("%")) / 100, seconds),
+        )
+    for share in SHARES:
+        own = [one for one in runs if one["generator"] == f"{share:.0%}"]
+        found = {key: harness.interval([one[key] for one in own]) for key in ("lag_p50_us", "lag_p99_us", "achieved")}
+        lags = f"start lag p50 {harness.shown(found['lag_p50_us'])} us, p99 {harness.shown(found['lag_p99_us'])} us"
+        print(f"  {share:.0%}: {lags}, achieved / offered {harness.shown(found['achieved'], 6)}")
+    harness.keep("start-lag", {"seconds": seconds, "rounds": rounds}, envelope_per_s=envelope, runs=runs)
+
+
+def _started_per_s(done: towtank_load.Done) -> float:
+    chosen, measurement = done.steady, done.measurement
+    return float(measurement.requests.started[chosen].sum() / measurement.lengths[chosen].sum())
+
+
+def _once(address: str, rate: float, seconds: int) -> dict[str, float]:
+    done = towtank_load.drive(address, towtank_load.opened(rate, seconds, "poisson"))
+    lag = done.times_s("lag")
+    started = float(done.measurement.requests.started[done.steady].sum())
+    return {
+        "rate_per_s": rate,
+        "achieved": started / done.engine["totals"]["offered"],
+        **{f"lag_{name}_us": 1e6 * value for name, value in lag.items()},
+    }

@@ -1,0 +1,150 @@
+"""Our own generator in the benches: plans for the engine, and what it recorded."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import harness
+import numpy as np
+
+from towtank.analysis.measurement import Mask, Measurement
+from towtank.engine import binary
+from towtank.results import segments
+
+QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+_WEIGHTS = {"first": 70.0, "second": 30.0}
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the engine recorded of a load.
+
+    Attributes
+    ----------
+    spent : Spent
+        What the process used.
+    engine : dict
+        `engine.json`.
+    measurement : Measurement
+        The segments.
+    origin_ns : int
+        CLOCK_MONOTONIC at the start of the run. [ns]
+    """
+
+    spent: harness.Spent
+    engine: dict[str, Any]
+    measurement: Measurement
+    origin_ns: int
+
+    @property
+    def steady(self) -> Mask:
+        """Bins of the steady stages."""
+        numbers = [number for number, stage in enumerate(self.measurement.stages) if stage.get("phase") == "steady"]
+        return np.isin(self.measurement.stage, numbers)
+
+    def times_s(self, of: str, everything: bool = False) -> dict[str, float]:
+        """Quantiles and maximum of `response`, `exchange` or `lag`, of the steady stage or of the whole load. [s]"""
+        timed = self.measurement.lag if of == "lag" else getattr(self.measurement.requests, of)
+        chosen = np.ones(self.measurement.bins, dtype=bool) if everything else self.steady
+        merged = timed.merged(chosen)
+        if merged is None:
+            raise SystemExit(f"error: the engine recorded no {of} time")
+        return {**{name: merged.quantile(value) for name, value in QUANTILES.items()}, "max": merged.maximum_s}
+
+
+def closed(users: int, seconds: float, ramp_s: float = 0.0) -> dict[str, Any]:
+    """A closed load."""
+    common = {"level": 0, "users": users}
+    return {
+        "kind": "closed",
+        "users_at_most": users,
+        "stages": [
+            {"name": "ramp_up", "phase": "ramp_up", "duration_s": ramp_s, **common},
+            {"name": "steady", "phase": "steady", "duration_s": seconds, **common},
+        ],
+    }
+
+
+def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000) -> dict[str, Any]:
+    """An open load that holds its rate from the first instant."""
+    return {
+        "kind": "open",
+        "arrivals": arrivals,
+        "users_at_most": users,
+        "backlog_at_most": 1_000_000,
+        "stages": [{"name": "steady", "phase": "steady", "level": 0, "duration_s": seconds, "rate": rate}],
+    }
+
+
+def plan(address: str, load: dict[str, Any], out: Path, think_s: float = 0.0) -> dict[str, Any]:
+    """Two transactions with weights and status checks, one load thread on the generator's core, all recorded."""
+    request = {"op": "request", "target": 0, "method": "GET", "checks": [{"kind": "status", "in": [200]}]}
+    return {
+        "schema": "towtank/plan/1",
+        "run": "bench",
+        "seed": 1,
+        "out": str(out),
+        "threads": 1,
+        "cpus": [harness.cores()[1]],
+        "targets": [
+            {"name": "null", "scheme": "http", "addresses": [address], "balance": "round_robin", "host": address}
+        ],
+        "connections": {"mode": "per_user"},
+        "timeouts": {"connect_s": 5, "response_s": 30, "drain_s": 5},
+        "limits": {},
+        "pools": [],
+        "variables": [],
+        "lists": [],
+        "steps": [{"name": name, "transaction": name} for name in _WEIGHTS],
+        "pages": [],
+        "transactions": [
+            {"name": name, "ops": [{**request, "step": step, "path": [f"/{name}"]}]}
+            for step, name in enumerate(_WEIGHTS)
+        ],
+        "groups": [
+            {
+                "name": "all",
+                "share": 1.0,
+                "once": [],
+                "think": {"dist": "fixed", "mean_s": think_s} if think_s else None,
+                "pacing": None,
+                "exit": [],
+                "mix": [{"transaction": step, "weight": weight} for step, weight in enumerate(_WEIGHTS.values())],
+            }
+        ],
+        "load": load,
+    }
+
+
+def command(address: str, load: dict[str, Any], folder: Path, think_s: float = 0.0) -> list[str]:
+    """Command line of a load; its records go to `engine` in the folder."""
+    path = folder / "plan.json"
+    path.write_text(json.dumps(plan(address, load, folder / "engine", think_s)))
+    return [str(binary()), "load", str(path)]
+
+
+def read(folder: Path, spent: harness.Spent) -> Done:
+    """What a load left in its folder.
+
+    Raises
+    ------
+    SystemExit
+        If any request failed: the figures would not be those of the load that was asked for. Arrivals that were
+        not started in time are a result, which `start_lag` tells.
+    """
+    engine = json.loads((folder / "engine" / "engine.json").read_text())
+    if engine["totals"]["failed"]:
+        raise SystemExit(f"error: requests of the engine failed: {engine['totals']}")
+    recording = segments.read(folder / "engine")
+    return Done(spent, engine, Measurement(recording), int((recording.header or {})["monotonic_ns"]))
+
+
+def drive(address: str, load: dict[str, Any], think_s: float = 0.0) -> Done:
+    """Do a load on the generator's core."""
+    with tempfile.TemporaryDirectory(prefix="towtank-bench-") as name:
+        folder = Path(name)
+        return read(folder, harness.spend(command(address, load, folder, think_s)))

@@ -1,0 +1,123 @@
+//! After warm-up a request costs no heap allocation: counted by an allocator, between requests that the server sees.
+#![allow(unsafe_code)] // An allocator is unsafe by its trait; this one only counts and hands on.
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+use support::{closed, get, plan_of, run};
+
+/// Requests between two looks at the counter; an interval line of the recorder falls into few of these stretches.
+const STRETCH: u64 = 200;
+/// Stretches that count as warm-up: connections, buffers and histograms grow to their size.
+const WARM_UP: usize = 5;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+struct Counting;
+
+// Safety: everything is handed on to the system's allocator, with the arguments as they came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // Safety: the caller keeps the contract of `GlobalAlloc::alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // Safety: `place` came from `System` by `alloc` or `realloc` above.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // Safety: as for `dealloc`; the size keeps the contract of the caller.
+        unsafe { System.realloc(place, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Answers every read with the same bytes, allocates nothing, and notes the counter after each stretch of requests.
+fn serve(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
+    let mut buffer = [0; 4096];
+    let mut requests = 0;
+    while stream.read(&mut buffer).is_ok_and(|length| length > 0) {
+        requests += 1;
+        if requests % STRETCH == 0 {
+            let mut looks = looks.lock().expect("the looks");
+            // Beyond the room made for them they would allocate themselves.
+            if looks.len() < looks.capacity() {
+                looks.push(ALLOCATIONS.load(Ordering::Relaxed));
+            }
+        }
+        if stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+fn start(looks: &'static Mutex<Vec<u64>>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(stream, looks));
+        }
+    });
+    address
+}
+
+/// Two transactions with weights, a status check each, without think time: what a plain workload does.
+fn plain(address: SocketAddr) -> Value {
+    let with_check = |step: usize, path: &str| {
+        let mut request = get(step, &json!([path]));
+        request["checks"] = json!([{"kind": "status", "in": [200]}]);
+        request
+    };
+    let mut plan = plan_of(address, &json!([with_check(0, "/first")]));
+    plan["steps"] =
+        json!([{"name": "one", "transaction": "t0"}, {"name": "two", "transaction": "t1"}]);
+    plan["transactions"] = json!([{"name": "t0", "ops": [with_check(0, "/first")]},
+                                  {"name": "t1", "ops": [with_check(1, "/second")]}]);
+    plan["groups"][0]["think"] = Value::Null;
+    plan["groups"][0]["mix"] =
+        json!([{"transaction": 0, "weight": 70.0}, {"transaction": 1, "weight": 30.0}]);
+    plan["load"] = closed(1, 1.5);
+    plan
+}
+
+#[test]
+fn a_request_of_a_plain_workload_allocates_nothing() {
+    let looks: &'static Mutex<Vec<u64>> = Box::leak(Box::new(Mutex::new(Vec::with_capacity(4096))));
+    run(plain(start(looks))).check_identity();
+    let looks = looks.lock().expect("the looks").clone();
+    assert!(
+        looks[0] > 0,
+        "the counter counts: a run begins with allocations"
+    );
+    let stretches: Vec<u64> = looks
+        .windows(2)
+        .skip(WARM_UP)
+        .map(|pair| pair[1] - pair[0])
+        .collect();
+    assert!(
+        stretches.len() >= 5,
+        "too few requests to tell: {} stretches",
+        stretches.len()
+    );
+    let quiet = stretches.iter().filter(|count| **count == 0).count();
+    assert!(
+        quiet * 2 > stretches.len(),
+        "allocations per {STRETCH} requests, most of which must be none: {stretches:?}"
+    );
+}

@@ -1,0 +1,33 @@
+"""The calibrated envelope of this machine for people."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.table import Table
+
+from towtank.units import format_duration
+
+
+def envelope_parts(envelope: dict[str, Any] | None) -> list[Table | str]:
+    """A sentence and a table; one sentence where the machine was never calibrated."""
+    if envelope is None:
+        return ["As a generator this machine is not calibrated: `towtank doctor --calibrate`."]
+    day = time.strftime("%Y-%m-%d %H:%M", time.localtime(envelope["measured_wall_ns"] / 1e9))
+    sentence = (
+        f"As a generator, per core: {envelope['rate_per_core_per_s']:,.0f} requests/s, "
+        f"{envelope['cpu_us_per_request']:.2f} µs of CPU each (limited by the {envelope['limited_by']}; {day})."
+    )
+    table = Table(box=None, pad_edge=False)
+    for heading in ("share", "requests/s", "busy", "start lag p50", "p99", "p99.9", "max"):
+        table.add_column(heading, justify="right")
+    for point in (envelope["timer"], *envelope["start_lag"]):
+        share = "timer" if point["share"] is None else f"{point['share']:.0%}"
+        lags = [_lag(point.get(f"{name}_s")) for name in ("p50", "p99", "p99.9", "max")]
+        table.add_row(share, f"{point['started_per_s']:,.0f}", f"{point['busy']:.0%}", *lags)
+    return [sentence, table]
+
+
+def _lag(value: float | None) -> str:
+    return "-" if value is None else format_duration(value)

@@ -1,0 +1,225 @@
+"""The envelope of this machine as a generator: the null server, one load thread, and the clock.
+
+One load thread first does as much as it can, which gives the rate per core; then an open Poisson load at shares of
+that rate gives the error of the start, request by request. The null server is the engine's own, so that what is
+measured is the generator, the kernel and the timers, and no system under test.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from towtank import __version__
+from towtank.conduct.drive import Exchange, Load, manifest, url_plan
+from towtank.conduct.envelope import SCHEMA
+from towtank.conduct.pinning import Pinning, share_out
+from towtank.engine import EngineProcess, binary
+from towtank.errors import EngineError, MeasurementError
+from towtank.results.folder import RunFolder, write_json
+
+SHARES = (0.25, 0.50, 0.75)
+"""Shares of the rate per core at which the start lag is measured."""
+TIMER_RATE = 100.0
+"""So few requests that each start waits for the timer alone. [1/s]"""
+USERS = 64
+"""Connections of the load without think time: enough that the server always has work."""
+BUSY = 0.95
+"""A load thread busy for more of its time was itself what limited the rate."""
+QUIET_LOAD = 0.5
+"""Load average over a minute above which a machine is not quiet enough to be calibrated."""
+_SERVERS_AT_MOST = 4
+_WAIT_S = 0.5
+_LOST_S = 60.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one load did in its steady stage.
+
+    Attributes
+    ----------
+    rate_per_s : float
+        Requests started. [1/s]
+    busy : float
+        Share of its time that the load thread worked, in [0, 1].
+    started, failed : int
+        Requests of the whole load, and those that did not get a good answer. [1]
+    lag_s : dict
+        Start lag by quantile: `p50`, `p99`, `p99.9`, `max`. [s]
+    """
+
+    rate_per_s: float
+    busy: float
+    started: int
+    failed: int
+    lag_s: dict[str, float]
+
+
+Measure = Callable[[Load], Point]
+
+
+def calibrate(
+    measure: Measure, *, host: dict[str, Any], pinning: Pinning, seconds: float = 5.0, note: Callable[[str], None]
+) -> dict[str, Any]:
+    """Measure the envelope.
+
+    Parameters
+    ----------
+    measure : callable
+        Does one load and gives what came of it.
+    host : dict
+        `host_facts()`.
+    pinning : Pinning
+        CPUs of the null server (`system`) and of the load thread (`generator`).
+    seconds : float, default 5.0
+        Length of each of the five steady stages. [s]
+    note : callable
+        Told what is being measured.
+
+    Returns
+    -------
+    dict
+        `towtank/envelope/1`, as `docs/reference/run-folder.md` describes.
+
+    Raises
+    ------
+    MeasurementError
+        If requests failed, or none was made.
+    """
+    base = Load(duration_s=seconds, ramp_s=1.0, threads=1, cpus=pinning.generator)
+    note("rate per core, without think time")
+    full = _sound(measure(replace(base, users=USERS)))
+    points = []
+    for share in (None, *SHARES):
+        rate = TIMER_RATE if share is None else share * full.rate_per_s
+        note(f"start lag at {rate:,.0f} requests/s")
+        points.append(_lag(_sound(measure(replace(base, rate=rate, arrivals="poisson"))), share, rate))
+    return {
+        "schema": SCHEMA,
+        "towtank": __version__,
+        "fingerprint": host["fingerprint"],
+        "measured_wall_ns": time.time_ns(),
+        "cpus": {"server": list(pinning.system), "generator": list(pinning.generator)},
+        "rate_per_core_per_s": full.rate_per_s,
+        "cpu_us_per_request": 1e6 * full.busy / full.rate_per_s,
+        "busy": full.busy,
+        "limited_by": "generator" if full.busy > BUSY else "server or other programs",
+        "timer": points[0],
+        "start_lag": points[1:],
+    }
+
+
+def _sound(point: Point) -> Point:
+    if not point.started or point.failed:
+        raise MeasurementError(
+            f"the machine cannot be calibrated: {point.failed:,} of {point.started:,} requests failed",
+            hint="see `towtank doctor` for open files and ports, and stop what else runs on this machine",
+        )
+    return point
+
+
+def _lag(point: Point, share: float | None, rate_per_s: float) -> dict[str, Any]:
+    return {
+        "share": share,
+        "rate_per_s": rate_per_s,
+        "started_per_s": point.rate_per_s,
+        "busy": point.busy,
+        **{f"{name}_s": value for name, value in point.lag_s.items()},
+    }
+
+
+@contextmanager
+def null_server(pinning: Pinning) -> Iterator[str]:
+    """Run the null server on the system's CPUs and give its address.
+
+    Raises
+    ------
+    EngineError
+        If it does not start.
+    """
+    threads = min(_SERVERS_AT_MOST, max(1, len(pinning.system)))
+    command = [str(binary()), "null-server", "--threads", str(threads), "--body", "128", "--until-stdin-closes"]
+    if pinning.system:
+        command += ["--cpus", ",".join(map(str, pinning.system))]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            said = server.stdout.readline().split()
+            if not said:
+                raise EngineError(f"the null server did not start: it ended with status {server.wait()}")
+            yield said[-1]
+        finally:
+            server.terminate()
+
+
+def measure_at(address: str) -> Measure:
+    """A way to do loads with the engine against an address; their records are removed at once."""
+
+    def measure(load: Load) -> Point:
+        with tempfile.TemporaryDirectory(prefix="towtank-calibrate-") as folder:
+            run = RunFolder.create(Path(folder), manifest(load))
+            write_json(run.plan, url_plan(run, Exchange(f"http://{address}/", timeout_s=5.0), load, address))
+            _drive(run, load.ramp_s + load.duration_s + _LOST_S)
+            return read_point(run)
+
+    return measure
+
+
+def _drive(run: RunFolder, within_s: float) -> None:
+    log = run.logs / "engine.log"
+    engine = EngineProcess(run.plan, log)
+    deadline = time.monotonic() + within_s
+    try:
+        while engine.status() is None and time.monotonic() < deadline:
+            engine.frames(_WAIT_S)
+        status = engine.status()
+    finally:
+        engine.close()
+    if status != 0:
+        words = log.read_text("utf-8", errors="replace").strip()
+        how = "did not end in time" if status is None else f"ended with status {status}"
+        raise EngineError(f"the engine {how} while it was calibrated" + (f": {words}" if words else ""))
+
+
+def read_point(run: RunFolder) -> Point:
+    """What the engine recorded of the steady stage."""
+    from towtank.analysis.measurement import Measurement  # noqa: PLC0415 - numpy: only where something was measured
+    from towtank.results import segments  # noqa: PLC0415
+
+    measurement = Measurement(segments.read(run.engine))
+    steady = {number for number, stage in enumerate(measurement.stages) if stage.get("phase") == "steady"}
+    chosen = measurement.inside(0.0, float("inf")) & [number in steady for number in measurement.stage.tolist()]
+    length = float(measurement.lengths[chosen].sum())
+    if not length:
+        raise EngineError("the engine recorded nothing of the steady stage")
+    requests, lag = measurement.requests, measurement.lag.merged(chosen)
+    quantiles = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+    return Point(
+        rate_per_s=float(requests.started[chosen].sum()) / length,
+        busy=float(measurement.cpu_s[chosen].sum()) / length,
+        started=int(requests.started.sum()),
+        failed=int(requests.failed.sum()),
+        lag_s={**{name: lag.quantile(value) for name, value in quantiles.items()}, "max": lag.maximum_s} if lag else {},
+    )
+
+
+def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
+    """Calibrate this machine; takes about 35 s. It does not keep the result."""
+    from towtank.observe.host import host_facts  # noqa: PLC0415
+
+    pinning = share_out()
+    busy = os.getloadavg()[0]
+    if busy > QUIET_LOAD:
+        note(f"other programs are at work (load average {busy:.2g}): the envelope comes out too small")
+    with null_server(pinning) as address:
+        return calibrate(measure_at(address), host=host_facts(), pinning=pinning, note=note)

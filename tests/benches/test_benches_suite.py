@@ -1,0 +1,130 @@
+"""The benches' own arithmetic: the truth of a stall, ratios, and what is read from the peers' outputs."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+BENCHES = Path(__file__).parents[2] / "benches"
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> object:
+    """Import a module of the benches, which are no package."""
+    monkeypatch.syspath_prepend(str(BENCHES))
+    before = set(sys.modules)
+
+    def load(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    yield load
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(BENCHES)):
+            del sys.modules[name]
+
+
+def program(folder: Path, name: str, output: str) -> None:
+    """A stand-in for a peer that prints what the real one prints."""
+    path = folder / name
+    path.write_text(f"#!{sys.executable} -I\nprint({output!r})\n")
+    path.chmod(0o755)
+
+
+def stalled_log(first_ns: int, *, sends_on: bool) -> np.ndarray:
+    """Ten requests per second for ten seconds, 1 ms each, with a stall from 4 s to 6 s."""
+    rows = []
+    for number in range(100):
+        due = number * 100_000_000
+        answer = 6_000_000_000 if 4_000_000_000 <= due < 6_000_000_000 else due + 1_000_000
+        came = due
+        if not sends_on and 4_000_000_000 < due < 6_000_000_000:
+            continue
+        rows.append((first_ns + came, first_ns + answer))
+    return np.array(rows, dtype=np.int64)
+
+
+@pytest.mark.parametrize("sends_on", [True, False])
+def test_the_truth_of_a_stall_does_not_depend_on_what_was_sent_in_it(bench, sends_on):
+    log = stalled_log(7_000, sends_on=sends_on)
+    found = bench("stall").truth(log, 7_000, 10.0, 10.0, 2.0)
+    # Twenty of a hundred were due in the stall and wait 2.0, 1.9, ... 0.1 s; the 99th of 100 waits 1.9 s.
+    assert found == pytest.approx({"p99": 1.9, "p99.9": 2.0, "max": 2.0})
+
+
+def test_a_ratio_is_taken_within_rounds_and_its_interval_holds_it(bench):
+    harness = bench("harness")
+    runs = [
+        {"round": index, "generator": name, "cpu": drift * cost}
+        for index, drift in enumerate([1.0, 1.5, 0.7, 2.0])
+        for name, cost in (("ours", 4.0), ("other", 8.0))
+    ]
+    assert harness.ratio(runs, "cpu", "ours", "other") == (0.5, 0.5, 0.5)
+    middle, low, high = harness.interval([1.0, 2.0, 3.0, 4.0, 100.0])
+    assert low <= middle == 3.0 <= high
+
+
+def test_turns_alternate(bench, capsys):
+    runs = bench("harness").turns(["a", "b"], 3, lambda name: {"cpu": 1.0})
+    assert [run["generator"] for run in runs] == ["a", "b", "b", "a", "a", "b"]
+
+
+OUTPUTS = {
+    "wrk": (
+        "  Latency Distribution\n     50%    1.90ms\n     99%   18.52ms\n  56096 requests in 2.00s, 12.35MB read",
+        56_096,
+        {"p50": 0.0019, "p99": 0.01852},
+    ),
+    "hey": (
+        "  Slowest:\t0.0520 secs\n  50%% in 0.0043 secs\n  99%% in 0.0285 secs\n  [200]\t18077 responses",
+        18_077,
+        {"p50": 0.0043, "p99": 0.0285, "max": 0.052},
+    ),
+    "oha": (
+        '{"summary": {"slowest": 0.05}, "latencyPercentiles": {"p50": 0.001, "p99": 0.002, "p99.9": 0.003},'
+        ' "statusCodeDistribution": {"200": 40, "500": 2}}',
+        42,
+        {"p50": 0.001, "p99": 0.002, "p99.9": 0.003, "max": 0.05},
+    ),
+    "locust": (
+        '[{"num_requests": 10, "max_response_time": 131.0, "response_times": {"7": 5, "23": 4, "130": 1}}]',
+        10,
+        {"p50": 0.007, "p99": 0.13, "p99.9": 0.13, "max": 0.131},
+    ),
+}
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="server and generator need a core each")
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_what_a_peer_says_is_read(bench, tmp_path, monkeypatch, name):
+    output, requests, times = OUTPUTS[name]
+    program(tmp_path, name, output)
+    monkeypatch.setattr(bench("harness"), "PEERS", tmp_path / "none")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    told = bench("peers").drive(name, bench("peers").Case("127.0.0.1:1", 4, 1))
+    assert told.requests == requests
+    assert told.times_s == pytest.approx(times)
+    assert told.cpu_us_per_request > 0
+
+
+def test_a_peer_that_is_missing_is_skipped_by_name_with_what_installs_it(bench, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(bench("harness"), "PEERS", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert bench("peers").available() == []
+    said = capsys.readouterr().out
+    assert "skipped: wrk is not installed (apt-get install wrk)" in said
+    assert "skipped: k6 is not installed (make bench-peers)" in said
+
+
+def test_an_unknown_bench_is_refused():
+    done = subprocess.run(
+        [sys.executable, str(BENCHES), "nothing"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2
+    assert "NAME must be one of generator_cpu" in done.stderr
