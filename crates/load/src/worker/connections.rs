@@ -317,12 +317,15 @@ impl Worker<'_> {
     /// Hands what is free to those who wait for it.
     #[inline]
     pub(super) fn serve_waiting(&mut self, target: usize) {
-        while let Model::Pool(pools) = &mut self.model {
-            let next = pools[target].serve(&self.exchanges, &self.connections);
+        while matches!(self.model, Model::Pool(_)) {
+            let now_ns = self.tick();
+            let Model::Pool(pools) = &mut self.model else {
+                return;
+            };
+            let next = pools[target].serve(now_ns, &self.exchanges, &self.connections);
             let Some((exchange, connection)) = next else {
                 return;
             };
-            let now_ns = self.tick();
             self.end_wait(exchange, now_ns);
             // One that cannot connect gives its place back at once; the next one tries.
             let _ = self.launch_over(exchange, connection, now_ns);

@@ -55,14 +55,17 @@ impl Pool {
         self.waiting.push_back((exchange, ticket));
     }
 
-    /// The first that still waits, and the connection it gets; `None` when there is no one or nothing to get.
+    /// The first that still waits, and the connection it gets; `None` when there is no one or nothing to get. Who is out
+    /// of time gets none: the sweep is about to end it.
     pub(super) fn serve(
         &mut self,
+        now_ns: u64,
         exchanges: &[Exchange],
         connections: &[Connection],
     ) -> Option<(usize, usize)> {
         while let Some((exchange, ticket)) = self.waiting.front().copied() {
-            if exchanges[exchange as usize].ticket == ticket {
+            let one = &exchanges[exchange as usize];
+            if one.ticket == ticket && one.deadline_ns > now_ns {
                 let place = self.take(connections)?;
                 self.waiting.pop_front();
                 return Some((exchange as usize, place as usize));
@@ -88,6 +91,7 @@ mod tests {
         let each = tickets.iter().map(|ticket| {
             let mut exchange = Exchange::new(LIMITS);
             exchange.ticket = *ticket;
+            exchange.deadline_ns = 100;
             exchange
         });
         each.collect()
@@ -136,12 +140,14 @@ mod tests {
         for (exchange, ticket) in [(0, 11), (1, 12), (2, 13)] {
             pool.wait(exchange, ticket);
         }
-        assert_eq!(pool.serve(&waiting, &free), Some((0, 0)));
-        assert_eq!(pool.serve(&waiting, &free), None, "none is free");
+        assert_eq!(pool.serve(0, &waiting, &free), Some((0, 0)));
+        assert_eq!(pool.serve(0, &waiting, &free), None, "none is free");
         pool.put_back(0, true);
-        assert_eq!(pool.serve(&waiting, &free), Some((2, 0)));
+        assert_eq!(pool.serve(0, &waiting, &free), Some((2, 0)));
         pool.put_back(0, true);
-        assert_eq!(pool.serve(&waiting, &free), None, "nobody waits");
+        assert_eq!(pool.serve(0, &waiting, &free), None, "nobody waits");
+        pool.wait(0, 11);
+        assert_eq!(pool.serve(100, &waiting, &free), None, "out of time");
         assert_eq!(pool.take(&free), Some(0));
     }
 }
