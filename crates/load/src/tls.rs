@@ -61,6 +61,12 @@ impl Secured {
     }
 }
 
+/// A certificate with those between it and its authority, and its key.
+type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// What is wrong is among the faults.
+struct Faulty;
+
 struct Loading<'a> {
     place: &'a str,
     faults: Vec<Fault>,
@@ -79,14 +85,12 @@ impl Loading<'_> {
             .server_name
             .clone()
             .unwrap_or_else(|| without_port(host).to_owned());
-        match ServerName::try_from(name.clone()) {
-            Ok(name) => Some(name),
-            Err(_) => {
-                let message = format!("must be a host name or an IP address, got {name:?}");
-                self.fault("server_name", message);
-                None
-            }
+        let found = ServerName::try_from(name.clone()).ok();
+        if found.is_none() {
+            let message = format!("must be a host name or an IP address, got {name:?}");
+            self.fault("server_name", message);
         }
+        found
     }
 
     fn config(&mut self, tls: &Tls) -> Option<ClientConfig> {
@@ -107,7 +111,7 @@ impl Loading<'_> {
         let builder = builder
             .dangerous()
             .with_custom_certificate_verifier(verifier?);
-        let mut config = match identity? {
+        let mut config = match identity.ok()? {
             None => builder.with_no_client_auth(),
             Some((chain, key)) => match builder.with_client_auth_cert(chain, key) {
                 Ok(config) => config,
@@ -147,22 +151,18 @@ impl Loading<'_> {
         }
     }
 
-    /// The client's own certificate, if it has one; `None` is a fault.
-    #[allow(clippy::type_complexity)] // Named nowhere else.
-    fn identity(
-        &mut self,
-        tls: &Tls,
-    ) -> Option<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>> {
+    /// The client's own certificate, if it has one.
+    fn identity(&mut self, tls: &Tls) -> Result<Option<Identity>, Faulty> {
         let (Some(certificate), Some(key)) = (&tls.client_certificate, &tls.client_key) else {
-            return Some(None);
+            return Ok(None);
         };
         let chain = self.certificates("client_certificate", certificate);
         match PrivateKeyDer::from_pem_file(key) {
-            Ok(key) => Some(Some((chain?, key))),
+            Ok(key) => Ok(Some((chain.ok_or(Faulty)?, key))),
             Err(error) => {
                 let message = format!("{key:?} cannot be read as PEM: {error}");
                 self.fault("client_key", message);
-                None
+                Err(Faulty)
             }
         }
     }

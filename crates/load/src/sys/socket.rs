@@ -81,14 +81,14 @@ impl Socket {
     fn bind(&self, source: IpAddr) -> io::Result<()> {
         self.set(libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1_i32)?;
         match SocketAddr::new(source, 0) {
-            SocketAddr::V4(address) => self.bind_raw(&ipv4(&address)),
+            SocketAddr::V4(address) => self.bind_raw(&ipv4(address)),
             SocketAddr::V6(address) => self.bind_raw(&ipv6(&address)),
         }
     }
 
     fn connect_tcp(&self, address: &SocketAddr) -> io::Result<()> {
         started(match address {
-            SocketAddr::V4(address) => self.connect_raw(&ipv4(address)),
+            SocketAddr::V4(address) => self.connect_raw(&ipv4(*address)),
             SocketAddr::V6(address) => self.connect_raw(&ipv6(address)),
         })
     }
@@ -161,7 +161,7 @@ fn started(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-fn ipv4(address: &std::net::SocketAddrV4) -> libc::sockaddr_in {
+fn ipv4(address: std::net::SocketAddrV4) -> libc::sockaddr_in {
     libc::sockaddr_in {
         sin_family: libc::AF_INET as libc::sa_family_t,
         sin_port: address.port().to_be(),
