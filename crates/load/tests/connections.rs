@@ -513,8 +513,8 @@ fn versions_that_do_not_meet_and_servers_without_tls_are_connect() {
     let old = json!({"ca": certificates().ca, "versions": ["1.2"]});
     let results = tls_run(server_tls(false, &[&rustls::version::TLS13]), &model, old);
     assert_eq!(kinds(&results), ["connect"]);
-    let plain = Server::start(|_| Reply::Close(b"HTTP/1.1 400 Bad\r\n\r\n".to_vec()));
-    let mut plan = plan_of(plain.address, &twice());
+    let unsecured = Server::start(|_| Reply::Close(b"HTTP/1.1 400 Bad\r\n\r\n".to_vec()));
+    let mut plan = plan_of(unsecured.address, &twice());
     plan["targets"][0]["scheme"] = json!("https");
     plan["targets"][0]["tls"] = json!({"verify": false});
     plan["timeouts"]["connect_s"] = json!(0.2);
