@@ -73,27 +73,8 @@ fn a_good_plan_has_none() {
 }
 
 #[test]
-fn each_fault_has_its_place() {
+fn connections_that_cannot_be_are_told() {
     let cases: Vec<(&str, Value, &str)> = vec![
-        ("/schema", json!("towtank/plan/9"), "schema: must be"),
-        ("/extra", json!(1), "extra: is not a key"),
-        ("/seed", json!(-1), "seed: "),
-        ("/threads", json!(0), "threads: must be in"),
-        (
-            "/targets/0/scheme",
-            json!("ftp"),
-            "targets[0]: unknown variant `ftp`",
-        ),
-        (
-            "/targets/0/addresses",
-            json!(["nowhere"]),
-            "targets[0].addresses[0]: must be host:port",
-        ),
-        (
-            "/connections/mode",
-            json!("telepathy"),
-            "connections: unknown variant",
-        ),
         (
             "/connections",
             json!({"mode": "pool"}),
@@ -128,6 +109,35 @@ fn each_fault_has_its_place() {
             "/targets/0/tls",
             json!({}),
             "targets[0]: must have scheme `https`",
+        ),
+    ];
+    for (pointer, value, expected) in cases {
+        let found = fault(pointer, value);
+        assert!(found.starts_with(expected), "{pointer}: {found}");
+    }
+}
+
+#[test]
+fn each_fault_has_its_place() {
+    let cases: Vec<(&str, Value, &str)> = vec![
+        ("/schema", json!("towtank/plan/9"), "schema: must be"),
+        ("/extra", json!(1), "extra: is not a key"),
+        ("/seed", json!(-1), "seed: "),
+        ("/threads", json!(0), "threads: must be in"),
+        (
+            "/targets/0/scheme",
+            json!("ftp"),
+            "targets[0]: unknown variant `ftp`",
+        ),
+        (
+            "/targets/0/addresses",
+            json!(["nowhere"]),
+            "targets[0].addresses[0]: must be host:port",
+        ),
+        (
+            "/connections/mode",
+            json!("telepathy"),
+            "connections: unknown variant",
         ),
         (
             "/timeouts/connect_s",
