@@ -15,7 +15,7 @@ _QUANTILES = {"response_p50_s": 0.5, "response_p95_s": 0.95, "response_p99_s": 0
 
 def compact(run: RunFolder) -> tuple[Path, Path]:
     """Write `intervals.parquet` and `metrics.parquet` of a run from its streams, and return their paths."""
-    return write_tables(run, _told)
+    return write_tables(run, described)
 
 
 def is_compacted(run: RunFolder) -> bool:
@@ -23,7 +23,8 @@ def is_compacted(run: RunFolder) -> bool:
     return (run.path / INTERVALS).is_file() and (run.path / METRICS).is_file()
 
 
-def _told(encoded: str) -> dict[str, Any]:
+def described(encoded: str) -> dict[str, Any]:
+    """The columns that the tables tell of one histogram; none where it cannot be read or holds nothing."""
     try:
         histogram = histograms.decode(encoded)
     except BadHistogramError:

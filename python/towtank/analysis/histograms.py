@@ -139,10 +139,15 @@ class Histogram:
         return float(self.layout.upper_edges(self.indices[-1:])[0]) / 1e9
 
     @property
+    def middles_s(self) -> Floats:
+        """Middles of the buckets in use, ascending; ndarray of shape (n_buckets,). [s]"""
+        edges = self.layout.lower_edges(self.indices) + self.layout.upper_edges(self.indices)
+        return np.asarray(edges / 2e9)
+
+    @property
     def variance_s2(self) -> float:
         """Variance of the values, from the middles of the buckets. [s²]"""
-        edges = self.layout.lower_edges(self.indices) + self.layout.upper_edges(self.indices)
-        middles = edges / 2e9
+        middles = self.middles_s
         mean = float(np.average(middles, weights=self.counts))
         return float(np.average((middles - mean) ** 2, weights=self.counts))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from towtank.analysis.comparison import strength
-from towtank.analysis.doubts import seconds
+from towtank.analysis.doubts import percent, seconds
 
 Summary = dict[str, Any]
 Sentence = dict[str, Any]
@@ -172,7 +172,7 @@ def _change(factor: str, base: str, other: str, load: float, one: dict[str, Any]
         values = f"from {seconds(first)} to {seconds(second)}"
     certain = {True: "", False: "; the interval holds 1, so this may be chance", None: "; no interval"}[one["differs"]]
     text = (
-        f"At load {load:g}, {factor} {other} instead of {base} changes {what} {values}: "
+        f"At {_load(one)}, {factor} {other} instead of {base} changes {what} {values}: "
         f"{interval(ratio)} times as much{certain}."
     )
     return _sentence(
@@ -194,13 +194,21 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
             text = f"The objective “{one['text']}”{where} cannot be judged: nothing was measured for it."
         elif one["met"]:
             at = "" if one.get("users") is not None else " at every load"
-            text = f"The objective “{one['text']}” is met{at}{where}; the worst seen is {one['seen']:.3g}."
+            text = f"The objective “{one['text']}” is met{at}{where}; the worst seen is {_seen(one)}."
         else:
             upto = one["holds_up_to"]
             holds = "at no load" if upto is None else f"up to {upto:g}"
-            text = f"The objective “{one['text']}” is missed{where}: {one['seen']:.3g} seen, limit {one['limit']:.3g}"
+            text = f"The objective “{one['text']}” is missed{where}: {_seen(one)} seen"
             text += "." if one.get("users") is not None else f"; it holds {holds}."
         yield _sentence("objective", text, seen=one["seen"], limit=one["limit"])
+
+
+def _seen(objective: dict[str, Any]) -> str:
+    """The number seen, in the unit of what the objective is about."""
+    value, metric = objective["seen"], str(objective["metric"])
+    if metric.startswith("throughput"):
+        return f"{value:.3g} /s"
+    return percent(value) if metric.startswith("err") else seconds(value)
 
 
 def _quality(summary: Summary) -> Iterator[Sentence]:
@@ -234,8 +242,7 @@ def headline(summary: Summary) -> str:
     if change is not None:
         text += (
             f"; {change['factor']} {change['to']} instead of {change['from']} multiplies the mean response "
-            f"time of "
-            f"{change['transaction']} by {interval(change['ratio'])} at load {change['load']:g}"
+            f"time of {change['transaction']} by {interval(change['ratio'])} at {_load(change)}"
         )
     if summary["verdict"]["level"] == "invalid":
         text += " (the measurement is not valid)"
@@ -258,6 +265,11 @@ def _capacity(configuration: dict[str, Any]) -> str:
 
 
 def _strongest(summary: Summary) -> dict[str, Any] | None:
-    """The comparison of a transaction that differs most, and beyond chance."""
+    """The comparison of a transaction that differs most, and beyond chance, at the lowest load that shows one.
+
+    At a high load one configuration may be saturated and the other not; every transaction then differs, and none
+    tells what the factor itself costs.
+    """
     found = [one for one in summary["comparisons"] if "transaction" in one and one["differs"]]
-    return max(found, key=strength, default=None)
+    lowest = min((one["load"] for one in found), default=None)
+    return max((one for one in found if one["load"] == lowest), key=strength, default=None)

@@ -42,6 +42,7 @@ def _check(objective: dict[str, Any], configuration: dict[str, Any]) -> dict[str
     ]
     head = {
         "text": objective.get("text", ""),
+        "metric": objective.get("metric", ""),
         "configuration": configuration["key"],
         "label": configuration["label"],
         "limit": limit,

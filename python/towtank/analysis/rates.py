@@ -53,6 +53,12 @@ class Track:
         growth = self.growth(start_s, end_s)
         return None if growth is None or end_s <= start_s else growth / (end_s - start_s)
 
+    def mean_rate(self) -> float | None:
+        """Mean rate over all samples there are [1/s]; None with fewer than two."""
+        if len(self.times_s) < 2:
+            return None
+        return float((self.values[-1] - self.values[0]) / (self.times_s[-1] - self.times_s[0]))
+
     def covers(self, start_s: float, end_s: float) -> bool:
         """Whether samples reach from one instant to the other, half a second allowed at the edges."""
         return len(self.times_s) > 1 and self.times_s[0] <= start_s + 0.5 and self.times_s[-1] >= end_s - 0.5
@@ -120,7 +126,7 @@ class Samples:
     def longest_gap(self, start_s: float, end_s: float) -> float:
         """Longest time without a sample between two instants; all of it where there is none. [s]"""
         inside = [at for at in self.times_s if start_s <= at <= end_s]
-        return max(np.diff([start_s, *inside, end_s]), default=0.0) if end_s > start_s else 0.0
+        return float(np.diff([start_s, *inside, end_s]).max()) if end_s > start_s else 0.0
 
     def clock_jump(self) -> float:
         """Largest step of the wall clock against the monotonic clock between two samples. [s]"""

@@ -66,20 +66,19 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
 
 
 def _summary_of(run: RunFolder, fresh: bool) -> dict[str, Any]:
-    path = run.path / SUMMARY
-    if not fresh and path.is_file():
-        try:
-            known = json.loads(path.read_text("utf-8"))
-            status = run.manifest.get("status")
-        except (OSError, ValueError):
-            return summarize_run(run)
-        current = isinstance(known, dict) and (known.get("schema"), known.get("towtank")) == (
-            RUN_SUMMARY_SCHEMA,
-            __version__,
-        )
-        if current and status in ENDED and known.get("status") == status:
-            return dict(known)
-    return summarize_run(run)
+    return (None if fresh else known_summary(run)) or summarize_run(run)
+
+
+def known_summary(run: RunFolder) -> dict[str, Any] | None:
+    """The summary on disk of a run that has ended, made by this version; None where it has to be made anew."""
+    try:
+        known = json.loads((run.path / SUMMARY).read_text("utf-8"))
+        status = run.manifest.get("status")
+    except (OSError, ValueError):
+        return None
+    made_by = (known.get("schema"), known.get("towtank")) if isinstance(known, dict) else None
+    current = made_by == (RUN_SUMMARY_SCHEMA, __version__)
+    return dict(known) if current and status in ENDED and known.get("status") == status else None
 
 
 def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:

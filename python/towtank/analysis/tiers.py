@@ -255,11 +255,13 @@ def observation(observed: Observed, start_s: float, end_s: float) -> dict[str, A
     """What watching itself cost, and how regular it was, over the whole run."""
     samples = observed.samples
     late = samples.gauge(start_s, end_s, "probe", "late_s")
-    # The probe may begin a little later and end a little earlier than the load.
-    first, last = (samples.times_s[0], samples.times_s[-1]) if samples.samples else (start_s, end_s)
     took = [value for one in observed.metrics.values() for value in one.gauge(start_s, end_s, "took_s")]
+    probe = samples.track("probe", "cpu_s_total").mean_rate()
+    # All scrapers share one thread and each line carries the CPU time of that thread, so the largest is the whole.
+    scrapes = [one.track("cpu_s_total").mean_rate() for one in observed.metrics.values()]
+    scraping = max((one for one in scrapes if one is not None), default=0.0)
     return {
-        "cpus_used": samples.track("probe", "cpu_s_total").rate(max(start_s, first), min(end_s, last)),
+        "cpus_used": None if probe is None else probe + scraping,
         "samples": len(samples.samples),
         "late_max_s": max(late) if late else None,
         "scrape_s_mean": float(np.mean(took)) if took else None,

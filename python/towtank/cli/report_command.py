@@ -38,7 +38,7 @@ def command(
         printer().print(f"verdict: {level(found)}\nreport: {path}", markup=False)
     if open_:
         _show(path)
-    return ExitStatus.DONE if found.in_state("valid") else ExitStatus.INVALID_MEASUREMENT
+    return ExitStatus.INVALID_MEASUREMENT if level(found) == "invalid" else ExitStatus.DONE
 
 
 def _show(path: Path) -> None:

@@ -56,7 +56,7 @@ _METRIC_COLUMNS = {"t_s": "DOUBLE", "source": "VARCHAR", "metric": "VARCHAR", "v
 
 
 def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Path]:
-    """Write both tables of a run, each replaced in one step.
+    """Write both tables of a run into its folder, each replaced in one step.
 
     Parameters
     ----------
@@ -66,14 +66,24 @@ def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Pa
         analysis.
     """
     recording = segments.read(run.engine)
+    paths = run.path / INTERVALS, run.path / METRICS
+    write_intervals(paths[0], recording, describe_histogram)
+    write_metrics(paths[1], run, recording)
+    return paths
+
+
+def write_intervals(path: Path, recording: Recording, describe_histogram: Describe) -> None:
+    """Write the table of what the engine recorded, replaced in one step."""
+    _write(path, _INTERVAL_COLUMNS, _interval_rows(recording, describe_histogram))
+
+
+def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
+    """Write the table of what was observed, on the clock of the recording, replaced in one step."""
     probe, services = observe.read_probe(run.observe), observe.read_services(run.observe)
     origin = (recording.header or {}).get("monotonic_ns")
     if not isinstance(origin, int):
         origin = probe.samples[0]["t_ns"] if probe.samples else 0
-    paths = run.path / INTERVALS, run.path / METRICS
-    _write(paths[0], _INTERVAL_COLUMNS, _interval_rows(recording, describe_histogram))
-    _write(paths[1], _METRIC_COLUMNS, _metric_rows(probe, services, origin))
-    return paths
+    _write(path, _METRIC_COLUMNS, _metric_rows(probe, services, origin))
 
 
 def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) -> None:

@@ -107,7 +107,12 @@ def _short_form(value: object) -> object:
     """`2 s` stands for `{fixed: 2 s}`; whatever is no mapping is checked as a duration for its message."""
     if isinstance(value, dict | PauseModel):
         return value
-    units.duration(value)
+    try:
+        units.duration(value)
+    except ValueError as error:
+        allowed, _, got = str(error).partition(", got ")
+        forms = "{exponential: 2 s}, {uniform: ...} or {normal: ...}"
+        raise ValueError(f"{allowed}, or {forms}, got {got}") from None
     return {"fixed": value}
 
 

@@ -1,0 +1,115 @@
+"""`towtank export`: results in the forms that other tools read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from towtank.cli.options import COMMAND_LINE, Given
+from towtank.errors import ExitStatus, Fault, StudyError
+
+if TYPE_CHECKING:
+    from towtank.results.exports.format import File, Format, Options
+    from towtank.results.exports.material import Material
+
+_FORMATS = "csv, github, hlog, jtl, junit, markdown, openmetrics, otlp, parquet"
+
+
+def command(
+    results: Annotated[Path, typer.Argument(help="Results folder of a study, or the folder of a run.")],
+    *,
+    to: Annotated[str, typer.Option(help=f"Format: {_FORMATS}.")],
+    out: Annotated[
+        str | None, typer.Option(help="File or folder to write, or - for standard output; exports/ if left out.")
+    ] = None,
+    run: Annotated[list[str] | None, typer.Option(help="Only the run of this name; repeatable.")] = None,
+    endpoint: Annotated[
+        str | None, typer.Option(help="With otlp: also send it to this URL, as http://127.0.0.1:4318.")
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option(help="With --endpoint: header, 'Name: value'; repeatable.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> int:
+    """Write results in a form that other tools read."""
+    import os  # noqa: PLC0415
+
+    from towtank.results.exports import FORMATS, find  # noqa: PLC0415
+    from towtank.results.exports.format import Options  # noqa: PLC0415
+
+    given = Given()
+    given.one_of("--to", to, FORMATS)
+    options = Options(endpoint, given.headers(header), os.environ.get("GITHUB_STEP_SUMMARY"))
+    if out is not None and not out.strip():
+        given.fault("--out", "must name a file or a folder, got '' instead")
+    if json and out == "-":
+        given.fault("--json", "must not be given with --out -: both write to standard output")
+    given.refuse_faults()
+    form = find(to)
+    if faults := form.check(options):
+        raise StudyError(faults)
+    return _export(form, _gathered(form, results, run or []), out, options, json=json)
+
+
+def _gathered(form: Format, path: Path, wanted: list[str]) -> Material:
+    """What there is to export; runs that have nothing in this form are left out and told."""
+    from towtank.analysis import gather  # noqa: PLC0415
+
+    material = gather(path, wanted)
+    if not form.needs_records:
+        return material
+    empty = [run.name for run in material.runs if not run.recorded]
+    material.runs = [run for run in material.runs if run.recorded]
+    if not material.runs:
+        message = f"must hold recorded intervals for --to {form.name}, got none in {', '.join(empty)}"
+        raise StudyError([Fault(str(path), 0, 0, "", message)])
+    material.notes += [f"{name}: left out, no interval was recorded" for name in empty]
+    return material
+
+
+def _export(form: Format, material: Material, out: str | None, options: Options, *, json: bool) -> int:
+    from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
+    from towtank.results.exports import writing  # noqa: PLC0415
+
+    files = form.files(material)
+    delivered = {}
+    if out == writing.STANDARD_OUTPUT:
+        paths = []
+        writing.print_file(_only(files, options, form))
+    else:
+        paths = writing.places(files, out, material.path)
+        for file, path in zip(files, paths, strict=True):
+            writing.write(file, path)
+        delivered = dict(form.deliver(paths, options))
+    notes = material.told()
+    for note in notes:
+        console().print(f"note: {note}", markup=False, soft_wrap=True)
+    if json:
+        print_json(
+            {
+                "schema": "towtank/export/1",
+                "format": form.name,
+                "runs": [run.name for run in material.runs],
+                "files": [str(path) for path in paths],
+                **delivered,
+                "notes": notes,
+            }
+        )
+    else:
+        for path in paths:
+            printer().print(str(path), markup=False)
+        for name, value in delivered.items():
+            printer().print(f"{name.replace('_', ' ')}: {value}", markup=False)
+    return ExitStatus.DONE
+
+
+def _only(files: list[File], options: Options, form: Format) -> File:
+    """The one file that goes to standard output; nothing that is delivered goes there."""
+    if len(files) > 1:
+        message = f"must name a folder: there are {len(files)} files to write, got '-' instead"
+        raise StudyError.at(COMMAND_LINE, message, where="--out")
+    if form.name == "github" or options.endpoint is not None:
+        raise StudyError.at(COMMAND_LINE, "must name a file where it is handed on as well, got '-'", where="--out")
+    return files[0]

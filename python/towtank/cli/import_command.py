@@ -1,0 +1,77 @@
+"""`towtank import`: a workload from another tool's recording, script, description or log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from towtank.errors import ExitStatus, StudyError
+
+if TYPE_CHECKING:
+    from towtank.workload.importers.writing import Imported
+
+# Places of one note told on the terminal; the JSON document has more.
+_PLACES_SHOWN = 10
+
+
+def command(
+    form: Annotated[str, typer.Argument(metavar="FORMAT", help="har, jmx, k6, openapi, curl or accesslog.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import.")],
+    *,
+    out: Annotated[Path | None, typer.Option(help="Workload file to write; on standard output if left out.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(help="Keep requests to this host; repeatable. The main host only, if left out."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> int:
+    """Make a workload file of another tool's file, and tell what could not be carried over."""
+    from towtank.cli.options import COMMAND_LINE, Given  # noqa: PLC0415
+    from towtank.cli.output import print_json  # noqa: PLC0415
+    from towtank.workload.importers import FORMATS, Options, read  # noqa: PLC0415
+    from towtank.workload.importers.writing import finish, json_document  # noqa: PLC0415
+
+    given = Given()
+    given.one_of("FORMAT", form, tuple(FORMATS))
+    if out is not None and not out.parent.is_dir():
+        given.fault("--out", f"must be in a folder that exists, got {str(out)!r} instead")
+    elif out is not None and out.is_dir():
+        given.fault("--out", f"must be a file, got the folder {str(out)!r} instead")
+    elif out is not None and out.exists() and not force:
+        given.fault("--out", f"must not be there yet (or give --force), got {str(out)!r}")
+    given.refuse_faults()
+    folder = out.parent if out is not None else Path()
+    imported = finish(read(form, file, Options(tuple(host or ()), folder)), folder)
+    if out is not None:
+        try:
+            out.write_text(imported.text, encoding="utf-8")
+        except OSError as error:
+            raise StudyError.at(
+                COMMAND_LINE, f"must be a file that can be written, got: {error.strerror}", where="--out"
+            ) from None
+    if json:
+        print_json(json_document(imported, str(out) if out is not None else None))
+    elif out is None:
+        print(imported.text, end="")
+    _tell(imported, out)
+    return ExitStatus.DONE
+
+
+def _tell(imported: Imported, out: Path | None) -> None:
+    """Notes and the next step, on standard error."""
+    import sys  # noqa: PLC0415
+
+    from towtank.workload.importers.writing import note_lines  # noqa: PLC0415
+
+    draft = imported.draft
+    for note in draft.notes.sorted():
+        for line in note_lines(draft.source, note, _PLACES_SHOWN):
+            print(line, file=sys.stderr)
+    for line in draft.findings.get("summary", []):
+        print(line, file=sys.stderr)
+    if out is not None:
+        targets = " ".join(f"--address {name}=HOST:PORT" for name in draft.targets)
+        print(f"{out}: {len(draft.transactions)} transactions. Try: towtank drive {out} {targets}", file=sys.stderr)

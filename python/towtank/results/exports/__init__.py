@@ -1,0 +1,21 @@
+"""Writes results in the forms that other tools read: one file per format, registered by its name here.
+
+`towtank.analysis.gather` brings together what is exported (a `Material`); a format tells which files it makes
+of it, and `writing` puts them in place, each in one atomic step.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from towtank.results.exports.format import Format
+
+# Each names a module of this package, `<name>_format`, with a `FORMAT`.
+FORMATS = ("csv", "github", "hlog", "jtl", "junit", "markdown", "openmetrics", "otlp", "parquet")
+
+
+def find(name: str) -> Format:
+    """The format of a name in `FORMATS`."""
+    found = import_module(f"towtank.results.exports.{name}_format").FORMAT
+    assert isinstance(found, Format)
+    return found

@@ -1,0 +1,53 @@
+"""`github`: the page of `markdown`, also appended to the summary of the step that a GitHub job is at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from towtank.errors import Fault, ReportError
+from towtank.results.exports import markdown_format
+from towtank.results.exports.format import COMMAND_LINE, Format, Options, sends_nothing
+
+VARIABLE = "GITHUB_STEP_SUMMARY"
+# GitHub shows no summary at all when a step's file is larger.
+_BYTES_AT_MOST = 1024 * 1024
+
+
+def _check(options: Options) -> list[Fault]:
+    faults = sends_nothing(options)
+    summary = options.step_summary
+    if not summary:
+        message = "must name the file of the step's summary, as in a GitHub job; use --to markdown elsewhere"
+        faults.append(Fault(COMMAND_LINE, 0, 0, f"${VARIABLE}", message))
+    elif not Path(summary).parent.is_dir() or Path(summary).is_dir():
+        message = f"must name a file that can be written, got {summary!r} instead"
+        faults.append(Fault(COMMAND_LINE, 0, 0, f"${VARIABLE}", message))
+    return faults
+
+
+def _append(paths: Sequence[Path], options: Options) -> Mapping[str, object]:
+    """Append with one call, after a line break where the file does not end in one."""
+    summary = Path(str(options.step_summary))
+    try:
+        page = paths[0].read_bytes()
+        before = summary.read_bytes() if summary.exists() else b""
+        gap = b"" if before.endswith(b"\n") or not before else b"\n"
+        if len(before) + len(gap) + len(page) > _BYTES_AT_MOST:
+            raise ReportError(f"the summary was not appended to {summary}: it would be larger than 1 MiB")
+        with summary.open("ab", buffering=0) as stream:
+            stream.write(gap + page)
+    except OSError as error:
+        raise ReportError(f"the summary could not be appended to {summary}: {error.strerror or error}") from error
+    return {"appended_to": str(summary)}
+
+
+FORMAT = replace(
+    markdown_format.FORMAT,
+    name="github",
+    carries="the same page, also in the summary of a GitHub step",
+    check=_check,
+    deliver=_append,
+)
+assert isinstance(FORMAT, Format)

@@ -1,0 +1,144 @@
+"""`jtl`: samples as JMeter lists them, expanded from the histograms and labelled as such in every row.
+
+Single requests are not recorded. What is exact and what is filled in stands in `docs/guides/export.md`; the
+rows say `expanded from a histogram` so that nobody who opens the file takes them for a trace.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from towtank.results.exports.format import File, Format
+from towtank.results.exports.material import HistogramReader, Material, RunMaterial
+from towtank.results.exports.seconds import Item, Second, seconds
+
+_COLUMNS = (
+    "timeStamp",
+    "elapsed",
+    "label",
+    "responseCode",
+    "responseMessage",
+    "threadName",
+    "success",
+    "bytes",
+    "grpThreads",
+    "allThreads",
+    "Latency",
+    "Hostname",
+    "Connect",
+)
+_LABEL = "expanded from a histogram"
+_THREAD = "towtank (expanded from histograms) 1-1"
+_UNTIMED = f"{_LABEL}; no time was recorded, 0 stands for it"
+# Multiples of it modulo 1 are spread evenly in any number: slow and fast requests alternate within the second.
+_GOLDEN = 0.6180339887498949
+# Kinds of failure that come with a response time, by what they tell about it: who timed out waited longest.
+_TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract")
+
+
+def _files(material: Material) -> list[File]:
+    material.notes.append(
+        "jtl: single requests are not recorded; the rows are expanded from the histograms of each second,"
+        " and say so (docs/guides/export.md tells what is exact)"
+    )
+    return [_file(material, run) for run in material.runs]
+
+
+def _file(material: Material, run: RunMaterial) -> File:
+    def write(path: Path) -> None:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            for rows in _rows(material, run):
+                writer.writerows(rows)
+
+    return File(f"{run.name}.jtl", write)
+
+
+def _rows(material: Material, run: RunMaterial) -> Iterator[list[dict[str, Any]]]:
+    """The rows of one second at a time, by the time stamp within it."""
+    recording = run.recording()
+    origin_ms = (run.wall_ns(recording) or 0) / 1e6
+    for second in seconds(recording):
+        rows = [
+            {**row, "timeStamp": round(origin_ms + row["timeStamp"])}
+            for item in second.of("step")
+            for row in _samples(item, second, material.histograms)
+        ]
+        yield sorted(rows, key=lambda row: int(row["timeStamp"]))
+
+
+def _samples(item: Item, second: Second, histograms: HistogramReader) -> Iterator[dict[str, Any]]:
+    """Every request of a step that ended in a second, in the order of its response time."""
+    elapsed = _values_ms(item.response, histograms)
+    untimed = max(0, item.ended - len(elapsed))
+    outcomes = _outcomes(item, len(elapsed), untimed)
+    times = np.concatenate([np.zeros(untimed), elapsed])
+    latency = _latencies(item, times, untimed, histograms)
+    users = round(second.users)
+    for place, kind in enumerate(outcomes):
+        end_ms = 1e3 * (second.start_s + (place * _GOLDEN + 0.5) % 1.0 * (second.end_s - second.start_s))
+        took = round(float(times[place]))
+        yield {
+            "timeStamp": end_ms - took,
+            "elapsed": took,
+            "label": item.name,
+            "responseCode": kind,
+            "responseMessage": _UNTIMED if place < untimed else _LABEL,
+            "threadName": _THREAD,
+            "success": "true" if kind == "ok" else "false",
+            "bytes": _share(item.bytes_in, len(outcomes), place),
+            "grpThreads": users,
+            "allThreads": users,
+            "Latency": min(took, round(float(latency[place]))),
+            "Hostname": "",
+            "Connect": 0,
+        }
+
+
+def _values_ms(encoded: list[str], histograms: HistogramReader) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """All values of the histograms, each as the middle of its bucket, ascending. [ms]"""
+    merged = histograms.merged(encoded)
+    return np.zeros(0) if merged is None else np.repeat(1e3 * merged.middles_s, merged.counts)
+
+
+def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
+    """How each sample ended: those without a time first, then by response time.
+
+    The time-outs waited longest and are the last. Which of the others failed is not known; they are spread
+    evenly over the ranks.
+    """
+    order = [*(kind for kind in _TIMED if kind in item.failed), *sorted(set(item.failed) - set(_TIMED))]
+    kinds = [kind for kind in order for _ in range(item.failed[kind])]
+    # From the end of the list: the kinds that come without a time.
+    without, known = kinds[max(0, len(kinds) - untimed) :], kinds[: max(0, len(kinds) - untimed)]
+    waited = known.count("timeout")
+    spread = known[waited:]
+    answered = ["ok"] * max(0, timed - waited)
+    for number, kind in enumerate(spread[: len(answered)]):
+        answered[int((number + 0.5) / len(spread) * len(answered))] = kind
+    return [*without, *["ok"] * (untimed - len(without)), *answered, *["timeout"] * min(waited, timed)]
+
+
+def _latencies(
+    item: Item, times: np.ndarray[Any, np.dtype[np.float64]], untimed: int, histograms: HistogramReader
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Times to the first byte by rank, as far as there are any; 0, as JMeter has it, where no byte came."""
+    first = _values_ms(item.first_byte, histograms)
+    found = np.zeros(len(times))
+    count = min(len(first), len(times) - untimed)
+    found[untimed : untimed + count] = first[:count]
+    return found
+
+
+def _share(whole: int, parts: int, place: int) -> int:
+    """An even share of a whole number; all shares add up to it exactly."""
+    return whole * (place + 1) // parts - whole * place // parts
+
+
+FORMAT = Format("jtl", "JMeter samples, expanded from histograms and labelled so", _files, needs_records=True)

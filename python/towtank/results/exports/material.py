@@ -1,0 +1,175 @@
+"""What is exported: the runs of a study or a single run, with what the analysis says about them.
+
+Decoding histograms belongs to the analysis, which hands its reader in: nothing here imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from towtank.results import segments
+from towtank.results.folder import RunFolder
+from towtank.results.lines import Damage
+from towtank.results.segments import Recording
+
+_SECOND_NS = 1_000_000_000
+
+
+class Decoded(Protocol):
+    """A histogram with at least one value."""
+
+    @property
+    def total(self) -> int:
+        """Number of values. [1]"""
+
+    @property
+    def minimum_s(self) -> float:
+        """Lower edge of the lowest bucket in use. [s]"""
+
+    @property
+    def maximum_s(self) -> float:
+        """Upper edge of the highest bucket in use. [s]"""
+
+    @property
+    def middles_s(self) -> npt.NDArray[np.float64]:
+        """Middles of the buckets in use, ascending. [s]"""
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Number of values in each of them. [1]"""
+
+    def quantiles(self, probabilities: Iterable[float]) -> list[float]:
+        """Several quantiles at once. [s]"""
+
+
+class HistogramReader(Protocol):
+    """Reads encoded histograms; what cannot be read is left out and counted.
+
+    Attributes
+    ----------
+    unreadable : int
+        Histograms left out so far.
+    """
+
+    unreadable: int
+
+    def merged(self, encoded: Sequence[str]) -> Decoded | None:
+        """All values of several histograms; None where there is none."""
+
+    def encoded(self, encoded: Sequence[str]) -> str | None:
+        """The same, encoded again; None where there is none."""
+
+    def describe(self, encoded: str) -> dict[str, Any]:
+        """The columns that `results.tables` tells of one histogram."""
+
+
+@dataclass(frozen=True)
+class RunMaterial:
+    """One run.
+
+    Attributes
+    ----------
+    folder : RunFolder
+    manifest, summary : dict
+        `run.json` and the summary of the run.
+    recorded : bool
+        Whether any interval was recorded.
+    damage : Damage
+        What could not be read of the run, as far as it has been read.
+    """
+
+    folder: RunFolder
+    manifest: dict[str, Any]
+    summary: dict[str, Any]
+    recorded: bool
+    damage: Damage
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return self.folder.run_id
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """Level names by factor."""
+        return {str(name): str(level) for name, level in (self.manifest.get("factors") or {}).items()}
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the run took, by its manifest; None where it did not end. [s]"""
+        start, end = self.manifest.get("started_wall_ns"), self.manifest.get("ended_wall_ns")
+        if not isinstance(start, int) or not isinstance(end, int):
+            return None
+        return (end - start) / _SECOND_NS
+
+    def recording(self) -> Recording:
+        """Read what the engine recorded; not kept, so that many long runs fit into memory one by one."""
+        recording = segments.read(self.folder.engine)
+        self.damage.torn_tail |= recording.damage.torn_tail
+        self.damage.bad_lines = max(self.damage.bad_lines, recording.damage.bad_lines)
+        return recording
+
+    def wall_ns(self, recording: Recording) -> int | None:
+        """Wall clock at the start of the run. [ns since 1970]"""
+        for source, key in ((recording.header or {}, "wall_ns"), (self.manifest, "started_wall_ns")):
+            if isinstance(source.get(key), int):
+                return int(source[key])
+        return None
+
+
+@dataclass
+class Material:
+    """Everything that is exported.
+
+    Attributes
+    ----------
+    path : Path
+        The folder that was named.
+    title, study : str
+        Of the study; of the folder where there is no study.
+    version : str
+        Of the program that exports.
+    runs : list of RunMaterial
+        By name.
+    missing : list of dict
+        Runs of the design that are not there, as the manifest lists them.
+    summary : dict
+        Study summary over these runs.
+    histograms : HistogramReader
+    notes : list of str
+        What was left out, for the user.
+    """
+
+    path: Path
+    title: str
+    study: str
+    version: str
+    runs: list[RunMaterial]
+    missing: list[dict[str, Any]]
+    summary: dict[str, Any]
+    histograms: HistogramReader
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def factors(self) -> list[str]:
+        """Names of all factors, in the order of the study."""
+        names = [str(one["name"]) for one in self.summary.get("factors") or []]
+        return list(dict.fromkeys([*names, *(name for run in self.runs for name in run.factors)]))
+
+    def told(self) -> list[str]:
+        """All that the user must know about the export, once it is written."""
+        found = list(self.notes)
+        for run in self.runs:
+            torn = "a torn last line" if run.damage.torn_tail else ""
+            bad = f"{run.damage.bad_lines} damaged lines" if run.damage.bad_lines else ""
+            if torn or bad:
+                found.append(f"{run.name}: passed over {' and '.join(part for part in (bad, torn) if part)}")
+        if self.histograms.unreadable:
+            found.append(f"{self.histograms.unreadable} histograms could not be read and were left out")
+        return found

@@ -1,0 +1,172 @@
+"""`openmetrics`: the summaries as a text file for a textfile collector.
+
+The file keeps to what OpenMetrics 1.0 and the older Prometheus text format have in common, for the collector of
+node_exporter reads the older one: gauges only, no time stamps, `# EOF` at the end (a comment to the older).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from towtank.results.exports import judged
+from towtank.results.exports.format import File, Format, text_file
+from towtank.results.exports.material import Material, RunMaterial
+
+Labels = Mapping[str, str]
+
+_STATISTICS = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
+_BOUNDS = {"value": "estimate", "low": "low", "high": "high"}
+_LEVELS = ("valid", "suspect", "invalid")
+_UNITS = ("seconds", "ratio", "bytes")
+
+# Families in the order of the file: name without its prefix, and what it means.
+_FAMILIES = {
+    "study_runs": "Runs of the study by verdict.",
+    "objective_met": "Whether an objective is met by a configuration; left out where nothing valid tells.",
+    "run_verdict": "Whether the run has this verdict.",
+    "run_ended_timestamp_seconds": "When the run ended, since 1970.",
+    "window_seconds": "Length of the analysed window.",
+    "users": "Mean number of active users in the window.",
+    "throughput_transactions_per_second": "Transactions that ended well.",
+    "throughput_requests_per_second": "Requests that ended well.",
+    "response_time_seconds": "Response time of transactions, from the intended start.",
+    "exchange_time_seconds": "Time of requests from their actual start.",
+    "failed_transactions": "Transactions that failed in the window.",
+    "failed_ratio": "Share of transactions that failed.",
+    "failed_requests": "Requests that failed in the window, by kind.",
+    "transaction_throughput_per_second": "Transactions of one kind that ended well.",
+    "transaction_response_time_seconds": "Response time of one kind of transaction, from the intended start.",
+    "transaction_failed": "Transactions of one kind that failed in the window.",
+    "tier_cpus_used": "CPUs that a tier used.",
+    "tier_utilization_ratio": "Share of the CPUs of a tier that it used.",
+    "tier_cpu_demand_seconds": "CPU time of a tier per transaction.",
+    "tier_resident_bytes": "Memory of a tier.",
+    "generator_cpus_used": "CPUs that the load generator used.",
+    "generator_start_lag_p99_seconds": "99th percentile of actual minus intended start.",
+}
+
+
+@dataclass
+class _Page:
+    """Samples by family."""
+
+    samples: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in _FAMILIES})
+
+    def add(self, family: str, labels: Labels, value: Any) -> None:
+        """Add a sample; what was not measured has none."""
+        if isinstance(value, int | float) and math.isfinite(value):
+            inside = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
+            self.samples[family].append(f"towtank_{family}{{{inside}}} {float(value)!r}")
+
+    def estimate(self, family: str, labels: Labels, estimate: Any) -> None:
+        """Add an estimate with the ends of its interval, or a plain number."""
+        if not isinstance(estimate, Mapping):
+            self.add(family, {**labels, "bound": "estimate"}, estimate)
+            return
+        for key, bound in _BOUNDS.items():
+            self.add(family, {**labels, "bound": bound}, estimate.get(key))
+
+    def times(self, family: str, labels: Labels, times: Mapping[str, Any]) -> None:
+        """Add mean, extremes and quantiles."""
+        for name in _STATISTICS:
+            self.estimate(family, {**labels, "statistic": name}, times.get(name))
+
+    def lines(self) -> Iterator[str]:
+        """The whole file; families without samples are left out."""
+        for family, samples in self.samples.items():
+            if samples:
+                yield f"# HELP towtank_{family} {_FAMILIES[family]}"
+                yield f"# TYPE towtank_{family} gauge"
+                unit = family.rpartition("_")[2]
+                if unit in _UNITS:
+                    yield f"# UNIT towtank_{family} {unit}"
+                yield from samples
+        yield "# EOF"
+
+
+def _files(material: Material) -> list[File]:
+    return [text_file("towtank.prom", lambda: _text(material))]
+
+
+def _text(material: Material) -> str:
+    page = _Page()
+    _study(page, material)
+    names = _label_names(material.factors)
+    for run in material.runs:
+        levels = {names[name]: level for name, level in run.factors.items()}
+        _run(page, {"study": material.study, "run": run.name, **levels}, run)
+    return "".join(f"{line}\n" for line in page.lines())
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", " ")
+
+
+def _label_names(factors: list[str]) -> dict[str, str]:
+    """Label of each factor, told apart by a number where two would have the same."""
+    names: dict[str, str] = {}
+    for factor in factors:
+        plain = "factor_" + re.sub(r"[^a-zA-Z0-9_]", "_", factor)
+        label, number = plain, 1
+        while label in names.values():
+            number += 1
+            label = f"{plain}_{number}"
+        names[factor] = label
+    return names
+
+
+def _study(page: _Page, material: Material) -> None:
+    verdict, study = material.summary["verdict"], {"study": material.study}
+    for level in (*_LEVELS, "missing"):
+        page.add("study_runs", {**study, "verdict": level}, verdict[f"{level}_runs"])
+    for one in material.summary["objectives"]:
+        met = {"met": 1, "missed": 0}.get(judged.state(material, one))
+        page.add("objective_met", {**study, "objective": one["text"], "configuration": one["label"]}, met)
+
+
+def _run(page: _Page, labels: Labels, run: RunMaterial) -> None:
+    summary = run.summary
+    for level in _LEVELS:
+        page.add("run_verdict", {**labels, "verdict": level}, int(summary["verdict"]["level"] == level))
+    ended = run.manifest.get("ended_wall_ns")
+    page.add("run_ended_timestamp_seconds", labels, ended / 1e9 if isinstance(ended, int) else None)
+    window = summary.get("window") or {}
+    if window:
+        page.add("window_seconds", labels, window["end_s"] - window["start_s"])
+    page.add("users", labels, (summary.get("users") or {}).get("mean"))
+    page.estimate("throughput_transactions_per_second", labels, summary["throughput_per_s"])
+    page.estimate("throughput_requests_per_second", labels, summary["request_throughput_per_s"])
+    page.times("response_time_seconds", labels, summary["response_time_s"])
+    page.times("exchange_time_seconds", labels, summary["exchange_time_s"])
+    if window:  # counts of no window are no zeros
+        page.add("failed_transactions", labels, summary["errors"]["count"])
+        page.add("failed_ratio", labels, summary["errors"]["share"])
+        for kind, count in (summary.get("request_errors") or {}).get("by_kind", {}).items():
+            page.add("failed_requests", {**labels, "kind": kind}, count)
+    for name, one in (summary.get("transactions") or {}).items():
+        _transaction(page, {**labels, "transaction": name}, one)
+    for name, tier in (summary.get("tiers") or {}).items():
+        _tier(page, {**labels, "tier": name}, tier)
+    generator = summary.get("generator") or {}
+    page.add("generator_cpus_used", labels, generator.get("cpus_used"))
+    page.add("generator_start_lag_p99_seconds", labels, generator.get("start_lag_p99_s"))
+
+
+def _transaction(page: _Page, labels: Labels, one: Mapping[str, Any]) -> None:
+    page.estimate("transaction_throughput_per_second", labels, one["throughput_per_s"])
+    page.times("transaction_response_time_seconds", labels, one["response_time_s"])
+    page.add("transaction_failed", labels, one["errors"])
+
+
+def _tier(page: _Page, labels: Labels, tier: Mapping[str, Any]) -> None:
+    page.estimate("tier_cpus_used", labels, tier.get("cpus_used"))
+    page.add("tier_utilization_ratio", labels, tier.get("utilization"))
+    page.estimate("tier_cpu_demand_seconds", labels, tier.get("cpu_demand_s"))
+    page.add("tier_resident_bytes", labels, tier.get("resident_bytes"))
+
+
+FORMAT = Format("openmetrics", "summaries of runs, verdicts and objectives for a textfile collector", _files)

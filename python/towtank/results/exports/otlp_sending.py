@@ -1,0 +1,153 @@
+"""Sends OTLP metrics over HTTP, as the protocol says: repeat what may be repeated, and tell what was refused."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from towtank.errors import Fault, TargetError
+from towtank.results.exports.format import COMMAND_LINE, Options
+
+_PATH = "/v1/metrics"
+_TIMEOUT_S = 30.0
+# OTLP/HTTP, "Retryable Response Codes"; any other failure would only be repeated.
+_REPEATABLE = (429, 502, 503, 504)
+_PAUSES_S = (1.0, 2.0, 4.0)
+_PAUSE_AT_MOST_S = 30.0
+_ANSWER_BYTES = 1 << 20
+_NAME = re.compile(r"[A-Za-z0-9-]+")
+_VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
+
+Headers = tuple[tuple[str, str], ...]
+
+
+def faults(options: Options) -> list[Fault]:
+    """What is wrong with an endpoint and the headers."""
+    if options.endpoint is None:
+        without = [Fault(COMMAND_LINE, 0, 0, "--header", "must be given together with --endpoint")]
+        return without if options.headers else []
+    must = "must be a header as HTTP allows it, a name of letters, digits and dashes, and a value in Latin-1"
+    found = [
+        Fault(COMMAND_LINE, 0, 0, "--header", f"{must}, got {f'{name}: {value}'!r} instead")
+        for name, value in options.headers
+        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value)
+    ]
+    if not _is_endpoint(options.endpoint):
+        must = "must be a URL as http://127.0.0.1:4318, without login and query"
+        found.append(Fault(COMMAND_LINE, 0, 0, "--endpoint", f"{must}, got {options.endpoint!r} instead"))
+    return found
+
+
+def _is_endpoint(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    plain = parts.username is None and not parts.query and not parts.fragment
+    return right and plain and text.isascii() and text.isprintable() and " " not in text
+
+
+def address(endpoint: str) -> str:
+    """Where requests go: the endpoint itself where it names the path of metrics, else that path below it."""
+    base = endpoint.rstrip("/")
+    return base if base.endswith(_PATH) else base + _PATH
+
+
+def send(
+    bodies: Iterable[bytes], endpoint: str, headers: Headers = (), pause: Callable[[float], None] = time.sleep
+) -> int:
+    """Send every body as a request, one after the other.
+
+    Parameters
+    ----------
+    bodies : iterable of bytes
+        Requests in the JSON encoding.
+    endpoint : str
+        As checked by `faults`.
+    headers : tuple of (str, str), optional
+        Sent with every request.
+    pause : callable, optional
+        Waits for some seconds before a request is repeated.
+
+    Returns
+    -------
+    int
+        Number of requests that were taken.
+
+    Raises
+    ------
+    TargetError
+        If the endpoint cannot be reached or refuses anything; what was sent before has arrived.
+    """
+    url = urlsplit(address(endpoint))
+    sent = 0
+    for body in bodies:
+        try:
+            _send_one(url, body, headers, pause)
+        except (OSError, http.client.HTTPException) as error:
+            raise TargetError(
+                f"{url.geturl()} could not be reached: {error or type(error).__name__}",
+                hint=f"requests taken before: {sent}; the file is written and can be sent again",
+            ) from error
+        sent += 1
+    return sent
+
+
+def _send_one(url: SplitResult, body: bytes, headers: Headers, pause: Callable[[float], None]) -> None:
+    for pause_s in (*_PAUSES_S, None):
+        status, after, answer = _post(url, body, headers)
+        if status in _REPEATABLE and pause_s is not None:
+            pause(min(_PAUSE_AT_MOST_S, float(after)) if after.isdecimal() else pause_s)
+            continue
+        if not 200 <= status < 300:
+            raise TargetError(f"{url.geturl()} refused the metrics with status {status}{_said(answer)}")
+        _refuse_losses(url, answer)
+        return
+
+
+def _post(url: SplitResult, body: bytes, headers: Headers) -> tuple[int, str, bytes]:
+    kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+    connection = kind(str(url.hostname), url.port, timeout=_TIMEOUT_S)
+    try:
+        fields = {"Content-Type": "application/json", "User-Agent": "towtank", **dict(headers)}
+        connection.request("POST", url.path, body, fields)
+        response = connection.getresponse()
+        return response.status, response.headers.get("Retry-After", "").strip(), response.read(_ANSWER_BYTES)
+    finally:
+        connection.close()
+
+
+def _said(answer: bytes) -> str:
+    """The message of a refusal."""
+    document = _document(answer)
+    text = _shown(str(document.get("message") or "") if document else answer.decode("utf-8", "replace"))
+    return f": {text}" if text else ""
+
+
+def _shown(text: str) -> str:
+    """What somebody else wrote, fit for a terminal: one line, cut short, nothing that steers it."""
+    return "".join(character for character in " ".join(text.split()) if character.isprintable())[:300]
+
+
+def _refuse_losses(url: SplitResult, answer: bytes) -> None:
+    """Data points that the receiver dropped although it took the request."""
+    partial = _document(answer).get("partialSuccess")
+    if not isinstance(partial, dict):
+        return
+    rejected, message = (_shown(str(partial.get(key) or "")) for key in ("rejectedDataPoints", "errorMessage"))
+    if rejected not in ("", "0"):
+        raise TargetError(f"{url.geturl()} dropped {rejected} data points{': ' if message else ''}{message}")
+
+
+def _document(answer: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(answer)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}

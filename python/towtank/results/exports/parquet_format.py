@@ -1,0 +1,28 @@
+"""`parquet`: both tables of every run, in folders that query engines read as one table with a column `run`."""
+
+from __future__ import annotations
+
+from towtank.results import tables
+from towtank.results.exports.format import File, Format
+from towtank.results.exports.material import Material, RunMaterial
+
+
+def _files(material: Material) -> list[File]:
+    return [file for run in material.runs for file in _tables(material, run)]
+
+
+def _tables(material: Material, run: RunMaterial) -> list[File]:
+    describe = material.histograms.describe
+    return [
+        File(
+            f"run={run.name}/{tables.INTERVALS}",
+            lambda path: tables.write_intervals(path, run.recording(), describe),
+        ),
+        File(
+            f"run={run.name}/{tables.METRICS}",
+            lambda path: tables.write_metrics(path, run.folder, run.recording()),
+        ),
+    ]
+
+
+FORMAT = Format("parquet", "the recorded intervals and all observed metrics as tables", _files, needs_records=True)

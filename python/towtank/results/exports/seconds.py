@@ -1,0 +1,133 @@
+"""The recorded intervals second by second: what all load threads and user groups did together.
+
+No second spans two stages, so the second in which a stage ends comes in two parts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from towtank.results import segments
+from towtank.results.segments import Interval, Recording, Series
+
+
+@dataclass(slots=True)
+class Item:
+    """One step, page or transaction in one second; histograms stay encoded, one for each thread and group.
+
+    Attributes
+    ----------
+    of : str
+        `step`, `page` or `transaction`.
+    offered, started, bytes_out, bytes_in : int
+        Recorded of steps only.
+    response_sum_s, exchange_sum_s : float
+        Exact sums of the values in the histograms. [s]
+    """
+
+    of: str
+    name: str
+    offered: int = 0
+    started: int = 0
+    ok: int = 0
+    bytes_out: int = 0
+    bytes_in: int = 0
+    response_sum_s: float = 0.0
+    exchange_sum_s: float = 0.0
+    failed: dict[str, int] = field(default_factory=dict)
+    not_started: dict[str, int] = field(default_factory=dict)
+    response: list[str] = field(default_factory=list)
+    exchange: list[str] = field(default_factory=list)
+    first_byte: list[str] = field(default_factory=list)
+
+    @property
+    def ended(self) -> int:
+        """Everything that ended, well or not."""
+        return self.ok + sum(self.failed.values())
+
+    def add(self, other: Series | Item) -> None:
+        """Add what a thread counted, or another item."""
+        for name in ("offered", "started", "ok", "bytes_out", "bytes_in", "response_sum_s", "exchange_sum_s"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for own, counts in ((self.failed, other.failed), (self.not_started, other.not_started)):
+            for kind, count in counts.items():
+                own[kind] = own.get(kind, 0) + count
+        for texts, more in (
+            (self.response, other.response),
+            (self.exchange, other.exchange),
+            (self.first_byte, other.first_byte),
+        ):
+            texts.extend(more if isinstance(more, list) else [more] if more else [])
+
+
+@dataclass(slots=True)
+class Second:
+    """What happened between two instants of run time. [s]
+
+    Attributes
+    ----------
+    users : float
+        Mean number of active users. [1]
+    in_flight : int
+        Requests without an answer at its end.
+    lag : list of str
+        Encoded histograms of the start lag.
+    items : list of Item
+        Transactions, then pages, then steps.
+    """
+
+    start_s: float
+    end_s: float
+    stage: str
+    phase: str
+    users: float
+    in_flight: int
+    lag: list[str]
+    items: list[Item]
+
+    def of(self, kind: str) -> list[Item]:
+        """The steps, pages or transactions."""
+        return [item for item in self.items if item.of == kind]
+
+
+def seconds(recording: Recording) -> Iterator[Second]:
+    """All seconds of a run, in the order of time."""
+    known = {of: list(segments.names(recording, of)) for of in ("transaction", "page", "step")}
+    stages = segments.stages_of(recording)
+    groups: dict[tuple[int, int], list[Interval]] = defaultdict(list)
+    for one in recording.intervals:
+        groups[int((one.start_s + one.end_s) / 2), one.stage].append(one)
+    for key in sorted(groups):
+        stage = stages[key[1]] if 0 <= key[1] < len(stages) else {}
+        yield _second(groups[key], stage, known)
+
+
+def _second(parts: list[Interval], stage: dict[str, object], known: dict[str, list[str]]) -> Second:
+    start, end = min(one.start_s for one in parts), max(one.end_s for one in parts)
+    items: dict[tuple[int, int], Item] = {}
+    for one in parts:
+        for series in one.series:
+            names = known.get(series.of, [])
+            name = names[series.number] if 0 <= series.number < len(names) else f"{series.of} {series.number}"
+            place = ("transaction", "page", "step").index(series.of) if series.of in known else 3
+            items.setdefault((place, series.number), Item(series.of, name)).add(series)
+    return Second(
+        start_s=start,
+        end_s=end,
+        stage=str(stage.get("name", "")),
+        phase=str(stage.get("phase", "")),
+        users=sum(one.user_s for one in parts) / (end - start) if end > start else 0.0,
+        in_flight=sum(one.in_flight for one in parts),
+        lag=[one.lag for one in parts if one.lag],
+        items=[items[key] for key in sorted(items)],
+    )
+
+
+def total(items: Iterable[Item], of: str, name: str) -> Item:
+    """Several items as one."""
+    whole = Item(of, name)
+    for item in items:
+        whole.add(item)
+    return whole

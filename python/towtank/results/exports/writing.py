@@ -1,0 +1,86 @@
+"""Puts the files of an export in place: each is either the old one or the whole new one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from towtank.errors import ReportError, StudyError
+from towtank.results.exports.format import COMMAND_LINE, File
+
+FOLDER = "exports"
+STANDARD_OUTPUT = "-"
+
+
+def places(files: Sequence[File], out: str | None, source: Path) -> list[Path]:
+    """Where each file goes.
+
+    Parameters
+    ----------
+    files : sequence of File
+    out : str or None
+        What the user named: a file where there is one file to write, else a folder. By default the folder
+        `exports` in the folder that is exported.
+    source : Path
+        The folder that is exported.
+
+    Raises
+    ------
+    StudyError
+        If several files shall go into what is no folder.
+    """
+    if out is None:
+        return [source / FOLDER / file.name for file in files]
+    path = Path(out)
+    if len(files) == 1 and not path.is_dir() and not out.endswith("/"):
+        return [path]
+    if path.exists() and not path.is_dir():
+        message = f"must name a folder: there are {len(files)} files to write, got the file {out!r} instead"
+        raise StudyError.at(COMMAND_LINE, message, where="--out")
+    return [path / file.name for file in files]
+
+
+def write(file: File, path: Path) -> None:
+    """Write one file in one atomic step.
+
+    Raises
+    ------
+    ReportError
+        If it cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        _make_folder(path.parent)
+        file.write(temporary)
+        with temporary.open("rb") as stream:
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise ReportError(f"the export could not be written to {path}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:  # the system's words would be about the wrong thing
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from error
+
+
+def print_file(file: File) -> None:
+    """Write one file to standard output, once the whole of it could be made."""
+    with tempfile.TemporaryDirectory(prefix="towtank-export-") as folder:
+        path = Path(folder) / "file"
+        write(file, path)
+        sys.stdout.flush()
+        with path.open("rb") as stream:
+            shutil.copyfileobj(stream, sys.stdout.buffer)
+        sys.stdout.buffer.flush()

@@ -1,0 +1,166 @@
+"""Lines of access logs: common and combined format, with response times at their end, plain or compressed.
+
+common     host ident user [time] "request" status bytes
+combined   common "referer" "agent"
++ %D       ... microseconds, a whole number (Apache)
++ request_time   ... seconds, a decimal number (nginx)
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from towtank.errors import StudyError
+from towtank.workload.importers.draft import Notes
+from towtank.workload.importers.textfile import require_file
+
+# Servers refuse request lines that are longer; such a line is an attack or no log. [byte]
+_LINE_AT_MOST = 65536
+# Share of lines that may be unreadable before the file counts as no access log at all.
+_UNREADABLE_AT_MOST = 0.5
+
+_LINE = re.compile(
+    r"(?:\S+:\d+ (?=\S+ \S+ \S+ \[))?(?P<host>\S+) \S+ (?P<user>.*?) \[(?P<time>[^\]]+)\] "
+    r'"(?P<request>(?:[^"\\]|\\.)*)" (?P<status>\d{3}|-) (?:\d+|-)'
+    r'(?: "(?:[^"\\]|\\.)*" "(?P<agent>(?:[^"\\]|\\.)*)")?(?P<rest>.*)'
+)
+_TIME = re.compile(r"(\d{2})/(\w{3})/(\d{4}):(\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)? ([+-])(\d{2})(\d{2})")
+_MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_SECONDS = re.compile(r"\d+\.\d+")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One line.
+
+    Attributes
+    ----------
+    number : int
+        Of the line, from 1.
+    time : int
+        What is logged: the start (Apache) or the end (nginx) of the request. [s since 1970]
+    response_time : float or None
+        Where the log has it. [s]
+    ends : bool
+        Whether `time` is the end of the request, as in logs with nginx's `request_time`.
+    """
+
+    number: int
+    client: str
+    agent: str
+    time: int
+    method: str
+    url: str
+    status: int
+    response_time: float | None = None
+    ends: bool = False
+
+    @property
+    def start(self) -> float:
+        """When the request was sent. [s]"""
+        return self.time - (self.response_time or 0.0) if self.ends else float(self.time)
+
+    @property
+    def end(self) -> float:
+        """When the answer was there; where no response time is known, the start. [s]"""
+        return float(self.time) if self.ends else self.time + (self.response_time or 0.0)
+
+
+def read_lines(path: Path, notes: Notes) -> Iterator[Hit]:
+    """Read an access log line by line; what is no line of one is noted.
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be read, or most of it is no access log.
+    """
+    require_file(path)
+    read = unreadable = first_bad = 0
+    try:
+        with _open(path) as stream:
+            number = 0
+            for number, raw in _numbered(stream):
+                if not raw.strip():
+                    continue
+                read += 1
+                hit = _hit(number, raw.decode("utf-8", "replace").rstrip("\r\n"), notes)
+                if isinstance(hit, Hit):
+                    yield hit
+                elif hit:
+                    unreadable += 1
+                    first_bad = first_bad or number
+    except (OSError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StudyError.at(path, f"must be a file that can be read, got: {reason}") from None
+    if read == 0:
+        raise StudyError.at(path, "must not be empty", line=1, column=1)
+    if unreadable > _UNREADABLE_AT_MOST * read:
+        message = f"must be an access log in common or combined format, got {unreadable} of {read} lines in another one"
+        raise StudyError.at(path, message, line=first_bad, column=1)
+
+
+def _open(path: Path) -> BinaryIO:
+    with path.open("rb") as stream:
+        compressed = stream.read(2) == b"\x1f\x8b"
+    return cast(BinaryIO, gzip.open(path, "rb")) if compressed else path.open("rb")
+
+
+def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers; of one that is too long only the beginning."""
+    number = 0
+    while raw := stream.readline(_LINE_AT_MOST):
+        number += 1
+        yield number, raw
+        while raw and not raw.endswith(b"\n"):
+            raw = stream.readline(_LINE_AT_MOST)
+
+
+def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
+    """The hit of a line; True where it cannot be read, False where it can and makes no request."""
+    match = _LINE.fullmatch(text)
+    time = _time(match.group("time")) if match is not None else None
+    if match is None or time is None:
+        column = (match.start("time") if match is not None else 0) + 1
+        notes.add((number, column), "line", "is not in common or combined format")
+        return True
+    parts = match.group("request").split()
+    if len(parts) not in {2, 3} or not parts[1].startswith(("/", "http://", "https://")):
+        notes.add((number, match.start("request") + 1), "request", "is none of HTTP: dropped")
+        return False
+    response_time, ends = _response_time(match.group("rest"))
+    status = int(match.group("status")) if match.group("status") != "-" else 0
+    agent = match.group("agent") or ""
+    return Hit(number, match.group("host"), agent, time, parts[0].upper(), parts[1], status, response_time, ends)
+
+
+# Lines of a log that are next to each other mostly have the same second.
+@lru_cache(maxsize=1024)
+def _time(text: str) -> int | None:
+    match = _TIME.fullmatch(text)
+    if match is None or match.group(2) not in _MONTHS:
+        return None
+    day, month, year, hour, minute, second, sign, hours, minutes = match.groups()
+    try:
+        at = datetime(int(year), _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+    except ValueError:
+        return None
+    offset = int(hours) * 3600 + int(minutes) * 60
+    return int(at.timestamp()) - (offset if sign == "+" else -offset)
+
+
+def _response_time(rest: str) -> tuple[float | None, bool]:
+    """What stands at the end of the line: microseconds as a whole number, or seconds with a decimal point."""
+    last = rest.rsplit(None, 1)[-1].strip('"') if rest.strip() else ""
+    if _SECONDS.fullmatch(last):
+        return float(last), True
+    if last.isdecimal() and len(last) <= 15:
+        return int(last) / 1e6, False
+    return None, False

@@ -1,0 +1,357 @@
+"""Command lines of curl, as people write them and as browsers copy them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from towtank.errors import Fault, StudyError
+from towtank.workload.importers.bodies import body_keys
+from towtank.workload.importers.curl_words import Splitter, Word
+from towtank.workload.importers.draft import (
+    METHODS,
+    Draft,
+    Options,
+    Step,
+    address_of,
+    common_headers,
+    identifier,
+    literal,
+    path_and_query,
+    request,
+    seconds,
+)
+from towtank.workload.importers.headers import carry
+from towtank.workload.importers.textfile import read_text, relative_to_workload
+
+# A file of command lines is written or copied by hand.
+_BYTES_AT_MOST = 10_000_000
+_FORM = "application/x-www-form-urlencoded"
+
+# Options with a value, by their long name; those without are in _SWITCHES. The rest is told as unknown.
+_SHORT = {
+    **{"X": "request", "H": "header", "d": "data", "F": "form", "u": "user", "A": "user-agent", "e": "referer"},
+    **{"b": "cookie", "T": "upload-file", "m": "max-time", "o": "output", "x": "proxy", "w": "write-out"},
+    **{"c": "cookie-jar", "D": "dump-header", "E": "cert", "K": "config", "r": "range", "G": "get", "I": "head"},
+    **{"L": "location", "k": "insecure", "s": "silent", "S": "show-error", "v": "verbose", "i": "include"},
+    **{"f": "fail", "O": "remote-name", "N": "no-buffer", "g": "globoff", "J": "remote-header-name", "0": "http1.0"},
+    **{"4": "ipv4", "6": "ipv6", "#": "progress-bar", "j": "junk-session-cookies", "n": "netrc", "z": "time-cond"},
+}
+_DATA = frozenset({"data", "data-raw", "data-ascii", "data-binary", "data-urlencode", "json"})
+_VALUED = _DATA | frozenset(
+    {"request", "header", "form", "form-string", "user", "user-agent", "referer", "cookie", "upload-file", "url"}
+    | {"max-time", "connect-timeout", "output", "proxy", "write-out", "cookie-jar", "dump-header", "range"}
+    | {"cert", "key", "cacert", "capath", "resolve", "connect-to", "config", "retry", "retry-delay", "max-redirs"}
+    | {"retry-max-time", "limit-rate", "interface", "ciphers", "tls-max", "proxy-user", "oauth2-bearer", "time-cond"}
+    | {"unix-socket", "trace", "trace-ascii", "stderr", "cert-type", "key-type", "pass", "max-filesize", "parallel-max"}
+)
+# They change what is printed or kept on the machine of the user, not what is sent.
+_HARMLESS = frozenset(
+    {"silent", "show-error", "verbose", "include", "output", "write-out", "remote-name", "no-buffer", "fail"}
+    | {"dump-header", "progress-bar", "globoff", "remote-header-name", "trace", "trace-ascii", "stderr"}
+    | {"fail-with-body", "no-progress-meter", "create-dirs", "path-as-is"}
+)
+_WHY_NOT = {
+    "compressed": "answers are asked for without compression, so that they can be checked",
+    "location": "redirects are answers like any other; add the request that follows as a step",
+    "cookie": "every user keeps the cookies that the server sets; log in within the workload",
+    "cookie-jar": "every user keeps cookies by itself",
+    "insecure": "certificates belong to the target, not to the workload",
+    "proxy": "requests go to the target directly",
+    "http1.0": "the engine chooses the version of HTTP",
+}
+
+
+@dataclass
+class Call:
+    """One command as it is read."""
+
+    place: tuple[int, int]
+    url: Word | None = None
+    method: str | None = None
+    headers: list[tuple[str, str, tuple[int, int]]] = field(default_factory=list)
+    data: list[tuple[str, Word]] = field(default_factory=list)
+    form: list[tuple[str, Word]] = field(default_factory=list)
+    user: Word | None = None
+    upload: Word | None = None
+    timeout: float | None = None
+    as_query: bool = False
+    head: bool = False
+
+
+def read(path: Path, options: Options) -> Draft:
+    """Read command lines of curl; they become the steps of one transaction, in their order."""
+    splitter = Splitter(str(path), read_text(path, at_most=_BYTES_AT_MOST))
+    draft = Draft(str(path), "curl", identifier(path.stem, "commands"), f"Command lines of {path.name}")
+    reader = _Reader(draft, options)
+    commands = splitter.split()
+    for place in splitter.substitutions:
+        draft.notes.add(place, "command inside the command line", "not run: kept as text, put the value in its place")
+    steps = [step for command in commands for step in reader.steps(command)]
+    if reader.faults:
+        raise StudyError(reader.faults)
+    if not steps:
+        raise StudyError.at(path, "must have command lines that begin with curl, got none", line=1, column=1)
+    if len(draft.targets) == 1:
+        for step in steps:
+            del step["target"]
+    common = common_headers(steps)
+    if common:
+        draft.defaults["headers"] = common
+    draft.transactions = {"commands": steps}
+    draft.groups = {"users": {"loop": {"think": "1 s", "mix": {"commands": 100}}}}
+    draft.notes.add((1, 0), "think time", "command lines have none: users pause for 1 s after every round")
+    return draft
+
+
+class _Reader:
+    """Reads commands one by one; faults are gathered."""
+
+    def __init__(self, draft: Draft, options: Options) -> None:
+        self.draft = draft
+        self.options = options
+        self.faults: list[Fault] = []
+
+    def fault(self, word: Word, where: str, message: str) -> None:
+        self.faults.append(Fault(self.draft.source, word.line, word.column, where, message))
+
+    def note(self, word: Word, what: str, why: str) -> None:
+        self.draft.notes.add((word.line, word.column), what, why)
+
+    def steps(self, words: list[Word]) -> list[Step]:
+        """Steps of one command: one, or none where it is no curl."""
+        first = words[0]
+        while words and "=" in words[0].text and "/" not in words[0].text.partition("=")[0]:
+            words = words[1:]  # NAME=value in front of a command
+        program = Path(words[0].text).name if words else ""
+        if program not in {"curl", "curl.exe"}:
+            self.note(first, f"command {first.text[:40]!r}", "is not curl")
+            return []
+        call = Call((first.line, first.column))
+        self._arguments(words[1:], call)
+        if call.url is None:
+            self.fault(words[0], "curl", "must have a URL, got none")
+            return []
+        known = self._parameters(words)
+        try:
+            return [_replaced(self._step(call, call.url), known)]
+        except ValueError as error:
+            self.fault(call.url, "curl", str(error))
+            return []
+
+    def _parameters(self, words: list[Word]) -> dict[str, str]:
+        """Make parameters of the variables of the shell; what stands for each as text, and as a place."""
+        known = {}
+        for word in words:
+            for kind, piece in word.pieces:
+                if kind == "variable":
+                    name = identifier(piece, "variable")
+                    self.draft.parameters.setdefault(name, "change-me")
+                    self.note(word, f"variable ${piece}", f"its value is unknown: set parameters.{name}")
+                    known[f"$${{{piece}}}"] = f"${{parameters.{name}}}"
+        return known
+
+    def _arguments(self, words: list[Word], call: Call) -> None:
+        rest = iter(words)
+        for word in rest:
+            if word.text.startswith("--") and len(word.text) > 2:
+                name = word.text[2:]
+                value = next(rest, None) if name in _VALUED else None
+                self._option(name, word, value, call)
+            elif word.text.startswith("-") and len(word.text) > 1:
+                self._short(word, rest, call)
+            elif call.url is not None:
+                self.fault(word, "curl", f"must have one URL, got a second one, {word.text[:60]!r}")
+            else:
+                call.url = word
+
+    def _short(self, word: Word, rest: Any, call: Call) -> None:
+        """Several short options in one word; the value may follow at once."""
+        letters = word.text[1:]
+        for index, letter in enumerate(letters):
+            name = _SHORT.get(letter, letter)
+            if name not in _VALUED:
+                self._option(name, word, None, call)
+                continue
+            value = _tail(word, index + 2) if letters[index + 1 :] else next(rest, None)
+            self._option(name, word, value, call)
+            return
+
+    def _option(self, name: str, word: Word, value: Word | None, call: Call) -> None:
+        if name in _VALUED and value is None:
+            self.fault(word, word.text, "must have a value, got none")
+            return
+        if value is not None:
+            self._valued(name, word, value, call)
+        elif name in {"get", "head"}:
+            call.as_query, call.head = call.as_query or name == "get", call.head or name == "head"
+        elif name not in _HARMLESS:
+            self.note(word, f"option {word.text}", _WHY_NOT.get(name, "has no counterpart in a workload"))
+
+    def _valued(self, name: str, word: Word, value: Word, call: Call) -> None:  # noqa: PLR0912 - one per option
+        place = (value.line, value.column)
+        if name == "request":
+            call.method = value.text.upper()
+        elif name == "header":
+            header, colon, rest = value.text.partition(":")
+            if colon:
+                call.headers.append((header.strip(), rest.strip(), place))
+            elif not header.endswith(";"):
+                self.fault(value, word.text, f"must be 'Name: value', got {value.text[:60]!r} instead")
+        elif name in {"user-agent", "referer"}:
+            call.headers.append(({"referer": "Referer"}.get(name, "User-Agent"), value.text, place))
+        elif name == "oauth2-bearer":
+            call.headers.append(("Authorization", f"Bearer {value.text}", place))
+        elif name == "range":
+            call.headers.append(("Range", f"bytes={value.text}", place))
+        elif name in _DATA:
+            call.data.append((name, value))
+        elif name in {"form", "form-string"}:
+            call.form.append((name, value))
+        elif name in {"max-time", "connect-timeout"}:
+            self._timeout(name, value, call)
+        elif name == "user":
+            call.user = value
+        elif name == "upload-file":
+            call.upload = value
+        elif name == "url":
+            call.url = value
+        elif name not in _HARMLESS:
+            self.note(word, f"option {word.text}", _WHY_NOT.get(name, "has no counterpart in a workload"))
+
+    def _timeout(self, name: str, value: Word, call: Call) -> None:
+        try:
+            limit = float(value.text)
+        except ValueError:
+            limit = 0.0
+        if not 0 < limit < 1e6:
+            self.fault(value, f"--{name}", f"must be a number of seconds above 0, got {value.text[:40]!r} instead")
+        elif name == "max-time":
+            call.timeout = limit
+        else:
+            self.draft.defaults["connect_timeout"] = seconds(limit)
+
+    def _step(self, call: Call, url: Word) -> Step:
+        text = url.text if "://" in url.text else f"http://{url.text}"
+        target = self.draft.target(address_of(text))
+        carried = carry(call.headers, self.draft.notes)
+        body = {} if call.as_query else self._body(call, carried.headers)
+        if call.as_query and call.data:
+            text += ("&" if urlsplit(text).query else "?") + self._joined(call)
+        path, query = path_and_query(text)
+        method = self._method(call, bool(body))
+        if carried.bearer is not None:
+            carried.headers["Authorization"] = f"Bearer {literal(carried.bearer)}"
+            self.draft.notes.add(
+                call.place, "token of the header Authorization", "is in the workload file as it was here"
+            )
+        return request(
+            method,
+            literal(path),
+            target=target,
+            query={key: literal(value) for key, value in query or []},
+            headers=carried.headers,
+            auth=self._auth(call, carried.basic),
+            **body,
+            timeout=seconds(call.timeout) if call.timeout else None,
+        )
+
+    @staticmethod
+    def _method(call: Call, has_body: bool) -> str:
+        implied = "HEAD" if call.head else "PUT" if call.upload else "POST" if has_body else "GET"
+        method = call.method or implied
+        if method not in METHODS:
+            raise ValueError(f"must have a method among {', '.join(sorted(METHODS))}, got {method!r} instead")
+        return method
+
+    def _auth(self, call: Call, basic: tuple[str, str] | None) -> dict[str, str] | None:
+        if call.user is not None:
+            user, _, password = call.user.text.partition(":")
+        elif basic is not None:
+            user, password = basic
+        else:
+            return None
+        self.draft.notes.add(call.place, f"password of {user}", "is in the workload file as it was here")
+        return {"user": literal(user), "password": literal(password)}
+
+    def _body(self, call: Call, headers: dict[str, str]) -> dict[str, Any]:
+        """Keys of the body; the header Content-Type goes where the body says the same."""
+        if call.form:
+            return {"multipart": dict(self._part(name, word) for name, word in call.form)}
+        if call.upload is not None:
+            return self._file(call.upload, call.upload.text)
+        if not call.data:
+            return {}
+        name, word = call.data[0]
+        if name in {"data", "data-ascii", "data-binary", "json"} and word.text.startswith("@"):
+            if len(call.data) > 1:
+                raise ValueError("must have one body, got several of which one is a file")
+            return self._file(word, word.text[1:])
+        kind = "application/json" if name == "json" else _FORM
+        given = next((key for key in headers if key.lower() == "content-type"), None)
+        body = body_keys(self._joined(call), headers[given] if given else kind)
+        if given is None and "body" in body:
+            headers["Content-Type"] = kind
+        elif given is not None and "body" not in body and headers[given].lower() in {"application/json", _FORM}:
+            del headers[given]
+        return body
+
+    def _joined(self, call: Call) -> str:
+        """All data as curl joins them."""
+        separator = "" if call.data[0][0] == "json" else "&"
+        return separator.join(self._data(name, word) for name, word in call.data)
+
+    def _data(self, name: str, word: Word) -> str:
+        if name != "data-urlencode":
+            # curl takes line ends out of what is not binary only when it comes from a file.
+            return word.text
+        key, equals, value = word.text.partition("=")
+        if not equals and "@" in key:
+            self.note(word, "--data-urlencode of a file", "is sent as the text that stands here")
+        encoded = quote(value if equals else key, safe="-._~${}")
+        return f"{key}={encoded}" if equals and key else encoded
+
+    def _part(self, name: str, word: Word) -> tuple[str, Any]:
+        """A part of a multipart body: `name=text`, `name=@file;type=...;filename=...`."""
+        key, equals, value = word.text.partition("=")
+        if not equals:
+            raise ValueError(f"must be name=value, got {word.text[:60]!r} instead")
+        if name == "form-string" or not value.startswith(("@", "<")):
+            return key, literal(value)
+        file, *extras = value[1:].split(";")
+        given = dict(extra.strip().split("=", 1) for extra in extras if "=" in extra)
+        part = self._file(word, file)
+        part = {"generated": {"size": "1 KiB"}} if "body" in part else part
+        if value[0] == "@":
+            part["filename"] = literal(given.get("filename", Path(file).name))
+        if "type" in given:
+            part["content_type"] = given["type"]
+        return key, part
+
+    def _file(self, word: Word, name: str) -> dict[str, Any]:
+        """A file relative to the workload; where it is not here, made-up content in its place."""
+        path = Path(name)
+        if path.is_file():
+            return {"file": relative_to_workload(path, self.options.folder)}
+        self.note(word, f"file {name[:80]}", "is not here: content of 1 KiB is sent in its place")
+        return {"body": "${random.text(1024)}"}
+
+
+def _tail(word: Word, start: int) -> Word:
+    """What follows a short option in the same word."""
+    (_, first), *others = word.pieces
+    return Word(word.line, word.column + start, [("text", first[start:]), *others])
+
+
+def _replaced(value: Any, by: dict[str, str]) -> Any:
+    """Replace texts everywhere in a step."""
+    if isinstance(value, dict):
+        return {key: _replaced(inner, by) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_replaced(inner, by) for inner in value]
+    if isinstance(value, str):
+        for old, new in by.items():
+            value = value.replace(old, new)
+    return value

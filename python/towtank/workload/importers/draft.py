@@ -1,0 +1,277 @@
+"""What every importer makes: the parts of a workload file, where its requests went, and notes on what was lost.
+
+Steps are mappings as the workload file has them; `request`, `page` and `think` build them. Text that comes from a
+foreign file goes through `literal`, so that a `${` in it stays text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from towtank.units import exact_duration
+
+Step = dict[str, Any]
+
+# Places kept of one kind of note; a log of a million lines must not make a million notes.
+PLACES_AT_MOST = 100
+# Methods that requests of a workload may have.
+METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH"})
+# Endings of files that are the same for everybody: scripts, styles, pictures, fonts.
+ASSET_ENDINGS = frozenset(
+    {"avif", "bmp", "css", "eot", "gif", "ico", "jpeg", "jpg", "js", "map", "mjs", "mp3", "mp4", "otf", "png", "svg"}
+    | {"ttf", "webm", "webp", "woff", "woff2"}
+)
+# Names that templates understand by themselves, so that no variable may have them.
+_RESERVED = frozenset({"uuid", "iteration", "user", "now", "random", "system", "parameters"})
+# Headers of the connection, or made anew for every request by the engine.
+TRANSPORT_HEADERS = frozenset(
+    {"host", "connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "te"}
+    | {"upgrade-insecure-requests", "priority", "expect"}
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Choices of the user.
+
+    Attributes
+    ----------
+    hosts : tuple of str
+        Hosts whose requests are kept; empty for the one that the importer takes as the main one.
+    folder : Path
+        Where the workload file will be, so that files it names can be given relative to it.
+    """
+
+    hosts: tuple[str, ...] = ()
+    folder: Path = Path()
+
+
+@dataclass
+class Note:
+    """One kind of thing that could not be carried over, and every place where it was met.
+
+    Attributes
+    ----------
+    what : str
+        The thing, as its file names it.
+    why : str
+        Why it is not there, or what is there in its place.
+    places : list of (int, int)
+        Line and column from 1, column 0 where only the line is known; the first ones only.
+    times : int
+        How often it was met.
+    """
+
+    what: str
+    why: str
+    places: list[tuple[int, int]] = field(default_factory=list)
+    times: int = 0
+
+
+class Notes:
+    """Gathers notes; the same thing for the same reason is one note with several places."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._notes: dict[tuple[str, str], Note] = {}
+
+    def add(self, place: tuple[int, int], what: str, why: str) -> None:
+        """Note one place."""
+        note = self._notes.setdefault((what, why), Note(what, why))
+        if place in note.places:
+            return
+        note.times += 1
+        if len(note.places) < PLACES_AT_MOST:
+            note.places.append(place)
+
+    def sorted(self) -> list[Note]:
+        """All notes by their first place."""
+        return sorted(self._notes.values(), key=lambda note: (min(note.places), note.what))
+
+
+@dataclass
+class Draft:
+    """A workload in the making.
+
+    Attributes
+    ----------
+    source : str
+        The file it comes from, as the user named it.
+    form : str
+        Format of that file.
+    targets : dict of str to str
+        Address of each target as the file has it, `https://shop.example:8443`.
+    findings : dict
+        What else was learned and belongs into a study or a report: load, objectives, fits.
+    """
+
+    source: str
+    form: str
+    name: str
+    title: str = ""
+    targets: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, str | int | float] = field(default_factory=dict)
+    data: dict[str, dict[str, Any]] = field(default_factory=dict)
+    defaults: dict[str, Any] = field(default_factory=dict)
+    transactions: dict[str, list[Step]] = field(default_factory=dict)
+    groups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    findings: dict[str, Any] = field(default_factory=dict)
+    notes: Notes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.notes = Notes(self.source)
+
+    def target(self, address: str) -> str:
+        """Name of the target with an address, made where it is new."""
+        for name, known in self.targets.items():
+            if known == address:
+                return name
+        host = urlsplit(address).hostname or "target"
+        name = unique(identifier(host, "target"), self.targets)
+        self.targets[name] = address
+        return name
+
+
+def literal(text: str) -> str:
+    """Text as a template that is nothing but this text.
+
+    Examples
+    --------
+    >>> literal("costs ${price}")
+    'costs $${price}'
+    """
+    # A lone half of a surrogate pair cannot be written in UTF-8.
+    return text.encode("utf-8", "replace").decode("utf-8").replace("${", "$${")
+
+
+def identifier(text: str, fallback: str) -> str:
+    """Make a name of letters, digits and _ of any text.
+
+    Examples
+    --------
+    >>> identifier("Log in / out", "page"), identifier("42", "page")
+    ('log_in_out', 'page_42')
+    """
+    # Camel case is taken apart: `getPetById` reads as `get_pet_by_id` among other names.
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
+    name = re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")[:60].strip("_")
+    if not name:
+        return fallback
+    name = name if name[0].isalpha() else f"{fallback}_{name}"
+    return f"{name}_value" if name in _RESERVED else name
+
+
+def unique(name: str, taken: Iterable[str]) -> str:
+    """The name, or the name with the first number that is free."""
+    known = set(taken)
+    if name not in known:
+        return name
+    number = next(number for number in range(2, len(known) + 3) if f"{name}_{number}" not in known)
+    return f"{name}_{number}"
+
+
+def address_of(url: str) -> str:
+    """Scheme, host and port of a URL.
+
+    Raises
+    ------
+    ValueError
+        If it is no http or https URL.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"must be an http or https URL, got {url[:80]!r} instead")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    port = parts.port  # ValueError where it is none
+    return f"{parts.scheme}://{host}" + (f":{port}" if port is not None else "")
+
+
+def path_and_query(url: str) -> tuple[str, list[tuple[str, str]] | None]:
+    """Path of a URL, and its query as pairs where it can be written as a mapping.
+
+    Returns
+    -------
+    path : str
+        With the query in it where that is not so: keys given twice, or without `=`.
+    query : list of (str, str) or None
+        Decoded.
+    """
+    parts = urlsplit(url)
+    path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._{}")
+    path = path if path.startswith("/") else f"/{path}"
+    if not parts.query:
+        return path, []
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    whole = all("=" in part for part in parts.query.split("&"))
+    if whole and len({key for key, _ in pairs}) == len(pairs) == parts.query.count("&") + 1:
+        return path, pairs
+    return f"{path}?{quote(parts.query, safe='/%:@!$&()*+,;=~-._?[]{}')}", None
+
+
+def request(method: str, path: str, **keys: Any) -> Step:
+    """A step that makes a request; keys that are None or empty are left out."""
+    given = {key: value for key, value in keys.items() if value is not None and value not in ({}, [])}
+    return {method.lower(): path, **given}
+
+
+def page(name: str, steps: list[Step]) -> Step:
+    """A page with its steps."""
+    return {"page": name, "steps": steps}
+
+
+def think(pause: str | dict[str, Any]) -> Step:
+    """A think time."""
+    return {"think": pause}
+
+
+def seconds(value: float) -> str:
+    """A duration as files have it, rounded to the millisecond."""
+    return exact_duration(round(value, 3))
+
+
+def equal_weights(names: Iterable[str]) -> dict[str, float]:
+    """Weights of a mix in which everything is equally frequent."""
+    return weights(dict.fromkeys(names, 1.0))
+
+
+def weights(counts: dict[str, float]) -> dict[str, float]:
+    """Weights that add to exactly 100, to four decimals; the most frequent one takes what rounding leaves.
+
+    Examples
+    --------
+    >>> weights({"a": 1, "b": 1, "c": 1})
+    {'a': 33.3334, 'b': 33.3333, 'c': 33.3333}
+    """
+    total = sum(counts.values())
+    rounded = {name: round(100 * count / total, 4) for name, count in counts.items()}
+    most = max(counts, key=lambda name: counts[name])
+    rounded[most] = round(rounded[most] + 100 - sum(rounded.values()), 4)
+    return {name: int(weight) if weight == int(weight) else weight for name, weight in rounded.items()}
+
+
+def common_headers(steps: list[Step]) -> dict[str, str]:
+    """Take the headers that all requests have with the same value out of them."""
+    requests = [step for step in steps if "headers" in step or method_of(step)]
+    if len(requests) < 2:
+        return {}
+    first = requests[0].get("headers", {})
+    common = {
+        name: value
+        for name, value in first.items()
+        if all(step.get("headers", {}).get(name) == value for step in requests) and "${" not in value
+    }
+    for step in requests:
+        step["headers"] = {k: v for k, v in step.get("headers", {}).items() if k not in common}
+        if not step["headers"]:
+            del step["headers"]
+    return common
+
+
+def method_of(step: Step) -> str | None:
+    """Method of a request, None for other steps."""
+    return next((key for key in step if key.upper() in METHODS), None)

@@ -1,0 +1,88 @@
+"""Writes YAML as people would: block style, short things on one line, texts quoted only where they must be."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+# Longest mapping or list that goes on one line, and how deep it may be. [character], [1]
+_LINE = 88
+_DEPTH = 2
+# Texts that mean themselves without quotes, in block and in flow style: words and paths; quantities with a unit.
+_PLAIN = re.compile(r"[A-Za-z/_](?:[A-Za-z0-9_./;=+()|~-]| (?=[A-Za-z0-9_./(]))*")
+_QUANTITY = re.compile(r"\d+(?:\.\d+)? (?:ns|us|ms|s|min|h|d|%|B|[KMG]iB)")
+_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+
+
+def emit(document: dict[str, Any]) -> str:
+    """Write a document of mappings, lists, texts, numbers, true, false and null.
+
+    Examples
+    --------
+    >>> print(emit({"name": "a", "mix": {"view": 60, "search": 40}}), end="")
+    name: a
+    <BLANKLINE>
+    mix: {view: 60, search: 40}
+    """
+    lines: list[str] = []
+    for key, value in document.items():
+        lines += [""] * isinstance(value, dict | list)
+        lines += _block({key: value})
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _block(value: Any) -> list[str]:
+    """Lines of a value; nested ones are indented by two."""
+    if isinstance(value, dict) and value:
+        return [line for key, inner in value.items() for line in _entry(_scalar(key), inner)]
+    if isinstance(value, list) and value:
+        return [line for item in value for line in _item(item)]
+    return [_flow(value) or ""]
+
+
+def _entry(key: str, value: Any) -> list[str]:
+    flow = _flow(value)
+    if flow is not None and (not isinstance(value, dict | list) or len(key) + len(flow) < _LINE):
+        return [f"{key}: {flow}"]
+    return [f"{key}:", *(f"  {line}" for line in _block(value))]
+
+
+def _item(item: Any) -> list[str]:
+    flow = None if isinstance(item, dict) and item else _flow(item)
+    first, *rest = [flow] if flow is not None else _block(item)
+    return [f"- {first}", *(f"  {line}" for line in rest)]
+
+
+def _flow(value: Any, depth: int = _DEPTH) -> str | None:
+    """Write a value on one line, or None where it is nested too deep to be read so."""
+    if isinstance(value, dict):
+        items = {key: _flow(item, depth - 1) for key, item in value.items()}
+        if (value and depth == 0) or None in items.values():
+            return None
+        return "{" + ", ".join(f"{_scalar(key)}: {item}" for key, item in items.items()) + "}"
+    if isinstance(value, list):
+        # Steps and rows of mappings are read down the page, not across it.
+        if any(isinstance(item, dict) for item in value):
+            return None
+        inner = [_flow(item, depth) for item in value]
+        return None if None in inner else "[" + ", ".join(map(str, inner)) + "]"
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    text = str(value)
+    plain = (_PLAIN.fullmatch(text) and text.lower() not in _WORDS) or _QUANTITY.fullmatch(text)
+    return text if plain else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """JSON's quotes are YAML's; whatever a reader may take for a line end or refuse is escaped."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted)

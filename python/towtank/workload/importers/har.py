@@ -1,0 +1,311 @@
+"""HTTP Archives (HAR 1.2), as browsers and proxies record them: one transaction with the pages of the session."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from towtank.errors import Fault, StudyError
+from towtank.workload.importers import jsonfile
+from towtank.workload.importers.bodies import body_keys
+from towtank.workload.importers.draft import (
+    ASSET_ENDINGS,
+    METHODS,
+    Draft,
+    Options,
+    Step,
+    address_of,
+    common_headers,
+    identifier,
+    literal,
+    page,
+    path_and_query,
+    request,
+    think,
+    unique,
+)
+from towtank.workload.importers.har_correlation import Correlation, Exchange
+from towtank.workload.importers.har_thinking import between_pages
+from towtank.workload.importers.headers import carry
+from towtank.workload.importers.nodes import child_of, items_of, number_of, place_of, text_of
+from towtank.yamlfile import Node
+
+# While nothing is in flight for so long, the user is reading: it is longer than browsers wait between the requests of
+# one page, and shorter than people need to act. [s]
+IDLE = 1.0
+
+_ASSET_TYPES = frozenset({"stylesheet", "script", "image", "font", "media", "manifest", "texttrack"})
+_ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/javascript", "text/javascript")
+
+
+@dataclass
+class View:
+    """What the user saw at once: the requests between two pauses."""
+
+    name: str
+    exchanges: list[Exchange]
+
+    @property
+    def end(self) -> float:
+        """When its last answer was there. [s]"""
+        return max(exchange.end for exchange in self.exchanges)
+
+
+def read(path: Path, options: Options) -> Draft:
+    """Read a recording."""
+    root = jsonfile.load(path)
+    draft = Draft(str(path), "har", identifier(path.stem, "recording"), f"Recording {path.name}")
+    log = root.child("log")
+    if log is None or not isinstance(log.value, dict) or log.child("entries") is None:
+        message = "must be an HTTP Archive with log.entries, got none"
+        raise StudyError.at(path, message, line=root.line, column=root.column)
+    exchanges = _main_host(_exchanges(log, draft), draft, options)
+    if not exchanges:
+        return draft
+    views = _views(exchanges)
+    for exchange in exchanges:
+        exchange.step = _step(exchange, draft)
+    correlation = Correlation(exchanges, draft)
+    correlation.find()
+    _targets(draft, exchanges)
+    pauses = between_pages([after.exchanges[0].start - before.end for before, after in _pairs(views)], draft)
+    items: list[Step] = []
+    for index, view in enumerate(views):
+        if index:
+            items.append(think(pauses.between[index - 1]))
+        items.append(page(view.name, [exchange.step for exchange in view.exchanges]))
+    draft.transactions = {"session": items}
+    draft.groups = {"users": {"loop": {"think": pauses.after, "mix": {"session": 100}}}}
+    _say_what_browsers_do(views, draft)
+    return draft
+
+
+def _pairs(views: list[View]) -> list[tuple[View, View]]:
+    return list(pairwise(views))
+
+
+def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
+    """All entries that can be carried over, by their start; the others are noted."""
+    found: list[Exchange] = []
+    faults: list[Fault] = []
+    for entry in items_of(log, "entries"):
+        try:
+            exchange = _exchange(entry)
+        except ValueError as error:
+            faults.append(Fault(draft.source, *place_of(entry), f"log.entries[{entry.path[-1]}]", str(error)))
+            continue
+        reason = _why_not(exchange)
+        if reason is not None:
+            draft.notes.add(place_of(entry), f"{exchange.method} {exchange.url[:100]}", reason)
+        else:
+            found.append(exchange)
+    if faults:
+        raise StudyError(faults)
+    return sorted(found, key=lambda exchange: exchange.start)
+
+
+def _exchange(entry: Node) -> Exchange:
+    url, method = text_of(entry, "request", "url"), text_of(entry, "request", "method").upper()
+    if not url or not method:
+        raise ValueError("must have request.url and request.method, got an entry without")
+    text = text_of(entry, "startedDateTime")
+    try:
+        start = datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise ValueError(f"must have startedDateTime as ISO 8601, got {text[:40]!r} instead") from None
+    duration = max(number_of(entry, "time"), 0.0) / 1000
+    return Exchange(
+        node=entry,
+        method=method,
+        url=url,
+        start=start,
+        end=start + duration,
+        status=int(number_of(entry, "response", "status")),
+        body=_response_text(entry),
+        asset=_is_asset(entry, url),
+    )
+
+
+def _response_text(entry: Node) -> str:
+    """Text of the answer; empty where the recording does not have it."""
+    content = child_of(entry, "response", "content")
+    text = text_of(content, "text")
+    if text_of(content, "encoding") == "base64":
+        try:
+            return base64.b64decode(text).decode("utf-8")
+        except (binascii.Error, ValueError):
+            return ""
+    return text
+
+
+def _is_asset(entry: Node, url: str) -> bool:
+    """Whether it is a part of a page that is the same for everybody: scripts, styles, pictures, fonts."""
+    kind = text_of(entry, "_resourceType").lower()
+    if kind:
+        return kind in _ASSET_TYPES
+    media = text_of(entry, "response", "content", "mimeType").lower()
+    return media.startswith(_ASSET_MEDIA) or urlsplit(url).path.rpartition(".")[2].lower() in ASSET_ENDINGS
+
+
+def _why_not(exchange: Exchange) -> str | None:
+    """Say why an entry makes no request of the workload, or nothing."""
+    scheme = urlsplit(exchange.url).scheme
+    if scheme in {"ws", "wss"} or text_of(exchange.node, "_resourceType") == "websocket":
+        return "dropped: WebSocket is not spoken"
+    try:
+        address_of(exchange.url)
+    except ValueError:
+        return f"dropped: {scheme or 'it'} goes to no server"
+    if text_of(exchange.node, "_fromCache") in {"memory", "disk"}:
+        return "dropped: the browser had it in its cache; users who come anew would ask for it"
+    if exchange.method not in METHODS:
+        return f"dropped: requests have the methods {', '.join(sorted(METHODS))}"
+    if exchange.status == 0:
+        return "dropped: it was blocked or broken off, there is no answer in the recording"
+    return None
+
+
+def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> list[Exchange]:
+    """Keep the hosts asked for, or that of the first document: the others belong to somebody else."""
+    if not exchanges:
+        return []
+    first = next((each for each in exchanges if not each.asset), exchanges[0])
+    hosts = {host.lower() for host in options.hosts} or {urlsplit(first.url).hostname or ""}
+    kept = []
+    for exchange in exchanges:
+        host = urlsplit(exchange.url).hostname or ""
+        if host in hosts:
+            kept.append(exchange)
+            continue
+        reason = f"dropped: it goes to another host; --host {host} keeps it"
+        draft.notes.add(place_of(exchange.node), f"{exchange.method} {exchange.url[:100]}", reason)
+    return kept
+
+
+def _views(exchanges: list[Exchange]) -> list[View]:
+    """Divide the session where the browser went to another page, or where nothing was in flight for a while."""
+    views: list[View] = []
+    previous: str | None = None
+    for exchange in exchanges:
+        reference = text_of(exchange.node, "pageref")
+        if not views or reference != previous or exchange.start - views[-1].end >= IDLE:
+            path = urlsplit(exchange.url).path.strip("/") or "home"
+            views.append(View(unique(path, [view.name for view in views]), []))
+        views[-1].exchanges.append(exchange)
+        previous = reference
+    return views
+
+
+def _step(exchange: Exchange, draft: Draft) -> Step:
+    path, query = path_and_query(exchange.url)
+    pairs = [
+        (text_of(header, "name"), text_of(header, "value"), place_of(header))
+        for header in items_of(exchange.node, "request", "headers")
+        if text_of(header, "name")
+    ]
+    carried = carry(pairs, draft.notes)
+    body = _body(exchange, carried.headers, draft)
+    exchange.bearer = carried.bearer
+    auth = None
+    if carried.basic is not None:
+        draft.parameters.setdefault("password", "change-me")
+        why = "passwords of recordings are not copied: set parameters.password"
+        draft.notes.add(place_of(exchange.node), f"password of {carried.basic[0]}", why)
+        auth = {"user": literal(carried.basic[0]), "password": "${parameters.password}"}
+    return request(
+        exchange.method,
+        literal(path),
+        target=draft.target(address_of(exchange.url)),
+        query={key: literal(value) for key, value in query or []},
+        headers=carried.headers,
+        auth=auth,
+        **body,
+        check=_check(exchange, draft),
+        on_failure="go_on" if exchange.asset else None,
+    )
+
+
+def _check(exchange: Exchange, draft: Draft) -> dict[str, Any]:
+    if exchange.status == 304:
+        return {"status": 200}
+    if exchange.status >= 400:
+        why = "the recording has a failure, which is taken as the right answer"
+        draft.notes.add(place_of(exchange.node), f"status {exchange.status} of {exchange.url[:80]}", why)
+    return {"status": exchange.status} if 100 <= exchange.status <= 599 else {"status": "2xx"}
+
+
+def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str, Any]:
+    """Keys of the body; the header Content-Type goes where the kind of body says the same."""
+    data = child_of(exchange.node, "request", "postData")
+    if data is None:
+        return {}
+    media = text_of(data, "mimeType")
+    given = next((name for name in headers if name.lower() == "content-type"), None)
+    if media.lower().startswith("multipart/form-data"):
+        if given is not None:
+            del headers[given]
+        return {"multipart": _parts(data, draft)} if items_of(data, "params") else _no_parts(data, draft)
+    text = text_of(data, "text")
+    params = items_of(data, "params")
+    if not text and params:
+        text = "&".join(f"{text_of(each, 'name')}={text_of(each, 'value')}" for each in params)
+    if not text:
+        return {}
+    body = body_keys(text, media)
+    if given is not None and "body" not in body:
+        del headers[given]
+    elif given is None and media:
+        headers["Content-Type"] = literal(media)
+    return body
+
+
+def _parts(data: Node, draft: Draft) -> dict[str, Any]:
+    parts: dict[str, Any] = {}
+    for each in items_of(data, "params"):
+        name, file = text_of(each, "name"), text_of(each, "fileName")
+        if name in parts:
+            draft.notes.add(place_of(each), f"part {name}", "dropped: parts of a body have different names")
+        elif file:
+            why = "its content is not in the recording: content of 10 KiB is made in its place"
+            draft.notes.add(place_of(each), f"file {file}", why)
+            media = text_of(each, "contentType")
+            parts[name] = {"generated": {"size": "10 KiB"}, "filename": literal(file)}
+            parts[name].update({"content_type": media} if media else {})
+        else:
+            parts[name] = literal(text_of(each, "value"))
+    return parts
+
+
+def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:
+    why = "its parts are not in the recording: content of 10 KiB is made in their place"
+    draft.notes.add(place_of(data), "multipart body", why)
+    return {"multipart": {"content": {"generated": {"size": "10 KiB"}, "filename": "content"}}}
+
+
+def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
+    """Name targets in steps only where there are several; take common headers together."""
+    steps = [exchange.step for exchange in exchanges]
+    if len(draft.targets) == 1:
+        for step in steps:
+            del step["target"]
+    common = common_headers(steps)
+    if common:
+        draft.defaults["headers"] = common
+
+
+def _say_what_browsers_do(views: list[View], draft: Draft) -> None:
+    first = place_of(views[0].exchanges[0].node)
+    if any(len(view.exchanges) > 1 for view in views):
+        why = (
+            "made one after the other: a user of the workload has one connection; its time is longer than in a browser"
+        )
+        draft.notes.add(first, "parallel requests of a page", why)
+    if not any(exchange.body for exchange in views[0].exchanges) and not draft.findings.get("correlations"):
+        why = "it has no contents of answers, in which values that appear again later could be found"
+        draft.notes.add(first, "recording", why)

@@ -1,0 +1,61 @@
+"""Think times of a recording: one person, once; gaps of alike length are taken together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.units import format_duration
+from towtank.workload.importers.draft import Draft, seconds
+
+# Where the groups end, with their names: about a factor of three each, as far as one recording can tell gaps apart. [s]
+_GROUPS = ((3.0, "think_short"), (10.0, "think_medium"), (30.0, "think_long"), (float("inf"), "think_very_long"))
+# What users pause after a session with one page only. [s]
+_WITHOUT_GAPS = 1.0
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """Pauses between pages, and after the last one."""
+
+    between: list[dict[str, str]]
+    after: dict[str, str] | str
+
+
+def between_pages(gaps: list[float], draft: Draft) -> Pauses:
+    """Make think times of the gaps between pages; a parameter for each group of them.
+
+    Parameters
+    ----------
+    gaps : list of float
+        From the last answer of a page to the first request of the next one. [s]
+    draft : Draft
+        Gets the parameters, and the finding `think_times`.
+    """
+    groups: dict[str, list[float]] = {}
+    names = []
+    for gap in gaps:
+        # Where the next page was asked for before the last one was whole, nobody was thinking.
+        name = next(name for below, name in _GROUPS if max(gap, 0.0) < below)
+        names.append(name)
+        groups.setdefault(name, []).append(max(gap, 0.0))
+    found: list[dict[str, Any]] = []
+    for _, name in _GROUPS:
+        if name in groups:
+            mean = sum(groups[name]) / len(groups[name])
+            draft.parameters[name] = seconds(mean)
+            found.append({"parameter": name, "count": len(groups[name]), "mean_s": round(mean, 3)})
+    draft.findings["think_times"] = found
+    draft.findings.setdefault("summary", []).extend(
+        f"think times: {each['count']} gaps make {each['parameter']}, "
+        f"exponential with mean {format_duration(each['mean_s'])}"
+        for each in found
+    )
+    if not gaps:
+        return Pauses([], seconds(_WITHOUT_GAPS))
+    longest_group = max(groups, key=lambda name: (len(groups[name]), name))
+    return Pauses([_pause(name) for name in names], _pause(longest_group))
+
+
+def _pause(name: str) -> dict[str, str]:
+    return {"exponential": f"${{parameters.{name}}}"}

@@ -1,0 +1,97 @@
+"""Headers of recorded and written requests: which go into the workload, which the engine makes itself."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from towtank.workload.importers.draft import TRANSPORT_HEADERS, Notes, literal
+
+_CONDITIONAL = frozenset({"if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"})
+Place = tuple[int, int]
+
+
+@dataclass
+class Carried:
+    """What became of the headers of one request.
+
+    Attributes
+    ----------
+    headers : dict of str to str
+        Those that are kept, as templates.
+    basic : (str, str) or None
+        User and password of Basic authentication.
+    bearer : str or None
+        Token of an Authorization header.
+    """
+
+    headers: dict[str, str] = field(default_factory=dict)
+    basic: tuple[str, str] | None = None
+    bearer: str | None = None
+
+
+def carry(pairs: Iterable[tuple[str, str, Place]], notes: Notes) -> Carried:
+    """Sort headers into those that are kept and those that are not, which are noted.
+
+    Parameters
+    ----------
+    pairs : iterable of (str, str, (int, int))
+        Name, value and place.
+    notes : Notes
+        Where losses go.
+    """
+    carried = Carried()
+    for name, value, place in pairs:
+        low = name.lower()
+        if name.startswith(":") or low in TRANSPORT_HEADERS:
+            continue
+        reason = _why_not(low)
+        if reason is not None:
+            notes.add(place, f"header {name}", reason)
+        elif low == "authorization":
+            _authorization(value, place, carried, notes)
+        else:
+            _keep(name, " ".join(value.splitlines()), carried)
+    return carried
+
+
+def _why_not(name: str) -> str | None:
+    """Say why a header is not carried over, or nothing."""
+    if name == "cookie":
+        return (
+            "dropped: every user keeps the cookies that the server sets; those of the recording belong to somebody else"
+        )
+    if name in _CONDITIONAL:
+        return "dropped: users have no cache, so that they ask for the whole content"
+    if name == "accept-encoding":
+        return "dropped: answers are asked for without compression, so that they can be checked"
+    if name.startswith(("sec-ch-", "sec-fetch-", "sec-gpc")):
+        return "dropped: it describes the browser"
+    return None
+
+
+def _authorization(value: str, place: Place, carried: Carried, notes: Notes) -> None:
+    scheme, _, rest = value.partition(" ")
+    if scheme.lower() == "basic":
+        try:
+            user, colon, password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            colon = ""
+        if colon:
+            carried.basic = (user, password)
+            return
+    if scheme.lower() == "bearer" and rest.strip():
+        carried.bearer = rest.strip()
+        return
+    notes.add(place, f"header Authorization ({scheme[:20]})", "dropped: only Basic and Bearer can be carried over")
+
+
+def _keep(name: str, value: str, carried: Carried) -> None:
+    """Keep a header; one that comes twice is joined with a comma (RFC 9110, section 5.3)."""
+    known = next((each for each in carried.headers if each.lower() == name.lower()), None)
+    if known is not None:
+        carried.headers[known] += ", " + literal(value)
+    else:
+        carried.headers[name] = literal(value)

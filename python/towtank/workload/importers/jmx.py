@@ -1,0 +1,161 @@
+"""Test plans of JMeter: thread groups become groups of users, each with one transaction that is its loop."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import StudyError
+from towtank.units import exact_share
+from towtank.workload.importers import xmlfile
+from towtank.workload.importers.draft import (
+    Draft,
+    Options,
+    Step,
+    common_headers,
+    identifier,
+    method_of,
+    unique,
+    weights,
+)
+from towtank.workload.importers.jmx_controllers import Controllers
+from towtank.workload.importers.jmx_requests import Scope
+from towtank.workload.importers.jmx_texts import Texts
+from towtank.workload.importers.jmx_tree import Item, inner, items, text_of
+
+# Users of a thread group whose number the plan does not say in a way that is known here. [1]
+_USERS_UNKNOWN = 1.0
+
+
+def read(path: Path, options: Options) -> Draft:
+    """Read a test plan."""
+    root = xmlfile.load(path)
+    trees = [child for child in root.children if child.tag == "hashTree"]
+    if root.tag != "jmeterTestPlan" or not trees:
+        message = f"must be a test plan of JMeter (jmeterTestPlan), got <{root.tag}> instead"
+        raise StudyError.at(path, message, line=root.line, column=root.column)
+    draft = Draft(str(path), "jmx", identifier(path.stem, "plan"))
+    _Plan(draft, list(items(trees[0])), options).read()
+    return draft
+
+
+class _Plan:
+    def __init__(self, draft: Draft, top: list[Item], options: Options) -> None:
+        self.draft = draft
+        self.top = top
+        self.texts = Texts(draft)
+        self.controllers = Controllers(draft, self.texts, options.folder)
+        self.users: dict[str, float] = {}
+        self.load: list[dict[str, Any]] = []
+
+    def read(self) -> None:
+        """Read all thread groups."""
+        below: list[Item] = []
+        for item in self.top:
+            if item.tag == "TestPlan":
+                self.draft.title = item.name
+                self.controllers.variables(item)
+                below += item.below
+            elif item.tag != "WorkBench":
+                below.append(item)
+        self._names(below)
+        scope, work = self.controllers.enter(below, Scope())
+        for item in work:
+            if item.tag in {"SetupThreadGroup", "PostThreadGroup"}:
+                self.controllers.note(item, "what is done once before or after all users is left out")
+            elif item.tag.endswith("ThreadGroup"):
+                self._group(item, scope)
+            else:
+                self.controllers.note(item, "stands outside of thread groups: left out")
+        if not self.draft.groups:
+            return
+        shares = weights({name: max(users, 1e-9) for name, users in self.users.items()})
+        for name, share in shares.items():
+            self.draft.groups[name] = {"share": exact_share(share / 100), **self.draft.groups[name]}
+        self._targets()
+        self.draft.findings["load"] = {"users": int(sum(self.users.values())), "groups": self.load}
+
+    def _names(self, below: list[Item]) -> None:
+        """Names that are set anywhere, so that what reads them is known to read variables."""
+        for item in below:
+            if item.tag == "Arguments":
+                self.controllers.variables(item)
+            refnames = [item.text("RegexExtractor.refname"), item.text("BoundaryExtractor.refname")]
+            refnames += item.text("JSONPostProcessor.referenceNames").split(";")
+            self.texts.extracted |= {name.strip() for name in refnames if name.strip()} if item.enabled else set()
+            self._names(item.below)
+
+    def _group(self, item: Item, scope: Scope) -> None:
+        name = unique(identifier(item.name, "group"), self.draft.groups)
+        controllers, texts = self.controllers, self.texts
+        texts.assigned, texts.early, texts.pools = set(), set(), set()
+        controllers.pages, controllers.once = [], []
+        steps = controllers.steps(item.below, scope, top=True)
+        if not any(_requests(step) for step in steps):
+            controllers.note(item, "has no requests that can be carried over: left out")
+            return
+        once = []
+        if controllers.once:
+            once = [unique(f"{name}_once", self.draft.transactions)]
+            self.draft.transactions[once[0]] = self._whole(controllers.once, item)
+        transaction = unique(name, self.draft.transactions)
+        self.draft.transactions[transaction] = self._whole(steps, item)
+        self.draft.groups[name] = {
+            **({"once": once} if once else {}),
+            "loop": {"think": "0 s", "mix": {transaction: 100}},
+        }
+        self._load(item, name)
+
+    def _whole(self, steps: list[Step], item: Item) -> list[Step]:
+        """A transaction: rows are drawn at its start, and what is read before it is set begins empty."""
+        written = json.dumps(steps)
+        head: list[Step] = [{"draw": pool} for pool in sorted(self.texts.pools) if f"${{{pool}." in written]
+        variables = {identifier(name, "value"): name for name in sorted(self.texts.early)}
+        early = {v: name for v, name in variables.items() if re.search(rf'\$\{{{v}[|}}]|: "{v}"', written)}
+        if early:
+            why = f"{', '.join(early.values())}: read before they are set; they begin empty in every transaction"
+            self.draft.notes.add(item.place, f"variables of {item.name!r}", why)
+            head.append({"set": dict.fromkeys(early, "")})
+        return [*head, *steps]
+
+    def _load(self, item: Item, name: str) -> None:
+        """Users, ramp and duration belong into the load of a study."""
+        number = item.text("ThreadGroup.num_threads") or item.text("TargetLevel")
+        users = self.texts.number(number, item.place, f"users of {item.name!r}", _USERS_UNKNOWN)
+        self.users[name] = users
+        ramp = self.texts.number(item.text("ThreadGroup.ramp_time"), item.place, f"ramp of {item.name!r}")
+        scheduled = item.flag("ThreadGroup.scheduler")
+        text = item.text("ThreadGroup.duration") if scheduled else ""
+        duration = self.texts.number(text, item.place, f"duration of {item.name!r}")
+        controller = inner(item.element, "ThreadGroup.main_controller")
+        loops = self.texts.static(text_of(controller, "LoopController.loops", "-1")) if controller is not None else "-1"
+        self.load.append(
+            {"group": name, "users": int(users), "ramp_up_s": ramp, "duration_s": duration or None, "loops": loops}
+        )
+        shown = f"{int(users)} users, ramp-up {ramp:g} s" + (f", duration {duration:g} s" if duration else "")
+        why = f"belongs into the load of the study; the workload has the group's share ({shown})"
+        self.draft.notes.add(item.place, f"load of {item.name!r}", why)
+        if loops.strip() not in {"-1", ""}:
+            why = f"{loops} loops: users of a workload go on until the load ends"
+            self.draft.notes.add(item.place, f"loops of {item.name!r}", why)
+        if item.tag != "ThreadGroup":
+            self.controllers.note(item, "is taken as a thread group of constant size")
+
+    def _targets(self) -> None:
+        """Steps name their target only where there are several, and headers that not all have."""
+        steps = [step for transaction in self.draft.transactions.values() for step in transaction]
+        requests = [each for step in steps for each in _requests(step)]
+        common = common_headers(requests)
+        if common:
+            self.draft.defaults["headers"] = common
+        if len(self.draft.targets) <= 1:
+            for each in requests:
+                each.pop("target", None)
+
+
+def _requests(step: Step) -> list[Step]:
+    """All requests of a step and what is inside it."""
+    inside = [each for key in ("steps", "then", "else") for each in step.get(key, [])]
+    return ([step] if method_of(step) else []) + [found for each in inside for found in _requests(each)]

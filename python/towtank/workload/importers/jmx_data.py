@@ -1,0 +1,79 @@
+"""CSV data sets of JMeter as pools of data."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from towtank.workload.importers.draft import Draft, identifier, unique
+from towtank.workload.importers.jmx_texts import Texts
+from towtank.workload.importers.jmx_tree import Item
+from towtank.workload.importers.textfile import relative_to_workload
+
+# Rows that go into the workload file where the data file has no names of columns in its first line. [1]
+ROWS_AT_MOST = 5000
+_DELIMITERS = {"\\t": "\t", "": ","}
+
+
+def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None:
+    """Make a pool of a CSV data set; its name, or None where it has no columns.
+
+    Parameters
+    ----------
+    item : Item
+        The data set.
+    draft : Draft
+        Gets the pool.
+    texts : Texts
+        Gets the columns.
+    folder : Path
+        Where the workload file will be.
+    """
+    file = texts.static(item.text("filename")).strip()
+    path = Path(draft.source).parent / file
+    delimiter = item.text("delimiter", ",")
+    delimiter = _DELIMITERS.get(delimiter, delimiter)[:1]
+    names = [name.strip() for name in item.text("variableNames").split(delimiter) if name.strip()]
+    rows = _rows(item, path, delimiter, draft)
+    header = rows[0] if rows and not names else None
+    columns = names or header or []
+    if not columns:
+        draft.notes.add(item.place, f"CSV data set {file!r}", "names no variables, and no first line does: left out")
+        return None
+    fresh = [unique(identifier(column, "column"), []) for column in columns]
+    pool = unique(identifier(Path(file).stem, "data"), draft.data)
+    spec: dict[str, Any] = {"order": "sequential" if item.flag("recycle", default=True) else "unique"}
+    if header is not None and delimiter == "," and fresh == header and len(rows or []) > 1:
+        spec = {"csv": relative_to_workload(path, folder), **spec}
+    else:
+        skip = 1 if header is not None or item.flag("ignoreFirstLine") else 0
+        spec = {"columns": fresh, "rows": _inline(item, (rows or [])[skip:], fresh, draft), **spec}
+    draft.data[pool] = spec
+    texts.columns.update({column: (pool, each) for column, each in zip(columns, fresh, strict=True)})
+    return pool
+
+
+def _rows(item: Item, path: Path, delimiter: str, draft: Draft) -> list[list[str]] | None:
+    """Rows of the file as far as they go into a workload file; None where it cannot be read."""
+    encoding = item.text("fileEncoding").strip() or "utf-8-sig"
+    try:
+        with path.open(encoding=encoding, newline="") as stream:
+            rows: list[list[str]] = []
+            for row in csv.reader(stream, delimiter=delimiter):
+                if len(rows) > ROWS_AT_MOST:
+                    break
+                rows += [row] if any(row) else []
+            return rows
+    except (OSError, ValueError, LookupError, csv.Error):
+        why = f"the file {path.name!r} is not here or no CSV file: one row with placeholders is in its place"
+        draft.notes.add(item.place, f"CSV data set {item.name!r}", why)
+        return None
+
+
+def _inline(item: Item, rows: list[list[str]], columns: list[str], draft: Draft) -> list[list[str]]:
+    if len(rows) > ROWS_AT_MOST:
+        why = f"only {ROWS_AT_MOST} rows are in the workload; give the file a first line with the names of its columns"
+        draft.notes.add(item.place, f"CSV data set {item.name!r}", why)
+    whole = [(row + [""] * len(columns))[: len(columns)] for row in rows[:ROWS_AT_MOST]]
+    return whole or [[f"change-me-{column}" for column in columns]]

@@ -1,0 +1,235 @@
+"""Timers, extractors and assertions of JMeter as pauses, extractions and checks."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from towtank.workload import expressions
+from towtank.workload.importers.draft import Draft, identifier, seconds
+from towtank.workload.importers.jmx_texts import Texts
+from towtank.workload.importers.jmx_tree import Item
+
+# Bits of Assertion.test_type.
+_MATCH, _CONTAINS, _NOT, _EQUALS, _SUBSTRING, _OR = 1, 2, 4, 8, 16, 32
+_META = re.compile(r"[.^$*+?{}\[\]\\|()]")
+_CLASS = re.compile(r"([1-5])(?:\\d\\d|\\d\{2\}|\.\.|\[0-9\]\[0-9\]|xx)", re.IGNORECASE)
+
+
+class Elements:
+    """Translates elements that hang on samplers."""
+
+    def __init__(self, draft: Draft, texts: Texts) -> None:
+        self.draft = draft
+        self.texts = texts
+
+    def _note(self, item: Item, why: str) -> None:
+        self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
+
+    def pause(self, timer: Item) -> str | dict[str, Any] | None:
+        """The pause of a timer; None where it makes none, which is noted."""
+        if timer.tag == "ConstantTimer":
+            return seconds(self._time(timer, "ConstantTimer.delay", 300))
+        if timer.tag not in {"UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer"}:
+            why = "has no counterpart as a pause"
+            if timer.tag in {"ConstantThroughputTimer", "PreciseThroughputTimer"}:
+                rate = timer.text("throughput")
+                why = f"throughput ({rate} per minute) belongs into the load of the study, or the pacing of the group"
+            self._note(timer, why)
+            return None
+        offset, spread = self._time(timer, "ConstantTimer.delay", 0), self._time(timer, "RandomTimer.range", 0)
+        if spread <= 0:
+            return seconds(offset)
+        if timer.tag == "UniformRandomTimer":
+            return {"uniform": {"min": seconds(offset), "max": seconds(offset + spread)}}
+        if timer.tag == "PoissonRandomTimer":
+            # A Poisson number of milliseconds with mean L has standard deviation sqrt(L).
+            self._note(
+                timer, "a Poisson number of milliseconds is nearly normal with the root of its mean as deviation"
+            )
+            mean, sd = offset + spread, math.sqrt(spread * 1000) / 1000
+        else:
+            mean, sd = offset, spread
+            if mean < 3 * sd:
+                self._note(timer, "JMeter turns negative times positive; the workload draws again")
+        return {"normal": {"mean": seconds(mean), "sd": seconds(max(sd, 0.001)), "min": "0 s"}}
+
+    def _time(self, timer: Item, name: str, default: float) -> float:
+        what = f"{timer.tag} {timer.name!r}"
+        return max(self.texts.number(timer.text(name), timer.place, what, default), 0.0) / 1000
+
+    def extract(self, item: Item) -> dict[str, Any]:
+        """Extractions of an extractor by the name of their variable; noted where there is none."""
+        if item.tag == "RegexExtractor":
+            return self._regex(item)
+        if item.tag == "BoundaryExtractor":
+            return self._boundary(item)
+        if item.tag == "JSONPostProcessor":
+            return self._json(item)
+        self._note(item, "extractors of this kind have no counterpart; a regular expression or a JSON path has")
+        return {}
+
+    def _regex(self, item: Item) -> dict[str, Any]:
+        name, pattern = item.text("RegexExtractor.refname"), item.text("RegexExtractor.regex")
+        where = item.text("RegexExtractor.useHeaders", "false").lower()
+        if where == "code":
+            return self._named(item, name, {"status": True})
+        if where in {"true", "request_headers", "url", "message"}:
+            header = re.fullmatch(r"\^?([A-Za-z-]+):\s*(?:\\s[*+])?\(\.[*+]\??\)\$?", pattern)
+            if where == "true" and header is not None:
+                return self._named(item, name, {"header": header.group(1)}, self._default(item, "RegexExtractor"))
+            self._note(item, "of headers only a whole one can be taken, as `Name: (.+)`")
+            return {}
+        groups = re.findall(r"\$(\d+)\$", item.text("RegexExtractor.template", "$1$"))
+        if len(groups) > 1:
+            self._note(item, "one group is taken, not several put together")
+        try:
+            pattern = expressions.capturing_regex(_one_group(pattern, int(groups[0]) if groups else 1))
+        except ValueError as error:
+            self._note(item, str(error))
+            return {}
+        pick = self._pick(item, item.text("RegexExtractor.match_number", "1"))
+        return self._named(item, name, {"regex": pattern, **pick}, self._default(item, "RegexExtractor"))
+
+    def _boundary(self, item: Item) -> dict[str, Any]:
+        left, right = item.text("BoundaryExtractor.lboundary"), item.text("BoundaryExtractor.rboundary")
+        pattern = f"{re.escape(left)}(.*?){re.escape(right)}"
+        pick = self._pick(item, item.text("BoundaryExtractor.match_number", "1"))
+        name = item.text("BoundaryExtractor.refname")
+        return self._named(item, name, {"regex": pattern, **pick}, self._default(item, "BoundaryExtractor"))
+
+    def _json(self, item: Item) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        names = item.text("JSONPostProcessor.referenceNames").split(";")
+        paths = item.text("JSONPostProcessor.jsonPathExprs").split(";")
+        numbers = item.text("JSONPostProcessor.match_numbers").split(";")
+        defaults = item.text("JSONPostProcessor.defaultValues").split(";")
+        for index, (name, path) in enumerate(zip(names, paths, strict=False)):
+            try:
+                path = expressions.json_path(path.strip())  # noqa: PLW2901 - the same path, written our way
+            except ValueError as error:
+                self._note(item, str(error))
+                continue
+            number = numbers[index] if index < len(numbers) else ""
+            default = defaults[index] if index < len(defaults) else ""
+            found.update(self._named(item, name, {"json": path, **self._pick(item, number or "1")}, default))
+        return found
+
+    def _default(self, item: Item, prefix: str) -> str:
+        return "" if item.flag(f"{prefix}.default_empty_value") else item.text(f"{prefix}.default")
+
+    def _pick(self, item: Item, number: str) -> dict[str, str]:
+        number = number.strip()
+        if number in {"1", ""}:
+            return {}
+        if number == "0":
+            return {"pick": "random"}
+        why = "all matches are not numbered variables here" if number == "-1" else f"match {number} cannot be taken"
+        self._note(item, f"{why}: the first one is")
+        return {}
+
+    def _named(self, item: Item, name: str, spec: dict[str, Any], default: str = "") -> dict[str, Any]:
+        name = name.strip()
+        if not name:
+            self._note(item, "names no variable")
+            return {}
+        if default:
+            spec["default"] = default
+        else:
+            self._note(item, "where nothing is found the step fails; JMeter goes on with the variable as it was")
+        self.texts.assigned.add(name)
+        self.texts.extracted.add(name)
+        return {identifier(name, "value"): spec}
+
+    def check(self, item: Item, check: dict[str, Any]) -> None:
+        """Add an assertion to a check; noted where that cannot be."""
+        if item.tag == "ResponseAssertion":
+            self._response(item, check)
+        elif item.tag == "JSONPathAssertion":
+            self._json_path(item, check)
+        elif item.tag == "DurationAssertion":
+            limit = item.text("DurationAssertion.duration")
+            self._note(item, f"times are objectives of the study, as `p95 < {limit} ms`, not checks of an answer")
+        else:
+            self._note(item, "assertions of this kind have no counterpart")
+
+    def _response(self, item: Item, check: dict[str, Any]) -> None:
+        field = item.text("Assertion.test_field").rpartition(".")[2]
+        kind = int(self.texts.number(item.text("Assertion.test_type"), item.place, "Assertion.test_type", _SUBSTRING))
+        # The name of the property has lost a letter in JMeter, long ago.
+        wanted = [each.text for each in item.collection("Asserion.test_strings")]
+        if field == "response_code" and not kind & _NOT:
+            statuses = [status for text in wanted for status in self._statuses(item, text)]
+            if statuses:
+                check["status"] = statuses[0] if len(statuses) == 1 else statuses
+        elif field == "response_data":
+            self._body(item, kind, wanted, check)
+        else:
+            self._note(item, f"{field}{' with not' if kind & _NOT else ''} cannot be checked")
+
+    def _statuses(self, item: Item, text: str) -> list[int | str]:
+        statuses: list[int | str] = []
+        for each in self.texts.static(text).strip("^$() ").split("|"):
+            whole_class = _CLASS.fullmatch(each)
+            if re.fullmatch(r"[1-5]\d\d", each):
+                statuses.append(int(each))
+            elif whole_class is not None:
+                statuses.append(f"{whole_class.group(1)}xx")
+            else:
+                self._note(item, f"{each!r} is neither a status nor a class as 2xx")
+        return statuses
+
+    def _body(self, item: Item, kind: int, wanted: list[str], check: dict[str, Any]) -> None:
+        negated = "not_" if kind & _NOT else ""
+        plain = bool(kind & _SUBSTRING) or all(not _META.search(text) for text in wanted)
+        if kind & _EQUALS:
+            self._note(item, "that the body is equal is checked as that it has this text")
+            plain = True
+        if kind & _OR and len(wanted) > 1:
+            joined = "|".join(re.escape(text) if plain else text for text in wanted)
+            wanted, plain = [f"(?:{joined})"], False
+        if plain:
+            texts = [self.texts.template(text, item.place) for text in wanted]
+            check.setdefault(f"{negated}contains", []).extend(texts)
+            return
+        for text in wanted:
+            pattern = f"^(?:{text})$" if kind & _MATCH else text
+            try:
+                expressions.regex(pattern)
+            except ValueError as error:
+                self._note(item, str(error))
+                continue
+            check.setdefault(f"{negated}regex", []).append(pattern)
+
+    def _json_path(self, item: Item, check: dict[str, Any]) -> None:
+        value = item.text("EXPECTED_VALUE") if item.flag("JSONVALIDATION") else None
+        if item.flag("INVERT") or (value is not None and item.flag("ISREGEX", default=True) and _META.search(value)):
+            self._note(item, "only equal values and paths that are there can be checked")
+            return
+        try:
+            path = expressions.json_path(item.text("JSON_PATH").strip())
+        except ValueError as error:
+            self._note(item, str(error))
+            return
+        check.setdefault("json", {})[path] = None if value is None else self.texts.template(value, item.place)
+
+
+def _one_group(pattern: str, number: int) -> str:
+    """The pattern with one group that captures; 0 is all it matches."""
+    written, count, index, in_class = "", 0, 0, False
+    while index < len(pattern):
+        char = pattern[index]
+        if char == "\\":
+            written += pattern[index : index + 2]
+            index += 2
+            continue
+        in_class = (in_class or char == "[") and char != "]"
+        written += char
+        if char == "(" and not in_class and pattern[index + 1 : index + 2] != "?":
+            count += 1
+            written += "" if count == number else "?:"
+        index += 1
+    if number > count:
+        raise ValueError(f"must have the group {number} that the template names, got {count} groups in {pattern!r}")
+    return written

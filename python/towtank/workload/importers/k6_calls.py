@@ -1,0 +1,370 @@
+"""Calls in scripts: requests, checks, pauses, groups, data, and the functions of JavaScript that go with them."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tree_sitter import Node
+
+from towtank.workload.importers.draft import Draft, Step, page, seconds, think, unique
+from towtank.workload.importers.k6_checks import Checks, NotSayable, merge
+from towtank.workload.importers.k6_expressions import Expressions
+from towtank.workload.importers.k6_requests import Requests
+from towtank.workload.importers.k6_syntax import Source, json_of, named, shown, text_of
+from towtank.workload.importers.k6_values import (
+    Answer,
+    Environment,
+    File,
+    Function,
+    Json,
+    Namespace,
+    Part,
+    Random,
+    Row,
+    Table,
+    Text,
+    Unknown,
+    Writer,
+)
+
+# Rows of data that go into the workload file. [1]
+ROWS_AT_MOST = 5000
+# Functions that call functions; a function that calls itself would never end. [1]
+_CALLS_AT_MOST = 30
+_FILE_AT_MOST = 50_000_000
+_HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
+_RANDOM_TEXT_AT_MOST = 2**20
+
+
+class Calls:
+    """Makes steps and values of calls.
+
+    Parameters
+    ----------
+    draft : Draft
+        Gets data and notes.
+    source : Source
+        The script.
+    """
+
+    def __init__(self, draft: Draft, source: Source) -> None:
+        self.draft = draft
+        self.source = source
+        self.writer = Writer(draft)
+        self.expressions = Expressions(self.writer, self.call, self.drawn)
+        self.requests = Requests(draft, self.writer)
+        self.out: list[Step] = []
+        self.pages: list[str] = []
+        self.depth = 0
+        self.inside_group = False
+        self.tables: dict[int, Table | None] = {}
+        self.body: Callable[[Node, Environment], Any] = lambda *_: None
+
+    def note(self, node: Node, what: str, why: str) -> None:
+        """Note something about a part of the script."""
+        self.draft.notes.add(self.source.place(node), what, why)
+
+    def value(self, node: Node | None, environment: Environment) -> Any:
+        """The value of an expression."""
+        return self.expressions.value(node, environment)
+
+    def call(self, node: Node, environment: Environment) -> Any:
+        """The value of a call, whose steps are added."""
+        constructor = node.type == "new_expression"
+        callee = node.child_by_field_name("constructor" if constructor else "function")
+        arguments = node.child_by_field_name("arguments")
+        if callee is not None and callee.type == "member_expression":
+            return self._method(node, callee, arguments, environment)
+        function = self.value(callee, environment)
+        if isinstance(function, Function):
+            return self.run(function, [self.value(each, environment) for each in named(arguments)], node)
+        if isinstance(function, Namespace):
+            return self._known(function.name, node, arguments, environment)
+        return function if isinstance(function, Unknown) else Unknown(f"{shown(node)} is not understood")
+
+    def _method(self, node: Node, callee: Node, arguments: Node | None, environment: Environment) -> Any:
+        holder = self.value(callee.child_by_field_name("object"), environment)
+        name = text_of(callee.child_by_field_name("property"))
+        if isinstance(holder, Namespace):
+            return self._known(f"{holder.name}.{name}", node, arguments, environment)
+        values = [self.value(each, environment) for each in named(arguments)]
+        if isinstance(holder, Answer) and name == "json":
+            path = values[0] if values else ""
+            return self._json(holder, path) if isinstance(path, str) else Unknown("its path is not known")
+        if isinstance(holder, dict) and isinstance(holder.get(name), Function):
+            return self.run(holder[name], values, node)
+        if name in {"toString", "trim"} and self.writer.text(holder) is not None:
+            return holder
+        return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
+
+    @staticmethod
+    def _json(answer: Answer, path: str) -> Part:
+        """`res.json('a.0.b')`: a path with dots and numbers, or all of it."""
+        part = Part(answer.step, "json")
+        for each in path.split(".") if path else []:
+            part = part.member(int(each) if each.isdecimal() else each) or part
+        return part
+
+    def _known(self, name: str, node: Node, arguments: Node | None, environment: Environment) -> Any:  # noqa: PLR0911 - one line per function
+        """Calls of what k6 and JavaScript have."""
+        module, _, method = name.rpartition(".")
+        if name == "http.url":
+            return self.value(arguments, environment)
+        if name == "check":
+            return self._check(node, named(arguments), environment)
+        if name == "SharedArray":
+            return self._shared(node, [self.value(each, environment) for each in named(arguments)])
+        values = [self.value(each, environment) for each in named(arguments)]
+        if module == "http" and method in _HTTP:
+            step = self.requests.call(method, values, self.source.place(node))
+            return self._made(step)
+        if name in {"http.batch", "group", "sleep"}:
+            return {"http.batch": self._batch, "group": self._group, "sleep": self._sleep}[name](node, values)
+        if module in {"console"} or method in {"setResponseCallback", "expectedStatuses"}:
+            return None
+        return self._pure(name, node, values)
+
+    def _made(self, step: Step | None) -> Any:
+        if step is None:
+            return Unknown("is the answer to a request that was left out")
+        self.out.append(step)
+        return Answer(step)
+
+    def _pure(self, name: str, node: Node, values: list[Any]) -> Any:  # noqa: PLR0911 - one line per function
+        """Functions without steps."""
+        first = values[0] if values else None
+        numbers = [each for each in values if isinstance(each, int | float)]
+        if name == "Math.random":
+            return Random(0.0, 1.0)
+        if name in {"Math.floor", "Math.trunc", "parseInt"} and isinstance(first, Random):
+            return Random(int(first.low), int(first.high), whole=True)
+        if name in {"Math.floor", "parseInt", "Math.round", "Math.ceil", "Number", "parseFloat"} and numbers:
+            return int(numbers[0]) if name != "Math.ceil" else -int(-numbers[0] // 1)
+        if name == "randomIntBetween" and len(numbers) == 2:
+            return Random(numbers[0], numbers[1] + 1, whole=True)
+        if name == "randomString" and numbers and 1 <= numbers[0] <= _RANDOM_TEXT_AT_MOST:
+            return Text(f"${{random.text({int(numbers[0])})}}")
+        if name == "randomItem" and values:
+            return self.drawn(first, Random(0, 1, whole=True), node)
+        if name in {"uuidv4", "crypto.randomUUID"}:
+            return Text("${uuid}")
+        if name in {"Date.now", "Date"} and not values:
+            return Text("${now.ms}")
+        if name == "JSON.stringify" and values:
+            return Json(first)
+        if name in {"encodeURIComponent", "String"} and values:
+            return first
+        if name in {"encoding.b64encode", "b64encode"} and isinstance(first, str):
+            return base64.b64encode(first.encode()).decode()
+        return self._files(name, node, first)
+
+    def _files(self, name: str, node: Node, first: Any) -> Any:
+        if name == "open" and isinstance(first, str):
+            return self._open(first)
+        if name == "JSON.parse" and isinstance(first, File):
+            return first if first.text is None else json_of(first.text)
+        if name == "JSON.parse" and isinstance(first, Part) and first.kind == "body":
+            return Part(first.step, "json")
+        if name == "papaparse.parse" and isinstance(first, File):
+            rows = first if first.text is None else list(csv.DictReader(io.StringIO(first.text)))
+            return {"data": rows}
+        if name == "http.file" and isinstance(first, File):
+            return first
+        return Unknown(f"{shown(node)} has no counterpart in a workload")
+
+    def _open(self, name: str) -> File:
+        path = Path(self.draft.source).parent / name
+        try:
+            if path.stat().st_size > _FILE_AT_MOST:
+                return File(name, None)
+            return File(name, path.read_text(encoding="utf-8-sig"))
+        except (OSError, ValueError):
+            return File(name, None)
+
+    def _shared(self, node: Node, values: list[Any]) -> Any:
+        """`new SharedArray(name, function)`: a pool of data."""
+        if len(values) != 2 or not isinstance(values[1], Function):
+            return Unknown(f"{shown(node)} is not understood")
+        rows = self.run(values[1], [], node)
+        name = values[0] if isinstance(values[0], str) else "data"
+        if isinstance(rows, File):
+            table = self.writer.table(name, [{}], 1)
+            assert table is not None  # one row makes one
+            table.open = True
+            del self.draft.data[table.pool]
+            self.draft.data[table.pool] = {"columns": ["row"], "rows": [["change-me"]]}
+            why = "is not here: one row with placeholders is in its place"
+            self.note(node, f"file {rows.path}", why)
+            return table
+        return self._table(name, rows, node) or Unknown(f"{shown(node)} is no list of texts or of mappings")
+
+    def _table(self, name: str, rows: Any, node: Node) -> Table | None:
+        table = self.writer.table(name, rows, ROWS_AT_MOST) if isinstance(rows, list) else None
+        if table is not None and table.length > ROWS_AT_MOST:
+            self.note(node, f"data {name!r}", f"the first {ROWS_AT_MOST} of {table.length} rows are kept")
+        return table
+
+    def drawn(self, holder: Any, index: Any, node: Node) -> Any:
+        """An element of data chosen at the run: a row is drawn."""
+        if isinstance(holder, list):
+            key = id(holder)
+            if key not in self.tables:
+                self.tables[key] = self._table("values", holder, node)
+            holder = self.tables[key]
+        if not isinstance(holder, Table):
+            return Unknown(f"{shown(node)} is not understood")
+        if not isinstance(index, Random):
+            self.note(node, shown(node), "rows are dealt one after the other, so that users have rows of their own")
+            self.draft.data[holder.pool]["order"] = "sequential"
+        self.out.append({"draw": holder.pool})
+        return Row(holder)
+
+    def run(self, function: Function, values: list[Any], node: Node) -> Any:
+        """The value of a function; its steps are added where it is called."""
+        if self.depth >= _CALLS_AT_MOST:
+            self.note(node, shown(node), "functions call each other too deeply: left out")
+            return Unknown("is the value of a function that was left out")
+        environment = function.environment.new_child()
+        parameters = function.node.child_by_field_name("parameters") or function.node.child_by_field_name("parameter")
+        names = [parameters] if parameters is not None and parameters.type == "identifier" else named(parameters)
+        for index, name in enumerate(names):
+            given = values[index] if index < len(values) else None
+            self.bind(name, given, environment)
+        body = function.node.child_by_field_name("body")
+        self.depth += 1
+        try:
+            if body is not None and body.type == "statement_block":
+                return self.body(body, environment)
+            return self.value(body, environment)
+        finally:
+            self.depth -= 1
+
+    def bind(self, pattern: Node, value: Any, environment: Environment) -> None:
+        """Give a value to a name, or to the names of `{a, b}`."""
+        if pattern.type == "assignment_pattern":
+            left, right = pattern.child_by_field_name("left"), pattern.child_by_field_name("right")
+            assert left is not None  # it has a name
+            self.bind(left, self.value(right, environment) if value is None else value, environment)
+        elif pattern.type == "object_pattern":
+            for child in named(pattern):
+                if child.type == "shorthand_property_identifier_pattern":
+                    environment[text_of(child)] = self.expressions.member(value, text_of(child), child)
+                elif child.type == "pair_pattern":
+                    inner = child.child_by_field_name("value")
+                    key = text_of(child.child_by_field_name("key"))
+                    assert inner is not None  # a pair has one
+                    self.bind(inner, self.expressions.member(value, key, child), environment)
+        else:
+            environment[text_of(pattern)] = value
+
+    def _check(self, node: Node, arguments: list[Node], environment: Environment) -> Any:
+        """`check(answer, {...})`: checks of the request; what cannot be said is told test by test."""
+        answer = self.value(arguments[0], environment) if arguments else None
+        tests = arguments[1] if len(arguments) > 1 else None
+        if isinstance(answer, Part):
+            answer = Answer(answer.step)
+        if not isinstance(answer, Answer) or tests is None or tests.type != "object":
+            self.note(node, shown(node), "is no check of the answer to a request: left out")
+            return True
+        for pair in named(tests):
+            test = self.value(pair.child_by_field_name("value"), environment)
+            what = f"check {text_of(pair.child_by_field_name('key')) or shown(pair)}"
+            if not isinstance(test, Function):
+                self.note(pair, what, "is no function: left out")
+                continue
+            try:
+                merge(answer.step.setdefault("check", {}), self._test(test, answer))
+            except (NotSayable, ValueError) as reason:
+                self.note(pair, what, f"cannot be checked: {reason}")
+        if not answer.step.get("check"):
+            answer.step.pop("check", None)
+        return True
+
+    def _test(self, test: Function, answer: Answer) -> dict[str, Any]:
+        """One test as a check of its own, so that one that fails leaves nothing behind."""
+        environment = test.environment.new_child()
+        parameters = test.node.child_by_field_name("parameters") or test.node.child_by_field_name("parameter")
+        names = [parameters] if parameters is not None and parameters.type == "identifier" else named(parameters)
+        if names:
+            environment[text_of(names[0])] = answer
+        body = test.node.child_by_field_name("body")
+        if body is not None and body.type == "statement_block":
+            statements = named(body)
+            if len(statements) != 1 or statements[0].type != "return_statement" or not named(statements[0]):
+                raise NotSayable("it is more than one expression")
+            body = named(statements[0])[0]
+        if body is None:
+            raise NotSayable("it has no expression")
+        check: dict[str, Any] = {}
+        Checks(lambda node: self.value(node, environment), self.writer.text).add(body, check)
+        return check
+
+    def _batch(self, node: Node, values: list[Any]) -> Any:
+        """`http.batch([...])`: one request after the other."""
+        batch = values[0] if values else None
+        if not isinstance(batch, list | dict):
+            self.note(node, shown(node), "its requests are not known before the run: left out")
+            return Unknown("is the answers to requests that were left out")
+        self.note(node, "http.batch", "its requests are made one after the other: a user has one connection")
+        items = batch.items() if isinstance(batch, dict) else enumerate(batch)
+        answers = {key: self._made(self._batched(each, node)) for key, each in items}
+        return answers if isinstance(batch, dict) else list(answers.values())
+
+    def _batched(self, each: Any, node: Node) -> Step | None:
+        place = self.source.place(node)
+        if isinstance(each, list) and each:
+            method, url, body, params = (each + [None] * 4)[:4]
+        elif isinstance(each, dict):
+            method, url, body, params = each.get("method", "GET"), each.get("url"), each.get("body"), each.get("params")
+        else:
+            method, url, body, params = "GET", each, None, None
+        return self.requests.make(str(method).upper(), url, body, params, place)
+
+    def _group(self, node: Node, values: list[Any]) -> Any:
+        """`group(name, function)`: a page, divided where the user thinks."""
+        if len(values) != 2 or not isinstance(values[1], Function):
+            self.note(node, shown(node), "is not understood: left out")
+            return None
+        outer, self.out = self.out, []
+        nested, self.inside_group = self.inside_group, True
+        result = self.run(values[1], [], node)
+        steps, self.out, self.inside_group = self.out, outer, nested
+        name = values[0] if isinstance(values[0], str) and values[0] else "group"
+        if nested:
+            self.note(node, f"group {name}", "pages do not stand inside pages: its steps are there, its time is not")
+            self.out += steps
+        else:
+            self._divide(name, steps)
+        return result
+
+    def _divide(self, name: str, steps: list[Step]) -> None:
+        chunk: list[Step] = []
+        for step in [*steps, {}]:
+            if step and "think" not in step:
+                chunk.append(step)
+                continue
+            if chunk:
+                title = unique(name, self.pages)
+                self.pages.append(title)
+                self.out.append(page(title, chunk))
+                chunk = []
+            self.out += [step] if step else []
+
+    def _sleep(self, node: Node, values: list[Any]) -> Any:
+        pause = values[0] if values else None
+        if isinstance(pause, int | float) and not isinstance(pause, bool) and 0 <= pause < 1e9:
+            self.out += [think(seconds(pause))] if pause > 0 else []
+        elif isinstance(pause, Random) and 0 <= pause.low <= pause.high < 1e9:
+            high = pause.high - 1 if pause.whole else pause.high
+            self.out.append(think({"uniform": {"min": seconds(pause.low), "max": seconds(max(high, pause.low))}}))
+            if pause.whole:
+                self.note(node, shown(node), "any time between the two is drawn, not whole seconds only")
+        else:
+            self.note(node, shown(node), "its time is not known before the run: 1 s is taken")
+            self.out.append(think("1 s"))
+        return None

@@ -1,0 +1,234 @@
+"""Requests of scripts: URL, body and parameters of `http.get` and its sisters."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import quote, unquote_plus
+
+from towtank.workload.importers.bodies import body_keys
+from towtank.workload.importers.draft import METHODS, Draft, Step, address_of, literal, request, seconds
+from towtank.workload.importers.headers import carry
+from towtank.workload.importers.k6_values import File, Json, Part, Random, Text, Unknown, Writer
+
+_URL = re.compile(r"(https?://[\w.:\[\]@%-]+)?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
+_PARAMETER = re.compile(r"\$\{parameters\.(\w+)\}")
+_PLACE = re.compile(r"(\$\{[^}]*\})")
+_SAFE = "/%:@!$&'()*+,;=~-._{}"
+_METHODS = {"del": "delete", "get": "get", "post": "post", "put": "put", "patch": "patch", "head": "head"}
+Place = tuple[int, int]
+
+
+class Requests:
+    """Makes requests.
+
+    Parameters
+    ----------
+    draft : Draft
+        Gets targets and notes.
+    writer : Writer
+        Makes texts of values.
+    """
+
+    def __init__(self, draft: Draft, writer: Writer) -> None:
+        self.draft = draft
+        self.writer = writer
+
+    def call(self, name: str, arguments: list[Any], place: Place) -> Step | None:
+        """The request of `http.NAME(...)`; None where it cannot be made, which is noted."""
+        if name == "request":
+            method, rest = arguments[0] if arguments else None, arguments[1:]
+            if not isinstance(method, str):
+                self.draft.notes.add(place, "http.request", "its method is not known: left out")
+                return None
+        else:
+            method, rest = _METHODS[name], arguments
+        bodyless = name in {"get", "head"}
+        url = rest[0] if rest else None
+        body = None if bodyless else (rest[1] if len(rest) > 1 else None)
+        at = 1 if bodyless else 2
+        return self.make(method.upper(), url, body, rest[at] if len(rest) > at else None, place)
+
+    def make(self, method: str, url: Any, body: Any, params: Any, place: Place) -> Step | None:
+        """One request."""
+        text = self.writer.text(url)
+        if text is None or method not in METHODS:
+            why = url.why if isinstance(url, Unknown) else f"its URL or its method {method[:20]!r} cannot be written"
+            self.draft.notes.add(place, f"{method} request", f"left out: {why}")
+            return None
+        address, path, query = self._url(text, place)
+        params = params if isinstance(params, dict) else self._no_params(params, place)
+        headers = self._headers(params.get("headers"), place)
+        keys = self._body(body, headers, place)
+        return request(
+            method,
+            path,
+            name=self._name(params, place),
+            target=self.draft.target(address) if address else None,
+            query=query,
+            headers=headers,
+            **keys,
+            timeout=self._timeout(params.get("timeout"), place),
+        )
+
+    def _no_params(self, params: Any, place: Place) -> dict[str, Any]:
+        if params is not None:
+            self.draft.notes.add(place, "parameters of the request", "are not known before the run: left out")
+        return {}
+
+    def _url(self, template: str, place: Place) -> tuple[str | None, str, dict[str, str]]:
+        """Address, path and query of a URL that may begin with a parameter."""
+        match = _PARAMETER.match(template)
+        if match is not None:
+            # The address of the target is no part of the workload; what the parameter has beyond it is.
+            default = str(self.draft.parameters.get(match.group(1), ""))
+            if not default.startswith(("http://", "https://")):
+                why = f"where requests go to is not in the script (parameters.{match.group(1)}): only the path is kept"
+                self.draft.notes.add(place, "URL", why)
+                default = ""
+            template = default.rstrip("/") + template[match.end() :] if default else template[match.end() :]
+        found = _URL.fullmatch(template)
+        origin, path, query = found.groups() if found is not None else (None, template, None)
+        address = None
+        try:
+            address = address_of(origin) if origin else None
+        except ValueError as error:
+            self.draft.notes.add(place, "URL", str(error))
+        path = _each(path, lambda text: quote(text, safe=_SAFE))
+        path = path if path.startswith("/") else f"/{path}"
+        pairs = [part.partition("=") for part in (query or "").split("&") if part]
+        if len({key for key, _, _ in pairs}) == len(pairs) and not any("${" in key for key, _, _ in pairs):
+            return address, path, {unquote_plus(key): _each(value, unquote_plus) for key, _, value in pairs}
+        return address, f"{path}?{_each(query or '', lambda text: quote(text, safe=_SAFE))}", {}
+
+    def _headers(self, headers: Any, place: Place) -> dict[str, str]:
+        if headers is None:
+            return {}
+        if not isinstance(headers, dict):
+            self.draft.notes.add(place, "headers", "are not known before the run: left out")
+            return {}
+        templates: dict[str, str] = {}
+        for name, value in headers.items():
+            text = self.writer.text(value)
+            if text is None:
+                self.draft.notes.add(place, f"header {name}", "its value is not known before the run: left out")
+            else:
+                templates[name] = text
+        plain = [(name, text.replace("$${", "${"), place) for name, text in templates.items()]
+        carried = carry([each for each in plain if each[0].lower() != "authorization"], self.draft.notes)
+        login = {name: text for name, text in templates.items() if name.lower() == "authorization"}
+        return {**{name: templates[name] for name in carried.headers}, **login}
+
+    def _body(self, body: Any, headers: dict[str, str], place: Place) -> dict[str, Any]:
+        """Keys of the body; the header Content-Type goes where the body says the same."""
+        if body is None:
+            return {}
+        given = next((name for name in headers if name.lower() == "content-type"), None)
+        media = headers[given].partition(";")[0].strip().lower() if given else ""
+        keys: dict[str, Any] | None
+        if isinstance(body, Json):
+            keys = self._json(self._known(body.value, "value", place), media, place)
+        elif isinstance(body, dict):
+            keys = self._fields(self._known(body, "field", place), place)
+        elif isinstance(body, str):
+            keys = body_keys(body, media) if media else {"body": literal(body)}
+        else:
+            text = self.writer.text(body)
+            keys = {"body": text} if text is not None else None
+        if keys is None:
+            self.draft.notes.add(place, "body", "is not known before the run: 1 KiB of text is sent in its place")
+            return {"body": "${random.text(1024)}"}
+        implied = {
+            "json": "application/json",
+            "form": "application/x-www-form-urlencoded",
+            "multipart": "multipart/form-data",
+        }
+        if given is not None and any(media == implied.get(key) for key in keys):
+            del headers[given]
+        return keys
+
+    def _known(self, value: Any, name: str, place: Place) -> Any:
+        """A body with placeholders where single values are not known."""
+        if isinstance(value, dict):
+            return {key: self._known(inner, key, place) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._known(inner, name, place) for inner in value]
+        if isinstance(value, Unknown):
+            self.draft.notes.add(place, f"field {name}", f"is sent as 'change-me': {value.why}")
+            return "change-me"
+        return value
+
+    def _json(self, value: Any, media: str, place: Place) -> dict[str, Any] | None:
+        written = self.writer.json(value)
+        if written is None:
+            return None
+        if written[0] is None or not isinstance(written[0], dict | list):
+            return {"body": self.writer.text(Json(value)) or "null"}
+        if _numbers(value):
+            why = "values that the run gives are sent as texts, also where the script sends numbers"
+            self.draft.notes.add(place, "values in a JSON body", why)
+        if not media:
+            why = "k6 sends JSON without it as text; the workload says application/json"
+            self.draft.notes.add(place, "header Content-Type", why)
+        return {"json": written[0]}
+
+    def _fields(self, fields: dict[str, Any], place: Place) -> dict[str, Any] | None:
+        """A form; with a file in it, a multipart body."""
+        files = {name: value for name, value in fields.items() if isinstance(value, File)}
+        texts = {name: self.writer.text(value) for name, value in fields.items() if name not in files}
+        if None in texts.values():
+            return None
+        if not files:
+            return {"form": texts}
+        parts: dict[str, Any] = dict(texts)
+        for name, file in files.items():
+            why = "its content is made up: 10 KiB; name the file in the workload to send it"
+            self.draft.notes.add(place, f"file {file.path}", why)
+            parts[name] = {"generated": {"size": "10 KiB"}, "filename": literal(file.path.rpartition("/")[2] or "file")}
+        return {"multipart": parts}
+
+    def _name(self, params: dict[str, Any], place: Place) -> str | None:
+        """The tag `name`, with which k6 puts requests together; other tags and options are told."""
+        tags = params.get("tags")
+        name = tags.get("name") if isinstance(tags, dict) else None
+        for key in params:
+            if key not in {"headers", "timeout", "tags"}:
+                self.draft.notes.add(place, f"parameter {key}", "has no counterpart in a request: left out")
+        return name if isinstance(name, str) and name else None
+
+    def _timeout(self, value: Any, place: Place) -> str | None:
+        if value is None:
+            return None
+        limit = duration(value)
+        if limit is None and isinstance(value, int | float):
+            limit = value / 1000
+        if limit is None or limit <= 0:
+            self.draft.notes.add(place, "timeout", "is no duration that is known: left out")
+            return None
+        return seconds(limit)
+
+
+def _numbers(value: Any) -> bool:
+    """Whether something in a JSON value may be a number that only the run knows."""
+    if isinstance(value, dict | list):
+        return any(_numbers(each) for each in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, Random | Part) or value == Text("${now.ms}")
+
+
+def duration(value: Any) -> float | None:
+    """A duration as k6 writes it, `1m30s`; None where it is none. [s]
+
+    Examples
+    --------
+    >>> duration("1m30s")
+    90.0
+    """
+    units = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+    if not isinstance(value, str) or not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", value):
+        return None
+    return sum(float(number) * units[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value))
+
+
+def _each(template: str, change: Any) -> str:
+    """Change the texts of a template, not its places."""
+    return "".join(piece if piece.startswith("${") else change(piece) for piece in _PLACE.split(template))

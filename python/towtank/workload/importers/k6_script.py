@@ -1,0 +1,319 @@
+"""Statements of scripts as steps: what is done in which order, how often, and in which cases."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from typing import Any
+
+from tree_sitter import Node
+
+from towtank.units import exact_share
+from towtank.workload.importers.draft import Draft, Step
+from towtank.workload.importers.k6_calls import Calls
+from towtank.workload.importers.k6_syntax import Source, named, shown, text_of
+from towtank.workload.importers.k6_values import Environment, Function, Namespace, Part, Random, Unknown
+
+# Elements of a list that a loop is written out for. [1]
+_ELEMENTS_AT_MOST = 100
+# Steps of one script; loops that are written out inside others could make any number. [1]
+_STEPS_AT_MOST = 20_000
+_IGNORED = frozenset({"comment", "empty_statement", "import_statement", "hash_bang_line", "debugger_statement"})
+# Modules whose functions are known by the names they are imported under.
+_MODULES = ("k6", "k6/http", "k6/data", "k6/encoding", "k6/crypto", "k6/execution", "k6/metrics")
+
+
+class Script:
+    """Runs through a script without running it.
+
+    Parameters
+    ----------
+    draft : Draft
+        Gets data and notes.
+    source : Source
+        The script.
+    """
+
+    def __init__(self, draft: Draft, source: Source) -> None:
+        self.source = source
+        self.draft = draft
+        self.calls = Calls(draft, source)
+        self.calls.body = self._body
+        self.globals: Environment = ChainMap()
+        self.exported: dict[str, Function] = {}
+        self._kinds = {
+            "expression_statement": self._expression,
+            "lexical_declaration": self._declaration,
+            "variable_declaration": self._declaration,
+            "if_statement": self._if,
+            "for_statement": self._for,
+            "for_in_statement": self._for_of,
+            "try_statement": self._try,
+            "statement_block": lambda node, environment: self.statements(named(node), environment),
+            "function_declaration": self._function,
+            "export_statement": self._export,
+        }
+
+    def top(self) -> None:
+        """Everything outside of functions: imports, constants, data, functions."""
+        statements = named(self.source.root)
+        # Functions may be called before they are written.
+        for node in statements:
+            inner = node.child_by_field_name("declaration") if node.type == "export_statement" else node
+            if node.type == "import_statement":
+                self._import(node)
+            elif inner is not None and inner.type in {"function_declaration", "generator_function_declaration"}:
+                self._function(inner, self.globals)
+        self.statements([node for node in statements if node.type != "import_statement"], self.globals)
+
+    def steps(self, function: Function) -> list[Step]:
+        """Steps of a function that users do."""
+        self.calls.out, self.calls.pages = [], []
+        self.calls.writer.variables.clear()
+        parameters = named(function.node.child_by_field_name("parameters"))
+        values = [Unknown("what setup() returns is not known before the run") for _ in parameters]
+        self.calls.run(function, values, function.node)
+        return self.calls.out
+
+    def _import(self, node: Node) -> None:
+        module = text_of(node.child_by_field_name("source")).strip("'\"")
+        for clause in named(node)[:1]:
+            for child in named(clause):
+                if child.type == "identifier":
+                    name = {"k6/http": "http", "k6/encoding": "encoding", "k6/crypto": "crypto"}.get(module)
+                    name = name or ("papaparse" if "papaparse" in module else text_of(child))
+                    self.globals[text_of(child)] = Namespace(name)
+                elif child.type == "named_imports":
+                    for each in named(child):
+                        imported = text_of(each.child_by_field_name("name"))
+                        known = text_of(each.child_by_field_name("alias")) or imported
+                        self.globals[known] = Namespace(f"http.{imported}" if module == "k6/http" else imported)
+                elif child.type == "namespace_import":
+                    self.globals[text_of(named(child)[0])] = Namespace("http" if module == "k6/http" else "module")
+        if module not in _MODULES and "jslib.k6.io" not in module:
+            self.calls.note(node, f"module {module}", "is not read: what comes from it is not known")
+
+    def _body(self, node: Node, environment: Environment) -> Any:
+        """A function's body: the value of its first return."""
+        statements = named(node)
+        for index, each in enumerate(statements):
+            if each.type == "return_statement":
+                self.statements(statements[:index], environment)
+                return self.calls.value(named(each)[0], environment) if named(each) else None
+        self.statements(statements, environment)
+        return None
+
+    def statements(self, nodes: list[Node], environment: Environment) -> None:
+        """Go through statements; those that are not understood are named and left out."""
+        for node in nodes:
+            if node.type in _IGNORED:
+                continue
+            kind = self._kinds.get(node.type)
+            if kind is None:
+                self._leave_out(node, f"{node.type.replace('_', ' ')} is not understood: left out", environment)
+            elif len(self.calls.out) > _STEPS_AT_MOST:
+                self._leave_out(node, f"more than {_STEPS_AT_MOST} steps: left out", environment)
+            else:
+                kind(node, environment)
+
+    def _leave_out(self, node: Node, why: str, environment: Environment) -> None:
+        """Note a part that is left out; what it would have set is not known after it."""
+        self.calls.note(node, shown(node), why)
+        waiting = [node]
+        while waiting:
+            each = waiting.pop()
+            waiting += each.named_children
+            if each.type in {"assignment_expression", "augmented_assignment_expression", "update_expression"}:
+                name = text_of(each.child_by_field_name("left") or each.child_by_field_name("argument"))
+                for scope in environment.maps:
+                    if name in scope:
+                        scope[name] = Unknown(f"{name} is set in a part that is left out")
+                        break
+
+    def _expression(self, node: Node, environment: Environment) -> None:
+        inner = named(node)[0]
+        if inner.type == "await_expression":
+            inner = named(inner)[0]
+        if inner.type == "assignment_expression":
+            left, right = inner.child_by_field_name("left"), inner.child_by_field_name("right")
+            if left is not None and left.type in {"identifier", "object_pattern"}:
+                scope = next((scope for scope in environment.maps if text_of(left) in scope), environment.maps[0])
+                self._assign(left, right, environment, inner)
+                # A value given to a name goes to where that name was declared.
+                if left.type == "identifier":
+                    scope[text_of(left)] = environment.maps[0][text_of(left)]
+                    if scope is not environment.maps[0]:
+                        del environment.maps[0][text_of(left)]
+                return
+            self.calls.note(inner, shown(inner), "is not understood: left out")
+        elif inner.type == "string":
+            return  # 'use strict'
+        else:
+            value = self.calls.value(inner, environment)
+            if isinstance(value, Unknown):
+                self._leave_out(inner, f"left out: {value.why}", environment)
+
+    def _assign(self, left: Node, right: Node | None, environment: Environment, node: Node) -> None:
+        self.calls.writer.hint = text_of(left) if left.type == "identifier" else ""
+        value = self.calls.value(right, environment)
+        if isinstance(value, Part) and value.kind in {"json", "header"} and value.path != "$":
+            self.calls.writer.extracted(value)
+        self.calls.writer.hint = ""
+        if isinstance(value, Unknown):
+            self.calls.note(node, shown(node), f"its value is not known: {value.why}")
+        self.calls.bind(left, value, environment)
+
+    def _declaration(self, node: Node, environment: Environment) -> None:
+        for declarator in named(node):
+            name, value = declarator.child_by_field_name("name"), declarator.child_by_field_name("value")
+            if name is None:
+                continue
+            if value is None:
+                environment[text_of(name)] = None
+            else:
+                self._assign(name, value, environment, declarator)
+
+    def _function(self, node: Node, environment: Environment) -> None:
+        environment[text_of(node.child_by_field_name("name"))] = Function(node, environment)
+
+    def _export(self, node: Node, environment: Environment) -> None:
+        declaration, value = node.child_by_field_name("declaration"), node.child_by_field_name("value")
+        default = any(child.type == "default" for child in node.children)
+        inner = declaration or value
+        if inner is None:
+            self.calls.note(node, shown(node), "is not understood: left out")
+        elif default and inner.type == "identifier":
+            found = environment.get(text_of(inner))
+            if isinstance(found, Function):
+                self.exported["default"] = found
+        elif "function" in inner.type:
+            name = "default" if default else text_of(inner.child_by_field_name("name"))
+            self.exported[name] = Function(inner, environment)
+        else:
+            self._declaration(inner, environment)
+            for declarator in named(inner):
+                name = text_of(declarator.child_by_field_name("name"))
+                if isinstance(environment.get(name), Function):
+                    self.exported[name] = environment[name]
+
+    def _inside(self, node: Node | None, environment: Environment) -> list[Step]:
+        """Steps of a block that stands inside another step."""
+        outer, self.calls.out = self.calls.out, []
+        grouped, self.calls.inside_group = self.calls.inside_group, True
+        before = [dict(scope) for scope in environment.maps]
+        if node is not None:
+            self.statements(named(node) if node.type in {"statement_block", "else_clause"} else [node], environment)
+        for scope, known in zip(environment.maps, before, strict=True):
+            for name, value in known.items():
+                if scope[name] is not value:
+                    scope[name] = Unknown(f"{name} is set in a condition or a loop, so that it is not known after it")
+        steps, self.calls.out, self.calls.inside_group = self.calls.out, outer, grouped
+        return steps
+
+    def _if(self, node: Node, environment: Environment) -> None:
+        condition = named(node.child_by_field_name("condition"))[0]
+        consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+        share = self._chance(condition, environment)
+        if share is not None:
+            self._branch(share, consequence, alternative, environment)
+            return
+        negated = condition.type == "unary_expression" and text_of(condition.child_by_field_name("operator")) == "!"
+        subject = condition.child_by_field_name("argument") if negated else condition
+        value = self.calls.value(subject, environment)
+        if isinstance(value, Part) and value.kind in {"json", "header"}:
+            self._filled(value, negated, consequence, alternative, environment)
+        elif value is None or isinstance(value, bool | int | float | str):
+            taken = consequence if bool(value) != negated else alternative
+            if taken is not None:
+                self.statements(
+                    named(taken) if taken.type in {"statement_block", "else_clause"} else [taken], environment
+                )
+        else:
+            self._leave_out(node, "its condition is not known before the run: left out", environment)
+
+    def _chance(self, node: Node, environment: Environment) -> float | None:
+        """`Math.random() < 0.3` as a share."""
+        if node.type != "binary_expression":
+            return None
+        left = self.calls.value(node.child_by_field_name("left"), environment)
+        limit = self.calls.value(node.child_by_field_name("right"), environment)
+        if not isinstance(left, Random) or not isinstance(limit, int | float) or left.high <= left.low:
+            return None
+        share = min(max((limit - left.low) / (left.high - left.low), 0.0), 1.0)
+        sign = text_of(node.child_by_field_name("operator"))
+        return share if sign in {"<", "<="} else 1 - share if sign in {">", ">="} else None
+
+    def _branch(
+        self, share: float, consequence: Node | None, alternative: Node | None, environment: Environment
+    ) -> None:
+        then, otherwise = self._inside(consequence, environment), self._inside(alternative, environment)
+        if not then:
+            then, otherwise, share = otherwise, [], 1 - share
+        if then:
+            more = {"else": otherwise} if otherwise else {}
+            self.calls.out.append({"branch": exact_share(round(share, 6)), "then": then, **more})
+
+    def _filled(
+        self, value: Part, negated: bool, consequence: Node | None, alternative: Node | None, environment: Environment
+    ) -> None:
+        """A condition that asks whether something was in an answer: it must not fail the request then."""
+        place = self.calls.writer.extracted(value)
+        if place is None:
+            return
+        name = place[2:-1]
+        spec = value.step["extract"][name]
+        value.step["extract"][name] = {**(spec if isinstance(spec, dict) else {"json": spec}), "default": ""}
+        then, otherwise = self._inside(consequence, environment), self._inside(alternative, environment)
+        state = "empty" if negated else "filled"
+        if not then:
+            then, otherwise, state = otherwise, [], "filled" if negated else "empty"
+        if then:
+            more = {"else": otherwise} if otherwise else {}
+            self.calls.out.append({"if": {state: name}, "then": then, **more})
+
+    def _for(self, node: Node, environment: Environment) -> None:
+        """A loop that counts."""
+        declarators = named(node.child_by_field_name("initializer"))
+        condition = node.child_by_field_name("condition")
+        condition = (
+            named(condition)[0] if condition is not None and condition.type == "expression_statement" else condition
+        )
+        increment = node.child_by_field_name("increment")
+        name = text_of(declarators[0].child_by_field_name("name")) if declarators else ""
+        first = self.calls.value(declarators[0].child_by_field_name("value"), environment) if declarators else None
+        counts = condition is not None and text_of(condition.child_by_field_name("left")) == name
+        last = self.calls.value(condition.child_by_field_name("right"), environment) if condition is not None else None
+        sign = text_of(condition.child_by_field_name("operator")) if condition is not None else ""
+        steps_by_one = text_of(increment).replace(" ", "") in {f"{name}++", f"++{name}", f"{name}+=1"}
+        if (
+            not counts
+            or not steps_by_one
+            or not isinstance(first, int)
+            or not isinstance(last, int)
+            or sign not in {"<", "<="}
+        ):
+            self._leave_out(node, "does not count by one to a number that is known: left out", environment)
+            return
+        times = last - first + (sign == "<=")
+        inner = environment.new_child({name: Unknown(f"{name} counts the rounds of a loop")})
+        steps = self._inside(node.child_by_field_name("body"), inner)
+        if steps and times > 0:
+            self.calls.out.append({"loop": min(times, 1_000_000), "steps": steps})
+
+    def _for_of(self, node: Node, environment: Environment) -> None:
+        """A loop over a list that is known is written out."""
+        items = self.calls.value(node.child_by_field_name("right"), environment)
+        left = node.child_by_field_name("left")
+        if text_of(node.child_by_field_name("operator")) != "of" or not isinstance(items, list) or left is None:
+            self._leave_out(node, "is no loop over a list that is known before the run: left out", environment)
+            return
+        if len(items) > _ELEMENTS_AT_MOST:
+            self.calls.note(node, shown(node), f"the first {_ELEMENTS_AT_MOST} of {len(items)} elements are done")
+        for item in items[:_ELEMENTS_AT_MOST]:
+            inner = environment.new_child()
+            self.calls.bind(left, item, inner)
+            body = node.child_by_field_name("body")
+            self.statements([body] if body is not None else [], inner)
+
+    def _try(self, node: Node, environment: Environment) -> None:
+        self.calls.note(node, "try", "what is caught is not done: a failure ends the transaction")
+        self.statements(named(node.child_by_field_name("body")), environment)

@@ -1,0 +1,119 @@
+"""JavaScript as tree-sitter reads it: places, faults, and literals."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import tree_sitter_javascript
+from tree_sitter import Language, Node, Parser
+
+from towtank.errors import Fault, StudyError
+from towtank.workload.importers.textfile import read_text
+
+_BYTES_AT_MOST = 10_000_000
+# Faults told of one file: what follows the first ones is mostly caused by them. [1]
+_FAULTS_AT_MOST = 10
+_ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.|\n))", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
+
+
+class Source:
+    """A script as read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    StudyError
+        If it cannot be read or is not JavaScript.
+    """
+
+    def __init__(self, path: Path) -> None:
+        text = read_text(path, at_most=_BYTES_AT_MOST)
+        self.path = path
+        self.bytes = text.encode("utf-8")
+        self.lines = self.bytes.split(b"\n")
+        # The tree must live as long as its nodes.
+        self.tree = Parser(Language(tree_sitter_javascript.language())).parse(self.bytes)
+        self.root = self.tree.root_node
+        if self.root.has_error:
+            faults = [self._fault(node) for node in _errors(self.root)]
+            raise StudyError(faults[:_FAULTS_AT_MOST])
+
+    def place(self, node: Node) -> tuple[int, int]:
+        """Line and column, from 1, the column in characters."""
+        row, column = node.start_point
+        return row + 1, len(self.lines[row][:column].decode("utf-8", "replace")) + 1
+
+    def _fault(self, node: Node) -> Fault:
+        got = f"no {node.type}" if node.is_missing else repr(text_of(node)[:40])
+        return Fault(str(self.path), *self.place(node), "", f"must be JavaScript, got {got} here")
+
+
+def _errors(node: Node) -> Iterator[Node]:
+    """What could not be read, outermost first; without recursion, as broken files may be nested deeply."""
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if each.is_error or each.is_missing:
+            yield each
+        elif each.has_error:
+            waiting += reversed(each.children)
+
+
+def text_of(node: Node | None) -> str:
+    """Text of a node."""
+    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
+
+
+def shown(node: Node) -> str:
+    """A node as a note shows it: one line, shortened."""
+    text = " ".join(text_of(node).split())
+    return text if len(text) <= 70 else f"{text[:67]}..."
+
+
+def named(node: Node | None) -> list[Node]:
+    """Named children without comments."""
+    return [child for child in node.named_children if child.type != "comment"] if node is not None else []
+
+
+def unescaped(text: str) -> str:
+    """Text of a string or template with its escapes resolved."""
+
+    def value(match: re.Match[str]) -> str:
+        code = match.group(1) or match.group(2) or match.group(3)
+        if code:
+            number = int(code, 16)
+            return chr(number) if number <= 0x10FFFF else "\N{REPLACEMENT CHARACTER}"
+        return _ESCAPES.get(match.group(4), match.group(4))
+
+    return _ESCAPE.sub(value, text)
+
+
+def number_of(text: str) -> int | float | None:
+    """A number as JavaScript writes it; None where it is none, or beyond those of a float."""
+    text = text.replace("_", "").lower().rstrip("n")
+    try:
+        if text[:2] in {"0x", "0o", "0b"}:
+            return int(text, 0)
+        value = float(text)
+        if not math.isfinite(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    except (ValueError, OverflowError):
+        return None
+
+
+def json_of(text: str) -> object:
+    """The value of a JSON text; None where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,62 @@
+"""Reads foreign files: whole, bounded, with faults instead of exceptions of the operating system."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from towtank.errors import StudyError
+
+# Recordings of long sessions have hundreds of megabytes; what is longer than this is none.
+BYTES_AT_MOST = 1_000_000_000
+
+
+def read_text(path: Path, *, at_most: int = BYTES_AT_MOST) -> str:
+    """Read a text file in UTF-8, with or without a byte order mark.
+
+    Raises
+    ------
+    StudyError
+        If it cannot be read, is longer than `at_most` bytes, empty, or not in UTF-8.
+    """
+    raw = read_bytes(path, at_most=at_most)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        column = error.start - raw.rfind(b"\n", 0, error.start)
+        message = f"must be UTF-8 text, got the byte 0x{raw[error.start]:02x} instead"
+        raise StudyError.at(path, message, line=line, column=column) from None
+
+
+def read_bytes(path: Path, *, at_most: int = BYTES_AT_MOST) -> bytes:
+    """Read a file; the faults of `read_text` but for the encoding."""
+    require_file(path)
+    try:
+        size = path.stat().st_size
+        if size > at_most:
+            raise StudyError.at(path, f"must be at most {at_most // 10**6} MB long, got {size // 10**6} MB")
+        raw = path.read_bytes()
+    except OSError as error:
+        raise StudyError.at(path, f"must be a file that can be read, got: {error.strerror}") from None
+    if not raw.strip():
+        raise StudyError.at(path, "must not be empty", line=1, column=1)
+    return raw
+
+
+def require_file(path: Path) -> None:
+    """Refuse what is no file that exists."""
+    try:
+        if path.is_file():
+            return
+        exists, folder = path.exists(), path.is_dir()
+    except (OSError, ValueError) as error:
+        raise StudyError.at(path, f"must be a file that can be read, got: {error}") from None
+    if not exists:
+        raise StudyError.at(path, "must be a file that exists, got none of that name")
+    raise StudyError.at(path, "must be a file, got a folder instead" if folder else "must be a regular file")
+
+
+def relative_to_workload(path: Path, folder: Path) -> str:
+    """Name of a file as a workload file in a folder has it."""
+    return os.path.relpath(path.resolve(), folder.resolve())

@@ -1,0 +1,216 @@
+"""Fits think times: which distribution of the workload format describes the gaps, and how well."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special
+
+from towtank.workload.importers.draft import seconds
+
+Sample = NDArray[np.float64]
+
+# Samples for the distribution of the Kolmogorov-Smirnov statistic: p is then known to about 0.02 near 0.05. [1]
+_BOOTSTRAP = 199
+# Gaps that the fit looks at: more do not change it, and its time grows with them. [1]
+GAPS_AT_MOST = 2000
+# Fewer gaps than this carry no distribution. [1]
+GAPS_AT_LEAST = 20
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One distribution fitted to gaps.
+
+    Attributes
+    ----------
+    name : str
+        `exponential`, `normal`, `uniform`, or `lognormal`, which the workload format does not have.
+    parameters : dict of str to float
+        Of the distribution. [s], of the lognormal one those of the logarithm. [1]
+    statistic : float
+        Kolmogorov-Smirnov statistic D, the largest distance of the distribution functions. [1]
+    p : float
+        Share of samples drawn from the fit, and fitted again, whose D is at least as large. [1]
+    pause : dict or None
+        As the workload file has it.
+    """
+
+    name: str
+    parameters: dict[str, float]
+    statistic: float
+    p: float
+    pause: dict[str, Any] | None
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        parameters = {name: round(value, 4) for name, value in self.parameters.items()}
+        return {
+            "distribution": self.name,
+            "parameters": parameters,
+            "ks_statistic": round(self.statistic, 4),
+            "ks_p": round(self.p, 3),
+            "in_workload_format": self.pause is not None,
+        }
+
+
+@dataclass(frozen=True)
+class _Family:
+    """How a family is fitted, and its distribution function and inverse, both of what lies above `least`."""
+
+    fit: Callable[[Sample, float], tuple[float, ...]]
+    cdf: Callable[[Sample, float, tuple[float, ...]], Sample]
+    quantile: Callable[[Sample, float, tuple[float, ...]], Sample]
+    names: tuple[str, ...]
+
+
+def fit_gaps(gaps: Sample, least: float, seed: int = 1) -> list[Fit]:
+    """Fit all families to gaps, the best one first.
+
+    Parameters
+    ----------
+    gaps : ndarray of shape (n_gaps,)
+        Above `least`. [s]
+    least : float
+        Gaps below it were not seen as such; the families are fitted to what lies above. [s]
+    seed : int, default 1
+        Of the samples for p: the same gaps give the same p.
+
+    Returns
+    -------
+    list of Fit
+        By the statistic, smallest first.
+
+    Notes
+    -----
+    D = sup_x |F_n(x) - F(x)|, F_n the empirical and F the fitted distribution function. As F is fitted to the same
+    gaps, the tables of Kolmogorov's distribution give a p that is too large; p comes from a parametric bootstrap
+    instead: samples of the same size are drawn from the fit, fitted and measured in the same way [1]_.
+
+    References
+    ----------
+    .. [1] W. Stute, W. Gonzalez Manteiga and M. Presedo Quindimil, "Bootstrap based goodness-of-fit-tests",
+           *Metrika* 40, 1993, pp. 243-256.
+    """
+    generator = np.random.default_rng(seed)
+    sample = np.sort(gaps if len(gaps) <= GAPS_AT_MOST else generator.choice(gaps, GAPS_AT_MOST, replace=False))
+    fits = [_fit(name, family, sample, least, generator) for name, family in _FAMILIES.items()]
+    return sorted(fits, key=lambda fit: fit.statistic)
+
+
+def _fit(name: str, family: _Family, sample: Sample, least: float, generator: np.random.Generator) -> Fit:
+    parameters = family.fit(sample, least)
+    statistic = _distance(family.cdf(sample, least, parameters))
+    larger = 0
+    for _ in range(_BOOTSTRAP):
+        drawn = np.sort(family.quantile(generator.random(len(sample)), least, parameters))
+        again = family.fit(drawn, least)
+        larger += _distance(family.cdf(drawn, least, again)) >= statistic
+    p = (larger + 1) / (_BOOTSTRAP + 1)
+    named = dict(zip(family.names, parameters, strict=True))
+    return Fit(name, named, statistic, p, _pause(name, parameters, least, float(sample[-1])))
+
+
+def _distance(cdf: Sample) -> float:
+    """Kolmogorov-Smirnov statistic of sorted values of the distribution function."""
+    n = len(cdf)
+    steps = np.arange(n + 1) / n
+    return float(max(np.max(steps[1:] - cdf), np.max(cdf - steps[:-1])))
+
+
+def _pause(name: str, parameters: tuple[float, ...], least: float, longest: float) -> dict[str, Any] | None:
+    """A fit as the workload file has it; None where it has no such distribution."""
+    if name == "exponential":
+        return {"exponential": seconds(parameters[0])}
+    if name == "uniform":
+        return {"uniform": {"min": seconds(parameters[0]), "max": seconds(parameters[1])}}
+    if name == "normal":
+        mean, sd = parameters
+        # The format cuts at the mean and four standard deviations by itself; longer gaps were seen.
+        most = max(longest, mean + 4 * sd)
+        if mean < least:
+            return None
+        return {"normal": {"mean": seconds(mean), "sd": seconds(sd), "min": seconds(least), "max": seconds(most)}}
+    return None
+
+
+def _fit_exponential(sample: Sample, least: float) -> tuple[float, ...]:
+    """Maximum likelihood of the mean: what lies above any bound has the same mean beyond it."""
+    return (max(float(np.mean(sample)) - least, 1e-6),)
+
+
+def _fit_uniform(sample: Sample, _: float) -> tuple[float, ...]:
+    low, high = float(sample[0]), float(sample[-1])
+    return low, max(high, low + 1e-6)
+
+
+def _fit_normal(sample: Sample, least: float) -> tuple[float, ...]:
+    """Maximum likelihood of a normal distribution cut off below: it needs n, the sum and the sum of squares only."""
+    mean, square = float(np.mean(sample)), float(np.mean(sample**2))
+    sd = math.sqrt(max(square - mean**2, 1e-12))
+
+    def bounded(parameters: NDArray[np.float64]) -> tuple[float, float]:
+        # A mean far below the cut is an exponential distribution in disguise; further down nothing changes.
+        scale = math.exp(min(float(parameters[1]), 30.0))
+        return max(float(parameters[0]), least - 8 * scale), scale
+
+    def cost(parameters: NDArray[np.float64]) -> float:
+        location, scale = bounded(parameters)
+        spread = (square - 2 * location * mean + location**2) / (2 * scale**2)
+        return spread + math.log(scale) + float(special.log_ndtr((location - least) / scale))
+
+    found = optimize.minimize(
+        cost, [mean, math.log(sd)], method="Nelder-Mead", options={"maxiter": 300, "xatol": 1e-4, "fatol": 1e-9}
+    )
+    return bounded(found.x)
+
+
+def _fit_lognormal(sample: Sample, least: float) -> tuple[float, ...]:
+    """Maximum likelihood of the logarithm as a normal distribution cut off below."""
+    logarithm = np.log(np.maximum(sample, 1e-9))
+    return _fit_normal(logarithm, _log_least(least))
+
+
+def _cdf_normal(x: Sample, least: float, parameters: tuple[float, ...]) -> Sample:
+    """P(X <= x | X > least) = 1 - Q((x - m) / s) / Q((least - m) / s), Q the upper tail, by its logarithm."""
+    mean, sd = parameters
+    below = special.log_ndtr((mean - least) / sd)
+    return np.asarray(-np.expm1(special.log_ndtr((mean - x) / sd) - below), dtype=np.float64)
+
+
+def _quantile_normal(u: Sample, least: float, parameters: tuple[float, ...]) -> Sample:
+    mean, sd = parameters
+    below = special.log_ndtr((mean - least) / sd)
+    return np.asarray(mean - sd * special.ndtri_exp(np.log1p(-u) + below), dtype=np.float64)
+
+
+def _log_least(least: float) -> float:
+    return math.log(least) if least > 0 else -50.0
+
+
+_FAMILIES = {
+    "exponential": _Family(
+        _fit_exponential,
+        lambda x, least, p: -np.expm1(-(x - least) / p[0]),
+        lambda u, least, p: least - p[0] * np.log1p(-u),
+        ("mean_s",),
+    ),
+    "normal": _Family(_fit_normal, _cdf_normal, _quantile_normal, ("mean_s", "sd_s")),
+    "uniform": _Family(
+        _fit_uniform,
+        lambda x, _, p: (x - p[0]) / (p[1] - p[0]),
+        lambda u, _, p: p[0] + u * (p[1] - p[0]),
+        ("min_s", "max_s"),
+    ),
+    "lognormal": _Family(
+        _fit_lognormal,
+        lambda x, least, p: _cdf_normal(np.log(x), _log_least(least), p),
+        lambda u, least, p: np.exp(np.minimum(_quantile_normal(u, _log_least(least), p), 700.0)),
+        ("log_mean", "log_sd"),
+    ),
+}

@@ -1,0 +1,130 @@
+"""From a draft to the text of a workload file, checked before anybody sees it."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from towtank import yamlfile
+from towtank.errors import Fault, StudyError
+from towtank.workload.importers.draft import Draft, Note
+from towtank.workload.importers.emitting import emit
+from towtank.workload.loading import check_workload
+from towtank.workload.model import SCHEMA
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import came to.
+
+    Attributes
+    ----------
+    draft : Draft
+        Notes, targets and findings.
+    text : str
+        The workload file.
+    """
+
+    draft: Draft
+    text: str
+
+
+def finish(draft: Draft, folder: Path) -> Imported:
+    """Write the workload file of a draft as text, and check it.
+
+    Parameters
+    ----------
+    draft : Draft
+        The workload.
+    folder : Path
+        Where the file will be: files that it names are looked for from there.
+
+    Raises
+    ------
+    StudyError
+        If nothing was found that could be run, or what was found makes no workload; the places are those of the file
+        that was imported.
+    """
+    if not draft.transactions:
+        reasons = [Fault(draft.source, *min(note.places), note.what, note.why) for note in draft.notes.sorted()]
+        nothing = Fault(draft.source, 0, 0, "", f"must have requests that can be imported from {draft.form}, got none")
+        raise StudyError([nothing, *reasons])
+    text = _header(draft) + emit(_document(draft))
+    faults = _check(text, folder)
+    if faults:
+        raise StudyError([Fault(draft.source, 0, 0, fault.where, fault.message) for fault in faults])
+    return Imported(draft, text)
+
+
+def _header(draft: Draft) -> str:
+    notes = draft.notes.sorted()
+    lines = [f"Imported from {Path(draft.source).name} ({draft.form})."]
+    lines += [f"Target {name} was {address}." for name, address in draft.targets.items()]
+    if notes:
+        lines.append(f"{len(notes)} things could not be carried over as they were: the import tells them line by line.")
+    printable = ("".join(char if char.isprintable() else "?" for char in line) for line in lines)
+    return "".join(f"# {line}\n" for line in printable)
+
+
+def _document(draft: Draft) -> dict[str, Any]:
+    defaults = {**({"target": next(iter(draft.targets))} if draft.targets else {}), **draft.defaults}
+    sections: dict[str, Any] = {
+        "parameters": draft.parameters,
+        "data": draft.data,
+        "defaults": defaults,
+        "transactions": draft.transactions,
+        "groups": draft.groups,
+    }
+    head = {"schema": SCHEMA, "name": draft.name, **({"title": draft.title} if draft.title else {})}
+    return {**head, **{key: value for key, value in sections.items() if value}}
+
+
+def _check(text: str, folder: Path) -> list[Fault]:
+    """Check as `towtank validate` does: with the same reader, and from the folder the file will be in."""
+    with tempfile.TemporaryDirectory(prefix="towtank-import-") as scratch:
+        path = Path(scratch) / "workload.yaml"
+        path.write_text(text, encoding="utf-8")
+        try:
+            document = yamlfile.load(path)
+        except StudyError as error:
+            return error.faults
+    document.path = folder.resolve() / "workload.yaml"
+    return check_workload(document, {})[1]
+
+
+def note_lines(source: str, note: Note, at_most: int) -> list[str]:
+    """A note as a person reads it, one line per place."""
+    shown = sorted(note.places)[:at_most]
+    lines = [f"{source}:{line}{f':{column}' if column else ''}: {note.what}: {note.why}" for line, column in shown]
+    if note.times > len(shown):
+        lines.append(f"{source}: {note.what}: the same in {note.times - len(shown)} more places")
+    return lines
+
+
+def json_document(imported: Imported, out: str | None) -> dict[str, Any]:
+    """The JSON document of an import."""
+    draft = imported.draft
+    return {
+        "schema": "towtank/import/1",
+        "format": draft.form,
+        "file": draft.source,
+        "out": out,
+        "targets": draft.targets,
+        "transactions": list(draft.transactions),
+        "findings": draft.findings,
+        "notes": [
+            {
+                "file": draft.source,
+                "line": min(note.places)[0],
+                "column": min(note.places)[1],
+                "what": note.what,
+                "why": note.why,
+                "times": note.times,
+                "lines": sorted({line for line, _ in note.places}),
+            }
+            for note in draft.notes.sorted()
+        ],
+        "workload": imported.text,
+    }

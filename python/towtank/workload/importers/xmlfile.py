@@ -1,0 +1,89 @@
+"""Reads XML into a tree with a line for every element.
+
+Document types and entities are refused: they are not needed, and with them a file could read other files or fill the
+memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.parsers import expat
+
+from towtank.errors import StudyError
+from towtank.workload.importers.textfile import read_bytes
+
+# Test plans of large programmes have a few megabytes. [byte], [1]
+_BYTES_AT_MOST = 100_000_000
+_DEPTH_AT_MOST = 200
+
+
+@dataclass
+class Element:
+    """An element with its place, both from 1."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    column: int
+    text: str = ""
+    children: list[Element] = field(default_factory=list)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Line and column."""
+        return self.line, self.column
+
+    def walk(self) -> Iterator[Element]:
+        """This element and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def load(path: Path) -> Element:
+    """Read an XML file.
+
+    Raises
+    ------
+    StudyError
+        If it cannot be read, is not XML, or has a document type.
+    """
+    raw = read_bytes(path, at_most=_BYTES_AT_MOST)
+    parser = expat.ParserCreate()
+    root = Element("", {}, 1, 1)
+    stack = [root]
+
+    def here() -> tuple[int, int]:
+        return parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        line, column = here()
+        if len(stack) > _DEPTH_AT_MOST:
+            raise StudyError.at(path, f"must be nested at most {_DEPTH_AT_MOST} deep", line=line, column=column)
+        element = Element(tag, attributes, line, column)
+        stack[-1].children.append(element)
+        stack.append(element)
+
+    def text(data: str) -> None:
+        stack[-1].text += data
+
+    def refuse(*_: object) -> None:
+        line, column = here()
+        raise StudyError.at(path, "must have no document type (<!DOCTYPE>), got one", line=line, column=column)
+
+    parser.buffer_text = True
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: stack.pop()
+    parser.CharacterDataHandler = text
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(raw, True)
+    except expat.ExpatError as error:
+        message = f"must be XML, got: {expat.ErrorString(error.code)}"
+        raise StudyError.at(path, message, line=error.lineno, column=error.offset + 1) from None
+    except (ValueError, LookupError) as error:  # an encoding that Python does not know
+        raise StudyError.at(path, f"must be XML, got: {error}", line=1, column=1) from None
+    return root.children[0]

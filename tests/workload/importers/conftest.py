@@ -1,0 +1,81 @@
+"""Imports files and reads back what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from towtank import yamlfile
+from towtank.filecheck import check_file
+from towtank.workload import compile_workload, load_workload
+from towtank.workload.importers import Options, read
+from towtank.workload.importers.draft import Draft
+from towtank.workload.importers.writing import finish
+
+EXAMPLES = Path(__file__).parents[2] / "data" / "imports"
+
+
+@dataclass
+class Import:
+    """What an import came to."""
+
+    draft: Draft
+    text: str
+    workload: dict[str, Any]
+
+    def notes(self) -> list[tuple[int, str, str]]:
+        """Line, what and why of every place."""
+        return [(line, note.what, note.why) for note in self.draft.notes.sorted() for line, _ in note.places]
+
+    def noted(self, what: str) -> list[int]:
+        """Lines of the notes about a thing."""
+        return [line for line, named, _ in self.notes() if what in named]
+
+    def requests(self) -> list[dict[str, Any]]:
+        """All requests in their order."""
+        return [step for steps in self.workload["transactions"].values() for step in _requests(steps)]
+
+
+def _requests(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    found = []
+    for step in steps:
+        found += [step] if {"get", "post", "put", "delete", "head", "patch"} & set(step) else []
+        for key in ("steps", "then", "else"):
+            found += _requests(step.get(key, []))
+    return found
+
+
+@pytest.fixture
+def import_file(tmp_path: Path) -> Callable[..., Import]:
+    """Import a file, write it, check it as `towtank validate` does, and read it back."""
+
+    def run(form: str, file: Path | str, hosts: tuple[str, ...] = ()) -> Import:
+        path = EXAMPLES / file
+        draft = read(form, path, Options(hosts, tmp_path))
+        imported = finish(draft, tmp_path)
+        written = tmp_path / "written-workload.yaml"
+        written.write_text(imported.text, encoding="utf-8")
+        report = check_file(written)
+        assert (report.kind, report.faults) == ("workload", [])
+        # The engine's plan can be made of it, wherever its targets are.
+        targets = {name: ["127.0.0.1:1"] for name in draft.targets or ["target"]}
+        assert compile_workload(load_workload(written), targets=targets)["transactions"]
+        return Import(draft, imported.text, yamlfile.load(written).data)
+
+    return run
+
+
+@pytest.fixture
+def import_text(tmp_path: Path, import_file: Callable[..., Import]) -> Callable[..., Import]:
+    """Import a text."""
+
+    def run(form: str, text: str, name: str = "example", hosts: tuple[str, ...] = ()) -> Import:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return import_file(form, path, hosts)
+
+    return run

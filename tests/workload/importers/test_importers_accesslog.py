@@ -1,0 +1,216 @@
+"""Access logs: lines, patterns of paths, sessions, mix, think times, bounds."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from towtank.workload.importers import accesslog_paths, thinking
+from towtank.workload.importers.accesslog_lines import Hit, read_lines
+from towtank.workload.importers.accesslog_paths import Key, Patterns, pattern_of
+from towtank.workload.importers.accesslog_sessions import LEAST_GAP, Sessions
+from towtank.workload.importers.draft import Notes
+from towtank.workload.importers.thinking import fit_gaps
+
+Importer = Callable[..., Any]
+
+START = 1_767_261_600  # 2026-01-01 10:00 UTC
+
+
+def line(second: float, request: str, client: str = "10.0.0.1", status: int = 200, end: str = "") -> str:
+    at = datetime.fromtimestamp(START + int(second), UTC).strftime("%d/%b/%Y:%H:%M:%S +0000")
+    return f'{client} - - [{at}] "{request} HTTP/1.1" {status} 10 "-" "Agent"{end}'
+
+
+def hit(second: float, url: str = "/x", client: str = "a", **more: Any) -> Hit:
+    return Hit(1, client, "", START + int(second), more.pop("method", "GET"), url, more.pop("status", 200), **more)
+
+
+@pytest.mark.parametrize(
+    ("text", "response_time", "ends"),
+    [
+        ('1.2.3.4 - - [01/Jan/2026:11:00:00 +0100] "GET /x HTTP/1.1" 200 10', None, False),
+        ('1.2.3.4 - me [01/Jan/2026:10:00:00 +0000] "GET /x HTTP/1.1" 200 - "-" "A \\"B\\""', None, False),
+        ('1.2.3.4 - - [01/Jan/2026:05:00:00 -0500] "GET /x HTTP/1.1" 200 10 "-" "A" 250000', 0.25, False),
+        ('1.2.3.4 - - [01/Jan/2026:10:00:00 +0000] "GET /x HTTP/1.1" 200 10 "-" "A" 0.250', 0.25, True),
+        ('host:80 1.2.3.4 - - [01/Jan/2026:10:00:00 +0000] "GET /x" 200 10 "-" "A"', None, False),
+    ],
+)
+def test_lines(text: str, response_time: float | None, ends: bool, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text(text + "\n")
+    (found,) = read_lines(path, Notes("log"))
+    assert (found.client, found.time, found.method, found.url, found.status) == ("1.2.3.4", START, "GET", "/x", 200)
+    assert (found.response_time, found.ends) == (response_time, ends)
+    assert found.end - found.start == pytest.approx(response_time or 0.0)
+
+
+def test_compressed_logs_and_lines_that_are_none(tmp_path: Path, import_file: Importer) -> None:
+    path = tmp_path / "access.log.gz"
+    lines = [line(0, "GET /a"), "nonsense", line(5, "GET /a"), line(6, "\\x16\\x03 /x"), line(9, "GET /a")]
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    found = import_file("accesslog", path)
+    assert found.noted("line") == [2]
+    assert found.workload["groups"]["users"]["loop"]["mix"] == {"a": 100}
+
+
+@pytest.mark.parametrize(
+    ("url", "parts", "row"),
+    [
+        ("/", ("",), ()),
+        ("/orders/17/items", ("orders", None, "items"), ("17",)),
+        ("/u/0b5c3b0e-6f0e-4a7a-9a3c-0123456789ab", ("u", None), ("0b5c3b0e-6f0e-4a7a-9a3c-0123456789ab",)),
+        ("/h/deadbeef01", ("h", None), ("deadbeef01",)),
+        ("/words/decade/v2", ("words", "decade", "v2"), ()),
+        ("/d/2026-01-31", ("d", None), ("2026-01-31",)),
+    ],
+)
+def test_identifiers_become_parameters(url: str, parts: tuple[str | None, ...], row: tuple[str, ...]) -> None:
+    assert pattern_of("GET", url) == (Key("GET", parts), row)
+
+
+def test_many_names_in_one_place_become_a_parameter() -> None:
+    patterns = Patterns()
+    for number in range(accesslog_paths.ALIKE_AT_MOST + 1):
+        patterns.add(hit(0, f"/shop/{'abcdefghijklmnopqrstuvwxyz'[number]}/view"))
+    patterns.add(hit(0, "/about"))
+    patterns.collapse()
+    assert {key.parts: pattern.count for key, pattern in patterns.patterns.items()} == {
+        ("shop", None, "view"): accesslog_paths.ALIKE_AT_MOST + 1,
+        ("about",): 1,
+    }
+    # What comes later joins the merged pattern, with its value.
+    key = patterns.add(hit(0, "/shop/zzz/view"))
+    assert patterns.patterns[key].rows[("zzz",)] == 1
+
+
+def test_memory_is_bounded_by_the_number_of_patterns() -> None:
+    patterns = Patterns()
+    chance = random.Random(3)
+    for _ in range(6000):
+        path = "/".join("".join(chance.choices("ghijk", k=3)) for _ in range(chance.randint(1, 6)))
+        patterns.add(hit(0, f"/{path}?{chance.choice('mnopqr')}={chance.random()}"))
+    assert len(patterns.patterns) <= accesslog_paths.PATTERNS_AT_MOST
+    assert all(len(pattern.rows) <= accesslog_paths.ROWS_AT_MOST for pattern in patterns.patterns.values())
+    assert sum(pattern.count for pattern in patterns.patterns.values()) + patterns.forgotten == 6000
+
+
+def test_a_session_ends_after_half_an_hour_of_silence() -> None:
+    sessions = Sessions(Patterns())
+    for second in (0, 10, 1810, 3609, 7300):
+        sessions.add(hit(second))
+    sessions.add(hit(7301, client="b"))
+    sessions.finish()
+    # From 1810 to 3609 is one second less than half an hour, from 10 to 1810 exactly half an hour.
+    assert (sessions.ended, sessions.pages) == (4, 6)
+    assert sessions.gap_count == 2
+    assert sessions.gap_sum == pytest.approx(10 + 1799)
+    assert sessions.active == {}
+
+
+def test_gaps_begin_when_the_answer_is_there() -> None:
+    by_start, by_end = Sessions(Patterns()), Sessions(Patterns())
+    for second in (0, 10):
+        by_start.add(hit(second, response_time=2.0))
+        by_end.add(hit(second + 2, response_time=2.0, ends=True))
+    assert by_start.gap_sum == by_end.gap_sum == pytest.approx(8.0)
+
+
+def test_static_files_belong_to_their_page(import_text: Importer) -> None:
+    lines = []
+    for number in range(10):
+        lines += [line(number * 10, "GET /home"), line(number * 10, "GET /app.js")]
+        lines += [line(number * 10, "GET /rare.css")] * (number < 2)
+    found = import_text("accesslog", "\n".join(lines))
+    assert found.workload["transactions"] == {
+        "home": [
+            {"get": "/home", "name": "GET /home", "check": {"status": 200}},
+            {"get": "/app.js", "on_failure": "go_on"},
+        ]
+    }
+    assert found.noted("/rare.css") == [1]
+
+
+def test_the_mix_is_the_share_of_pages(import_text: Importer) -> None:
+    requests = ["GET /a"] * 6 + ["GET /b/1?q=x"] * 2 + ["GET /b/2?q=y%20z"] + ["POST /c"] + ["GET /gone"]
+    lines = [line(i * 4, request, status=404 if "gone" in request else 200) for i, request in enumerate(requests)]
+    found = import_text("accesslog", "\n".join(lines))
+    assert found.workload["groups"]["users"]["loop"]["mix"] == {"a": 60, "b_by_q": 30, "post_c": 10}
+    assert found.workload["data"]["b_by_q"] == {
+        "columns": ["b_id", "q", "weight"],
+        "rows": [["1", "x", 2], ["2", "y z", 1]],
+        "weight": "weight",
+    }
+    assert found.requests()[1]["get"] == "/b/${b_by_q.b_id}"
+    assert found.requests()[1]["query"] == {"q": "${b_by_q.q}"}
+    assert found.noted("GET /gone") == [11]
+    assert found.noted("POST /c: body") == [10]
+
+
+def test_think_times_of_the_example(import_file: Importer) -> None:
+    found = import_file("accesslog", "access.log")
+    fitted = found.draft.findings["think_times"]
+    # The example was made with exponential think times of mean 8 s, of which some 170 remain above the least gap.
+    assert fitted["chosen"] == "exponential"
+    (exponential,) = [fit for fit in fitted["fits"] if fit["distribution"] == "exponential"]
+    assert exponential["parameters"]["mean_s"] == pytest.approx(8.0, rel=0.25)
+    assert exponential["ks_p"] > 0.05
+    assert found.draft.findings["sessions"]["count"] == 41
+
+
+def gaps_of(name: str, size: int = 800) -> Any:
+    generator = np.random.default_rng(11)
+    return {
+        "exponential": LEAST_GAP + generator.exponential(6.0, size),
+        "uniform": generator.uniform(2.0, 9.0, size),
+        "normal": generator.normal(12.0, 2.0, size),
+        "lognormal": np.exp(generator.normal(3.0, 0.4, size)),
+    }[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("exponential", {"mean_s": 6.0}),
+        ("uniform", {"min_s": 2.0, "max_s": 9.0}),
+        ("normal", {"mean_s": 12.0, "sd_s": 2.0}),
+        ("lognormal", {"log_mean": 3.0, "log_sd": 0.4}),
+    ],
+)
+def test_a_distribution_is_found_again(name: str, parameters: dict[str, float]) -> None:
+    fits = {fit.name: fit for fit in fit_gaps(gaps_of(name), LEAST_GAP)}
+    # A lognormal distribution cut off below imitates others; the choice is among those of the workload format.
+    best = next(fit for fit in fits.values() if fit.pause is not None or name == "lognormal")
+    assert best.name == name
+    # Twice to three standard errors of the estimates from 800 gaps.
+    assert best.parameters == pytest.approx(parameters, rel=0.1)
+    assert best.p > 0.05
+    assert all(fit.p < 0.05 for fit in fits.values() if fit.name in {"uniform", "exponential"} - {name})
+    assert (best.pause is None) == (name == "lognormal")
+
+
+def test_the_statistic_is_that_of_scipy() -> None:
+    from scipy import stats  # noqa: PLC0415
+
+    gaps = gaps_of("normal", 200)
+    fit = next(fit for fit in fit_gaps(gaps, LEAST_GAP) if fit.name == "exponential")
+    shifted = stats.expon(LEAST_GAP, fit.parameters["mean_s"])
+    assert fit.statistic == pytest.approx(stats.kstest(gaps, shifted.cdf).statistic, abs=1e-12)
+
+
+def test_p_is_uniform_under_the_hypothesis() -> None:
+    """With fitted parameters the tables of Kolmogorov would give p near 1; the bootstrap does not."""
+    generator = np.random.default_rng(4)
+    values = []
+    for _ in range(30):
+        gaps = np.sort(LEAST_GAP + generator.exponential(5.0, 40))
+        values.append(thinking._fit("exponential", thinking._FAMILIES["exponential"], gaps, LEAST_GAP, generator).p)
+    # The mean of 30 uniform values has standard deviation 0.053; three of them on both sides.
+    assert 0.34 < float(np.mean(values)) < 0.66

@@ -1,0 +1,180 @@
+"""Recordings: pages, think times, correlated values, what is dropped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from towtank.workload.importers.har_correlation import put
+
+Importer = Callable[..., Any]
+
+
+def entry(second: float, method: str, url: str, answer: str = "", **more: Any) -> dict[str, Any]:
+    """One entry of a recording; its answer takes 100 ms."""
+    request = {
+        "method": method,
+        "url": url,
+        "headers": [{"name": name, "value": value} for name, value in more.get("headers", {}).items()],
+    }
+    if "post" in more:
+        request["postData"] = {"mimeType": more.get("media", "application/json"), "text": more["post"]}
+    answered = [{"name": name, "value": value} for name, value in more.get("answered", {}).items()]
+    return {
+        "startedDateTime": f"2026-01-01T00:{int(second // 60):02}:{second % 60:06.3f}+00:00",
+        "time": 100,
+        "request": request,
+        "response": {"status": more.get("status", 200), "headers": answered, "content": {"text": answer}},
+    }
+
+
+def recording(*entries: dict[str, Any]) -> str:
+    return json.dumps({"log": {"entries": list(entries)}})
+
+
+def test_the_example(import_file: Importer) -> None:
+    found = import_file("har", "shop.har")
+    session = found.workload["transactions"]["session"]
+    assert [item.get("page", "think") for item in session] == [
+        "login",
+        "think",
+        "login_2",
+        "think",
+        "api/token",
+        "think",
+        "api/orders/55",
+    ]
+    assert found.workload["defaults"]["headers"] == {"User-Agent": "Example/1", "Accept": "*/*"}
+    assert found.noted("header Cookie") == [43]
+    assert found.noted("ads.example") == [97]
+    assert found.noted("cached.png") == [386]
+    assert found.noted("OPTIONS") == [423]
+    assert found.draft.targets == {"shop_example": "http://shop.example"}
+
+
+def test_think_times_are_the_gaps_between_pages(import_text: Importer) -> None:
+    times = (0, 2, 4.5, 20, 120)
+    found = import_text("har", recording(*(entry(t, "GET", f"http://a/p{i}") for i, t in enumerate(times))))
+    # Answers take 0.1 s, so the gaps are 1.9, 2.4, 15.4 and 99.9 s; the first two are of one group, mean 2.15 s.
+    assert found.workload["parameters"] == {
+        "think_short": "2.15 s",
+        "think_long": "15.4 s",
+        "think_very_long": "99.9 s",
+    }
+    thinks = [item["think"]["exponential"] for item in found.workload["transactions"]["session"] if "think" in item]
+    names = ["think_short", "think_short", "think_long", "think_very_long"]
+    assert thinks == [f"${{parameters.{name}}}" for name in names]
+    assert found.draft.findings["think_times"][0] == {"parameter": "think_short", "count": 2, "mean_s": 2.15}
+
+
+def test_requests_without_a_pause_are_one_page(import_text: Importer) -> None:
+    found = import_text("har", recording(entry(0, "GET", "http://a/x"), entry(0.9, "GET", "http://a/y.css")))
+    (page,) = found.workload["transactions"]["session"]
+    assert [step["get"] for step in page["steps"]] == ["/x", "/y.css"]
+    assert page["steps"][1]["on_failure"] == "go_on"
+    assert "on_failure" not in page["steps"][0]
+
+
+def test_a_value_of_json_is_taken_to_query_path_form_and_header(import_text: Importer) -> None:
+    token = "f3a9c17be2"
+    found = import_text(
+        "har",
+        recording(
+            entry(0, "GET", "http://a/start", json.dumps({"a": [{"token": token}]})),
+            entry(2, "GET", f"http://a/q?token={token}"),
+            entry(4, "GET", f"http://a/p/{token}/x"),
+            entry(6, "POST", "http://a/f", post=f"t={token}", media="application/x-www-form-urlencoded"),
+            entry(8, "GET", "http://a/h", headers={"X-Token": token}),
+            entry(9.5, "POST", "http://a/j", post=json.dumps({"deep": {"t": token}})),
+        ),
+    )
+    start, query, path, form, header, body = found.requests()
+    assert start["extract"] == {"token": "$.a[0].token"}
+    assert query["query"] == {"token": "${token}"}
+    assert path["get"] == "/p/${token|url}/x"
+    assert form["form"] == {"t": "${token}"}
+    assert header["headers"] == {"X-Token": "${token}"}
+    assert body["json"] == {"deep": {"t": "${token}"}}
+    assert len(found.draft.findings["correlations"]) == 5
+
+
+def test_a_value_of_a_page_is_found_again_by_a_regular_expression(import_text: Importer) -> None:
+    html = '<i value="other1234"></i><input name="state" value="9f8e7d6c5b">'
+    form = {"post": "state=9f8e7d6c5b", "media": "application/x-www-form-urlencoded"}
+    found = import_text("har", recording(entry(0, "GET", "http://a/f", html), entry(3, "POST", "http://a/f", **form)))
+    first, second = found.requests()
+    assert first["extract"] == {"state": {"regex": 'name="state" value="([^"]+)'}}
+    assert second["form"] == {"state": "${state}"}
+
+
+def test_what_the_client_sent_first_is_no_correlation(import_text: Importer) -> None:
+    found = import_text(
+        "har",
+        recording(
+            entry(0, "GET", "http://a/x?device=ab12cd34ef", json.dumps({"device": "ab12cd34ef"})),
+            entry(3, "GET", "http://a/y?device=ab12cd34ef"),
+        ),
+    )
+    assert found.draft.findings["correlations"] == []
+    assert found.requests()[1]["query"] == {"device": "ab12cd34ef"}
+
+
+@pytest.mark.parametrize(("key", "correlated"), [("user_id", True), ("page", False)])
+def test_short_numbers_need_the_name_of_an_identifier(key: str, correlated: bool, import_text: Importer) -> None:
+    first = entry(0, "GET", "http://a/x", json.dumps({"id": 17}))
+    found = import_text("har", recording(first, entry(3, "GET", f"http://a/y?{key}=17")))
+    assert found.requests()[1]["query"] == {key: "${id}" if correlated else "17"}
+
+
+def test_a_token_that_is_in_no_answer_is_not_copied(import_text: Importer) -> None:
+    secret = "Bearer eyJhbGciOi.secret.part"
+    found = import_text("har", recording(entry(0, "GET", "http://a/x", headers={"Authorization": secret})))
+    assert "secret.part" not in found.text
+    assert found.requests()[0]["headers"] == {"Authorization": "Bearer ${parameters.token}"}
+    assert found.noted("token of the header Authorization") == [1]
+
+
+def test_passwords_are_not_copied(import_text: Importer) -> None:
+    basic = "Basic YWxpY2U6b3BlbiBzZXNhbWU="  # alice:open sesame
+    found = import_text("har", recording(entry(0, "GET", "http://a/x", headers={"Authorization": basic})))
+    assert found.requests()[0]["auth"] == {"user": "alice", "password": "${parameters.password}"}
+    assert "sesame" not in found.text
+
+
+def test_hosts_that_are_asked_for_are_kept(import_text: Importer) -> None:
+    text = recording(
+        entry(0, "GET", "http://a/x"), entry(0.2, "GET", "https://b:8443/y"), entry(0.4, "GET", "http://c/")
+    )
+    found = import_text("har", text, hosts=("a", "b"))
+    assert found.draft.targets == {"a": "http://a", "b": "https://b:8443"}
+    assert [step["target"] for step in found.requests()] == ["a", "b"]
+    assert found.noted("GET http://c/") == [1]
+
+
+def test_text_with_dollar_and_brace_stays_text(import_text: Importer) -> None:
+    text = recording(entry(0, "POST", "http://a/x?q=$%7Buser%7D", post=json.dumps({"a": "${b}", "n": [1, None, True]})))
+    step = import_text("har", text).requests()[0]
+    assert step["query"] == {"q": "$${user}"}
+    assert step["json"] == {"a": "$${b}", "n": [1, None, True]}
+
+
+def test_a_query_with_keys_given_twice_stays_in_the_path(import_text: Importer) -> None:
+    step = import_text("har", recording(entry(0, "GET", "http://a/x?k=1&k=2&flag"))).requests()[0]
+    assert step["get"] == "/x?k=1&k=2&flag"
+
+
+def test_a_number_in_json_makes_the_body_text() -> None:
+    step = {"post": "/x", "json": {"id": 55, "name": "${who}"}}
+    assert put(step, "55", "order")
+    assert step["body"] == '{"id": ${order}, "name": "${who|json}"}'
+    assert "json" not in step
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", '"x"', "null", "9" * 400])
+def test_numbers_that_are_none(number: str, import_text: Importer) -> None:
+    text = recording(entry(0, "GET", "http://a/x"), entry(5, "GET", "http://a/y"))
+    found = import_text("har", text.replace('"time": 100', f'"time": {number}'))
+    assert [step["get"] for step in found.requests()] == ["/x", "/y"]
