@@ -76,7 +76,6 @@ def test_method_headers_and_body(run: RunFolder, server: int, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("https://127.0.0.1/", "must be an http:// URL: https is not offered in this version"),
         ("ftp://127.0.0.1/", "must be a URL as http://host:port/path, or a workload file that exists"),
         ("127.0.0.1:80", "must be a URL as http://host:port/path, or a workload file that exists"),
         ("http://127.0.0.1:99999/", "must be a URL as http://host:port/path"),

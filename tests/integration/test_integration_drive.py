@@ -138,8 +138,13 @@ def test_gzip_bomb_is_counted_as_it_comes(bench: Bench, serve: Callable[..., str
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["https://127.0.0.1/"], "https is not offered in this version"),
         (["http://127.0.0.1/", "--insecure"], "--insecure"),
+        (["http://127.0.0.1/", "--connections", "many"], "--connections: must be per-user, new, or a number"),
+        (["http://127.0.0.1/", "--connections", "1", "--threads", "2"], "--connections: must be at least one for each"),
+        (["http://127.0.0.1/", "--source", "here"], "--source: must be an IP address"),
+        (["https://127.0.0.1/", "--cacert", "nothing"], "--cacert: must be a PEM file"),
+        (["https://127.0.0.1/", "--cert", "pyproject.toml"], "--cert: must be given together with --key"),
+        (["http://127.0.0.1/", "--connect-to", "192.0.2.1:80"], "--i-may-load 192.0.2.1"),
         (["http://127.0.0.1/", "--users", "2", "--rate", "3"], "a load is either open or closed"),
         (["http://127.0.0.1/", "--duration", "15"], "--duration: must be a duration"),
         (["http://127.0.0.1/", "--duration", "0 s"], "--duration: must be more than 0 s"),

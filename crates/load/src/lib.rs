@@ -20,6 +20,7 @@ pub mod run;
 pub mod schedule;
 pub mod sys;
 pub mod template;
+pub mod tls;
 pub mod wheel;
 pub mod worker;
 

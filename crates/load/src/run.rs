@@ -1,20 +1,23 @@
 //! One run: threads are started, watched, told to stop, and their sums checked.
 
 mod control;
+mod places;
 mod report;
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::http::response::Limits;
 use crate::pause::nanoseconds;
-use crate::plan::{Fault, Load, Plan};
+use crate::plan::{ConnectionMode, Fault, Load, Plan};
 use crate::program::{self, Program};
 use crate::recorder::writer::{Header, Named, Stage};
 use crate::recorder::{LiveCounts, Totals};
 use crate::schedule::{self, Arrivals, Moves, assign_groups};
 use crate::sys;
-use crate::worker::{Ended, LEAVE, Setup, Shared, TargetPlace, WorkerFailed, work};
+use crate::worker::{Ended, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work};
+
+use places::Place;
 
 pub use control::{Control, Switches};
 
@@ -41,7 +44,8 @@ pub enum RunFailed {
 pub struct Prepared {
     plan: Plan,
     program: Program,
-    targets: Vec<Vec<SocketAddr>>,
+    targets: Vec<Place>,
+    sources: Sources,
     groups: Vec<u16>,
     stages: Vec<Stage>,
     folder: PathBuf,
@@ -53,7 +57,8 @@ impl Prepared {
     /// # Errors
     /// Every fault that shows only now.
     pub fn new(plan: Plan) -> Result<Self, Vec<Fault>> {
-        let (targets, mut faults) = resolve(&plan);
+        let (targets, mut faults) = places::resolve(&plan);
+        let sources = places::sources(&plan, &targets, &mut faults);
         let program = program::compile(&plan);
         let groups = groups_of_users(&plan, &mut faults);
         match program {
@@ -63,6 +68,7 @@ impl Prepared {
                     plan,
                     program,
                     targets,
+                    sources,
                     groups,
                     stages,
                     folder,
@@ -121,11 +127,7 @@ impl Prepared {
             } => (true, users_at_most, backlog_at_most),
         };
         let places = plan.targets.iter().zip(&self.targets);
-        let targets = places.map(|(target, found)| TargetPlace {
-            addresses: found.clone(),
-            balance: target.balance,
-            next: worker,
-        });
+        let targets = places.map(|(target, place)| place.for_thread(target.balance, worker));
         Setup {
             program: &self.program,
             worker,
@@ -138,6 +140,8 @@ impl Prepared {
             moves: Moves::new(plan),
             arrivals: Arrivals::new(plan),
             targets: targets.collect(),
+            ownership: self.ownership(worker),
+            sources: &self.sources,
             limits: Limits {
                 header_bytes: plan.limits.header_bytes,
                 body_bytes: plan.limits.body_bytes,
@@ -150,6 +154,19 @@ impl Prepared {
             header: self.header(worker, origin_ns, wall_ns),
             folder: self.folder.clone(),
             shared,
+        }
+    }
+
+    /// Connections of one thread: a pool is split so that all threads together have exactly its size.
+    fn ownership(&self, worker: usize) -> Ownership {
+        let (connections, threads) = (&self.plan.connections, self.plan.threads);
+        match connections.mode {
+            ConnectionMode::PerUser => Ownership::PerUser,
+            ConnectionMode::NewEachTime => Ownership::NewEachTime,
+            ConnectionMode::Pool => {
+                let size = connections.size.unwrap_or(threads);
+                Ownership::Pool(size / threads + usize::from(worker < size % threads))
+            }
         }
     }
 
@@ -216,6 +233,7 @@ impl Prepared {
         let mut totals = Totals::default();
         let mut counts = LiveCounts::default();
         let mut end_ns = 0;
+        let mut connect_failures = BTreeMap::<String, u64>::new();
         let mut failure = None;
         for result in results {
             match result {
@@ -223,6 +241,9 @@ impl Prepared {
                     totals.add(&ended.totals);
                     counts.merge(&ended.counts);
                     end_ns = end_ns.max(ended.end_ns);
+                    for (reason, count) in ended.connect_failures {
+                        *connect_failures.entry(reason).or_default() += count;
+                    }
                 }
                 Err(WorkerFailed::Disk(message)) => failure = Some(RunFailed::Disk(message)),
                 Err(WorkerFailed::System(message)) => {
@@ -244,6 +265,7 @@ impl Prepared {
             message,
             totals: &totals,
             counts: &counts,
+            connect_failures: &connect_failures,
             end_ns,
         };
         let written = report.write(&self.folder, &self.plan, &self.stages);
@@ -260,28 +282,6 @@ impl Prepared {
             (None, Ok(())) => Ok(Outcome { reason, totals }),
         }
     }
-}
-
-fn resolve(plan: &Plan) -> (Vec<Vec<SocketAddr>>, Vec<Fault>) {
-    let mut faults = Vec::new();
-    let mut targets = Vec::new();
-    for (number, target) in plan.targets.iter().enumerate() {
-        let mut found = Vec::new();
-        for (index, address) in target.addresses.iter().enumerate() {
-            match address
-                .to_socket_addrs()
-                .map(|mut addresses| addresses.next())
-            {
-                Ok(Some(first)) => found.push(first),
-                Ok(None) | Err(_) => faults.push(Fault {
-                    place: format!("targets[{number}].addresses[{index}]"),
-                    message: format!("{address:?} is no known address"),
-                }),
-            }
-        }
-        targets.push(found);
-    }
-    (targets, faults)
 }
 
 /// Group of every user; with an open load each thread needs a user of each group, or arrivals would wait for ever.

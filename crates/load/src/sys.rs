@@ -4,8 +4,11 @@
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
-use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+mod socket;
+
+pub use socket::{Address, Socket, UNIX_PATH_BYTES};
 
 fn check(result: i64) -> io::Result<i64> {
     if result < 0 {
@@ -117,68 +120,6 @@ pub fn raise_file_limit() {
             libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
     }
-}
-
-/// Begins to connect, without waiting.
-///
-/// # Errors
-/// When the system refuses at once.
-pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
-    let family = if address.is_ipv4() {
-        libc::AF_INET
-    } else {
-        libc::AF_INET6
-    };
-    // Safety: takes numbers only; the descriptor is owned from here on.
-    let stream = unsafe {
-        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        let fd = check(i64::from(libc::socket(family, kind, 0)))?;
-        TcpStream::from(OwnedFd::from_raw_fd(fd as RawFd))
-    };
-    stream.set_nodelay(true)?;
-    let result = match address {
-        SocketAddr::V4(address) => {
-            let raw = libc::sockaddr_in {
-                sin_family: libc::AF_INET as libc::sa_family_t,
-                sin_port: address.port().to_be(),
-                sin_addr: libc::in_addr {
-                    s_addr: u32::from_ne_bytes(address.ip().octets()),
-                },
-                sin_zero: [0; 8],
-            };
-            connect_raw(&stream, &raw)
-        }
-        SocketAddr::V6(address) => {
-            let raw = libc::sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                sin6_port: address.port().to_be(),
-                sin6_flowinfo: address.flowinfo(),
-                sin6_addr: libc::in6_addr {
-                    s6_addr: address.ip().octets(),
-                },
-                sin6_scope_id: address.scope_id(),
-            };
-            connect_raw(&stream, &raw)
-        }
-    };
-    match result {
-        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(stream),
-        Err(error) => Err(error),
-        Ok(()) => Ok(stream),
-    }
-}
-
-fn connect_raw<T>(stream: &TcpStream, address: &T) -> io::Result<()> {
-    // Safety: `address` is a socket address structure of its own size.
-    let result = unsafe {
-        let length = size_of::<T>() as libc::socklen_t;
-        libc::connect(
-            stream.as_raw_fd(),
-            std::ptr::from_ref(address).cast(),
-            length,
-        )
-    };
-    check(i64::from(result)).map(|_| ())
 }
 
 /// What happened to a descriptor.

@@ -41,8 +41,80 @@ fn fault(pointer: &str, value: Value) -> String {
 }
 
 #[test]
+fn what_is_wrong_with_certificates_is_told_at_once() {
+    let mut plan = good();
+    plan["targets"][0]["scheme"] = json!("https");
+    plan["targets"][0]["tls"] = json!({
+        "ca": "/no/ca.pem", "client_certificate": "/no/client.pem", "client_key": "/no/client.key",
+        "server_name": "not a name"});
+    let places: Vec<String> = faults(&plan)
+        .iter()
+        .filter_map(|fault| fault.split(": ").next().map(str::to_owned))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "targets[0].tls.server_name",
+            "targets[0].tls.client_certificate",
+            "targets[0].tls.client_key",
+            "targets[0].tls.ca",
+        ]
+    );
+    plan["targets"][0]["tls"] = json!({"client_key": "x", "versions": []});
+    let found = faults(&plan);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with("targets[0].tls: must have both"));
+    assert!(found[1].starts_with("targets[0].tls.versions: must have"));
+}
+
+#[test]
 fn a_good_plan_has_none() {
     assert_eq!(faults(&good()), Vec::<String>::new());
+}
+
+#[test]
+fn connections_that_cannot_be_are_told() {
+    let cases: Vec<(&str, Value, &str)> = vec![
+        (
+            "/connections",
+            json!({"mode": "pool"}),
+            "connections.size: must be given",
+        ),
+        (
+            "/connections",
+            json!({"mode": "pool", "size": 0}),
+            "connections.size: must be at least one for each",
+        ),
+        (
+            "/connections",
+            json!({"mode": "per_user", "size": 3}),
+            "connections.size: goes with mode `pool`",
+        ),
+        (
+            "/connections",
+            json!({"mode": "per_user", "sources": ["here"]}),
+            "connections.sources[0]: must be an IP address",
+        ),
+        (
+            "/connections",
+            json!({"mode": "per_user", "sources": ["192.0.2.1"]}),
+            "connections.sources[0]: 192.0.2.1 cannot be sent from",
+        ),
+        (
+            "/targets/0/addresses",
+            json!(["unix:relative"]),
+            "targets[0].addresses[0]: must be unix:/path",
+        ),
+        (
+            "/targets/0/tls",
+            json!({}),
+            "targets[0]: must have scheme `https`",
+        ),
+    ];
+    for (pointer, value, expected) in cases {
+        let found = fault(pointer, value);
+        assert!(found.starts_with(expected), "{pointer}: {found}");
+    }
 }
 
 #[test]
@@ -64,7 +136,7 @@ fn each_fault_has_its_place() {
         ),
         (
             "/connections/mode",
-            json!("pool"),
+            json!("telepathy"),
             "connections: unknown variant",
         ),
         (

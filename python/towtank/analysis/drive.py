@@ -53,6 +53,8 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
             name: _transaction(column, chosen, length) for name, column in measurement.columns("transaction").items()
         },
         "errors_by_kind": _kinds(requests, chosen),
+        "connect_failures": (data.engine or {}).get("connect_failures") or {},
+        "handshakes": (data.engine or {}).get("handshakes") or {"full": 0, "resumed": 0},
         "generator": _generator(data, summary),
         "intervals": _intervals(measurement, chosen),
     }

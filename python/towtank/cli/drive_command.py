@@ -13,6 +13,7 @@ from towtank.cli.options import COMMAND_LINE, Given
 from towtank.errors import ExitStatus, StudyError
 
 if TYPE_CHECKING:
+    from towtank.conduct.connecting import Reach
     from towtank.conduct.drive import Exchange, Load
     from towtank.results.folder import RunFolder
 
@@ -20,7 +21,7 @@ _ARRIVALS = ("constant", "poisson")
 
 
 def command(
-    target: Annotated[str, typer.Argument(help="URL (http://host:port/path) or a workload file.")],
+    target: Annotated[str, typer.Argument(help="URL (http:// or https://host:port/path) or a workload file.")],
     *,
     users: Annotated[int | None, typer.Option(help="Virtual users (closed load); 1 if neither users nor rate.")] = None,
     rate: Annotated[float | None, typer.Option(help="Arrivals per second (open load).")] = None,
@@ -32,15 +33,26 @@ def command(
     method: Annotated[str, typer.Option(help="HTTP method.")] = "GET",
     header: Annotated[list[str] | None, typer.Option(help="Header, 'Name: value'; repeatable.")] = None,
     body: Annotated[str | None, typer.Option(help="Text to send, or @FILE.")] = None,
-    insecure: Annotated[
-        bool, typer.Option(help="Do not check certificates; for https, which is not offered yet.")
-    ] = False,
+    insecure: Annotated[bool, typer.Option(help="Do not verify the certificate of the server.")] = False,
+    cacert: Annotated[str | None, typer.Option(help="PEM file of authorities, in place of this host's.")] = None,
+    cert: Annotated[str | None, typer.Option(help="PEM file of the client's certificate, with --key.")] = None,
+    key: Annotated[str | None, typer.Option(help="PEM file of the client's key.")] = None,
+    connections: Annotated[
+        str | None, typer.Option(help="per-user (the default), N for a pool of N per target, or new for each request.")
+    ] = None,
+    connect_to: Annotated[
+        list[str] | None,
+        typer.Option(help="Connect here in place of the URL's host: host:port or unix:/path; repeatable."),
+    ] = None,
+    source: Annotated[list[str] | None, typer.Option(help="Address to connect from, in turn; repeatable.")] = None,
     arrivals: Annotated[str, typer.Option(help="constant or poisson, with --rate.")] = "constant",
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 1,
     pin: Annotated[str | None, typer.Option(help="CPUs to keep the load threads on, as 1 or 0,1.")] = None,
     address: Annotated[
         list[str] | None,
-        typer.Option(help="With a workload file: where a target is, NAME=host:port; repeatable."),
+        typer.Option(
+            help="With a workload file: where a target is, NAME=host:port or NAME=https://host:port; repeatable."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Keep the run folder here.")] = None,
     i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
@@ -48,6 +60,7 @@ def command(
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
 ) -> int:
     """Load one URL, or one workload file, against something that already runs."""
+    from towtank.conduct.connecting import Reach  # noqa: PLC0415
     from towtank.conduct.drive import Exchange, Load  # noqa: PLC0415
 
     given = Given()
@@ -69,14 +82,15 @@ def command(
         given.body(body),
         given.positive("--timeout", timeout),
     )
-    given.insecure(insecure)
     given.refuse_faults()
-    return _drive(exchange, load, address or [], out=out, allowed=i_may_load or [], json=json, quiet=quiet)
+    reach = Reach(connections, tuple(source or ()), tuple(connect_to or ()), insecure, cacert, cert, key)
+    return _drive(exchange, load, reach, address or [], out=out, allowed=i_may_load or [], json=json, quiet=quiet)
 
 
 def _drive(
     exchange: Exchange,
     load: Load,
+    reach: Reach,
     addresses: list[str],
     *,
     out: Path | None,
@@ -91,7 +105,7 @@ def _drive(
     from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
 
     with StopRequest() as stop, _run_folder(out, load) as run:
-        plan = prepare_plan(run, exchange, load, addresses, allowed)
+        plan = prepare_plan(run, exchange, load, addresses, allowed, reach=reach)
         with display_for(console(quiet=quiet), quiet=quiet) as display:
             conduct_drive(run, exchange.url, plan, stop, display)
         document = _document(run, exchange.url)

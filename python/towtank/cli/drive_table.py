@@ -43,7 +43,9 @@ def _number(value: float | None) -> str:
 
 def _errors(document: dict[str, Any]) -> list[str]:
     kinds = {kind: count for kind, count in document.get("errors_by_kind", {}).items() if count}
-    return ["errors: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())] if kinds else []
+    lines = ["errors: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())] if kinds else []
+    reasons = document.get("connect_failures") or {}
+    return lines + [f"no connection, {count:,} times: {reason}" for reason, count in reasons.items()]
 
 
 def _generator(document: dict[str, Any]) -> str:

@@ -103,8 +103,3 @@ class Given:
         if body is not None and body.startswith("@") and not Path(body[1:]).is_file():
             self.fault("--body", f"must name a file that can be read after @, got {body!r} instead")
         return body
-
-    def insecure(self, insecure: bool) -> None:
-        """Refused until https is offered."""
-        if insecure:
-            self.fault("--insecure", "has no meaning yet: https is not offered in this version, use http")

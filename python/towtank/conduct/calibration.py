@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank import __version__
+from towtank.conduct.connecting import Reach
 from towtank.conduct.drive import Exchange, Load, manifest, url_plan
 from towtank.conduct.envelope import SCHEMA
 from towtank.conduct.pinning import Pinning, share_out
@@ -168,7 +169,8 @@ def measure_at(address: str) -> Measure:
     def measure(load: Load) -> Point:
         with tempfile.TemporaryDirectory(prefix="towtank-calibrate-") as folder:
             run = RunFolder.create(Path(folder), manifest(load))
-            write_json(run.plan, url_plan(run, Exchange(f"http://{address}/", timeout_s=5.0), load, address))
+            exchange = Exchange(f"http://{address}/", timeout_s=5.0)
+            write_json(run.plan, url_plan(run, exchange, load, [address], Reach()))
             _drive(run, load.ramp_s + load.duration_s + _LOST_S)
             return read_point(run)
 

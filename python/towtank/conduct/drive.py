@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from towtank.conduct.connecting import COMMAND_LINE, UNIX, Reach
 from towtank.conduct.display import Display
 from towtank.conduct.run import RunOutcome, disk_is_full, drive_engine, marked
 from towtank.conduct.stopping import StopRequest
 from towtank.errors import EngineError, StudyError, TargetError
 from towtank.results.folder import RunFolder, write_json
-from towtank.system.reach import refuses_connection
+from towtank.system.reach import refuses_connection, refuses_unix
 
-COMMAND_LINE = "<command line>"
 TRANSACTION = "request"
 # Users an open load may have at most, and arrivals that may wait for one; the engine's plan asks for bounds.
 _USERS_AT_MOST = 10_000
@@ -31,7 +31,7 @@ class Exchange:
     Attributes
     ----------
     url : str
-        Where it goes, `http://host:port/path`.
+        Where it goes, `http://host:port/path` or `https://`.
     method : str
         HTTP method.
     headers : tuple of (str, str)
@@ -95,7 +95,7 @@ def split_url(url: str) -> SplitResult:
     Raises
     ------
     StudyError
-        If it is not `http://host[:port][/path]`.
+        If it is not `http://host[:port][/path]`, or the same with `https`.
     """
     try:
         parts = urlsplit(url)
@@ -104,10 +104,7 @@ def split_url(url: str) -> SplitResult:
         raise StudyError.at(
             COMMAND_LINE, f"must be a URL as http://host:port/path, got {url!r}: {error}", where="TARGET"
         ) from error
-    if parts.scheme == "https":
-        message = f"must be an http:// URL: https is not offered in this version, got {url!r} instead"
-        raise StudyError.at(COMMAND_LINE, message, where="TARGET")
-    if parts.scheme != "http" or not parts.hostname:
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
         message = f"must be a URL as http://host:port/path, or a workload file that exists, got {url!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="TARGET")
     return parts
@@ -121,7 +118,8 @@ def require_reachable(address: str) -> None:
     TargetError
         If nothing takes connections there.
     """
-    if refusal := refuses_connection(address, CONNECT_LIMIT_S):
+    unix = address.startswith(UNIX)
+    if refusal := (refuses_unix if unix else refuses_connection)(address, CONNECT_LIMIT_S):
         raise TargetError(f"the target cannot be reached: {refusal}", hint="is the server up, and is the port right?")
 
 
@@ -155,7 +153,6 @@ def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
         "out": str(run.engine.absolute()),
         "threads": load.load_threads,
         "cpus": list(load.cpus),
-        "connections": {"mode": "per_user"},
         "load": load_part(load),
     }
 
@@ -190,22 +187,25 @@ def _body(body: str | None) -> dict[str, Any] | None:
     return {"kind": "text", "template": [body]}
 
 
-def url_plan(run: RunFolder, exchange: Exchange, load: Load, address: str) -> dict[str, Any]:
+def url_plan(run: RunFolder, exchange: Exchange, load: Load, addresses: list[str], reach: Reach) -> dict[str, Any]:
     """The plan that repeats one request."""
     parts = split_url(exchange.url)
     host = parts.netloc.rpartition("@")[2]
+    tls = {"tls": reach.tls_part()} if parts.scheme == "https" else {}
     think = {"dist": "fixed", "mean_s": load.think_s} if load.think_s > 0 else None
     return {
         **frame_part(run, load),
         "targets": [
             {
                 "name": "target",
-                "scheme": "http",
-                "addresses": [address],
+                "scheme": parts.scheme,
+                "addresses": addresses,
                 "balance": "round_robin",
                 "host": host,
+                **tls,
             }
         ],
+        "connections": reach.connections_part(),
         "timeouts": {
             "connect_s": CONNECT_LIMIT_S,
             "response_s": exchange.timeout_s,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from towtank.conduct.connecting import COMMAND_LINE, UNIX, Reach
 from towtank.conduct.drive import (
-    COMMAND_LINE,
     Exchange,
     Load,
     frame_part,
@@ -28,7 +28,13 @@ def is_workload(target: str) -> bool:
 
 
 def prepare_plan(
-    run: RunFolder, exchange: Exchange, load: Load, addresses: list[str], allowed: list[str]
+    run: RunFolder,
+    exchange: Exchange,
+    load: Load,
+    addresses: list[str],
+    allowed: list[str],
+    *,
+    reach: Reach | None = None,
 ) -> dict[str, Any]:
     """Check the target, reach it once, and make the plan.
 
@@ -41,9 +47,11 @@ def prepare_plan(
     load : Load
         How much.
     addresses : list of str
-        With a workload: `NAME=host:port`, or `host:port` for its only target.
+        With a workload: `NAME=host:port`, or `host:port` for its only target; `https://host:port` for TLS.
     allowed : list of str
         Hosts that may be loaded although they are neither local nor private.
+    reach : Reach, optional
+        Whose connections, from where, to where, and what TLS trusts.
 
     Raises
     ------
@@ -52,14 +60,24 @@ def prepare_plan(
     TargetError
         If nothing takes connections there.
     """
+    reach = reach or Reach()
+    reach.check(load.load_threads)
     if is_workload(exchange.url):
-        return _workload_plan(run, exchange, load, addresses, allowed)
+        return _workload_plan(run, exchange, load, addresses, allowed, reach=reach)
     if addresses:
         raise StudyError.at(COMMAND_LINE, "must only be given with a workload file", where="--address")
-    split_url(exchange.url)
-    (address,) = _numeric([exchange.url], allowed)
-    require_reachable(address)
-    return url_plan(run, exchange, load, address)
+    if split_url(exchange.url).scheme == "http" and reach.has_tls:
+        message = "must be an https:// URL with --insecure, --cacert, --cert or --key"
+        raise StudyError.at(COMMAND_LINE, message, where="TARGET")
+    places = _places(list(reach.connect_to) or [exchange.url], allowed)
+    for place in places:
+        require_reachable(place)
+    return url_plan(run, exchange, load, places, reach)
+
+
+def _places(addresses: list[str], allowed: list[str]) -> list[str]:
+    """Where to connect: paths of Unix sockets as they are, everything else in numbers."""
+    return [each if each.startswith(UNIX) else _numeric([each], allowed)[0] for each in addresses]
 
 
 def _numeric(addresses: list[str], allowed: list[str]) -> list[str]:
@@ -74,18 +92,39 @@ def _numeric(addresses: list[str], allowed: list[str]) -> list[str]:
 
 
 def _workload_plan(
-    run: RunFolder, exchange: Exchange, load: Load, addresses: list[str], allowed: list[str]
+    run: RunFolder, exchange: Exchange, load: Load, addresses: list[str], allowed: list[str], *, reach: Reach
 ) -> dict[str, Any]:
     from towtank.workload import compile_workload, load_workload  # noqa: PLC0415 - not needed to load a URL
 
     workload = load_workload(exchange.url)
     _refuse_request_options(exchange, load)
-    targets = {name: _numeric(each, allowed) for name, each in _by_target(workload, addresses).items()}
-    compiled = compile_workload(workload, targets=targets)
+    if reach.connect_to:
+        message = "must only be given with a URL: with a workload file --address says where to connect"
+        raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
+    given = _by_target(workload, addresses)
+    targets = {name: _places(each, allowed) for name, each in given.items()}
+    options = {name: options for name, each in given.items() if (options := _options(each, reach))}
+    if reach.has_tls and not options:
+        message = "must be https://host:port for a target with --insecure, --cacert, --cert or --key"
+        raise StudyError.at(COMMAND_LINE, message, where="--address")
+    compiled = compile_workload(workload, targets=targets, options=options)
+    compiled["connections"] = reach.connections_part(compiled["connections"])
     for each in targets.values():
         for address in each:
             require_reachable(address)
     return {"limits": {}, **compiled, **frame_part(run, load)}
+
+
+def _options(addresses: list[str], reach: Reach) -> dict[str, Any]:
+    """What the plan says of a target that speaks TLS: its name is not to be lost with the numbers."""
+    secure = [address for address in addresses if address.startswith("https://")]
+    if not secure:
+        return {}
+    if len(secure) < len(addresses):
+        message = "must be https:// for all addresses of a target, or for none"
+        raise StudyError.at(COMMAND_LINE, message, where="--address")
+    host = secure[0].removeprefix("https://").partition("/")[0]
+    return {"scheme": "https", "host": host, "tls": reach.tls_part()}
 
 
 def _refuse_request_options(exchange: Exchange, load: Load) -> None:

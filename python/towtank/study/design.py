@@ -162,6 +162,7 @@ class RunSpec:
             exports={service: {k: str(v) for k, v in files.items()} for service, files in exports.items()},
             parameters=self.parameters,
             balance={name: target.balance for name, target in named.items()},
+            options=self.system.target_options(self.study.system_folder),
         )
         return {
             "schema": "towtank/plan/1",

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, SerializeAsAny, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    SerializeAsAny,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank import yamlfile
@@ -21,20 +29,21 @@ from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/system/1"
+_PORTS = {"http": 80, "https": 443}
 ServiceT = TypeVar("ServiceT", bound="Service")
 
 
 def _http_address(value: str) -> str:
-    """Check `http://host:port`; the engine speaks plain HTTP/1.1."""
+    """Check `http://host:port` or `https://host:port`; the engine speaks HTTP/1.1, with or without TLS."""
     try:
         parts = urlsplit(value)
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
-    if parts.scheme != "http" or not parts.hostname or parts.path not in {"", "/"} or parts.query:
+    if parts.scheme not in _PORTS or not parts.hostname or parts.path not in {"", "/"} or parts.query:
         raise ValueError(f"must be an address as http://host:port, got {value!r} instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"http://{host}:{port or 80}"
+    return f"{parts.scheme}://{host}:{port or _PORTS[parts.scheme]}"
 
 
 def _database(value: str) -> str:
@@ -141,7 +150,7 @@ class Existing(Service):
 
     kind: Literal["existing"]
     address: Annotated[list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
-        min_length=1, description="Where it answers, `http://host:port`; one, or a list."
+        min_length=1, description="Where it answers, `http://host:port` or `https://host:port`; one, or a list."
     )
     metrics: Annotated[str, Field(pattern="^/")] | None = Field(
         None, description="Path of its page of metrics in the Prometheus text format."
@@ -150,6 +159,20 @@ class Existing(Service):
         default_factory=dict,
         description="Files the workload may use as `${system.SERVICE.NAME}`, relative to the system file.",
     )
+
+    @model_validator(mode="after")
+    def _one_scheme(self) -> Existing:
+        schemes = {address.partition(":")[0] for address in self.address}
+        if len(schemes) > 1:
+            raise ValueError("must have addresses that are all http:// or all https://, got both")
+        if self.metrics is not None and schemes == {"https"}:
+            raise ValueError("must have http:// addresses where metrics are scraped, got https://")
+        return self
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether it speaks TLS."""
+        return self.address[0].startswith("https:")
 
 
 class NullServerSettings(FileModel):
@@ -210,6 +233,34 @@ def _service(value: Any) -> Service:
 AnyService = Annotated[SerializeAsAny[Service], PlainValidator(_service, json_schema_input_type=dict[str, Any])]
 
 
+class Tls(FileModel):
+    """How TLS is spoken with a target."""
+
+    verify: bool = Field(True, description="Whether the server's certificate must be good for its name.")
+    ca: str | None = Field(
+        None, min_length=1, description="PEM file of authorities in place of this host's, relative to the system file."
+    )
+    server_name: str | None = Field(None, min_length=1, description="Name to ask for and to verify; that of `host`.")
+    client_certificate: str | None = Field(None, min_length=1, description="PEM file of the client's certificate.")
+    client_key: str | None = Field(None, min_length=1, description="PEM file of the client's key.")
+    resumption: bool = Field(True, description="Whether a connection goes on with the session of the one before it.")
+    versions: list[Literal["1.2", "1.3"]] = Field(["1.2", "1.3"], min_length=1, description="Versions of TLS to offer.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Tls:
+        if (self.client_certificate is None) != (self.client_key is None):
+            raise ValueError("must have both client_certificate and client_key, or neither")
+        return self
+
+    def plan(self, folder: Path) -> dict[str, Any]:
+        """The plan's `tls`, with files found from the folder of the system file."""
+        part = self.model_dump()
+        for key in ("ca", "client_certificate", "client_key"):
+            if part[key] is not None:
+                part[key] = str((folder / part[key]).absolute())
+        return part
+
+
 class Target(FileModel):
     """Where requests go: the addresses of a service."""
 
@@ -217,6 +268,10 @@ class Target(FileModel):
     balance: Literal["round_robin", "random"] = Field(
         "round_robin", description="How users are spread over the addresses of the service."
     )
+    host: str | None = Field(
+        None, min_length=1, pattern=r"^[!-~]+$", description="Host header in place of the first address."
+    )
+    tls: Tls | None = Field(None, description="How TLS is spoken, with a service at `https://`.")
 
 
 class SystemFile(FileModel):
@@ -240,6 +295,18 @@ class SystemFile(FileModel):
             return dict(self.targets)
         return {name: Target(service=name) for name, service in self.services.items() if service.serves_http}
 
+    def is_secure(self, target: Target) -> bool:
+        """Whether TLS is spoken with a target."""
+        return bool(getattr(self.services.get(target.service), "is_secure", False))
+
+    def target_options(self, folder: Path) -> dict[str, dict[str, Any]]:
+        """What the plan says of targets beyond their addresses, by name; files are found from `folder`."""
+        options: dict[str, dict[str, Any]] = {}
+        for name, target in self.all_targets.items():
+            secure = {"scheme": "https", "tls": (target.tls or Tls()).plan(folder)} if self.is_secure(target) else {}
+            options[name] = {**({"host": target.host} if target.host else {}), **secure}
+        return options
+
 
 def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
     """Check a system file for form and for meaning; all faults at once."""
@@ -260,6 +327,9 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
     for name, target in system.targets.items():
         if target.service not in services:
             faults.append(_unknown(tree, ("targets", name, "service"), "service", target.service, services))
+        elif target.tls is not None and target.service in system.services and not system.is_secure(target):
+            message = f"must only be given for a service at https://, got the service {target.service!r} instead"
+            faults.append(yamlfile.fault_at(tree, ("targets", name, "tls"), message))
     return system, sorted(set(faults))
 
 

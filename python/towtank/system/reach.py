@@ -27,6 +27,17 @@ def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | Non
     return None
 
 
+def refuses_unix(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
+    """Connect once to `unix:/path` and close; None when that works, else why not."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(timeout_s)
+        try:
+            client.connect(address.removeprefix("unix:"))
+        except OSError as error:
+            return f"{address}: {error.strerror or error}"
+    return None
+
+
 def refuses_http(address: str, path: str, timeout_s: float = _TIMEOUT_S) -> str | None:
     """Ask for a page once; None when it is answered with 2xx, else why not."""
     host, port = split_address(address)

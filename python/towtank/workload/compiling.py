@@ -34,6 +34,7 @@ def compile_workload(
     exports: dict[str, dict[str, str]] | None = None,
     parameters: dict[str, Any] | None = None,
     balance: dict[str, str] | None = None,
+    options: dict[str, dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Make the workload part of a plan, see `docs/reference/plan.md`.
 
@@ -49,6 +50,8 @@ def compile_workload(
         Values in place of those of the file.
     balance : dict of str to str, optional
         `round_robin` (the default) or `random` by name of target.
+    options : dict, optional
+        Further keys of a target of the plan by its name: `scheme`, `host`, `tls`.
 
     Returns
     -------
@@ -62,7 +65,7 @@ def compile_workload(
     """
     if parameters:
         workload = workload.with_parameters(parameters)
-    return _Compiler(workload, targets, exports or {}, balance or {}).plan()
+    return _Compiler(workload, targets, exports or {}, balance or {}, options or {}).plan()
 
 
 class _Indexes:
@@ -84,12 +87,14 @@ class _Compiler:
         targets: dict[str, list[str]],
         exports: dict[str, dict[str, str]],
         balance: dict[str, str],
+        options: dict[str, dict[str, Any]],
     ) -> None:
         self.workload = workload
         self.file = workload.file
         self.exports = exports
         self.targets = targets
         self.balance = balance
+        self.options = options
         self.target_index = {name: index for index, name in enumerate(targets)}
         self.variables, self.lists = _Indexes(), _Indexes()
         self.steps, self.pages = _Indexes(), _Indexes()
@@ -123,7 +128,7 @@ class _Compiler:
         defaults = self.file.defaults
         return {
             "targets": [self._target(name, addresses) for name, addresses in self.targets.items()],
-            "connections": {"mode": "per_user"},
+            "connections": defaults.plan_connections,
             "timeouts": {
                 "connect_s": defaults.connect_timeout,
                 "response_s": defaults.timeout,
@@ -165,6 +170,7 @@ class _Compiler:
             "addresses": plain,
             "balance": self.balance.get(name, "round_robin"),
             "host": plain[0],
+            **self.options.get(name, {}),
         }
 
     def _pools(self) -> list[dict[str, Any]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from towtank.fields import PARAMETER, FileModel, Name, PositiveDuration, Share, Text
 from towtank.workload.pauses import Pause, PauseModel, read_pacing
@@ -53,6 +54,24 @@ class Pool(FileModel):
         return self.order or ("weighted" if self.weight else "random")
 
 
+def _ip_address(value: str) -> str:
+    ipaddress.ip_address(value)
+    return value
+
+
+def _connections(value: object) -> object:
+    pool = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    if not pool and value not in {"per_user", "new_each_time"}:
+        raise ValueError(f"must be per_user, new_each_time, or the size of a pool above 0, got {value!r} instead")
+    return value
+
+
+Connections = Annotated[
+    Literal["per_user", "new_each_time"] | int,
+    BeforeValidator(_connections, json_schema_input_type=Literal["per_user", "new_each_time"] | int),
+]
+
+
 class Defaults(FileModel):
     """What holds for every request that does not say otherwise."""
 
@@ -63,6 +82,20 @@ class Defaults(FileModel):
     connect_timeout: PositiveDuration = Field(5.0, description="Time for making a connection.")
     drain: PositiveDuration = Field(30.0, description="How long answers are awaited at the end of the load.")
     think: Pause | None = Field(None, description="Think time of loops that name none.")
+    connections: Connections = Field(
+        "per_user",
+        description="Who owns connections: each user its own, a number for a pool per target, or each request.",
+    )
+    sources: list[Annotated[str, AfterValidator(_ip_address)]] = Field(
+        default_factory=list, description="Addresses of the generator that connections leave from, in turn."
+    )
+
+    @property
+    def plan_connections(self) -> dict[str, Any]:
+        """The plan's `connections`."""
+        mode = self.connections
+        part: dict[str, Any] = {"mode": "pool", "size": mode} if isinstance(mode, int) else {"mode": mode}
+        return {**part, "sources": self.sources} if self.sources else part
 
 
 class Page(FileModel):

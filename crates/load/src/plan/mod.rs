@@ -2,6 +2,7 @@
 //!
 //! [`read`] turns a file into a [`Plan`] or into every fault it has. Nothing here runs anything.
 
+mod connections;
 mod operation;
 mod read;
 mod request;
@@ -9,6 +10,7 @@ mod validate;
 
 use serde::Deserialize;
 
+pub use connections::*;
 pub use operation::*;
 pub use read::{Fault, read, read_text};
 pub use request::*;
@@ -50,58 +52,6 @@ pub struct Plan {
     pub groups: Vec<Group>,
     /// When users act.
     pub load: Load,
-}
-
-/// A set of addresses that requests may go to.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Target {
-    /// Name, for people.
-    pub name: String,
-    /// Only `http`.
-    pub scheme: Scheme,
-    /// `host:port` each.
-    pub addresses: Vec<String>,
-    /// How a user picks an address when it opens a connection.
-    #[serde(default)]
-    pub balance: Balance,
-    /// Value of the Host header.
-    pub host: String,
-}
-
-/// Protocol of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scheme {
-    /// HTTP/1.1 without encryption.
-    Http,
-}
-
-/// How a user picks an address of a target.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Balance {
-    /// By a counter of the thread that starts at the thread's number.
-    #[default]
-    RoundRobin,
-    /// From the user's generator.
-    Random,
-}
-
-/// How users get connections.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Connections {
-    /// Only `per_user`.
-    pub mode: ConnectionMode,
-}
-
-/// Who owns a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConnectionMode {
-    /// Every user keeps one connection to each target it talks to.
-    PerUser,
 }
 
 /// Bounds on waiting. [s]

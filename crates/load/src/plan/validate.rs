@@ -1,9 +1,10 @@
 //! What types cannot say about a plan: ranges, indices, and sums. Everything is checked; nothing is changed.
 
+mod connections;
 mod ops;
 
 use super::read::Fault;
-use super::{ClosedStage, Load, OpenStage, Order, Pause, Phase, Plan, Pool, Target};
+use super::{ClosedStage, Load, OpenStage, Order, Pause, Phase, Plan, Pool};
 use ops::{Place, check_ops};
 
 /// Largest number of users, arrivals waiting and the like that fits the engine's own indices.
@@ -18,6 +19,7 @@ pub(super) fn validate(plan: &Plan) -> Vec<Fault> {
         faults: Vec::new(),
     };
     checker.top();
+    checker.connections();
     for (index, target) in plan.targets.iter().enumerate() {
         checker.target(&format!("targets[{index}]"), target);
     }
@@ -100,27 +102,6 @@ impl Checker<'_> {
         self.require(plan.limits.body_bytes > 0, "limits.body_bytes", || {
             "must be above 0".to_owned()
         });
-    }
-
-    fn target(&mut self, place: &str, target: &Target) {
-        self.require(!target.addresses.is_empty(), place, || {
-            "must have one address or more".to_owned()
-        });
-        for (index, address) in target.addresses.iter().enumerate() {
-            let port = address
-                .rsplit_once(':')
-                .filter(|(host, _)| !host.is_empty())
-                .map(|(_, port)| port);
-            let good = port.is_some_and(|port| port.parse::<u16>().is_ok_and(|number| number > 0));
-            self.require(good, &format!("{place}.addresses[{index}]"), || {
-                format!("must be host:port, got {address:?}")
-            });
-        }
-        self.require(
-            is_header_value(target.host.as_bytes()) && !target.host.is_empty(),
-            &format!("{place}.host"),
-            || format!("must be the value of a Host header, got {:?}", target.host),
-        );
     }
 
     fn pool(&mut self, place: &str, pool: &Pool) {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::cookies::Jar;
 use crate::extract::{Inspection, basic_credentials};
 use crate::pause::nanoseconds;
-use crate::plan::{self, OnFailure, Plan};
+use crate::plan::{self, ConnectionMode, OnFailure, Plan};
 use crate::rng::Random;
 use crate::template::{Context, Text};
 
@@ -68,11 +68,7 @@ impl Request {
             inspection: Inspection::new(request)?,
             method: format!("{} ", request.method).into_bytes().into(),
             path: Text::new(&request.path),
-            lines: lines(
-                request,
-                &plan.targets[request.target].host,
-                multipart.as_deref(),
-            ),
+            lines: lines(request, plan, multipart.as_deref()),
             body,
         })
     }
@@ -112,7 +108,8 @@ impl Request {
     }
 }
 
-fn lines(request: &plan::Request, host: &str, multipart: Option<&str>) -> Vec<Line> {
+fn lines(request: &plan::Request, plan: &Plan, multipart: Option<&str>) -> Vec<Line> {
+    let host = &plan.targets[request.target].host;
     let given = |wanted: &str| {
         request
             .headers
@@ -129,6 +126,9 @@ fn lines(request: &plan::Request, host: &str, multipart: Option<&str>) -> Vec<Li
     }
     if !given("accept-encoding") {
         fixed += "Accept-Encoding: identity\r\n";
+    }
+    if plan.connections.mode == ConnectionMode::NewEachTime && !given("connection") {
+        fixed += "Connection: close\r\n";
     }
     if let Some(boundary) = multipart.filter(|_| !given("content-type")) {
         let _ = write!(

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use super::series::{Series, StepSeries};
 use super::writer::{EndReason, Header, IntervalEdge};
-use super::{Recorder, Totals};
+use super::{Handshakes, Recorder, Totals};
 use crate::histogram::{Counter, Encoder, Histogram};
 use crate::outcome::{Failure, NotStarted};
 
@@ -67,6 +67,15 @@ impl LineBuilder {
         );
         self.histogram("lag", &recorder.lag);
         self.histogram("connect", &recorder.connect);
+        self.histogram("connection_wait", &recorder.connection_wait);
+        self.histogram("tls", &recorder.tls);
+        if recorder.handshakes.all() > 0 {
+            let Handshakes { full, resumed } = recorder.handshakes;
+            put(
+                &mut self.line,
+                format_args!(r#","handshakes":{{"full":{full},"resumed":{resumed}}}"#),
+            );
+        }
         put(
             &mut self.line,
             format_args!(

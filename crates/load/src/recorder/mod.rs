@@ -112,6 +112,25 @@ pub struct LiveCounts {
     pub response: Histogram<u64>,
     /// Start lags of all requests.
     pub lag: Histogram<u64>,
+    /// TLS handshakes.
+    pub handshakes: Handshakes,
+}
+
+/// TLS handshakes done, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handshakes {
+    /// With certificates and a new secret.
+    pub full: u64,
+    /// Going on with an earlier session.
+    pub resumed: u64,
+}
+
+impl Handshakes {
+    /// Of either kind.
+    #[must_use]
+    pub const fn all(self) -> u64 {
+        self.full + self.resumed
+    }
 }
 
 impl LiveCounts {
@@ -124,6 +143,8 @@ impl LiveCounts {
         self.transactions_failed += other.transactions_failed;
         self.response.merge(&other.response);
         self.lag.merge(&other.lag);
+        self.handshakes.full += other.handshakes.full;
+        self.handshakes.resumed += other.handshakes.resumed;
     }
 
     /// Median response time of requests; `None` when none was answered. [ns]
@@ -173,6 +194,9 @@ pub struct Recorder {
     transactions: Vec<Series>,
     lag: Histogram,
     connect: Histogram,
+    connection_wait: Histogram,
+    tls: Histogram,
+    handshakes: Handshakes,
     think_count: u64,
     think_sum_ns: u64,
     /// Picks from the mix, by transaction, then by group.
@@ -198,6 +222,9 @@ impl Recorder {
             transactions: vec![Series::default(); shape.transactions * shape.groups],
             lag: Histogram::new(),
             connect: Histogram::new(),
+            connection_wait: Histogram::new(),
+            tls: Histogram::new(),
+            handshakes: Handshakes::default(),
             think_count: 0,
             think_sum_ns: 0,
             picked: vec![0; shape.transactions * shape.groups],
@@ -288,6 +315,22 @@ impl Recorder {
         self.connect.record(connect_ns);
     }
 
+    /// A request got a connection of a pool, or gave up, after this time; zero when one was free.
+    #[inline]
+    pub fn connection_wait(&mut self, wait_ns: u64) {
+        self.connection_wait.record(wait_ns);
+    }
+
+    /// A TLS handshake was done in this time.
+    pub fn handshake(&mut self, handshake_ns: u64, resumed: bool) {
+        self.tls.record(handshake_ns);
+        if resumed {
+            self.handshakes.resumed += 1;
+        } else {
+            self.handshakes.full += 1;
+        }
+    }
+
     /// Sums over all steps of the interval so far; `in_flight` is zero.
     #[must_use]
     pub fn totals(&self) -> Totals {
@@ -310,6 +353,7 @@ impl Recorder {
             transactions_failed: self.transactions.iter().map(Series::failed_in_all).sum(),
             response: wide(&self.response),
             lag: wide(&self.lag),
+            handshakes: self.handshakes,
         }
     }
 
@@ -322,6 +366,9 @@ impl Recorder {
             .for_each(Series::clear);
         self.lag.clear();
         self.connect.clear();
+        self.connection_wait.clear();
+        self.tls.clear();
+        self.handshakes = Handshakes::default();
         self.response.clear();
         self.think_count = 0;
         self.think_sum_ns = 0;

@@ -1,5 +1,6 @@
 //! `engine.json`: the sums of a run and what the engine itself used.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -22,6 +23,8 @@ pub struct Report<'a> {
     pub totals: &'a Totals,
     /// Everything counted.
     pub counts: &'a LiveCounts,
+    /// Connections that could not be made, by reason.
+    pub connect_failures: &'a BTreeMap<String, u64>,
     /// End of the run. [ns]
     pub end_ns: u64,
 }
@@ -60,6 +63,8 @@ impl Report<'_> {
                 "in_flight": totals.in_flight,
             },
             "identity": {"offered_holds": totals.offered_holds(), "started_holds": totals.started_holds()},
+            "connect_failures": self.connect_failures,
+            "handshakes": {"full": self.counts.handshakes.full, "resumed": self.counts.handshakes.resumed},
             "generator": {
                 "cpu_s": cpu_s,
                 "cpu_user_s": usage.user_s,

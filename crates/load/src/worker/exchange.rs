@@ -4,18 +4,18 @@ use std::io::{ErrorKind, Read, Write};
 
 use crate::http::response::{Progress, Wanted};
 use crate::outcome::Failure;
-use crate::plan::Balance;
 use crate::recorder;
 use crate::sys::{self, Event};
 use crate::template::Context;
 
 use super::Worker;
+use super::connections::Reason;
 use super::deadlines::slot_of;
 use super::interpret::Flow;
 use super::user::{Exchange, NONE, Phase, State};
 
 /// Reads of one connection in a row, so that one endless body does not keep the thread from the other users.
-const READS_IN_A_ROW: usize = 16;
+pub(super) const READS_IN_A_ROW: usize = 16;
 
 /// A capture larger than this is given back after use: most users need none.
 const KEPT_CAPTURE_BYTES: usize = 64 * 1024;
@@ -40,11 +40,10 @@ impl Worker<'_> {
         self.recorder.offered(plan.step);
         self.recorder
             .started(plan.step, now_ns.saturating_sub(intended_ns));
-        let connection = index * self.targets.len() + plan.target;
         let one = &mut self.exchanges[exchange];
         one.user = index as u32;
         one.request = request;
-        one.connection = connection as u32;
+        one.connection = NONE;
         (one.intended_ns, one.started_ns, one.first_byte_ns) = (intended_ns, now_ns, None);
         (one.bytes_in, one.bytes_out) = (0, 0);
         one.out.clear();
@@ -69,53 +68,10 @@ impl Worker<'_> {
             return self.finish(exchange, Err(Failure::Internal), now_ns, true);
         }
         self.set_deadline(exchange, now_ns + plan.timeout_ns, now_ns);
-        self.launch(exchange, now_ns)
+        self.launch(exchange, plan.target, now_ns)
     }
 
-    /// Sends over the connection there is, or makes one.
-    fn launch(&mut self, exchange: usize, now_ns: u64) -> Flow {
-        let connection = self.exchanges[exchange].connection as usize;
-        if self.connections[connection].phase == Phase::Idle {
-            self.connections[connection].phase = Phase::Busy;
-            self.send(exchange);
-            return Flow::Wait;
-        }
-        if self.connect(exchange, connection).is_err() {
-            return self.finish(exchange, Err(Failure::Connect), now_ns, true);
-        }
-        let give_up_ns =
-            (now_ns + self.connect_timeout_ns).min(self.exchanges[exchange].deadline_ns);
-        self.set_deadline(exchange, give_up_ns, now_ns);
-        Flow::Wait
-    }
-
-    fn connect(&mut self, exchange: usize, connection: usize) -> std::io::Result<()> {
-        let count = self.targets.len();
-        let target = &mut self.targets[connection % count];
-        let addresses = target.addresses.len();
-        let choice = match target.balance {
-            Balance::RoundRobin => {
-                target.next = target.next.wrapping_add(1);
-                target.next.wrapping_sub(1) % addresses
-            }
-            Balance::Random => {
-                let user = &mut self.users[self.exchanges[exchange].user as usize];
-                user.random.below(addresses as u64) as usize
-            }
-        };
-        let stream = sys::connect(&target.addresses[choice])?;
-        let place = &mut self.connections[connection];
-        place.generation = place.generation.wrapping_add(1);
-        self.epoll.add(
-            &stream,
-            (u64::from(place.generation) << 32) | connection as u64,
-        )?;
-        place.stream = Some(stream);
-        place.phase = Phase::Connecting;
-        Ok(())
-    }
-
-    fn set_deadline(&mut self, exchange: usize, deadline_ns: u64, now_ns: u64) {
+    pub(super) fn set_deadline(&mut self, exchange: usize, deadline_ns: u64, now_ns: u64) {
         let one = &mut self.exchanges[exchange];
         one.deadline_ns = deadline_ns;
         let user = &mut self.users[one.user as usize];
@@ -153,14 +109,17 @@ impl Worker<'_> {
 
     fn time_out(&mut self, exchange: usize) {
         let now_ns = self.tick();
-        let connection = self.exchanges[exchange].connection as usize;
-        let connecting = self.connections[connection].phase == Phase::Connecting;
-        let failure = if connecting {
-            Failure::Connect
-        } else {
-            Failure::Timeout
-        };
-        self.end_exchange(exchange, Err(failure), now_ns, true);
+        let connection = self.exchanges[exchange].connection;
+        if connection == NONE {
+            self.end_wait(exchange, now_ns);
+            self.end_exchange(exchange, Err(Failure::Timeout), now_ns, true);
+            return;
+        }
+        match self.connections[connection as usize].phase {
+            Phase::Connecting => self.fail_to_connect(exchange, Reason::Late, now_ns),
+            Phase::Securing => self.fail_to_connect(exchange, Reason::HandshakeLate, now_ns),
+            _ => self.end_exchange(exchange, Err(Failure::Timeout), now_ns, true),
+        }
     }
 
     /// Something happened to a connection.
@@ -168,12 +127,19 @@ impl Worker<'_> {
         let connection = (event.data & u64::from(u32::MAX)) as usize;
         let place = &self.connections[connection];
         if place.generation != (event.data >> 32) as u32 {
+            self.parting.on_event(event);
             return;
         }
         match place.phase {
+            Phase::Idle if event.readable() && place.secure && !event.closed() => {
+                self.on_idle_secure(connection);
+            }
             // Whatever comes on an idle connection, it cannot be the answer to a request that was not sent.
             Phase::Idle if event.readable() => self.close(connection),
-            Phase::Closed | Phase::Idle => {}
+            Phase::Idle => {}
+            Phase::Closed => self.parting.on_event(event),
+            Phase::Securing => self.go_on_securing(connection, event.closed()),
+            Phase::Busy if place.secure => self.on_busy_secure(connection, event),
             Phase::Connecting => {
                 if event.writable() || event.closed() {
                     self.connected(connection);
@@ -183,30 +149,8 @@ impl Worker<'_> {
         }
     }
 
-    fn exchange_of(&self, connection: usize) -> usize {
-        self.users[connection / self.targets.len()].exchange as usize
-    }
-
-    fn connected(&mut self, connection: usize) {
-        let exchange = self.exchange_of(connection);
-        let now_ns = self.tick();
-        let stream = self.connections[connection].stream.as_ref();
-        let failed = stream.is_none_or(|stream| !matches!(stream.take_error(), Ok(None)));
-        if failed {
-            self.end_exchange(exchange, Err(Failure::Connect), now_ns, true);
-            return;
-        }
-        let one = &self.exchanges[exchange];
-        self.recorder.connect(now_ns.saturating_sub(one.started_ns));
-        let timeout_ns = self.program.requests[one.request as usize].timeout_ns;
-        self.set_deadline(exchange, one.started_ns + timeout_ns, now_ns);
-        self.connections[connection].phase = Phase::Busy;
-        self.open_connections += 1;
-        self.send(exchange);
-    }
-
     fn on_busy(&mut self, connection: usize, event: Event) {
-        let exchange = self.exchange_of(connection);
+        let exchange = self.connections[connection].exchange as usize;
         if event.writable() && !self.exchanges[exchange].out.is_done() {
             self.send(exchange);
         }
@@ -216,10 +160,14 @@ impl Worker<'_> {
     }
 
     /// Writes what is to be sent until all is or the socket is full.
-    fn send(&mut self, exchange: usize) {
+    pub(super) fn send(&mut self, exchange: usize) {
         let one = &mut self.exchanges[exchange];
         let place = &mut self.connections[one.connection as usize];
-        let Some(stream) = place.stream.as_mut() else {
+        if place.secure {
+            self.send_secure(exchange);
+            return;
+        }
+        let Some(socket) = place.socket.as_mut() else {
             return;
         };
         loop {
@@ -227,7 +175,7 @@ impl Worker<'_> {
             if pending.is_empty() {
                 return;
             }
-            match stream.write(pending) {
+            match socket.write(pending) {
                 Ok(bytes) => {
                     one.out.advance(bytes);
                     one.bytes_out += bytes as u64;
@@ -251,10 +199,10 @@ impl Worker<'_> {
         for _ in 0..READS_IN_A_ROW {
             let one = &mut self.exchanges[exchange];
             let connection = one.connection as usize;
-            let Some(stream) = self.connections[connection].stream.as_mut() else {
+            let Some(socket) = self.connections[connection].socket.as_mut() else {
                 return;
             };
-            let count = match stream.read(&mut self.buffer) {
+            let count = match socket.read(&mut self.buffer) {
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -286,6 +234,9 @@ impl Worker<'_> {
                         && consumed == count
                         && one.out.is_done()
                         && !closed;
+                    if closed || count == 0 {
+                        self.connections[connection].ended = true;
+                    }
                     self.answered(exchange, now_ns, count == 0 || !usable);
                     return;
                 }
@@ -304,8 +255,9 @@ impl Worker<'_> {
     }
 
     /// The answer is whole: cookies are kept, checks made, values taken.
-    fn answered(&mut self, exchange: usize, now_ns: u64, close: bool) {
+    pub(super) fn answered(&mut self, exchange: usize, now_ns: u64, close: bool) {
         let one = &mut self.exchanges[exchange];
+        self.connections[one.connection as usize].answered = true;
         let request = &self.program.requests[one.request as usize];
         let user = &mut self.users[one.user as usize];
         for field in one.scanner.headers("set-cookie") {
@@ -328,16 +280,19 @@ impl Worker<'_> {
         self.end_exchange(exchange, result, now_ns, close);
     }
 
-    /// Ends an exchange and lets its user go on.
-    fn end_exchange(
+    /// Ends an exchange and lets those go on who wait for it: whoever is next for its connection, and its user.
+    pub(super) fn end_exchange(
         &mut self,
         exchange: usize,
         result: Result<(), Failure>,
         now_ns: u64,
         close: bool,
     ) {
-        let user = self.exchanges[exchange].user as usize;
+        let one = &self.exchanges[exchange];
+        let user = one.user as usize;
+        let target = self.program.requests[one.request as usize].target;
         let _ = self.finish(exchange, result, now_ns, close);
+        self.serve_waiting(target);
         self.go_on(user);
     }
 
@@ -350,7 +305,7 @@ impl Worker<'_> {
     }
 
     /// Counts an exchange as ended and frees it.
-    fn finish(
+    pub(super) fn finish(
         &mut self,
         exchange: usize,
         result: Result<(), Failure>,
@@ -370,11 +325,9 @@ impl Worker<'_> {
             bytes_out: one.bytes_out,
         };
         self.recorder.finished(request.step, counted);
-        let (index, connection) = (one.user as usize, one.connection as usize);
-        if close {
-            self.close(connection);
-        } else {
-            self.connections[connection].phase = Phase::Idle;
+        let (index, connection) = (one.user as usize, one.connection);
+        if connection != NONE {
+            self.release(connection as usize, request.target, close, now_ns);
         }
         self.free_exchanges.push(exchange as u32);
         let user = &mut self.users[index];
@@ -389,14 +342,6 @@ impl Worker<'_> {
         // Next turn, not now: a request that fails without waiting must not keep the thread from the other users.
         self.later(index);
         Flow::Wait
-    }
-
-    pub(super) fn close(&mut self, connection: usize) {
-        let place = &mut self.connections[connection];
-        if place.stream.take().is_some() && place.phase != Phase::Connecting {
-            self.open_connections = self.open_connections.saturating_sub(1);
-        }
-        place.phase = Phase::Closed;
     }
 
     fn take_exchange(&mut self) -> usize {

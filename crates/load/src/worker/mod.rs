@@ -3,16 +3,18 @@
 //! Each turn handles what the sockets tell, then what is due by the clock. Threads share nothing while the load runs;
 //! once per interval a thread publishes its counts and looks whether it shall stop.
 
+mod connections;
 mod deadlines;
 mod exchange;
 mod interpret;
 mod intervals;
+mod pool;
 mod population;
+mod secure;
 mod user;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,12 +26,17 @@ use crate::program::Program;
 use crate::recorder::writer::{EndReason, Header, SegmentWriter};
 use crate::recorder::{LiveCounts, Recorder, Shape, Totals};
 use crate::schedule::{Arrival, Arrivals, Moves};
-use crate::sys::{self, Bell, Epoll};
+use crate::sys::{self, Address, Bell, Epoll};
 use crate::wheel::Wheel;
 
+use connections::{Model, Parting, Reasons};
 use deadlines::Deadlines;
 use intervals::Clock;
+use secure::Session;
 use user::{Connection, Exchange, User};
+
+pub use connections::{Ownership, Sources};
+pub use secure::TargetTls;
 
 /// Events taken from the kernel at once: enough for a batch to pay, few enough for due users not to wait long.
 const EVENTS_AT_ONCE: usize = 512;
@@ -91,11 +98,13 @@ pub struct Published {
 #[derive(Debug, Clone)]
 pub struct TargetPlace {
     /// Its addresses, resolved.
-    pub addresses: Vec<SocketAddr>,
+    pub addresses: Vec<Address>,
     /// How one is chosen.
     pub balance: Balance,
     /// Counter of the round robin.
     pub next: usize,
+    /// How TLS is spoken, if it is.
+    pub tls: Option<TargetTls>,
 }
 
 /// What a thread needs to know before it starts.
@@ -123,6 +132,10 @@ pub struct Setup<'a> {
     pub arrivals: Arrivals,
     /// Targets.
     pub targets: Vec<TargetPlace>,
+    /// Who owns connections.
+    pub ownership: Ownership,
+    /// Where connections leave from.
+    pub sources: &'a Sources,
     /// Bounds on answers.
     pub limits: Limits,
     /// Time to make a connection. [ns]
@@ -150,6 +163,8 @@ pub struct Ended {
     pub counts: LiveCounts,
     /// When. [ns]
     pub end_ns: u64,
+    /// Connections that could not be made, by reason.
+    pub connect_failures: BTreeMap<String, u64>,
 }
 
 /// Why a thread could not go on.
@@ -185,7 +200,17 @@ pub(crate) struct Worker<'a> {
     waiting: usize,
     backlog_at_most: usize,
     targets: Vec<TargetPlace>,
+    sources: &'a Sources,
+    model: Model,
     connections: Vec<Connection>,
+    /// TLS of the connections; empty when no target speaks it.
+    sessions: Vec<Option<Box<Session>>>,
+    /// What TLS decrypted last.
+    plain: Vec<u8>,
+    parting: Parting,
+    reasons: Reasons,
+    /// Last ticket given to one who waits for a connection.
+    tickets: u64,
     open_connections: u64,
     exchanges: Vec<Exchange>,
     free_exchanges: Vec<u32>,
@@ -255,9 +280,8 @@ impl<'a> Worker<'a> {
                 fresh[usize::from(user.group)].push(index as u32);
             }
         }
-        let connections = (0..users.len() * setup.targets.len())
-            .map(|_| Connection::new())
-            .collect();
+        let (model, places) = setup.ownership.model(users.len(), setup.targets.len());
+        let secure = setup.targets.iter().any(|target| target.tls.is_some());
         let wheel = Wheel::new(users.len());
         Self {
             program: setup.program,
@@ -277,7 +301,14 @@ impl<'a> Worker<'a> {
             waiting: 0,
             backlog_at_most: setup.backlog_at_most,
             targets: setup.targets,
-            connections,
+            sources: setup.sources,
+            model,
+            connections: (0..places).map(|_| Connection::new()).collect(),
+            sessions: (0..if secure { places } else { 0 }).map(|_| None).collect(),
+            plain: Vec::new(),
+            parting: Parting::default(),
+            reasons: Reasons::default(),
+            tickets: 0,
             open_connections: 0,
             exchanges: Vec::new(),
             free_exchanges: Vec::new(),
@@ -329,6 +360,7 @@ impl<'a> Worker<'a> {
             self.fire(now_ns);
             self.take_turns();
             self.sweep(now_ns);
+            self.parting.sweep(now_ns);
             self.wait()?;
         }
     }
@@ -353,8 +385,12 @@ impl<'a> Worker<'a> {
             let (connection, generation, closed) = self.revisit.swap_remove(0);
             let place = &self.connections[connection as usize];
             if place.generation == generation && place.phase == user::Phase::Busy {
-                let exchange = self.users[connection as usize / self.targets.len()].exchange;
-                self.receive(exchange as usize, closed);
+                let (exchange, secure) = (place.exchange as usize, place.secure);
+                if secure {
+                    self.receive_secure(exchange, closed);
+                } else {
+                    self.receive(exchange, closed);
+                }
             }
         }
     }
@@ -390,6 +426,7 @@ impl<'a> Worker<'a> {
             self.drain_until_ns,
             self.wheel.next_deadline(),
             self.deadlines.next_ns(),
+            self.parting.next_ns(),
             self.next_admission_ns(),
         ];
         due.into_iter().flatten().min().unwrap_or(u64::MAX)
@@ -423,6 +460,7 @@ impl<'a> Worker<'a> {
             totals,
             counts,
             end_ns,
+            connect_failures: self.reasons.texts(),
         })
     }
 }

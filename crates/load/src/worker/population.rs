@@ -85,12 +85,9 @@ impl Worker<'_> {
         self.run(index);
     }
 
-    /// A user is gone, with its connections.
+    /// A user is gone, with what is its own.
     pub(super) fn quit(&mut self, index: usize) {
-        let count = self.targets.len();
-        for connection in index * count..(index + 1) * count {
-            self.close(connection);
-        }
+        self.close_all_of(index);
         let user = &mut self.users[index];
         user.state = State::Absent;
         user.listed = super::deadlines::UNLISTED;

@@ -1,7 +1,5 @@
 //! A virtual user as a small piece of data.
 
-use std::net::TcpStream;
-
 use crate::cookies::Jar;
 use crate::http::response::{Limits, ResponseScanner};
 use crate::outcome::Failure;
@@ -9,6 +7,7 @@ use crate::program::Program;
 use crate::program::body::Outgoing;
 use crate::rng::{Random, Stream};
 use crate::schedule::Arrival;
+use crate::sys::Socket;
 use crate::template::Memory;
 
 use super::deadlines::UNLISTED;
@@ -161,21 +160,31 @@ pub enum Phase {
     Closed,
     /// Being made, for the exchange in hand.
     Connecting,
+    /// Made, and in the TLS handshake.
+    Securing,
     /// Carries the exchange in hand.
     Busy,
     /// Kept for the next request.
     Idle,
 }
 
-/// A user's connection to one target.
+/// A connection to one target.
 #[derive(Debug)]
 pub struct Connection {
     /// The socket.
-    pub stream: Option<TcpStream>,
+    pub socket: Option<Socket>,
     /// Counts the sockets, so that an event of an earlier one is not taken for one of this.
     pub generation: u32,
+    /// The exchange in hand, while it connects or is busy.
+    pub exchange: u32,
     /// How far it is.
     pub phase: Phase,
+    /// TLS is spoken.
+    pub secure: bool,
+    /// The answer in hand is whole.
+    pub answered: bool,
+    /// The other side has closed.
+    pub ended: bool,
 }
 
 impl Connection {
@@ -183,9 +192,13 @@ impl Connection {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            stream: None,
+            socket: None,
             generation: 0,
+            exchange: NONE,
             phase: Phase::Closed,
+            secure: false,
+            answered: false,
+            ended: false,
         }
     }
 }
@@ -197,12 +210,16 @@ pub struct Exchange {
     pub user: u32,
     /// Which request of the program.
     pub request: u32,
-    /// Which connection of this thread.
+    /// Which connection of this thread, once it has one.
     pub connection: u32,
+    /// Under which it waits for a connection of a pool; 0: it does not.
+    pub ticket: u64,
     /// Intended start. [ns]
     pub intended_ns: u64,
     /// Actual start. [ns]
     pub started_ns: u64,
+    /// When its connection was begun, if it had to be made. [ns]
+    pub connecting_ns: u64,
     /// First byte of the answer. [ns]
     pub first_byte_ns: Option<u64>,
     /// When it is given up. [ns]
@@ -227,8 +244,10 @@ impl Exchange {
             user: NONE,
             request: NONE,
             connection: NONE,
+            ticket: 0,
             intended_ns: 0,
             started_ns: 0,
+            connecting_ns: 0,
             first_byte_ns: None,
             deadline_ns: 0,
             bytes_in: 0,

@@ -58,28 +58,93 @@ pub fn answer(status: u16, headers: &str, body: &str) -> Reply {
 
 pub struct Server {
     pub address: SocketAddr,
+    /// Addresses that clients came from, in the order of their connections.
+    peers: Arc<Mutex<Vec<SocketAddr>>>,
     log: Arc<Mutex<Vec<Seen>>>,
 }
 
 type Handler = dyn Fn(&Seen) -> Reply + Send + Sync;
 
+/// What a connection is made into before requests are read from it; `None` when that fails.
+type Wrap = dyn Fn(TcpStream) -> Option<Box<dyn Stream>> + Send + Sync;
+
+pub trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
+
 impl Server {
     /// Starts; its threads end with the test process at the latest.
     pub fn start(handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+        Self::start_wrapped(Box::new(|stream| Some(Box::new(stream))), handler)
+    }
+
+    /// Starts one that speaks TLS.
+    pub fn start_tls(
+        config: Arc<rustls::ServerConfig>,
+        handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let wrap = move |stream| {
+            let tls = rustls::ServerConnection::new(Arc::clone(&config)).ok()?;
+            Some(Box::new(Secure(rustls::StreamOwned::new(tls, stream))) as Box<dyn Stream>)
+        };
+        Self::start_wrapped(Box::new(wrap), handler)
+    }
+
+    fn start_wrapped(
+        wrap: Box<Wrap>,
+        handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let log = Arc::new(Mutex::new(Vec::new()));
-        let handler: Arc<Handler> = Arc::new(handler);
-        let counter = AtomicUsize::new(0);
-        let shared = Arc::clone(&log);
+        let (log, peers) = (Arc::default(), Arc::<Mutex<Vec<_>>>::default());
+        let server = Self {
+            address,
+            log: Arc::clone(&log),
+            peers: Arc::clone(&peers),
+        };
+        let (handler, wrap) = (
+            Arc::<Handler>::from(Box::new(handler) as Box<Handler>),
+            Arc::<Wrap>::from(wrap),
+        );
         std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let (log, handler) = (Arc::clone(&shared), Arc::clone(&handler));
-                let number = counter.fetch_add(1, Ordering::Relaxed);
-                std::thread::spawn(move || serve(stream, number, &log, &*handler));
+            for (number, stream) in listener.incoming().flatten().enumerate() {
+                let (log, handler, wrap) =
+                    (Arc::clone(&log), Arc::clone(&handler), Arc::clone(&wrap));
+                let peer = stream.peer_addr().expect("a client");
+                peers.lock().expect("the peers").push(peer);
+                std::thread::spawn(move || {
+                    if let Some(stream) = wrap(stream) {
+                        serve(stream, number, &log, &*handler);
+                    }
+                });
             }
         });
-        Self { address, log }
+        server
+    }
+
+    /// Starts one behind a Unix socket.
+    pub fn start_unix(
+        path: &std::path::Path,
+        handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let listener = std::os::unix::net::UnixListener::bind(path).expect("a socket");
+        let log = Arc::default();
+        let server = Self {
+            address: SocketAddr::from(([0, 0, 0, 0], 0)),
+            log: Arc::clone(&log),
+            peers: Arc::default(),
+        };
+        let handler = Arc::<Handler>::from(Box::new(handler) as Box<Handler>);
+        std::thread::spawn(move || {
+            for (number, stream) in listener.incoming().flatten().enumerate() {
+                let (log, handler) = (Arc::clone(&log), Arc::clone(&handler));
+                std::thread::spawn(move || serve(Box::new(stream), number, &log, &*handler));
+            }
+        });
+        server
+    }
+
+    pub fn peers(&self) -> Vec<SocketAddr> {
+        self.peers.lock().expect("the peers").clone()
     }
 
     pub fn seen(&self) -> Vec<Seen> {
@@ -95,16 +160,42 @@ impl Server {
     }
 }
 
-fn serve(stream: TcpStream, connection: usize, log: &Mutex<Vec<Seen>>, handler: &Handler) {
-    let Ok(mut out) = stream.try_clone() else {
-        return;
-    };
+/// Says farewell when it is dropped, as a server does that closes.
+struct Secure(rustls::StreamOwned<rustls::ServerConnection, TcpStream>);
+
+impl Read for Secure {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for Secure {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Drop for Secure {
+    fn drop(&mut self) {
+        self.0.conn.send_close_notify();
+        let _ = self.0.flush();
+    }
+}
+
+fn serve(stream: Box<dyn Stream>, connection: usize, log: &Mutex<Vec<Seen>>, handler: &Handler) {
     let mut reader = BufReader::new(stream);
     while let Some(seen) = read_request(&mut reader, connection) {
         log.lock().expect("the log").push(seen.clone());
-        match handler(&seen) {
+        let wants_close = seen.header("Connection") == Some("close");
+        let reply = handler(&seen);
+        let out = reader.get_mut();
+        match reply {
             Reply::Send(bytes) => {
-                if out.write_all(&bytes).is_err() {
+                if out.write_all(&bytes).is_err() || out.flush().is_err() || wants_close {
                     return;
                 }
             }
@@ -125,7 +216,7 @@ fn serve(stream: TcpStream, connection: usize, log: &Mutex<Vec<Seen>>, handler: 
     }
 }
 
-fn read_request(reader: &mut BufReader<TcpStream>, connection: usize) -> Option<Seen> {
+fn read_request(reader: &mut BufReader<Box<dyn Stream>>, connection: usize) -> Option<Seen> {
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();

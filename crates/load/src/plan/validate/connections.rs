@@ -1,0 +1,88 @@
+//! What must hold for targets and connections.
+
+use std::net::IpAddr;
+
+use super::{Checker, is_header_value};
+use crate::plan::{ConnectionMode, Scheme, Target, Tls};
+use crate::sys::UNIX_PATH_BYTES;
+
+/// More connections than any system offers ports and descriptors for.
+const SIZE_CEILING: usize = 1 << 28;
+
+impl Checker<'_> {
+    pub(super) fn connections(&mut self) {
+        let (connections, threads) = (&self.plan.connections, self.plan.threads);
+        let pooled = connections.mode == ConnectionMode::Pool;
+        match connections.size {
+            None => self.require(!pooled, "connections.size", || {
+                "must be given with mode `pool`".to_owned()
+            }),
+            Some(size) if pooled => {
+                let good = (threads..=SIZE_CEILING).contains(&size);
+                self.require(good, "connections.size", || {
+                    format!(
+                        "must be at least one for each of {threads} threads, and at most {SIZE_CEILING}, got {size}"
+                    )
+                });
+            }
+            Some(_) => self.fault("connections.size", "goes with mode `pool` only"),
+        }
+        for (index, source) in connections.sources.iter().enumerate() {
+            let good = source.parse::<IpAddr>().is_ok();
+            self.require(good, &format!("connections.sources[{index}]"), || {
+                format!("must be an IP address, got {source:?}")
+            });
+        }
+    }
+
+    pub(super) fn target(&mut self, place: &str, target: &Target) {
+        self.require(!target.addresses.is_empty(), place, || {
+            "must have one address or more".to_owned()
+        });
+        for (index, address) in target.addresses.iter().enumerate() {
+            self.address(&format!("{place}.addresses[{index}]"), address);
+        }
+        self.require(
+            is_header_value(target.host.as_bytes()) && !target.host.is_empty(),
+            &format!("{place}.host"),
+            || format!("must be the value of a Host header, got {:?}", target.host),
+        );
+        if let Some(tls) = &target.tls {
+            self.require(target.scheme == Scheme::Https, place, || {
+                "must have scheme `https` with `tls`".to_owned()
+            });
+            self.tls(place, tls);
+        }
+    }
+
+    fn address(&mut self, place: &str, address: &str) {
+        if let Some(path) = address.strip_prefix("unix:") {
+            let good = path.starts_with('/') && path.len() <= UNIX_PATH_BYTES;
+            self.require(good, place, || {
+                format!("must be unix:/path of at most {UNIX_PATH_BYTES} bytes, got {address:?}")
+            });
+            return;
+        }
+        let port = address
+            .rsplit_once(':')
+            .filter(|(host, _)| !host.is_empty())
+            .map(|(_, port)| port);
+        let good = port.is_some_and(|port| port.parse::<u16>().is_ok_and(|number| number > 0));
+        self.require(good, place, || {
+            format!("must be host:port or unix:/path, got {address:?}")
+        });
+    }
+
+    fn tls(&mut self, place: &str, tls: &Tls) {
+        self.require(
+            tls.client_certificate.is_some() == tls.client_key.is_some(),
+            &format!("{place}.tls"),
+            || "must have both `client_certificate` and `client_key`, or neither".to_owned(),
+        );
+        self.require(
+            !tls.versions.is_empty(),
+            &format!("{place}.tls.versions"),
+            || "must have \"1.2\", \"1.3\" or both".to_owned(),
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! Sessions to go on with. Each place of a connection has its own, so that a user who comes for the first time makes a
+//! full handshake whatever others did before: with one store for all, a thousand users would seem to be one.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustls::NamedGroup;
+use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::pki_types::ServerName;
+
+/// Sessions of one thread with one target, by place of the connection.
+#[derive(Debug, Default)]
+pub struct Sessions(Mutex<Places>);
+
+#[derive(Debug, Default)]
+struct Places {
+    current: u32,
+    kept: HashMap<u32, Kept>,
+}
+
+/// The newest of each kind: a place holds one connection at a time.
+#[derive(Debug, Default)]
+struct Kept {
+    group: Option<NamedGroup>,
+    tls12: Option<Tls12ClientSessionValue>,
+    tls13: Option<Tls13ClientSessionValue>,
+}
+
+impl Sessions {
+    /// What follows is of this place; said before every call of the connection that might ask for its session.
+    pub fn turn_to(&self, place: u32) {
+        self.lock().current = place;
+    }
+
+    /// Whoever comes to this place next is somebody else.
+    pub fn forget(&self, place: u32) {
+        self.lock().kept.remove(&place);
+    }
+
+    /// Never contended: a thread has its own.
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Places {
+    fn here(&mut self) -> &mut Kept {
+        self.kept.entry(self.current).or_default()
+    }
+}
+
+impl ClientSessionStore for Sessions {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        self.lock().here().group = Some(group);
+    }
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        self.lock().here().group
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
+        self.lock().here().tls12 = Some(value);
+    }
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.lock().here().tls12.clone()
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {
+        self.lock().here().tls12 = None;
+    }
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
+        self.lock().here().tls13 = Some(value);
+    }
+
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.lock().here().tls13.take()
+    }
+}

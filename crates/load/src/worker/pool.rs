@@ -1,0 +1,153 @@
+//! A pool of connections to one target, shared by the users of a thread.
+
+use std::collections::VecDeque;
+
+use super::user::{Connection, Exchange, Phase};
+
+/// Which connections are free, and who waits for one, first come first served.
+///
+/// While anybody waits no connection is free: [`super::Worker`] hands one that becomes free to the first in the queue
+/// before any user runs.
+#[derive(Debug)]
+pub(super) struct Pool {
+    /// Free and open when they were put back, the last one used last.
+    open: Vec<u32>,
+    /// Free and closed.
+    closed: Vec<u32>,
+    /// Exchanges and the tickets under which they wait. One that gave up meanwhile has another ticket.
+    waiting: VecDeque<(u32, u64)>,
+}
+
+impl Pool {
+    /// A pool of these places of connections, all closed.
+    pub(super) fn new(places: std::ops::Range<u32>) -> Self {
+        Self {
+            open: Vec::new(),
+            closed: places.rev().collect(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Takes a free connection: the one used last, so that no more are opened than are needed.
+    pub(super) fn take(&mut self, connections: &[Connection]) -> Option<u32> {
+        while let Some(place) = self.open.pop() {
+            if connections[place as usize].phase == Phase::Idle {
+                return Some(place);
+            }
+            // The other side has closed it while it was free.
+            self.closed.push(place);
+        }
+        self.closed.pop()
+    }
+
+    /// Puts a connection back.
+    pub(super) fn put_back(&mut self, place: u32, is_open: bool) {
+        let free = if is_open {
+            &mut self.open
+        } else {
+            &mut self.closed
+        };
+        free.push(place);
+    }
+
+    /// Queues an exchange.
+    pub(super) fn wait(&mut self, exchange: u32, ticket: u64) {
+        self.waiting.push_back((exchange, ticket));
+    }
+
+    /// The first that still waits, and the connection it gets; `None` when there is no one or nothing to get. Who is out
+    /// of time gets none: the sweep is about to end it.
+    pub(super) fn serve(
+        &mut self,
+        now_ns: u64,
+        exchanges: &[Exchange],
+        connections: &[Connection],
+    ) -> Option<(usize, usize)> {
+        while let Some((exchange, ticket)) = self.waiting.front().copied() {
+            let one = &exchanges[exchange as usize];
+            if one.ticket == ticket && one.deadline_ns > now_ns {
+                let place = self.take(connections)?;
+                self.waiting.pop_front();
+                return Some((exchange as usize, place as usize));
+            }
+            self.waiting.pop_front();
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::response::Limits;
+
+    const LIMITS: Limits = Limits {
+        header_bytes: 1,
+        body_bytes: 1,
+        capture_bytes: 1,
+    };
+
+    fn exchanges(tickets: &[u64]) -> Vec<Exchange> {
+        let each = tickets.iter().map(|ticket| {
+            let mut exchange = Exchange::new(LIMITS);
+            exchange.ticket = *ticket;
+            exchange.deadline_ns = 100;
+            exchange
+        });
+        each.collect()
+    }
+
+    fn connections(phases: &[Phase]) -> Vec<Connection> {
+        let each = phases.iter().map(|phase| {
+            let mut connection = Connection::new();
+            connection.phase = *phase;
+            connection
+        });
+        each.collect()
+    }
+
+    #[test]
+    fn there_are_as_many_as_asked_for_and_the_last_used_comes_first() {
+        let mut pool = Pool::new(3..5);
+        let free = connections(&[Phase::Idle; 5]);
+        assert_eq!(pool.take(&free), Some(3));
+        assert_eq!(pool.take(&free), Some(4));
+        assert_eq!(pool.take(&free), None);
+        pool.put_back(3, true);
+        pool.put_back(4, true);
+        assert_eq!(pool.take(&free), Some(4));
+    }
+
+    #[test]
+    fn an_open_one_is_taken_before_one_that_must_be_made() {
+        let mut pool = Pool::new(0..2);
+        let one_open = connections(&[Phase::Idle, Phase::Closed]);
+        assert_eq!(pool.take(&one_open), Some(0));
+        pool.put_back(0, true);
+        assert_eq!(pool.take(&one_open), Some(0));
+        pool.put_back(0, true);
+        let none_open = connections(&[Phase::Closed, Phase::Closed]);
+        let both = [pool.take(&none_open), pool.take(&none_open)];
+        assert_eq!(both, [Some(0), Some(1)]);
+        assert_eq!(pool.take(&none_open), None);
+    }
+
+    #[test]
+    fn who_came_first_is_served_first_and_who_gave_up_is_passed_over() {
+        let mut pool = Pool::new(0..1);
+        let free = connections(&[Phase::Idle]);
+        let waiting = exchanges(&[11, 0, 13]);
+        for (exchange, ticket) in [(0, 11), (1, 12), (2, 13)] {
+            pool.wait(exchange, ticket);
+        }
+        assert_eq!(pool.serve(0, &waiting, &free), Some((0, 0)));
+        assert_eq!(pool.serve(0, &waiting, &free), None, "none is free");
+        pool.put_back(0, true);
+        assert_eq!(pool.serve(0, &waiting, &free), Some((2, 0)));
+        pool.put_back(0, true);
+        assert_eq!(pool.serve(0, &waiting, &free), None, "nobody waits");
+        pool.wait(0, 11);
+        assert_eq!(pool.serve(100, &waiting, &free), None, "out of time");
+        assert_eq!(pool.take(&free), Some(0));
+    }
+}

@@ -1,0 +1,371 @@
+//! Exchanges over TLS: the same as others, with a session between socket and scanner.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, HandshakeKind};
+
+use crate::http::response::Progress;
+use crate::outcome::Failure;
+use crate::sys::Event;
+use crate::tls::Sessions;
+
+use super::Worker;
+use super::connections::Reason;
+use super::exchange::READS_IN_A_ROW;
+use super::user::Phase;
+
+/// What a thread needs for TLS with a target.
+#[derive(Debug, Clone)]
+pub struct TargetTls {
+    /// Alike for all connections.
+    pub config: Arc<ClientConfig>,
+    /// Sessions to go on with.
+    pub sessions: Arc<Sessions>,
+    /// Name to ask for and to verify.
+    pub name: ServerName<'static>,
+}
+
+/// TLS of one connection.
+#[derive(Debug)]
+pub(super) struct Session {
+    tls: ClientConnection,
+    target: usize,
+    begun_ns: u64,
+    /// Nothing of an answer has come yet: what goes wrong is still about the handshake. With TLS 1.3 a server tells only
+    /// now that it does not take the client's certificate.
+    fresh: bool,
+}
+
+/// What one read gave; decrypted bytes are in `Worker::plain`.
+enum Drawn {
+    /// There was nothing.
+    Nothing,
+    /// So many bytes from the socket, and whether the server said farewell.
+    Bytes { count: usize, farewell: bool },
+    /// The end of the stream, without farewell.
+    Cut,
+}
+
+enum Trouble {
+    Socket,
+    Tls(rustls::Error),
+}
+
+impl Worker<'_> {
+    pub(super) fn begin_handshake(&mut self, exchange: usize, connection: usize, now_ns: u64) {
+        let request = &self.program.requests[self.exchanges[exchange].request as usize];
+        let target = request.target;
+        let Some(secured) = &self.targets[target].tls else {
+            return;
+        };
+        secured.sessions.turn_to(connection as u32);
+        let session = ClientConnection::new(Arc::clone(&secured.config), secured.name.clone());
+        match session {
+            Ok(tls) => {
+                self.sessions[connection] = Some(Box::new(Session {
+                    tls,
+                    target,
+                    begun_ns: now_ns,
+                    fresh: true,
+                }));
+                self.connections[connection].phase = Phase::Securing;
+                self.go_on_securing(connection, false);
+            }
+            Err(error) => self.fail_to_connect(exchange, Reason::Tls(error.to_string()), now_ns),
+        }
+    }
+
+    /// Drives the handshake as far as it goes.
+    pub(super) fn go_on_securing(&mut self, connection: usize, closed: bool) {
+        let exchange = self.connections[connection].exchange as usize;
+        loop {
+            let flushed = self.flush(connection);
+            let now_ns = self.tick();
+            if let Err(error) = flushed {
+                self.fail_to_connect(exchange, Reason::of(&error), now_ns);
+                return;
+            }
+            let Some(session) = &self.sessions[connection] else {
+                return;
+            };
+            if !session.tls.is_handshaking() {
+                self.secured(connection, closed, now_ns);
+                return;
+            }
+            match self.draw_in(connection) {
+                Ok(Drawn::Nothing) => return,
+                Ok(Drawn::Bytes { .. }) => {}
+                Ok(Drawn::Cut) | Err(Trouble::Socket) => {
+                    self.fail_to_connect(exchange, Reason::HandshakeClosed, now_ns);
+                    return;
+                }
+                Err(Trouble::Tls(error)) => {
+                    // The server is told why, if it still listens.
+                    let _ = self.flush(connection);
+                    self.fail_to_connect(exchange, Reason::Tls(error.to_string()), now_ns);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn secured(&mut self, connection: usize, closed: bool, now_ns: u64) {
+        let place = &self.connections[connection];
+        let (exchange, generation) = (place.exchange as usize, place.generation);
+        if let Some(session) = &self.sessions[connection] {
+            let resumed = session.tls.handshake_kind() == Some(HandshakeKind::Resumed);
+            self.recorder
+                .handshake(now_ns.saturating_sub(session.begun_ns), resumed);
+        }
+        self.established(exchange, connection, now_ns);
+        if closed {
+            // This edge will not come again.
+            self.revisit.push((connection as u32, generation, true));
+        }
+    }
+
+    pub(super) fn on_busy_secure(&mut self, connection: usize, event: Event) {
+        let exchange = self.connections[connection].exchange as usize;
+        if event.writable() {
+            self.send_secure(exchange);
+        }
+        if event.readable() {
+            self.receive_secure(exchange, event.closed());
+        }
+    }
+
+    /// Something came while no answer is awaited: new tickets are kept, anything else ends the connection.
+    pub(super) fn on_idle_secure(&mut self, connection: usize) {
+        loop {
+            match self.draw_in(connection) {
+                Ok(Drawn::Nothing) => {
+                    if self.flush(connection).is_err() {
+                        self.close(connection);
+                    }
+                    return;
+                }
+                Ok(Drawn::Bytes {
+                    farewell: false, ..
+                }) if self.plain.is_empty() => {}
+                _ => {
+                    self.close(connection);
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(super) fn send_secure(&mut self, exchange: usize) {
+        let connection = self.exchanges[exchange].connection as usize;
+        loop {
+            let one = &mut self.exchanges[exchange];
+            let Some(session) = &mut self.sessions[connection] else {
+                return;
+            };
+            let pending = one.out.pending();
+            if !pending.is_empty() {
+                // Memory takes every byte up to the limit of the session, which flushing makes room in.
+                let bytes = session.tls.writer().write(pending).unwrap_or(0);
+                one.out.advance(bytes);
+                one.bytes_out += bytes as u64;
+            }
+            let done = one.out.is_done();
+            if self.flush(connection).is_err() {
+                let generation = self.connections[connection].generation;
+                self.revisit.push((connection as u32, generation, true));
+                return;
+            }
+            if done || self.wants_write(connection) {
+                return;
+            }
+        }
+    }
+
+    fn wants_write(&self, connection: usize) -> bool {
+        let session = self.sessions[connection].as_ref();
+        session.is_some_and(|session| session.tls.wants_write())
+    }
+
+    /// Writes what the session has to say until all is said or the socket is full.
+    fn flush(&mut self, connection: usize) -> io::Result<()> {
+        let session = self.sessions[connection].as_mut();
+        let socket = self.connections[connection].socket.as_mut();
+        let (Some(session), Some(socket)) = (session, socket) else {
+            return Ok(());
+        };
+        while session.tls.wants_write() {
+            match session.tls.write_tls(socket) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads once from the socket, and takes everything through the session.
+    fn draw_in(&mut self, connection: usize) -> Result<Drawn, Trouble> {
+        self.plain.clear();
+        let session = self.sessions[connection].as_mut();
+        let socket = self.connections[connection].socket.as_mut();
+        let (Some(session), Some(socket)) = (session, socket) else {
+            return Ok(Drawn::Nothing);
+        };
+        let count = loop {
+            match socket.read(&mut self.buffer) {
+                Ok(count) => break count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Drawn::Nothing),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(Trouble::Socket),
+            }
+        };
+        if count == 0 {
+            return Ok(Drawn::Cut);
+        }
+        if let Some(secured) = &self.targets[session.target].tls {
+            secured.sessions.turn_to(connection as u32);
+        }
+        let farewell = session.take_in(&self.buffer[..count], &mut self.plain);
+        let farewell = farewell.map_err(Trouble::Tls)?;
+        if session.tls.wants_write() {
+            // An answer to a change of keys; what stays behind goes with the next request.
+            self.flush(connection).map_err(|_| Trouble::Socket)?;
+        }
+        Ok(Drawn::Bytes { count, farewell })
+    }
+
+    /// Reads until the answer is whole or the socket is empty.
+    pub(super) fn receive_secure(&mut self, exchange: usize, closed: bool) {
+        let connection = self.exchanges[exchange].connection as usize;
+        for _ in 0..READS_IN_A_ROW {
+            let drawn = self.draw_in(connection);
+            let now_ns = self.tick();
+            let (count, farewell) = match drawn {
+                Ok(Drawn::Nothing) => return,
+                Ok(Drawn::Bytes { count, farewell }) => (count, farewell),
+                Ok(Drawn::Cut) | Err(Trouble::Socket) => {
+                    self.end_exchange(exchange, Err(Failure::Closed), now_ns, true);
+                    return;
+                }
+                Err(Trouble::Tls(error)) => {
+                    self.fail_secure(exchange, connection, &error, now_ns);
+                    return;
+                }
+            };
+            if self.digest(exchange, connection, farewell, closed, now_ns) {
+                return;
+            }
+            // As without TLS: a short read has emptied the socket, and an end has no further edge.
+            if count < self.buffer.len() && !closed {
+                return;
+            }
+        }
+        let generation = self.connections[connection].generation;
+        self.revisit.push((connection as u32, generation, closed));
+    }
+
+    /// Gives decrypted bytes to the scanner; whether the exchange has ended.
+    fn digest(
+        &mut self,
+        exchange: usize,
+        connection: usize,
+        farewell: bool,
+        closed: bool,
+        now_ns: u64,
+    ) -> bool {
+        let one = &mut self.exchanges[exchange];
+        let mut progress = Ok(Progress::More);
+        if !self.plain.is_empty() {
+            one.first_byte_ns.get_or_insert(now_ns);
+            one.bytes_in += self.plain.len() as u64;
+            progress = one.scanner.feed(&self.plain);
+            if let Some(session) = &mut self.sessions[connection] {
+                session.fresh = false;
+            }
+        }
+        let mut whole = self.plain.len();
+        if farewell && progress == Ok(Progress::More) {
+            progress = one.scanner.end_of_stream();
+            whole = 0;
+        }
+        match progress {
+            Ok(Progress::More) if farewell => {
+                self.end_exchange(exchange, Err(Failure::Closed), now_ns, true);
+            }
+            Ok(Progress::More) => return false,
+            Ok(Progress::Complete { consumed }) => {
+                let ended = farewell || closed;
+                let usable = one.scanner.keep_alive()
+                    && consumed == whole
+                    && one.out.is_done()
+                    && !ended
+                    && !self.wants_write(connection);
+                self.connections[connection].ended |= ended;
+                self.answered(exchange, now_ns, !usable);
+            }
+            Err(error) => self.end_exchange(exchange, Err(Failure::from(error)), now_ns, true),
+        }
+        true
+    }
+
+    fn fail_secure(
+        &mut self,
+        exchange: usize,
+        connection: usize,
+        error: &rustls::Error,
+        now_ns: u64,
+    ) {
+        let session = self.sessions[connection].as_ref();
+        if session.is_some_and(|session| session.fresh) {
+            self.fail_to_connect(exchange, Reason::Tls(error.to_string()), now_ns);
+        } else {
+            self.end_exchange(exchange, Err(Failure::Protocol), now_ns, true);
+        }
+    }
+
+    /// Ends the session of a connection, with a farewell if there is someone to hear it.
+    pub(super) fn end_session(&mut self, connection: usize, farewell: bool) {
+        if farewell && let Some(session) = &mut self.sessions[connection] {
+            session.tls.send_close_notify();
+            // A socket that is full or gone does without.
+            let _ = self.flush(connection);
+        }
+        self.sessions[connection] = None;
+    }
+
+    /// Whoever comes to this place next has nothing to go on with.
+    pub(super) fn forget_sessions(&mut self, connection: usize) {
+        for target in &self.targets {
+            if let Some(secured) = &target.tls {
+                secured.sessions.forget(connection as u32);
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Takes bytes of the wire in and puts what they say behind `plain`; whether the server said farewell.
+    fn take_in(&mut self, mut wire: &[u8], plain: &mut Vec<u8>) -> Result<bool, rustls::Error> {
+        let mut farewell = false;
+        while !wire.is_empty() {
+            let refused = |error: io::Error| rustls::Error::General(error.to_string());
+            let taken = self.tls.read_tls(&mut wire).map_err(refused)?;
+            let state = self.tls.process_new_packets()?;
+            let start = plain.len();
+            plain.resize(start + state.plaintext_bytes_to_read(), 0);
+            let mut reader = self.tls.reader();
+            if plain.len() > start {
+                reader.read_exact(&mut plain[start..]).map_err(refused)?;
+            }
+            farewell |= state.peer_has_closed();
+            if taken == 0 {
+                // Behind a farewell nothing counts.
+                break;
+            }
+        }
+        Ok(farewell)
+    }
+}

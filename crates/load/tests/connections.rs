@@ -1,0 +1,525 @@
+//! Whoever owns the connections and whatever they are made of, requests end as they do over a connection per user.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use serde_json::{Value, json};
+use support::{Folder, Reply, Results, Seen, Server, answer, closed, get, plan_of, run};
+
+/// Certificates of one authority, written once for all tests of this process.
+struct Certificates {
+    _folder: Folder,
+    ca: String,
+    client: String,
+    client_key: String,
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+fn certificates() -> &'static Certificates {
+    static MADE: OnceLock<Certificates> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let mut authority = CertificateParams::new(Vec::new()).expect("parameters");
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        let issuer = CertifiedIssuer::self_signed(authority, key).expect("an authority");
+        let folder = Folder::new();
+        std::fs::create_dir_all(&folder.0).expect("a folder");
+        let write = |name: &str, text: String| {
+            let path = folder.0.join(name);
+            std::fs::write(&path, text).expect("a file");
+            path.to_str().expect("a path").to_owned()
+        };
+        let key = KeyPair::generate().expect("a key");
+        let mut client = CertificateParams::new(vec!["client".to_owned()]).expect("parameters");
+        client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let client = client.signed_by(&key, &issuer).expect("a certificate");
+        Certificates {
+            ca: write("ca.pem", issuer.pem()),
+            client: write("client.pem", client.pem()),
+            client_key: write("client.key", key.serialize_pem()),
+            issuer,
+            _folder: folder,
+        }
+    })
+}
+
+/// A server's configuration, with a certificate for `test.example`.
+fn server_tls(
+    client_certificates: bool,
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> Arc<ServerConfig> {
+    let made = certificates();
+    let key = KeyPair::generate().expect("a key");
+    let params = CertificateParams::new(vec!["test.example".to_owned()]).expect("parameters");
+    let certificate = params.signed_by(&key, &made.issuer).expect("a certificate");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions)
+        .expect("versions");
+    let builder = if client_certificates {
+        let mut roots = RootCertStore::empty();
+        roots.add(made.issuer.der().clone()).expect("a root");
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        builder.with_client_cert_verifier(verifier.build().expect("a verifier"))
+    } else {
+        builder.with_no_client_auth()
+    };
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let mut config = builder
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .expect("a configuration");
+    config.ticketer = rustls::crypto::ring::Ticketer::new().expect("tickets");
+    Arc::new(config)
+}
+
+const BOTH: [&rustls::SupportedProtocolVersion; 2] =
+    [&rustls::version::TLS12, &rustls::version::TLS13];
+
+/// How a target is reached, and who owns the connections to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Tcp,
+    Tls,
+    Unix,
+}
+
+const WAYS: [Way; 3] = [Way::Tcp, Way::Tls, Way::Unix];
+
+fn models() -> [Value; 3] {
+    [
+        json!({"mode": "per_user"}),
+        json!({"mode": "pool", "size": 2}),
+        json!({"mode": "new_each_time"}),
+    ]
+}
+
+/// A server and a plan that reaches it.
+struct Case {
+    server: Server,
+    plan: Value,
+    _folder: Folder,
+}
+
+fn case(
+    way: Way,
+    model: &Value,
+    ops: &Value,
+    handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+) -> Case {
+    let folder = Folder::new();
+    std::fs::create_dir_all(&folder.0).expect("a folder");
+    let path = folder.0.join("s");
+    let server = match way {
+        Way::Tcp => Server::start(handler),
+        Way::Tls => Server::start_tls(server_tls(false, &BOTH), handler),
+        Way::Unix => Server::start_unix(&path, handler),
+    };
+    let mut plan = plan_of(server.address, ops);
+    plan["connections"] = model.clone();
+    match way {
+        Way::Tcp => {}
+        Way::Tls => {
+            plan["targets"][0]["scheme"] = json!("https");
+            plan["targets"][0]["tls"] = json!({"ca": certificates().ca});
+        }
+        Way::Unix => {
+            plan["targets"][0]["addresses"] = json!([format!("unix:{}", path.display())]);
+        }
+    }
+    Case {
+        server,
+        plan,
+        _folder: folder,
+    }
+}
+
+/// Runs a check over every way and every model.
+fn each(check: impl Fn(Way, &Value, &str)) {
+    for way in WAYS {
+        for model in models() {
+            check(way, &model, &format!("{way:?} {model}"));
+        }
+    }
+}
+
+/// Requests in a row and one user, unless a test says otherwise.
+fn twice() -> Value {
+    json!([get(0, &json!(["/a"])), get(1, &json!(["/b"]))])
+}
+
+fn kinds(results: &Results) -> Vec<String> {
+    results.check_identity();
+    results.failed().into_keys().collect()
+}
+
+fn total(results: &Results, key: &str) -> u64 {
+    results.engine["totals"][key].as_u64().expect("a count")
+}
+
+#[test]
+fn answers_are_ok_and_connections_are_kept_or_not() {
+    each(|way, model, name| {
+        let case = case(way, model, &twice(), |_| answer(200, "", "hello"));
+        let results = run(case.plan);
+        assert_eq!(kinds(&results), Vec::<String>::new(), "{name}");
+        assert_eq!(total(&results, "ok"), 2, "{name}");
+        assert_eq!(case.server.paths(), ["/a", "/b"], "{name}");
+        let seen = case.server.seen();
+        let is_new = model["mode"] == "new_each_time";
+        assert_eq!(seen[0].connection != seen[1].connection, is_new, "{name}");
+        assert_eq!(
+            seen[0].header("Connection") == Some("close"),
+            is_new,
+            "{name}"
+        );
+    });
+}
+
+#[test]
+fn a_large_answer_comes_whole() {
+    each(|way, model, name| {
+        let body = "x".repeat(700_000);
+        let length = body.len();
+        let mut request = get(0, &json!(["/"]));
+        request["checks"] = json!([{"kind": "size", "min": length, "max": length}]);
+        let case = case(way, model, &json!([request]), move |_| {
+            answer(200, "", &body)
+        });
+        let results = run(case.plan);
+        assert_eq!(kinds(&results), Vec::<String>::new(), "{name}");
+        assert!(
+            results.count("step", 0, "/bytes_in") > length as u64,
+            "{name}"
+        );
+    });
+}
+
+#[test]
+fn a_large_request_goes_whole() {
+    each(|way, model, name| {
+        let mut request = get(0, &json!(["/"]));
+        request["method"] = json!("POST");
+        request["body"] = json!({"kind": "multipart", "parts": [
+            {"name": "f", "generated": {"bytes": 600_000, "form": "random"}}]});
+        let case = case(way, model, &json!([request]), |_| answer(200, "", ""));
+        let results = run(case.plan);
+        assert_eq!(kinds(&results), Vec::<String>::new(), "{name}");
+        assert!(case.server.seen()[0].body.len() > 600_000, "{name}");
+    });
+}
+
+#[test]
+fn silence_is_a_timeout_and_half_an_answer_is_closed() {
+    each(|way, model, name| {
+        let mut request = get(0, &json!(["/"]));
+        request["timeout_s"] = json!(0.2);
+        let silent = case(way, model, &json!([request]), |_| Reply::Hang);
+        assert_eq!(kinds(&run(silent.plan)), ["timeout"], "{name}");
+        let half = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
+        let cut = case(way, model, &twice(), |_| Reply::Close(half.to_vec()));
+        assert_eq!(kinds(&run(cut.plan)), ["closed"], "{name}");
+    });
+}
+
+#[test]
+fn an_answer_that_ends_with_the_connection_is_whole() {
+    each(|way, model, name| {
+        let bytes = b"HTTP/1.0 200 OK\r\n\r\nhello";
+        let mut request = get(0, &json!(["/"]));
+        request["checks"] = json!([{"kind": "size", "min": 5, "max": 5}]);
+        let case = case(way, model, &json!([request]), |_| {
+            Reply::Close(bytes.to_vec())
+        });
+        assert_eq!(kinds(&run(case.plan)), Vec::<String>::new(), "{name}");
+    });
+}
+
+#[test]
+fn nobody_there_is_connect_with_its_reason() {
+    for model in models() {
+        let address = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a port");
+        for place in [address.to_string(), "unix:/nobody/is/here".to_owned()] {
+            let mut plan = plan_of(address, &json!([get(0, &json!(["/"]))]));
+            plan["connections"] = model.clone();
+            plan["targets"][0]["addresses"] = json!([place]);
+            plan["load"] = closed(5, 0.2);
+            let results = run(plan);
+            assert_eq!(kinds(&results), ["connect"], "{model} {place}");
+            assert_eq!(total(&results, "ok"), 0);
+            let reasons: BTreeMap<String, u64> =
+                serde_json::from_value(results.engine["connect_failures"].clone()).expect("counts");
+            assert_eq!(reasons.values().sum::<u64>(), results.failed()["connect"]);
+            let reason = reasons.keys().next().expect("a reason");
+            assert!(
+                reason.contains("refused") || reason.contains("No such file"),
+                "{reason}"
+            );
+        }
+    }
+}
+
+/// What each user asks for does not depend on who owns the connections, nor on the number of threads.
+#[test]
+fn users_do_the_same_with_every_model_and_any_number_of_threads() {
+    let mut found = BTreeSet::new();
+    for way in WAYS {
+        for model in models() {
+            for threads in [1, 2] {
+                let path = json!(["/", {"function": "user"}, "/", {"function": "random_int", "min": 0, "max": 999_999}]);
+                let ops = json!([get(0, &path), get(1, &path)]);
+                let mut case = case(way, &model, &ops, |_| answer(200, "", ""));
+                case.plan["threads"] = json!(threads);
+                case.plan["load"] = closed(6, 0.3);
+                let results = run(case.plan);
+                assert_eq!(kinds(&results), Vec::<String>::new(), "{way:?} {model}");
+                let mut paths = case.server.paths();
+                assert_eq!(paths.len(), 12);
+                paths.sort();
+                found.insert(paths);
+            }
+        }
+    }
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+/// Tells how many requests are in hand at most.
+fn counting(most: &Arc<AtomicUsize>) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
+    let (now, most) = (AtomicUsize::new(0), Arc::clone(most));
+    move |_| {
+        most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(20));
+        now.fetch_sub(1, Ordering::SeqCst);
+        answer(200, "", "")
+    }
+}
+
+#[test]
+fn a_pool_has_exactly_its_size_over_all_threads_and_the_wait_is_told_apart() {
+    for (size, threads) in [(1, 1), (3, 1), (3, 2), (5, 2)] {
+        let most = Arc::new(AtomicUsize::new(0));
+        let model = json!({"mode": "pool", "size": size});
+        let mut case = case(
+            Way::Tcp,
+            &model,
+            &json!([get(0, &json!(["/"]))]),
+            counting(&most),
+        );
+        case.plan["threads"] = json!(threads);
+        case.plan["load"] = closed(20, 0.5);
+        let results = run(case.plan);
+        assert_eq!(kinds(&results), Vec::<String>::new());
+        assert_eq!(total(&results, "ok"), 20);
+        assert_eq!(most.load(Ordering::SeqCst), size);
+        assert_eq!(case.server.peers().len(), size);
+        let waits = results
+            .intervals()
+            .filter(|line| line.get("connection_wait").is_some());
+        assert!(waits.count() > 0);
+        // The last of the queue waits for all before it.
+        let waited: u64 = results.count("step", 0, "/response_sum_ns");
+        assert!(waited > 20 * 20_000_000, "{waited}");
+    }
+}
+
+#[test]
+fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
+    let model = json!({"mode": "pool", "size": 1});
+    let ops = json!([get(0, &json!(["/", {"function": "user"}]))]);
+    let mut case = case(Way::Tcp, &model, &ops, |_| {
+        std::thread::sleep(Duration::from_millis(20));
+        answer(200, "", "")
+    });
+    // One comes every 10 ms, and each takes 20 ms. Nobody thinks: who was served queues again behind all others.
+    case.plan["groups"][0]["think"] = Value::Null;
+    case.plan["load"] = closed(5, 0.5);
+    case.plan["load"]["stages"][0]["duration_s"] = json!(0.05);
+    let results = run(case.plan);
+    assert_eq!(kinds(&results), Vec::<String>::new());
+    let paths = case.server.paths();
+    assert!(paths.len() >= 15, "{paths:?}");
+    // Once all are there, everyone has a turn in each round, always in the same order.
+    let rounds: Vec<_> = paths[8..].chunks_exact(5).collect();
+    assert!(
+        rounds.windows(2).all(|pair| pair[0] == pair[1]),
+        "{paths:?}"
+    );
+    let users: BTreeSet<_> = rounds[0].iter().collect();
+    assert_eq!(users.len(), 5, "{paths:?}");
+}
+
+#[test]
+fn who_waits_too_long_times_out_and_leaves_the_queue() {
+    let model = json!({"mode": "pool", "size": 1});
+    let mut request = get(0, &json!(["/"]));
+    request["timeout_s"] = json!(0.2);
+    let mut case = case(Way::Tcp, &model, &json!([request]), |_| Reply::Hang);
+    case.plan["load"] = closed(4, 0.6);
+    let results = run(case.plan);
+    assert_eq!(kinds(&results), ["timeout"]);
+    assert_eq!(total(&results, "offered"), 4);
+    // All time out from their own start; a connection that came free in the end found nobody waiting.
+    assert_eq!(case.server.seen().len(), 1);
+}
+
+#[test]
+fn a_connection_that_the_server_closed_is_made_again() {
+    for way in WAYS {
+        let model = json!({"mode": "pool", "size": 1});
+        let ops = json!([get(0, &json!(["/a"])), {"op": "think", "pause": {"dist": "fixed", "mean_s": 0.1}}, get(1, &json!(["/b"]))]);
+        let case = case(way, &model, &ops, |_| {
+            Reply::Close(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec())
+        });
+        let results = run(case.plan);
+        assert_eq!(kinds(&results), Vec::<String>::new(), "{way:?}");
+        let connections: Vec<_> = case
+            .server
+            .seen()
+            .iter()
+            .map(|seen| seen.connection)
+            .collect();
+        assert_eq!(connections, [0, 1], "{way:?}");
+    }
+}
+
+#[test]
+fn new_connections_leave_no_port_behind_on_this_side() {
+    let request = get(0, &json!(["/"]));
+    let model = json!({"mode": "new_each_time"});
+    let mut case = case(Way::Tcp, &model, &json!([request]), |_| answer(200, "", ""));
+    case.plan["groups"][0]["think"] = json!({"dist": "fixed", "mean_s": 0.01});
+    case.plan["load"] = closed(2, 0.5);
+    let results = run(case.plan);
+    assert_eq!(kinds(&results), Vec::<String>::new());
+    let peers = case.server.peers();
+    assert!(peers.len() as u64 >= total(&results, "ok"));
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("the table of sockets");
+    let port = format!(":{:04X}", case.server.address.port());
+    let waiting = table
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    // State 06 is TIME-WAIT: none whose far end is the server.
+    let held = waiting.filter(|line| line.len() > 3 && line[3] == "06" && line[2].ends_with(&port));
+    assert_eq!(held.count(), 0);
+}
+
+#[test]
+fn sources_take_turns() {
+    let sources = json!(["127.0.0.2", "127.0.0.3"]);
+    let model = json!({"mode": "per_user", "sources": sources});
+    let mut case = case(Way::Tcp, &model, &json!([get(0, &json!(["/"]))]), |_| {
+        answer(200, "", "")
+    });
+    case.plan["load"] = closed(6, 0.2);
+    let results = run(case.plan);
+    assert_eq!(kinds(&results), Vec::<String>::new());
+    let mut counts = BTreeMap::new();
+    for peer in case.server.peers() {
+        *counts.entry(peer.ip().to_string()).or_insert(0) += 1;
+    }
+    let expected = [("127.0.0.2".to_owned(), 3), ("127.0.0.3".to_owned(), 3)];
+    assert_eq!(counts, BTreeMap::from(expected));
+}
+
+/// Runs two users who make two requests each over TLS, as the target and the model say.
+fn tls_run(config: Arc<ServerConfig>, model: &Value, tls: Value) -> Results {
+    let server = Server::start_tls(config, |_| answer(200, "", "hello"));
+    let mut plan = plan_of(server.address, &twice());
+    plan["connections"] = model.clone();
+    plan["targets"][0]["scheme"] = json!("https");
+    plan["targets"][0]["tls"] = tls;
+    plan["load"] = closed(2, 0.4);
+    run(plan)
+}
+
+fn handshakes(results: &Results) -> (u64, u64) {
+    let counts = &results.engine["handshakes"];
+    let count = |key: &str| counts[key].as_u64().expect("a count");
+    (count("full"), count("resumed"))
+}
+
+#[test]
+fn handshakes_are_timed_and_sessions_go_on_with_every_version() {
+    for (version, offered) in [
+        ("1.2", &rustls::version::TLS12),
+        ("1.3", &rustls::version::TLS13),
+    ] {
+        let model = json!({"mode": "new_each_time"});
+        let tls = |resumption: bool| json!({"ca": certificates().ca, "versions": [version], "resumption": resumption});
+        let results = tls_run(server_tls(false, &[offered]), &model, tls(true));
+        assert_eq!(kinds(&results), Vec::<String>::new(), "{version}");
+        assert_eq!(
+            handshakes(&results),
+            (2, 2),
+            "{version}: the first of each user is full"
+        );
+        let timed = results.intervals().filter(|line| line.get("tls").is_some());
+        assert!(timed.count() > 0);
+        let results = tls_run(server_tls(false, &[offered]), &model, tls(false));
+        assert_eq!(handshakes(&results), (4, 0), "{version}");
+        let kept = tls_run(
+            server_tls(false, &[offered]),
+            &json!({"mode": "per_user"}),
+            tls(true),
+        );
+        assert_eq!(handshakes(&kept), (2, 0), "{version}");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_connect_unless_nobody_looks() {
+    let model = json!({"mode": "per_user"});
+    let other = json!({"ca": certificates().ca, "server_name": "other.example"});
+    let results = tls_run(server_tls(false, &BOTH), &model, other);
+    assert_eq!(kinds(&results), ["connect"]);
+    let reasons = results.engine["connect_failures"].to_string();
+    assert!(
+        reasons.contains("TLS: invalid peer certificate"),
+        "{reasons}"
+    );
+    let blind = json!({"verify": false, "server_name": "other.example"});
+    let results = tls_run(server_tls(false, &BOTH), &model, blind);
+    assert_eq!(kinds(&results), Vec::<String>::new());
+}
+
+#[test]
+fn a_server_that_asks_for_a_certificate_gets_it_or_refuses() {
+    let made = certificates();
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        for model in models() {
+            let with = json!({"ca": made.ca, "client_certificate": made.client, "client_key": made.client_key});
+            let results = tls_run(server_tls(true, &[version]), &model, with);
+            assert_eq!(kinds(&results), Vec::<String>::new(), "{model}");
+            let results = tls_run(server_tls(true, &[version]), &model, json!({"ca": made.ca}));
+            assert_eq!(kinds(&results), ["connect"], "{model}");
+        }
+    }
+}
+
+#[test]
+fn versions_that_do_not_meet_and_servers_without_tls_are_connect() {
+    let model = json!({"mode": "per_user"});
+    let old = json!({"ca": certificates().ca, "versions": ["1.2"]});
+    let results = tls_run(server_tls(false, &[&rustls::version::TLS13]), &model, old);
+    assert_eq!(kinds(&results), ["connect"]);
+    let unsecured = Server::start(|_| Reply::Close(b"HTTP/1.1 400 Bad\r\n\r\n".to_vec()));
+    let mut plan = plan_of(unsecured.address, &twice());
+    plan["targets"][0]["scheme"] = json!("https");
+    plan["targets"][0]["tls"] = json!({"verify": false});
+    plan["timeouts"]["connect_s"] = json!(0.2);
+    let results = run(plan);
+    assert_eq!(kinds(&results), ["connect"]);
+    let reasons = results.engine["connect_failures"].to_string();
+    assert!(reasons.contains("TLS"), "{reasons}");
+}

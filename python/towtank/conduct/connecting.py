@@ -1,0 +1,112 @@
+"""How `towtank drive` reaches its target: whose connections, from where, to where, and what TLS trusts."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import Fault, StudyError
+
+COMMAND_LINE = "<command line>"
+UNIX = "unix:"
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Options about connections; the defaults are those of the plan.
+
+    Attributes
+    ----------
+    connections : str or None
+        `per-user`, `new`, or a number: the size of a pool for each target.
+    sources : tuple of str
+        Addresses of this host to connect from, in turn.
+    connect_to : tuple of str
+        Where to connect in place of the host of the URL: `host:port` or `unix:/path`.
+    insecure : bool
+        Do not verify the server's certificate.
+    cacert, cert, key : str or None
+        PEM files: authorities to trust, the client's certificate, its key.
+    """
+
+    connections: str | None = None
+    sources: tuple[str, ...] = ()
+    connect_to: tuple[str, ...] = ()
+    insecure: bool = False
+    cacert: str | None = None
+    cert: str | None = None
+    key: str | None = None
+
+    def check(self, threads: int) -> None:
+        """Refuse what cannot be.
+
+        Raises
+        ------
+        StudyError
+            With every fault.
+        """
+        faults = [*self._connection_faults(threads), *self._source_faults(), *self._file_faults()]
+        if self.insecure and self.cacert is not None:
+            faults.append(_fault("--cacert", "must not be given together with --insecure, which trusts everybody"))
+        if faults:
+            raise StudyError(faults)
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether any option is about TLS."""
+        return self.insecure or any((self.cacert, self.cert, self.key))
+
+    def connections_part(self, said: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The plan's `connections`: what the options say goes over what a workload said."""
+        part = dict(said or {"mode": "per_user"})
+        if self.connections is not None:
+            sources = {"sources": part["sources"]} if "sources" in part else {}
+            part = {**_model(self.connections), **sources}
+        return {**part, "sources": list(self.sources)} if self.sources else part
+
+    def tls_part(self) -> dict[str, Any]:
+        """The plan's `tls` of a target that speaks it."""
+        files = {"ca": self.cacert, "client_certificate": self.cert, "client_key": self.key}
+        given = {name: str(Path(path).absolute()) for name, path in files.items() if path is not None}
+        return {"verify": not self.insecure, **given}
+
+    def _connection_faults(self, threads: int) -> list[Fault]:
+        text = self.connections
+        if text is None or text in {"per-user", "new"}:
+            return []
+        if not (text.isascii() and text.isdecimal() and int(text) > 0):
+            return [_fault("--connections", f"must be per-user, new, or a number above 0, got {text!r} instead")]
+        if int(text) < threads:
+            message = f"must be at least one for each of {threads} load threads, got {text} instead"
+            return [_fault("--connections", message)]
+        return []
+
+    def _source_faults(self) -> list[Fault]:
+        faults = []
+        for source in self.sources:
+            try:
+                ipaddress.ip_address(source)
+            except ValueError:
+                faults.append(_fault("--source", f"must be an IP address of this host, got {source!r} instead"))
+        return faults
+
+    def _file_faults(self) -> list[Fault]:
+        faults = []
+        for option, path in (("--cacert", self.cacert), ("--cert", self.cert), ("--key", self.key)):
+            if path is not None and not Path(path).is_file():
+                faults.append(_fault(option, f"must be a PEM file that can be read, got {path!r} instead"))
+        if (self.cert is None) != (self.key is None):
+            faults.append(_fault("--cert", "must be given together with --key"))
+        return faults
+
+
+def _model(text: str) -> dict[str, Any]:
+    if text == "per-user":
+        return {"mode": "per_user"}
+    return {"mode": "new_each_time"} if text == "new" else {"mode": "pool", "size": int(text)}
+
+
+def _fault(option: str, message: str) -> Fault:
+    return Fault(COMMAND_LINE, 0, 0, option, message)

@@ -1,0 +1,133 @@
+"""Options of `drive` about connections: what they become in the plan, and what is refused."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from towtank.conduct.connecting import Reach
+from towtank.conduct.drive import Exchange, Load, manifest
+from towtank.conduct.drive_targets import prepare_plan
+from towtank.errors import StudyError, TargetError
+from towtank.results.folder import RunFolder
+
+WORKLOAD = """\
+schema: towtank/workload/1
+name: one
+defaults: {connections: 6, sources: [127.0.0.2]}
+transactions: {view: [{get: /}]}
+groups: {all: {loop: {mix: {view: 100}}}}
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path / "run", manifest(Load()))
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (None, {"mode": "per_user"}),
+        ("per-user", {"mode": "per_user"}),
+        ("new", {"mode": "new_each_time"}),
+        ("12", {"mode": "pool", "size": 12}),
+    ],
+)
+def test_models(text: str | None, part: dict[str, object]) -> None:
+    assert Reach(connections=text).connections_part() == part
+    assert Reach(connections=text, sources=("::1",)).connections_part() == {**part, "sources": ["::1"]}
+
+
+def test_options_go_over_the_workload() -> None:
+    said = {"mode": "pool", "size": 3, "sources": ["127.0.0.2"]}
+    assert Reach().connections_part(said) == said
+    assert Reach(connections="new").connections_part(said) == {"mode": "new_each_time", "sources": ["127.0.0.2"]}
+    assert Reach(sources=("127.0.0.3",)).connections_part(said) == {**said, "sources": ["127.0.0.3"]}
+
+
+def test_https_keeps_the_name_and_connects_elsewhere(run: RunFolder, port: int, tmp_path: Path) -> None:
+    authority = tmp_path / "ca.pem"
+    authority.write_text("")
+    reach = Reach(connect_to=(f"127.0.0.1:{port}",), cacert=str(authority))
+    plan = prepare_plan(run, Exchange("https://shop.example/cart"), Load(), [], [], reach=reach)
+    (target,) = plan["targets"]
+    assert target["scheme"] == "https"
+    assert target["host"] == "shop.example"
+    assert target["addresses"] == [f"127.0.0.1:{port}"]
+    assert target["tls"] == {"verify": True, "ca": str(authority)}
+
+
+def test_insecure_trusts_everybody(run: RunFolder, port: int) -> None:
+    plan = prepare_plan(run, Exchange(f"https://127.0.0.1:{port}/"), Load(), [], [], reach=Reach(insecure=True))
+    assert plan["targets"][0]["tls"] == {"verify": False}
+
+
+def test_unix_socket(run: RunFolder, tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        reach = Reach(connect_to=(f"unix:{path}",))
+        with pytest.raises(TargetError, match="refused"):
+            prepare_plan(run, Exchange("http://app/"), Load(), [], [], reach=reach)
+        listening.listen()
+        plan = prepare_plan(run, Exchange("http://app/"), Load(), [], [], reach=reach)
+    assert plan["targets"][0]["addresses"] == [f"unix:{path}"]
+    assert plan["targets"][0]["host"] == "app"
+
+
+def test_workload_over_tls(run: RunFolder, port: int, tmp_path: Path) -> None:
+    workload = tmp_path / "w.yaml"
+    workload.write_text(WORKLOAD)
+    reach = Reach(insecure=True)
+    plan = prepare_plan(run, Exchange(str(workload)), Load(), [f"app=https://localhost:{port}"], [], reach=reach)
+    (target,) = plan["targets"]
+    assert (target["scheme"], target["host"], target["tls"]) == ("https", f"localhost:{port}", {"verify": False})
+    assert target["addresses"] == [f"127.0.0.1:{port}"]
+    assert plan["connections"] == {"mode": "pool", "size": 6, "sources": ["127.0.0.2"]}
+
+
+@pytest.mark.parametrize(
+    ("reach", "words"),
+    [
+        (Reach(connections="0"), "--connections: must be per-user, new, or a number above 0"),
+        (Reach(connections="1"), "--connections: must be at least one for each of 2 load threads"),
+        (Reach(sources=("here",)), "--source: must be an IP address"),
+        (Reach(insecure=True, cacert=__file__), "--cacert: must not be given together with --insecure"),
+        (Reach(cert=__file__), "--cert: must be given together with --key"),
+        (Reach(cacert="nowhere"), "--cacert: must be a PEM file"),
+        (Reach(insecure=True), "TARGET: must be an https:// URL"),
+    ],
+)
+def test_what_is_refused(run: RunFolder, port: int, reach: Reach, words: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        prepare_plan(run, Exchange(f"http://127.0.0.1:{port}/"), Load(threads=2), [], [], reach=reach)
+    assert words in str(caught.value)
+
+
+def test_all_faults_at_once(run: RunFolder) -> None:
+    reach = Reach(connections="x", sources=("y",), cacert="z", key="w")
+    with pytest.raises(StudyError) as caught:
+        prepare_plan(run, Exchange("https://127.0.0.1:1/"), Load(), [], [], reach=reach)
+    assert len(caught.value.faults) == 5
+
+
+def test_what_goes_with_urls_only(run: RunFolder, port: int, tmp_path: Path) -> None:
+    workload = tmp_path / "w.yaml"
+    workload.write_text(WORKLOAD)
+    exchange, load, address = Exchange(str(workload)), Load(), [f"127.0.0.1:{port}"]
+    with pytest.raises(StudyError, match="--address says where"):
+        prepare_plan(run, exchange, load, address, [], reach=Reach(connect_to=("127.0.0.1:1",)))
+    with pytest.raises(StudyError, match="must be https://host:port"):
+        prepare_plan(run, exchange, load, address, [], reach=Reach(insecure=True))
+    with pytest.raises(StudyError, match="for all addresses of a target, or for none"):
+        prepare_plan(run, exchange, load, [*address, f"https://127.0.0.1:{port}"], [], reach=Reach())
