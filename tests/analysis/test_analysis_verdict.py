@@ -222,6 +222,13 @@ def overflowing(run):
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
 
+def probing_for_a_lost_tail(run):
+    def change(document, at):
+        document["host"]["tcp_retransmits_total"] = int(at > 20)
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
 def retransmitting(run):
     def change(document, at):
         document["host"]["tcp_retransmits_total"] = 70 + round(at + 10)
@@ -352,6 +359,7 @@ CASES = [
     (out_of_files, Kind.GENERATOR_SATURATED, "invalid"),
     (overflowing, Kind.LISTEN_OVERFLOW, "suspect"),
     (retransmitting, Kind.RETRANSMITS, "suspect"),
+    (probing_for_a_lost_tail, Kind.RETRANSMITS, "note"),
     (throttled, Kind.THROTTLED, "note"),
     (generator_throttled, Kind.THROTTLED, "suspect"),
     (generator_throttled_much, Kind.THROTTLED, "invalid"),
