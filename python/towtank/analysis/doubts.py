@@ -134,8 +134,8 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "raise the server's listen backlog and net.core.somaxconn, or lengthen the ramp-up",
     ),
     Kind.RETRANSMITS: (
-        "Segments were lost and sent again. Linux waits at least 200 ms before it does, and the slowest response "
-        "times hold that wait.",
+        "Segments were sent again. For one that was lost Linux waits at least 200 ms before it does, and the slowest "
+        "response times hold that wait; on one machine most are probes to a receiver that was late to answer.",
         "look for drops of the network interfaces, full socket buffers and a saturated receiver",
     ),
     Kind.THROTTLED: (
