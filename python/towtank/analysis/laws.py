@@ -16,6 +16,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.stats import t
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics import Batches, batches_of
@@ -24,6 +25,8 @@ LIMIT = 0.05
 """Largest relative residual of a law on a window without edges, in [0, 1]."""
 # Two-sided 99 % of a normal distribution: edges of a window explain a larger residual once in a hundred runs.
 _EDGE_DEVIATIONS = 2.6
+# As for the audit of the load: a study of some ten runs is hardly ever doubted by chance.
+_BY_CHANCE = 0.001
 # Below this a tier's CPU time is mostly the kernel's clock ticks. [CPUs]
 _CPUS_WORTH_A_CHECK = 0.02
 
@@ -80,7 +83,8 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
     -----
     U and X come from the second half, D = CPU time per transaction from the first. A demand that drifts (a
     cache that fills, a table that grows) or CPU time that no transaction explains shows as a residual. Its
-    noise, from the batches of both halves, is allowed for.
+    noise, from the batches of both halves, is allowed for by Student's t, so that a run whose demand is the same all
+    along is doubted by chance in at most 1 of 1,000.
     """
     numbers = np.flatnonzero(chosen & np.isfinite(cpu_s))
     if len(numbers) < 4:
@@ -96,7 +100,8 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
     rate = float(ended[second].sum()) / length
     demand = float(cpu_s[first].sum() / ended[first].sum())
     residual = abs(used - rate * demand) / used
-    limit = max(LIMIT, _EDGE_DEVIATIONS * _relative_noise(cpu_s, ended, first, second))
+    noise, degrees = _relative_noise(cpu_s, ended, first, second)
+    limit = max(LIMIT, float(t.ppf(1 - _BY_CHANCE / 2, max(1, degrees))) * noise)
     return {
         "tier": tier,
         "u": used,
@@ -109,16 +114,17 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
     }
 
 
-def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any]) -> float:
-    """Standard error of the difference of the demands of both halves, relative to the demand."""
-    total = 0.0
+def _relative_noise(cpu_s: Floats, ended: Floats, *halves: np.ndarray[Any, Any]) -> tuple[float, int]:
+    """Standard error of the difference of the demands of both halves, relative to the demand, and its freedom."""
+    total, degrees = 0.0, 0
     for half in halves:
         # Too few seconds for batches: each second counts as one, which understates the noise rather than
         # hides it.
         batches = batches_of(cpu_s[half], ended[half]) or Batches(cpu_s[half], ended[half], 1, 0.0)
         if batches.count > 1 and batches.ratio > 0:
             total += (batches.standard_error / batches.ratio) ** 2
-    return math.sqrt(total)
+            degrees += batches.count - 1
+    return math.sqrt(total), degrees
 
 
 def accounting(recorded: dict[str, Any]) -> dict[str, Any]:
