@@ -32,7 +32,10 @@ http {{
   access_log off; keepalive_requests 1000000000; keepalive_timeout 600s;
   client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
   uwsgi_temp_path {folder}; scgi_temp_path {folder};
-  server {{ listen 127.0.0.1:{port} backlog=4096{listen}; {settings} location / {{ default_type text/plain; return 200 "{body}"; }} }}
+  server {{
+    listen 127.0.0.1:{port} backlog=4096{listen}; {settings}
+    location / {{ default_type text/plain; return 200 "{body}"; }}
+  }}
 }}
 """
 
