@@ -13,6 +13,7 @@ import numpy as np
 from towtank import __version__
 from towtank.analysis import audit, estimates, laws, load, objective_scopes, tiers, verdict
 from towtank.analysis import window as windows
+from towtank.analysis.asked import moves
 from towtank.analysis.compaction import compact, is_compacted
 from towtank.analysis.doubts import Kind, level_of
 from towtank.analysis.generator import generator
@@ -58,8 +59,15 @@ class RunData:
         window = windows.asked(self.measurement)
         if window is None:
             return None
+        if any(moves(self.plan, self.measurement.stages, number) for number in self._stages_of(window)):
+            return windows.untested(window)
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
         return windows.tested(self.measurement, window, cpu)
+
+    def _stages_of(self, window: Window) -> set[int]:
+        """Numbers of the stages in a window as asked."""
+        inside = self.measurement.inside(window.asked_start_s, window.asked_end_s)
+        return {int(number) for number in self.measurement.stage[inside]}
 
     @cached_property
     def chosen(self) -> Mask:

@@ -15,12 +15,13 @@ from towtank.conduct.run import RunOutcome, disk_is_full, drive_engine, marked
 from towtank.conduct.stopping import StopRequest
 from towtank.errors import EngineError, StudyError, TargetError
 from towtank.results.folder import RunFolder, write_json
+from towtank.study.traces import Curve
 from towtank.system.reach import refuses_connection, refuses_unix
 
 TRANSACTION = "request"
 # Users an open load may have at most, and arrivals that may wait for one; the engine's plan asks for bounds.
-_USERS_AT_MOST = 10_000
-_BACKLOG_AT_MOST = 1_000_000
+USERS_AT_MOST = 10_000
+BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
 
 
@@ -59,6 +60,10 @@ class Load:
         Virtual users of a closed load.
     rate : float or None
         Arrival rate of an open load; closed where None. [1/s]
+    curve : Curve or None
+        Rate of an open load over time, in place of `rate`; its length is that of the window.
+    users_at_most, backlog_at_most : int
+        Users that open load may have, and arrivals that may wait for one. [1]
     think_s, duration_s, ramp_s : float
         Think time, length of the window, time of the ramp before it. [s]
     arrivals : str
@@ -73,6 +78,9 @@ class Load:
 
     users: int = 1
     rate: float | None = None
+    curve: Curve | None = None
+    users_at_most: int = USERS_AT_MOST
+    backlog_at_most: int = BACKLOG_AT_MOST
     think_s: float = 0.0
     duration_s: float = 10.0
     ramp_s: float = 0.0
@@ -80,6 +88,11 @@ class Load:
     threads: int | None = None
     seed: int = 1
     cpus: tuple[int, ...] = field(default=())
+
+    @property
+    def mean_rate(self) -> float | None:
+        """Arrival rate of an open load; of one that follows a curve its mean. [1/s]"""
+        return self.rate if self.curve is None else self.curve.mean_rate
 
     @property
     def load_threads(self) -> int:
@@ -125,21 +138,24 @@ def require_reachable(address: str) -> None:
 
 def stages(load: Load) -> list[dict[str, Any]]:
     """A ramp, which may take no time, and the window."""
-    key, value = ("users", load.users) if load.rate is None else ("rate", load.rate)
-    common = {"level": 0, key: value}
-    ramp = {"name": "ramp_up", "phase": "ramp_up", "duration_s": load.ramp_s, **common}
-    return [ramp, {"name": "steady", "phase": "steady", "duration_s": load.duration_s, **common}]
+    steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": load.duration_s}
+    if load.curve is not None:
+        rates = [[at, rate] for at, rate in load.curve.knots]
+        return [{**steady, "duration_s": load.curve.length_s, "rates": rates}]
+    amount = {"users": load.users} if load.rate is None else {"rate": load.rate}
+    ramp = {"name": "ramp_up", "phase": "ramp_up", "level": 0, "duration_s": load.ramp_s, **amount}
+    return [ramp, {**steady, **amount}]
 
 
 def load_part(load: Load) -> dict[str, Any]:
     """The plan's `load`."""
-    if load.rate is None:
+    if load.mean_rate is None:
         return {"kind": "closed", "users_at_most": load.users, "stages": stages(load)}
     return {
         "kind": "open",
         "arrivals": load.arrivals,
-        "users_at_most": _USERS_AT_MOST,
-        "backlog_at_most": _BACKLOG_AT_MOST,
+        "users_at_most": load.users_at_most,
+        "backlog_at_most": load.backlog_at_most,
         "stages": stages(load),
     }
 
@@ -255,7 +271,7 @@ def conduct_drive(run: RunFolder, title: str, plan: dict[str, Any], stop: StopRe
 
 def manifest(load: Load) -> dict[str, Any]:
     """The run's manifest before it starts."""
-    amount = {"users": load.users} if load.rate is None else {"rate": load.rate}
+    amount = {"users": load.users} if load.mean_rate is None else {"rate": load.mean_rate}
     return {
         "run": "drive",
         "index": 1,
