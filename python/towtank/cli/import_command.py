@@ -36,12 +36,7 @@ def command(
 
     given = Given()
     given.one_of("FORMAT", form, tuple(FORMATS))
-    if out is not None and not out.parent.is_dir():
-        given.fault("--out", f"must be in a folder that exists, got {str(out)!r} instead")
-    elif out is not None and out.is_dir():
-        given.fault("--out", f"must be a file, got the folder {str(out)!r} instead")
-    elif out is not None and out.exists() and not force:
-        given.fault("--out", f"must not be there yet (or give --force), got {str(out)!r}")
+    given.new_file("--out", out, force=force)
     given.refuse_faults()
     folder = out.parent if out is not None else Path()
     imported = finish(read(form, file, Options(tuple(host or ()), folder)), folder)
@@ -56,11 +51,11 @@ def command(
         print_json(json_document(imported, str(out) if out is not None else None))
     elif out is None:
         print(imported.text, end="")
-    _tell(imported, out)
+    tell_notes(imported, out)
     return ExitStatus.DONE
 
 
-def _tell(imported: Imported, out: Path | None) -> None:
+def tell_notes(imported: Imported, out: Path | None) -> None:
     """Notes and the next step, on standard error."""
     import sys  # noqa: PLC0415
 
