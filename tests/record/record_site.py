@@ -80,7 +80,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.sid = SimpleCookie(self.headers.get("Cookie", "")).get("sid")
         length = int(self.headers.get("Content-Length") or 0)
         self.body = self._chunks() if self.headers.get("Transfer-Encoding") == "chunked" else self.rfile.read(length)
-        action = getattr(self, f"{method.lower()}_{path.strip('/').replace('/', '_').replace('.', '_') or 'index'}", None)
+        action = getattr(
+            self, f"{method.lower()}_{path.strip('/').replace('/', '_').replace('.', '_') or 'index'}", None
+        )
         if action is None:
             self._answer(404, b"nothing here")
         else:
@@ -116,13 +118,21 @@ class _Handler(BaseHTTPRequestHandler):
         return self.sid.value if self.sid is not None else ""
 
     def get_index(self) -> None:
-        self._answer(200, b'<!doctype html><title>Shop</title><img src="/logo.png"><a id="login" href="/login">Log in</a>')
+        self._answer(
+            200, b'<!doctype html><title>Shop</title><img src="/logo.png"><a id="login" href="/login">Log in</a>'
+        )
 
     def head_index(self) -> None:
         self.get_index()
 
     def get_logo_png(self) -> None:
-        self._answer(200, base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="), "image/png")
+        self._answer(
+            200,
+            base64.b64decode(
+                "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+            ),
+            "image/png",
+        )
 
     def get_style_css(self) -> None:
         self._answer(200, b"h1 { color: navy }", "text/css")

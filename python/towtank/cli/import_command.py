@@ -55,18 +55,27 @@ def command(
     return ExitStatus.DONE
 
 
-def tell_notes(imported: Imported, out: Path | None) -> None:
-    """Notes and the next step, on standard error."""
+def tell_notes(imported: Imported, out: Path | None, *, places: int = _PLACES_SHOWN, addresses: bool = False) -> None:
+    """Notes and the next step, on standard error.
+
+    Parameters
+    ----------
+    places : int
+        How many places of one note are told.
+    addresses : bool
+        Whether the next step may go where the requests came from.
+    """
     import sys  # noqa: PLC0415
 
     from towtank.workload.importers.writing import note_lines  # noqa: PLC0415
 
     draft = imported.draft
     for note in draft.notes.sorted():
-        for line in note_lines(draft.source, note, _PLACES_SHOWN):
+        for line in note_lines(draft.source, note, places):
             print(line, file=sys.stderr)
     for line in draft.findings.get("summary", []):
         print(line, file=sys.stderr)
     if out is not None:
-        targets = " ".join(f"--address {name}=HOST:PORT" for name in draft.targets)
+        goals = {name: address.removeprefix("http://") for name, address in draft.targets.items()}
+        targets = " ".join(f"--address {name}={goals[name] if addresses else 'HOST:PORT'}" for name in goals)
         print(f"{out}: {len(draft.transactions)} transactions. Try: towtank drive {out} {targets}", file=sys.stderr)

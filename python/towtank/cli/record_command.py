@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
     from towtank.record.finishing import Recording
     from towtank.record.script import Action
 
-group = typer.Typer(help="Record a session into a workload: by a proxy, or in a headless browser.", no_args_is_help=True)
+group = typer.Typer(
+    help="Record a session into a workload: by a proxy, or in a headless browser.", no_args_is_help=True
+)
 
-_PLACES_SHOWN = 10
+# A browser sends the same headers with every request: one place of each note is enough on the terminal.
+_PLACES_SHOWN = 1
 _Out = Annotated[Path | None, typer.Option(help="Workload file to write; on standard output if left out.")]
 _Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
 _Har = Annotated[Path | None, typer.Option(help="Keep the recording too, as an HTTP Archive; it has secrets in it.")]
@@ -42,7 +46,8 @@ def proxy(
     for_: Annotated[str | None, typer.Option("--for", help="Stop after this time; else Ctrl-C does.")] = None,
     no_tls: Annotated[bool, typer.Option("--no-tls", help="Pass HTTPS through without recording it.")] = False,
     listen_anywhere: Annotated[
-        bool, typer.Option("--listen-anywhere", help="Let other machines use the proxy: it relays for all who reach it.")
+        bool,
+        typer.Option("--listen-anywhere", help="Let other machines use the proxy: it relays for all who reach it."),
     ] = False,
     keep_passwords: _Passwords = False,
     insecure: _Insecure = False,
@@ -87,7 +92,9 @@ def proxy(
 def browser(
     url: Annotated[list[str] | None, typer.Argument(metavar="URL...", help="Pages to visit, in this order.")] = None,
     *,
-    script: Annotated[Path | None, typer.Option(help="File of steps (open, click, fill, wait) in place of URLs.")] = None,
+    script: Annotated[
+        Path | None, typer.Option(help="File of steps (open, click, fill, wait) in place of URLs.")
+    ] = None,
     think: Annotated[str, typer.Option(help="Pause between pages.")] = "5 s",
     timeout: Annotated[str, typer.Option(help="Time for a page to become quiet.")] = "30 s",
     out: _Out = None,
@@ -121,8 +128,8 @@ def browser(
         relay = Proxy(recorder, None, trust_of(cacert, insecure=insecure))
         record_browser(relay, session, lambda: stop.requested)
         _finish(Recording("browser", recorder, har, keep_passwords), out, json=json)
-        if stop.requested:
-            raise typer.Exit(ExitStatus.STOPPED)
+    if stop.requested:
+        raise typer.Exit(ExitStatus.STOPPED)
 
 
 def _actions(urls: list[str], script: Path | None) -> list[Action]:
@@ -175,9 +182,7 @@ def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
         print_json(recording.document(imported, out))
     elif out is None:
         print(imported.text, end="")
-    for line in recording.lines(imported):
-        _note(line)
-    tell_notes(imported, out)
+    tell_notes(imported, out, places=_PLACES_SHOWN, addresses=True)
     if recording.archive.fault:
         _note(f"warning: the recording ended early: {recording.archive.fault}")
 
@@ -186,5 +191,5 @@ def _note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _teller(*, quiet: bool):
-    return (lambda text: None) if quiet else _note
+def _teller(*, quiet: bool) -> Callable[[str], None]:
+    return (lambda _: None) if quiet else _note

@@ -67,11 +67,11 @@ class Authority:
         if host not in self._contexts:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.set_alpn_protocols(["http/1.1"])
-            _load(context, self._signed(host))
+            _load(context, self.signed(host))
             self._contexts[host] = context
         return self._contexts[host]
 
-    def _signed(self, host: str) -> bytes:
+    def signed(self, host: str) -> bytes:
         """Key and certificate of a host, in PEM."""
         now = datetime.now(UTC)
         certificate = (

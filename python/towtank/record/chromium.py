@@ -7,7 +7,9 @@ process is killed. The shell around it removes its folder then.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -37,9 +39,24 @@ _FLAGS = (
     "--disable-sync",
     "--disable-breakpad",
     "--metrics-recording-only",
+    "--allow-browser-signin=false",
+    "--disable-client-side-phishing-detection",
     "--password-store=basic",
     "--window-size=1280,1024",
-    "--disable-features=OptimizationHints,MediaRouter,Translate,AutofillServerCommunication,InterestFeedContentSuggestions",
+    "--disable-features=OptimizationHints,MediaRouter,Translate,AutofillServerCommunication,NetworkTimeServiceQuerying",
+)
+# What it would ask its maker about: leaked passwords, sites that are dangerous, the user's account.
+_PREFERENCES = {
+    "credentials_enable_service": False,
+    "profile": {"password_manager_enabled": False, "password_manager_leak_detection": False},
+    "safebrowsing": {"enabled": False},
+    "search": {"suggest_enabled": False},
+    "signin": {"allowed": False},
+}
+# Hosts that Chromium asks by itself, whatever the page is; a session of a user does not consist of that.
+_OWN_SERVICES = re.compile(
+    r"(?:accounts|clients\d*|update|optimizationguide-pa|passwordsleakcheck-pa|safebrowsing|safebrowsingohttpgateway"
+    r"|content-autofill|android|mtalk|edgedl\.me|redirector|www)\.(?:google\.com|googleapis\.com|gvt1\.com)"
 )
 # Arguments: the folder, then the browser with its arguments. Whatever ends the browser, its folder goes.
 _SHELL = 'folder=$1; shift; "$@"; rm -rf -- "$folder"'
@@ -58,6 +75,17 @@ def find_chromium() -> str:
         hint = "apt-get install chromium"
         raise TargetError("recording a browser session needs Chromium, and none is installed", hint=hint)
     return found
+
+
+def asks_by_itself(host: str) -> bool:
+    """Whether Chromium asks a host for its own purposes.
+
+    Examples
+    --------
+    >>> asks_by_itself("update.googleapis.com"), asks_by_itself("fonts.googleapis.com")
+    (True, False)
+    """
+    return _OWN_SERVICES.fullmatch(host.lower()) is not None
 
 
 @dataclass
@@ -88,6 +116,8 @@ class Chromium:
         """
         browser = find_chromium()
         folder = Path(tempfile.mkdtemp(prefix="towtank-chromium-"))
+        (folder / "Default").mkdir()
+        (folder / "Default" / "Preferences").write_text(json.dumps(_PREFERENCES), encoding="utf-8")
         flags = [
             *_FLAGS,
             f"--user-data-dir={folder}",
@@ -97,9 +127,10 @@ class Chromium:
             # As root, and in many containers, it has no sandbox to go into.
             *(["--no-sandbox"] if os.geteuid() == 0 else []),
         ]
+        command = ["/bin/sh", "-c", _SHELL, "sh", str(folder), browser, *flags, "about:blank"]
         told, says = _high_pipe(), _high_pipe()
         try:
-            pid = _spawn(["/bin/sh", "-c", _SHELL, "sh", str(folder), browser, *flags, "about:blank"], told[0], says[1], folder)
+            pid = _spawn(command, told[0], says[1], folder)
         finally:
             os.close(told[0])
             os.close(says[1])

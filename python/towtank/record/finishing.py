@@ -72,6 +72,7 @@ class Recording:
         draft.origin = f"Recorded by towtank record {self.how}."
         if self.har is None:
             _without_columns(draft)
+        draft.findings["summary"] = [*self._summary(draft), *draft.findings.get("summary", [])]
         return finish(draft, folder)
 
     def _instead(self) -> str:
@@ -99,25 +100,27 @@ class Recording:
                 "passed_through": dict(recorder.passed),
                 "refused_by_client": dict(recorder.untrusted),
                 "other_hosts": dict(recorder.unrecorded),
+                "browser_services": dict(recorder.refused),
             },
         }
         rest = json_document(imported, str(out) if out is not None else None)
         return {**head, **{key: value for key, value in rest.items() if key not in {"schema", "format", "file"}}}
 
-    def lines(self, imported: Imported) -> list[str]:
+    def _summary(self, draft: Draft) -> list[str]:
         """What was recorded, for people."""
-        count, archive = in_workload(imported.draft), self.archive
+        count, archive = in_workload(draft), self.archive
         hosts = ", ".join(f"{host} ({number})" for host, number in sorted(archive.hosts.items()))
         lines = [
             f"recorded: {archive.count} requests, {archive.failed} of them without a whole answer: {hosts}",
-            f"in the workload: {count['requests']} requests on {count['pages']} pages; "
-            f"{archive.count - count['requests']} were left out, as told above",
-            f"correlated values: {len(imported.draft.findings.get('correlations', []))}",
+            f"in the workload: {count['requests']} requests on {count['pages']} pages, "
+            f"{archive.count - count['requests']} left out, "
+            f"{len(draft.findings.get('correlations', []))} correlated values",
         ]
         for what, counter in (
             ("passed through unread", self.recorder.passed),
             ("refused by the client, which does not trust the certificate authority", self.recorder.untrusted),
             ("not recorded, as it is not among the hosts of --only", self.recorder.unrecorded),
+            ("not relayed, as the browser asks there by itself", self.recorder.refused),
         ):
             lines += [f"{host}: {what}: {number} times" for host, number in sorted(counter.items())]
         return lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -45,6 +45,8 @@ class Proxy:
         Where it listens.
     distrusted : str
         What to do when a client does not accept a certificate.
+    refuses : callable
+        Whether a host is not relayed to.
     """
 
     recorder: Recorder
@@ -52,6 +54,7 @@ class Proxy:
     trust: ssl.SSLContext
     address: tuple[str, int] = ("127.0.0.1", 0)
     distrusted: str = ""
+    refuses: Callable[[str], bool] = lambda _: False
 
     async def serve(self, stream: SocketStream) -> None:
         """Serve one client until it or the recording ends."""
@@ -71,6 +74,8 @@ class Proxy:
                 destination = relay.destination(request)
                 if destination is None or self._is_own(destination[0]):
                     await self._explain(client, request, destination[1] if destination else "")
+                elif self.refuses(destination[0].host):
+                    await self._refuse(client, destination[0].host)
                 else:
                     await relay.exchange(request, *destination)
                 if not client.idle:
@@ -97,11 +102,18 @@ class Proxy:
             text += f"\nThe certificate authority to trust while recording HTTPS: http://{address}{AUTHORITY_PATH}"
         await refuse(client, 400, text)
 
+    async def _refuse(self, client: Peer, host: str) -> None:
+        self.recorder.refused[host] += 1
+        await refuse(client, 403, f"{host} is not relayed to")
+
     async def _tunnel(self, client: Peer, target: str) -> None:
         """Open a tunnel; what goes through it is recorded where it can be."""
         origin = tunnel_end(target)
         if origin is None or self._is_own(origin):
             await refuse(client, 400, f"CONNECT must name host:port of a server, got {target[:80]!r} instead")
+            return
+        if self.refuses(origin.host):
+            await self._refuse(client, origin.host)
             return
         while not isinstance(await client.next(), h11.EndOfMessage):
             pass

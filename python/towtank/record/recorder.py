@@ -40,9 +40,9 @@ class Recorder:
         Whether pages are begun by whoever drives the browser; else a navigation of the client begins one.
     kinds : dict of (str, str) to str
         Kind of resource by method and URL, where the browser told.
-    passed, untrusted, unrecorded : Counter of str
+    passed, untrusted, unrecorded, refused : Counter of str
         By host: connections that were passed through unread; connections that ended because the client does not
-        trust the authority; exchanges of hosts that are not to be recorded.
+        trust the authority; exchanges of hosts that are not to be recorded; what was not relayed.
     errors : dict of str to str
         By URL: why the last request had no whole answer.
     """
@@ -55,6 +55,7 @@ class Recorder:
     passed: Counter[str] = field(default_factory=Counter)
     untrusted: Counter[str] = field(default_factory=Counter)
     unrecorded: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
     in_flight: set[int] = field(default_factory=set)
     errors: dict[str, str] = field(default_factory=dict)
     last_end_s: float = field(default_factory=time.monotonic)

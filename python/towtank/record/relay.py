@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -192,8 +193,7 @@ class Relay:
             hint = "give --cacert FILE, or --insecure"
             raise ServerGone(f"the certificate of the server is not trusted ({error.verify_message}): {hint}") from None
         except GONE as error:
-            cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
-            raise ServerGone(f"the server could not be reached: {cause}") from None
+            raise ServerGone(f"the server could not be reached: {_why(error)}") from None
 
     async def _switch(self, exchange: Exchange, server: Peer, headers: Headers) -> None:
         """From here on it is another protocol, which is carried and not read."""
@@ -235,6 +235,16 @@ async def _from_server(server: Peer) -> Event:
         return await server.next()
     except PeerGone as error:
         raise ServerGone(f"the server broke off: {error}") from None
+
+
+def _why(error: BaseException) -> str:
+    """What the operating system said at the bottom of an error that stands for several attempts."""
+    while (below := error.__cause__) is not None:
+        error = below.exceptions[0] if isinstance(below, BaseExceptionGroup) else below
+    number = getattr(error, "errno", None)
+    # Those of name resolution are below 0 and have their own words.
+    named = os.strerror(number) if isinstance(number, int) and number > 0 else getattr(error, "strerror", None)
+    return named or str(error) or type(error).__name__
 
 
 def _has_body(request: h11.Request) -> bool:

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import anyio
 
 from towtank.record.authority import new_authority
 from towtank.record.browsing import Browsing
-from towtank.record.chromium import Chromium, find_chromium
+from towtank.record.chromium import Chromium, asks_by_itself, find_chromium
 from towtank.record.devtools import Devtools
 from towtank.record.proxy import Proxy, listening
 from towtank.record.script import Action
@@ -76,6 +77,9 @@ def record_browser(proxy: Proxy, session: Session, stopped: Stopped) -> None:
     """
     find_chromium()
     proxy.authority = new_authority()
+    asked = {urlsplit(action.value).hostname or "" for action in session.actions if action.kind == "open"}
+    # Whoever tests one of these services wants to go there.
+    proxy.refuses = lambda host: asks_by_itself(host) and not any(map(asks_by_itself, asked))
     pin = proxy.authority.pin
 
     async def run() -> None:

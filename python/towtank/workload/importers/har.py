@@ -167,19 +167,26 @@ def _why_not(exchange: Exchange) -> str | None:
         address_of(exchange.url)
     except ValueError:
         return f"dropped: {scheme or 'it'} goes to no server"
-    if text_of(exchange.node, "_fromCache"):
-        return "dropped: the browser had it in its cache; users who come anew would ask for it"
-    if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):
-        return "dropped: a script in the browser answered it; what that script asked for is an entry of its own"
-    noise = _noise(exchange, kind)
+    noise = _from_browser(exchange) or _noise(exchange, kind)
     if noise is not None:
         return f"dropped: {noise}"
     if exchange.method not in METHODS:
         return f"dropped: requests have the methods {', '.join(sorted(METHODS))}"
     error = text_of(exchange.node, "_error") or text_of(exchange.node, "response", "_error")
     if exchange.status == 0:
-        return f"dropped: there is no answer in the recording: {error or 'it was blocked or broken off'}"
-    return f"dropped: its answer is not whole: {error}" if error else None
+        error = f"there is no answer in the recording: {error or 'it was blocked or broken off'}"
+    elif error:
+        error = f"its answer is not whole: {error}"
+    return f"dropped: {error}" if error else None
+
+
+def _from_browser(exchange: Exchange) -> str | None:
+    """Say why no server saw a request, or nothing."""
+    if text_of(exchange.node, "_fromCache"):
+        return "the browser had it in its cache; users who come anew would ask for it"
+    if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):
+        return "a script in the browser answered it; what that script asked for is an entry of its own"
+    return None
 
 
 def _noise(exchange: Exchange, kind: str) -> str | None:
