@@ -41,7 +41,7 @@ class FileReport:
 
 
 def check_file(path: Path | str) -> FileReport:
-    """Check a study, workload or system file, or a script of a browser session; a study with the workload and the system it names."""
+    """Check a file of any kind; a study with the workload and the system it names."""
     report = FileReport(str(path))
     try:
         document = yamlfile.load(path)

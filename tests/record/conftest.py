@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -79,13 +80,13 @@ def run_proxy(tmp_path: Path, authority: Authority) -> Iterator[Callable[..., Ru
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    folder = tmp_path / "bench"
-    (folder / "scratch").mkdir(parents=True)
-    environment = {**os.environ, "TOWTANK_STATE": str(folder / "state"), "TMPDIR": str(folder / "scratch")}
-    made = Bench(folder, environment)
-    yield made
-    for process in made.started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-    until(lambda: not made.left())
+    # Short, as temporary folders are: browsers make sockets in it.
+    with tempfile.TemporaryDirectory(prefix="tr-") as scratch:
+        environment = {**os.environ, "TOWTANK_STATE": str(tmp_path / "state"), "TMPDIR": scratch}
+        made = Bench(tmp_path, Path(scratch), environment)
+        yield made
+        for process in made.started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        until(lambda: not made.left())

@@ -52,9 +52,10 @@ class Running:
 
 @dataclass
 class Bench:
-    """A folder, and the command line to run in it; temporary files of it go below the folder."""
+    """A folder, and the command line to run in it; temporary files of it go to `scratch`."""
 
     folder: Path
+    scratch: Path
     environment: dict[str, str]
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
@@ -106,8 +107,3 @@ class Bench:
             if marker in command:
                 found.append(f"{entry.name} {command.replace(bytes(1), b' ').decode()[:120]}")
         return found
-
-    @property
-    def scratch(self) -> Path:
-        """Where temporary files go."""
-        return self.folder / "scratch"

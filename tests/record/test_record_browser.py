@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -74,13 +75,17 @@ def test_pages_over_tls_and_the_think_time_between_them(bench: Bench, secure_sit
 
 
 def test_a_page_that_cannot_be_reached(bench: Bench) -> None:
-    ended = bench.towtank("record", "browser", "http://127.0.0.1:1/", "--out", "w.yaml")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))  # bound and not listening: nobody answers, and nobody else can take it
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/"
+        ended = bench.towtank("record", "browser", url, "--out", "w.yaml")
     assert ended.returncode == 6
-    assert "http://127.0.0.1:1/ cannot be opened: the server could not be reached: Connection refused" in ended.stderr
+    assert f"{url} cannot be opened: the server could not be reached: Connection refused" in ended.stderr
+    assert list(bench.scratch.iterdir()) == []
     assert not (bench.folder / "w.yaml").exists()
 
 
-def test_an_element_that_is_not_there(bench: Bench, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_element_that_is_not_there(bench: Bench, site: Site) -> None:
     path = write_script(bench, site, 'schema: towtank/browser-script/1\nsteps:\n- open: {url}/\n- click: "#nothing"\n')
     ended = bench.towtank("record", "browser", "--script", path.name, "--har", "kept.har")
     assert ended.returncode == 2

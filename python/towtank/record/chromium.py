@@ -24,6 +24,10 @@ from towtank.errors import TargetError
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # How long it may take to leave before it is killed. [s]
 _LEAVES_WITHIN_S = 5.0
+# It makes a socket some 50 characters below its temporary folder; paths of sockets have 107 at most. [character]
+_TEMPORARY_AT_MOST = 30
+# How much of its standard error is looked at. [byte]
+_WORDS = 4096
 _FLAGS = (
     "--headless=new",
     "--remote-debugging-pipe",
@@ -96,12 +100,15 @@ class Chromium:
     ----------
     reads, writes : int
         File descriptors: what it says, what it is told.
+    errors : int
+        File descriptor of a file in memory with its standard error: its folder goes when it does.
     """
 
     pid: int
     folder: Path
     reads: int
     writes: int
+    errors: int
 
     @classmethod
     def start(cls, proxy: str, pin: str) -> Self:
@@ -115,7 +122,8 @@ class Chromium:
             SHA-256 of the key whose certificates are trusted, in base64.
         """
         browser = find_chromium()
-        folder = Path(tempfile.mkdtemp(prefix="towtank-chromium-"))
+        long = len(tempfile.gettempdir()) > _TEMPORARY_AT_MOST
+        folder = Path(tempfile.mkdtemp(prefix="towtank-chromium-", dir="/tmp" if long else None))
         (folder / "Default").mkdir()
         (folder / "Default" / "Preferences").write_text(json.dumps(_PREFERENCES), encoding="utf-8")
         flags = [
@@ -129,12 +137,13 @@ class Chromium:
         ]
         command = ["/bin/sh", "-c", _SHELL, "sh", str(folder), browser, *flags, "about:blank"]
         told, says = _high_pipe(), _high_pipe()
+        errors = os.memfd_create("stderr", os.MFD_CLOEXEC)
         try:
-            pid = _spawn(command, told[0], says[1], folder)
+            pid = _spawn(command, (errors, told[0], says[1]), folder)
         finally:
             os.close(told[0])
             os.close(says[1])
-        return cls(pid, folder, says[0], told[1])
+        return cls(pid, folder, says[0], told[1], errors)
 
     def __enter__(self) -> Self:
         return self
@@ -144,14 +153,13 @@ class Chromium:
 
     def last_words(self) -> str:
         """The end of what it wrote to its standard error."""
-        with suppress(OSError):
-            lines = (self.folder / "stderr").read_text("utf-8", "replace").strip().splitlines()
-            return lines[-1][:300] if lines else ""
-        return ""
+        size = os.fstat(self.errors).st_size
+        lines = os.pread(self.errors, _WORDS, max(0, size - _WORDS)).decode("utf-8", "replace").strip().splitlines()
+        return lines[-1][:300] if lines else ""
 
     def stop(self) -> None:
         """Close the pipes, and see to it that nothing of it is left."""
-        for descriptor in (self.writes, self.reads):
+        for descriptor in (self.writes, self.reads, self.errors):
             with suppress(OSError):
                 os.close(descriptor)
         deadline = time.monotonic() + _LEAVES_WITHIN_S
@@ -181,14 +189,12 @@ def _high_pipe() -> tuple[int, int]:
     return high[0], high[1]
 
 
-def _spawn(command: list[str], told: int, says: int, folder: Path) -> int:
-    """Start a command in a session of its own, with the pipes as descriptors 3 and 4."""
+def _spawn(command: list[str], descriptors: tuple[int, int, int], folder: Path) -> int:
+    """Start a command in a session of its own, with descriptors as its 2, 3 and 4."""
     homes = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(folder))
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 2, str(folder / "stderr"), os.O_WRONLY | os.O_CREAT, 0o600),
-        (os.POSIX_SPAWN_DUP2, told, 3),
-        (os.POSIX_SPAWN_DUP2, says, 4),
+        *((os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(descriptors, start=2)),
     ]
     return os.posix_spawn(command[0], command, {**os.environ, **homes}, file_actions=actions, setsid=True)

@@ -141,8 +141,9 @@ def in_workload(draft: Draft) -> dict[str, int]:
 def _without_columns(draft: Draft) -> None:
     """Lines are numbers of requests; columns in a file that nobody has say nothing."""
     for note in draft.notes.sorted():
-        note.places = sorted({(line, 0) for line, _ in note.places})
-        note.times = max(note.times, len(note.places))
+        lines = sorted({(line, 0) for line, _ in note.places})
+        note.times -= len(note.places) - len(lines)
+        note.places = lines
 
 
 @contextmanager
@@ -160,7 +161,7 @@ def archive_at(path: Path | None, tell: Callable[[str], None]) -> Iterator[Archi
         yield archive
     except BaseException:
         archive.close()
-        if archive.count:
+        if path is not None or archive.count > archive.failed:
             tell(f"what was recorded is kept in {archive.path}: towtank import har {archive.path}")
         else:
             archive.path.unlink(missing_ok=True)

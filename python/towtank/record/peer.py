@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import anyio
 import h11
-from anyio.abc import AnyByteStream, ByteStream
+from anyio.abc import ByteStream
 
 Event: TypeAlias = Any
 # Cookies and tokens make heads long; 64 KiB is what servers take at most, as a rule. [byte]
@@ -33,7 +33,7 @@ class Peer:
         What this side is to the peer.
     """
 
-    def __init__(self, stream: AnyByteStream, role: Any) -> None:
+    def __init__(self, stream: ByteStream, role: Any) -> None:
         self.stream = stream
         self.http = h11.Connection(role, max_incomplete_event_size=_HEAD_AT_MOST)
 
@@ -105,7 +105,7 @@ class Peer:
 class Prefixed(ByteStream):
     """A stream some of whose bytes were read before."""
 
-    def __init__(self, stream: AnyByteStream, first: bytes) -> None:
+    def __init__(self, stream: ByteStream, first: bytes) -> None:
         self._stream = stream
         self._first = first
 
@@ -129,11 +129,11 @@ class Prefixed(ByteStream):
         await self._stream.aclose()
 
 
-async def join(one: AnyByteStream, other: AnyByteStream) -> None:
+async def join(one: ByteStream, other: ByteStream) -> None:
     """Carry bytes both ways between two streams until both have ended, or one breaks."""
     async with anyio.create_task_group() as tasks:
 
-        async def carry(source: AnyByteStream, sink: AnyByteStream) -> None:
+        async def carry(source: ByteStream, sink: ByteStream) -> None:
             try:
                 async for piece in source:
                     await sink.send(piece)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import anyio
 import h11
-from anyio.abc import AnyByteStream, SocketAttribute, SocketStream
+from anyio.abc import ByteStream, SocketAttribute, SocketStream
 from anyio.streams.tls import TLSStream
 
 from towtank.errors import StudyError
@@ -132,7 +132,7 @@ class Proxy:
             why = "TLS is passed through with --no-tls" if first[:1] == _HANDSHAKE else "neither HTTP nor TLS"
             await self._pass(stream, origin, why)
 
-    async def _inside(self, stream: AnyByteStream, origin: Origin, authority: Authority) -> None:
+    async def _inside(self, stream: ByteStream, origin: Origin, authority: Authority) -> None:
         """Speak TLS with the client in place of the server."""
         try:
             context = authority.context(origin.host)
@@ -147,7 +147,7 @@ class Proxy:
         client = Peer(secure, h11.SERVER)
         await self._converse(client, Relay(client, self.recorder, self.trust, origin))
 
-    async def _pass(self, stream: AnyByteStream, origin: Origin, why: str) -> None:
+    async def _pass(self, stream: ByteStream, origin: Origin, why: str) -> None:
         """Carry a tunnel unread."""
         self.recorder.passes(origin.host, why)
         try:
