@@ -201,3 +201,13 @@ def test_a_second_wish_to_stop_leaves_at_once(bench: Bench, site: Site) -> None:
     process.communicate(timeout=60)
     assert process.returncode == 5
     assert len(json.loads((bench.folder / "kept.har").read_text())["log"]["entries"]) == 6
+
+
+def test_without_chromium_it_is_said_what_installs_it(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from towtank.cli.app import run  # noqa: PLC0415
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run(["record", "browser", f"{site.url}/"]) == 6
+    assert "needs Chromium, and none is installed\n\nhint: apt-get install chromium" in capsys.readouterr().err

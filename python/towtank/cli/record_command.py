@@ -79,8 +79,8 @@ def proxy(
         relay.distrusted = f"it does not trust {folder / 'ca.pem'}: install that, or give --no-tls"
 
         def started() -> None:
-            where = "{}:{}".format(*relay.address)
-            tell(f"recording: set {where} as the HTTP and HTTPS proxy; {'Ctrl-C ends it' if for_s is None else for_}")
+            end = "Ctrl-C ends it" if for_s is None else f"it ends after {for_}"
+            tell(f"recording: set {relay.where} as the HTTP and HTTPS proxy; {end}")
             if authority is not None:
                 tell(f"HTTPS is recorded where the client trusts {folder / 'ca.pem'}")
 

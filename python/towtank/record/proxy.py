@@ -56,6 +56,12 @@ class Proxy:
     distrusted: str = ""
     refuses: Callable[[str], bool] = lambda _: False
 
+    @property
+    def where(self) -> str:
+        """Where it listens, as URLs have it."""
+        host, port = self.address
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
     async def serve(self, stream: SocketStream) -> None:
         """Serve one client until it or the recording ends."""
         client = Peer(stream, h11.SERVER)
@@ -96,10 +102,11 @@ class Proxy:
         if asked == AUTHORITY_PATH and self.authority is not None:
             await refuse(client, 200, self.authority.pem.decode().strip(), "application/x-x509-ca-cert")
             return
-        address = "{}:{}".format(*self.address)
-        text = f"This is the recording proxy of towtank at {address}: set it as the HTTP and HTTPS proxy of the client."
+        text = (
+            f"This is the recording proxy of towtank at {self.where}: set it as the HTTP and HTTPS proxy of the client."
+        )
         if self.authority is not None:
-            text += f"\nThe certificate authority to trust while recording HTTPS: http://{address}{AUTHORITY_PATH}"
+            text += f"\nThe certificate authority to trust while recording HTTPS: http://{self.where}{AUTHORITY_PATH}"
         await refuse(client, 400, text)
 
     async def _refuse(self, client: Peer, host: str) -> None:
@@ -226,7 +233,7 @@ async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
     try:
         listener = await anyio.create_tcp_listener(local_host=host, local_port=port)
     except OSError as error:
-        message = f"must be an address of this machine with a free port, got {host}:{port}: {error.strerror or error}"
+        message = f"must be an address of this machine with a free port, got {proxy.where}: {error.strerror or error}"
         raise StudyError.at("<command line>", message, where="--listen") from None
     proxy.address = (host, listener.extra(SocketAttribute.local_port))
     async with listener, anyio.create_task_group() as tasks:
