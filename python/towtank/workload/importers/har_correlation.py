@@ -107,6 +107,9 @@ class Correlation:
         self.variables: dict[tuple[int, str], str] = {}
         self.names: set[str] = set()
         self.findings: list[dict[str, Any]] = []
+        # Looked at once for every later request: sessions have thousands.
+        self.locations = [exchange.header("location") for exchange in exchanges]
+        self.headers = [_headers(exchange) for exchange in exchanges]
         # Taken before anything is replaced.
         self.sent = [list(_sent(exchange)) for exchange in exchanges]
         self.first_sent: dict[str, int] = {}
@@ -140,7 +143,7 @@ class Correlation:
                 self._replace(index, earlier, sent, source)
                 return
         exchange = self.exchanges[index]
-        if strong and any(sent.value in _headers(each) for each in self.exchanges[:index]):
+        if strong and any(sent.value in each for each in self.headers[:index]):
             why = "is a part of a header of an answer before, of which only the whole can be taken"
             self.draft.notes.add(place_of(exchange.node), f"value of {sent.name or 'the path'}", why)
         elif strong and any(sent.value in each.body for each in self.exchanges[:index]):
@@ -155,7 +158,7 @@ class Correlation:
         exchange = self.exchanges[index]
         made = any(_strong(each.value) or (not each.name and each.value.isdecimal()) for each in self.sent[index])
         for earlier in range(index - 1, -1, -1):
-            value = self.exchanges[earlier].header("location")
+            value = self.locations[earlier]
             if not made or not value or urljoin(self.exchanges[earlier].url, value) != exchange.url:
                 continue
             if not value.startswith("/") or value.startswith("//"):
