@@ -35,8 +35,8 @@ pub struct Answer {
     status: u16,
     body_bytes: u64,
     /// The fields, if wanted: `name:value` and a line feed each.
-    fields: Vec<u8>,
-    body: Vec<u8>,
+    pub(super) fields: Vec<u8>,
+    pub(super) body: Vec<u8>,
 }
 
 impl Answer {

@@ -75,7 +75,7 @@ impl Body {
             }
             Self::File(bytes) => {
                 end_head(&mut out.buffer, bytes.len() as u64);
-                out.segments.push(Segment::Shared(Arc::clone(bytes)));
+                out.push_shared(Arc::clone(bytes));
             }
             Self::Multipart(parts, closing) => {
                 let length = multipart(parts, closing, out, context);
@@ -94,7 +94,7 @@ impl Body {
                 Some(out.buffer.len() as u64)
             }
             Self::File(bytes) => {
-                out.segments.push(Segment::Shared(Arc::clone(bytes)));
+                out.push_shared(Arc::clone(bytes));
                 Some(bytes.len() as u64)
             }
             Self::Multipart(parts, closing) => Some(multipart(parts, closing, out, context)),
@@ -283,6 +283,11 @@ impl Outgoing {
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.written == self.buffer.len() && self.segment == self.segments.len()
+    }
+
+    /// Adds a file's bytes.
+    pub fn push_shared(&mut self, bytes: Arc<[u8]>) {
+        self.segments.push(Segment::Shared(bytes));
     }
 
     /// Begins again: what was written is to be written once more, the same to the last byte.

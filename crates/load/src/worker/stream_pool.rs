@@ -109,7 +109,8 @@ mod tests {
         assert_eq!(pool.take(), Some(4));
         pool.set_limit(5, 3);
         // One request at 5, two at 4.
-        assert_eq!([pool.take(), pool.take(), pool.take(), pool.take()].map(Option::is_some), [true, true, true, false]);
+        let taken = [pool.take(), pool.take(), pool.take(), pool.take()];
+        assert_eq!(taken.map(|place| place.is_some()), [true, true, true, false]);
         pool.put_back(5);
         assert_eq!([pool.take(), pool.take()], [Some(5), None]);
     }

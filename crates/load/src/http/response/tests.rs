@@ -65,7 +65,7 @@ fn read<'a>(
         fields: if failed {
             Vec::new()
         } else {
-            scanner.fields.clone()
+            scanner.answer.fields.clone()
         },
         body: if failed {
             Vec::new()
@@ -241,8 +241,8 @@ fn a_hundred_thousand_mutations_neither_panic_nor_depend_on_the_split() {
         let expected = whole(&bytes, wanted);
         let seen = read(&mut scanner, wanted, random_pieces(&bytes, &mut random));
         assert_eq!(seen, expected, "case {case}: {}", bytes.escape_ascii());
-        assert!(scanner.body.len() <= LIMITS.capture_bytes);
-        assert!(scanner.fields.len() <= LIMITS.header_bytes);
+        assert!(scanner.answer.body.len() <= LIMITS.capture_bytes);
+        assert!(scanner.answer.fields.len() <= LIMITS.header_bytes);
         assert!(scanner.line.len() <= SIZE_LINE_BYTES.max(LIMITS.header_bytes));
         accepted += usize::from(expected.end.is_ok());
     }
@@ -514,7 +514,7 @@ fn an_idle_connection_holds_no_memory_beyond_the_scanner() {
         ],
     );
     assert_eq!(scanner.answer().body(), body);
-    let kept = |scanner: &ResponseScanner| scanner.body.capacity() + scanner.fields.capacity();
+    let kept = |scanner: &ResponseScanner| scanner.answer.body.capacity() + scanner.answer.fields.capacity();
     scanner.begin(ALL);
     assert!(kept(&scanner) <= 2 * KEPT_BYTES);
     scanner.release();
