@@ -5,6 +5,7 @@
 
 mod answering;
 mod bomb;
+mod http2;
 mod log;
 mod misbehaving;
 mod options;
@@ -114,11 +115,16 @@ fn start_workers(
                 Arc::clone(&answer),
                 schedule,
                 log.cloned(),
+                options.http2,
                 stop,
             )?;
             thread::Builder::new()
                 .name(format!("answering-{number}"))
-                .spawn(move || worker.run())
+                .spawn(move || {
+                    // A reference that other programs hold up would be no reference.
+                    towtank_load::sys::come_first();
+                    worker.run()
+                })
         })
         .collect()
 }

@@ -173,7 +173,10 @@ fn a_connection_carries_many_requests() {
     for _ in 0..3 {
         assert_eq!(client.get().unwrap(), 200);
         assert_eq!(
-            (client.scanner.answer().body_bytes(), client.scanner.keep_alive()),
+            (
+                client.scanner.answer().body_bytes(),
+                client.scanner.keep_alive()
+            ),
             (100, true)
         );
     }
@@ -302,7 +305,10 @@ fn good_http_with_bad_news() {
     let server = Server::misbehaving("redirect-loop");
     let mut client = server.connect();
     assert_eq!(client.get().unwrap(), 302);
-    assert_eq!(client.scanner.answer().header("location"), Some(b"/".as_slice()));
+    assert_eq!(
+        client.scanner.answer().header("location"),
+        Some(b"/".as_slice())
+    );
 }
 
 #[test]

@@ -15,7 +15,9 @@ use crate::recorder::writer::{Header, Named, Stage};
 use crate::recorder::{LiveCounts, Totals};
 use crate::schedule::{self, Arrivals, Moves, assign_groups};
 use crate::sys;
-use crate::worker::{Ended, Http2Counts, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work};
+use crate::worker::{
+    Ended, Http2Counts, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work,
+};
 
 use places::Place;
 

@@ -50,7 +50,10 @@ struct Server {
 
 impl Server {
     /// Starts; its thread ends with the test process.
-    fn start(builder: server::Builder, handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+    fn start(
+        builder: server::Builder,
+        handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let server = Self {
@@ -60,9 +63,15 @@ impl Server {
         };
         let (log, most) = (Arc::clone(&server.log), Arc::clone(&server.most_at_once));
         std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime");
             let local = tokio::task::LocalSet::new();
-            local.block_on(&runtime, accept(listener, builder, Arc::from(handler), log, most));
+            local.block_on(
+                &runtime,
+                accept(listener, builder, Arc::from(handler), log, most),
+            );
         });
         server
     }
@@ -96,7 +105,12 @@ async fn accept(
                 let beside = at_once.fetch_add(1, Ordering::SeqCst);
                 most.fetch_max(beside + 1, Ordering::SeqCst);
                 let (head, body) = request.into_parts();
-                let seen = Seen { connection, beside, request: Request::from_parts(head, ()), body: Vec::new() };
+                let seen = Seen {
+                    connection,
+                    beside,
+                    request: Request::from_parts(head, ()),
+                    body: Vec::new(),
+                };
                 if matches!(handler(&seen), Reply::Farewell(_)) {
                     client.graceful_shutdown();
                 }
@@ -133,7 +147,11 @@ async fn serve(
         Reply::Answer(response, body, trailers) => answer(respond, response, body, trailers).await,
         Reply::Farewell(response) => answer(respond, response, Vec::new(), None).await,
         Reply::Early(response) => {
-            let early = Response::builder().status(103).header("link", "</style.css>").body(()).expect("a head");
+            let early = Response::builder()
+                .status(103)
+                .header("link", "</style.css>")
+                .body(())
+                .expect("a head");
             respond.send_informational(early).expect("an early head");
             answer(respond, response, Vec::new(), None).await;
         }
@@ -157,7 +175,8 @@ async fn answer(
     let mut rest = Bytes::from(body);
     while !rest.is_empty() {
         stream.reserve_capacity(rest.len());
-        let Some(Ok(room)) = std::future::poll_fn(|context| stream.poll_capacity(context)).await else {
+        let Some(Ok(room)) = std::future::poll_fn(|context| stream.poll_capacity(context)).await
+        else {
             return;
         };
         let piece = rest.split_to(room.min(rest.len()));
@@ -203,7 +222,12 @@ fn busy(mut plan: Value, users: u32, seconds: f64) -> Value {
 
 fn checked(results: &Results) -> u64 {
     results.check_identity();
-    assert!(results.failed().is_empty(), "{:?} {}", results.failed(), results.engine["connect_failures"]);
+    assert!(
+        results.failed().is_empty(),
+        "{:?} {}",
+        results.failed(),
+        results.engine["connect_failures"]
+    );
     results.engine["totals"]["ok"].as_u64().expect("a count")
 }
 
@@ -217,7 +241,11 @@ fn many_requests_share_connections_up_to_the_cap() {
         let mut builder = server::Builder::new();
         builder.max_concurrent_streams(server_streams);
         let server = Server::start(builder, |_| empty());
-        let plan = over_http2(server.address, &json!([get(0, &json!(["/a"]))]), pool(2, 10));
+        let plan = over_http2(
+            server.address,
+            &json!([get(0, &json!(["/a"]))]),
+            pool(2, 10),
+        );
         let results = run(busy(plan, 50, 0.5));
         let ok = checked(&results);
         let seen = server.seen();
@@ -225,8 +253,14 @@ fn many_requests_share_connections_up_to_the_cap() {
         assert_eq!(seen.iter().map(|seen| seen.connection).max(), Some(1));
         assert_eq!(server.most_at_once.load(Ordering::SeqCst), expected);
         assert_eq!(http2(&results, "connections"), 2);
-        let waits: u64 = results.intervals().filter_map(|line| line["connection_wait"]["n"].as_u64()).sum();
-        assert!(waits == 0 || waits == ok, "one entry for each request: {waits} of {ok}");
+        let waits: u64 = results
+            .intervals()
+            .filter_map(|line| line["connection_wait"]["n"].as_u64())
+            .sum();
+        assert!(
+            waits == 0 || waits == ok,
+            "one entry for each request: {waits} of {ok}"
+        );
     }
 }
 
@@ -234,7 +268,11 @@ fn many_requests_share_connections_up_to_the_cap() {
 fn each_model_of_connections_carries_requests() {
     for (model, connections) in [(json!({"mode": "per_user"}), 3), (pool(1, 100), 1)] {
         let server = Server::start(server::Builder::new(), |_| empty());
-        let plan = over_http2(server.address, &json!([get(0, &json!(["/a"]))]), model.clone());
+        let plan = over_http2(
+            server.address,
+            &json!([get(0, &json!(["/a"]))]),
+            model.clone(),
+        );
         let results = run(busy(plan, 3, 0.3));
         assert!(checked(&results) > 10);
         assert_eq!(http2(&results, "connections"), connections, "{model}");
@@ -242,7 +280,11 @@ fn each_model_of_connections_carries_requests() {
         assert!(model["mode"] == "pool" || alone);
     }
     let server = Server::start(server::Builder::new(), |_| empty());
-    let plan = over_http2(server.address, &json!([get(0, &json!(["/a"]))]), json!({"mode": "new_each_time"}));
+    let plan = over_http2(
+        server.address,
+        &json!([get(0, &json!(["/a"]))]),
+        json!({"mode": "new_each_time"}),
+    );
     let results = run(busy(plan, 3, 0.3));
     assert_eq!(checked(&results), http2(&results, "connections"));
 }
@@ -250,8 +292,15 @@ fn each_model_of_connections_carries_requests() {
 #[test]
 fn fields_cookies_and_bodies_arrive_as_the_plan_says() {
     let server = Server::start(server::Builder::new(), |seen| {
-        let cookie = Response::builder().header("set-cookie", "id=7; Path=/").body(()).expect("a head");
-        if seen.request.uri().path() == "/login" { Reply::Answer(cookie, b"{\"n\": 5}".to_vec(), None) } else { empty() }
+        let cookie = Response::builder()
+            .header("set-cookie", "id=7; Path=/")
+            .body(())
+            .expect("a head");
+        if seen.request.uri().path() == "/login" {
+            Reply::Answer(cookie, b"{\"n\": 5}".to_vec(), None)
+        } else {
+            empty()
+        }
     });
     let mut first = get(0, &json!(["/login"]));
     first["extract"] = json!([{"into": {"variable": 0}, "from": "json", "expression": "$.n"}]);
@@ -260,14 +309,23 @@ fn fields_cookies_and_bodies_arrive_as_the_plan_says() {
     second["headers"] = json!([["X-Own", ["  v"]], ["Connection", ["close"]], ["X-Varies", ["n", {"variable": 0}]]]);
     second["auth"] = json!({"user": ["u"], "password": [{"variable": 0}]});
     second["body"] = json!({"kind": "text", "template": ["n=", {"variable": 0}]});
-    let results = run(over_http2(server.address, &json!([first, second]), json!({"mode": "per_user"})));
+    let results = run(over_http2(
+        server.address,
+        &json!([first, second]),
+        json!({"mode": "per_user"}),
+    ));
     assert_eq!(checked(&results), 2);
     let seen = server.seen();
     let (first, second) = (&seen[0].request, &seen[1].request);
     assert_eq!(first.uri().to_string(), "http://test.example/login");
     assert_eq!(first.headers()["accept-encoding"], "identity");
-    assert!(first.headers().get("content-length").is_none() && first.headers().get("cookie").is_none());
-    assert_eq!((second.method().as_str(), second.uri().path()), ("POST", "/item/5"));
+    assert!(
+        first.headers().get("content-length").is_none() && first.headers().get("cookie").is_none()
+    );
+    assert_eq!(
+        (second.method().as_str(), second.uri().path()),
+        ("POST", "/item/5")
+    );
     for (name, value) in [
         ("x-own", "v"),
         ("x-varies", "n5"),
@@ -286,7 +344,9 @@ fn large_bodies_go_both_ways_within_windows() {
     const BYTES: usize = 10 << 20;
     for window in [65_535, 1 << 20] {
         let mut builder = server::Builder::new();
-        builder.initial_window_size(window).initial_connection_window_size(window.max(100_000));
+        builder
+            .initial_window_size(window)
+            .initial_connection_window_size(window.max(100_000));
         let server = Server::start(builder, |_| Reply::Answer(ok(), vec![b'd'; 20 << 20], None));
         let mut request = get(0, &json!(["/up"]));
         request["method"] = json!("POST");
@@ -297,7 +357,10 @@ fn large_bodies_go_both_ways_within_windows() {
         assert_eq!(checked(&results), 1);
         let seen = server.seen();
         assert!(seen[0].body.len() > BYTES && seen[0].body.ends_with(b"--\r\n"));
-        let told = seen[0].request.headers()["content-length"].to_str().expect("digits").to_owned();
+        let told = seen[0].request.headers()["content-length"]
+            .to_str()
+            .expect("digits")
+            .to_owned();
         assert_eq!(told, seen[0].body.len().to_string());
         assert!(results.count("step", 0, "/bytes_out") as usize > BYTES);
     }
@@ -316,8 +379,13 @@ fn early_heads_and_trailers_are_passed_over() {
     let mut first = get(0, &json!(["/early"]));
     first["checks"] = json!([{"kind": "status", "in": [204]}]);
     let mut second = get(1, &json!(["/trailers"]));
-    second["checks"] = json!([{"kind": "contains", "text": ["body"]}, {"kind": "size", "min": 4, "max": 4}]);
-    let results = run(over_http2(server.address, &json!([first, second]), json!({"mode": "per_user"})));
+    second["checks"] =
+        json!([{"kind": "contains", "text": ["body"]}, {"kind": "size", "min": 4, "max": 4}]);
+    let results = run(over_http2(
+        server.address,
+        &json!([first, second]),
+        json!({"mode": "per_user"}),
+    ));
     assert_eq!(checked(&results), 2);
 }
 
@@ -325,14 +393,16 @@ fn early_heads_and_trailers_are_passed_over() {
 fn a_reset_is_closed_and_one_that_was_not_worked_on_goes_out_again() {
     let (refusals, tries) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (counted, tried) = (Arc::clone(&refusals), Arc::clone(&tries));
-    let server = Server::start(server::Builder::new(), move |seen| match seen.request.uri().path() {
-        "/reset" => Reply::Reset(Reason::INTERNAL_ERROR),
-        // The handler is asked twice for each request.
-        _ if tried.fetch_add(1, Ordering::SeqCst) < 4 => {
-            counted.fetch_add(1, Ordering::SeqCst);
-            Reply::Reset(Reason::REFUSED_STREAM)
+    let server = Server::start(server::Builder::new(), move |seen| {
+        match seen.request.uri().path() {
+            "/reset" => Reply::Reset(Reason::INTERNAL_ERROR),
+            // The handler is asked twice for each request.
+            _ if tried.fetch_add(1, Ordering::SeqCst) < 4 => {
+                counted.fetch_add(1, Ordering::SeqCst);
+                Reply::Reset(Reason::REFUSED_STREAM)
+            }
+            _ => empty(),
         }
-        _ => empty(),
     });
     let mut reset = get(0, &json!(["/reset"]));
     reset["on_failure"] = json!("go_on");
@@ -341,17 +411,35 @@ fn a_reset_is_closed_and_one_that_was_not_worked_on_goes_out_again() {
         let ops = json!([reset, get(1, &json!(["/refused"]))]);
         let results = run(over_http2(server.address, &ops, model));
         results.check_identity();
-        assert_eq!(results.failed().into_iter().collect::<Vec<_>>(), [("closed".to_owned(), 1)]);
-        assert_eq!((results.engine["totals"]["ok"].as_u64(), http2(&results, "sent_again")), (Some(1), 2));
+        assert_eq!(
+            results.failed().into_iter().collect::<Vec<_>>(),
+            [("closed".to_owned(), 1)]
+        );
+        assert_eq!(
+            (
+                results.engine["totals"]["ok"].as_u64(),
+                http2(&results, "sent_again")
+            ),
+            (Some(1), 2)
+        );
     }
 }
 
 #[test]
 fn a_server_that_refuses_for_ever_is_asked_a_bounded_number_of_times() {
-    let server = Server::start(server::Builder::new(), |_| Reply::Reset(Reason::REFUSED_STREAM));
-    let results = run(over_http2(server.address, &json!([get(0, &json!(["/a"]))]), pool(1, 10)));
+    let server = Server::start(server::Builder::new(), |_| {
+        Reply::Reset(Reason::REFUSED_STREAM)
+    });
+    let results = run(over_http2(
+        server.address,
+        &json!([get(0, &json!(["/a"]))]),
+        pool(1, 10),
+    ));
     results.check_identity();
-    assert_eq!(results.failed().into_iter().collect::<Vec<_>>(), [("closed".to_owned(), 1)]);
+    assert_eq!(
+        results.failed().into_iter().collect::<Vec<_>>(),
+        [("closed".to_owned(), 1)]
+    );
     assert_eq!(server.seen().len(), 11);
 }
 
@@ -359,20 +447,31 @@ fn a_server_that_refuses_for_ever_is_asked_a_bounded_number_of_times() {
 fn connections_that_the_server_ends_by_and_by_lose_nothing() {
     let count = AtomicUsize::new(0);
     let server = Server::start(server::Builder::new(), move |_| {
-        if count.fetch_add(1, Ordering::SeqCst) % 50 == 49 { Reply::Farewell(ok()) } else { empty() }
+        if count.fetch_add(1, Ordering::SeqCst) % 50 == 49 {
+            Reply::Farewell(ok())
+        } else {
+            empty()
+        }
     });
     for model in [json!({"mode": "per_user"}), pool(2, 10)] {
         let plan = over_http2(server.address, &json!([get(0, &json!(["/a"]))]), model);
         let results = run(busy(plan, 8, 0.5));
         assert!(checked(&results) > 50);
-        assert!(http2(&results, "goaways") > 0 && http2(&results, "connections") > http2(&results, "goaways"));
+        assert!(
+            http2(&results, "goaways") > 0
+                && http2(&results, "connections") > http2(&results, "goaways")
+        );
     }
 }
 
 #[test]
 fn a_request_out_of_time_leaves_its_connection_to_the_others() {
     let server = Server::start(server::Builder::new(), |seen| {
-        if seen.request.uri().path() == "/slow" { Reply::Hang } else { empty() }
+        if seen.request.uri().path() == "/slow" {
+            Reply::Hang
+        } else {
+            empty()
+        }
     });
     let mut slow = get(0, &json!(["/slow"]));
     slow["timeout_s"] = json!(0.1);
@@ -380,9 +479,21 @@ fn a_request_out_of_time_leaves_its_connection_to_the_others() {
     let ops = json!([slow, get(1, &json!(["/fast"]))]);
     let results = run(over_http2(server.address, &ops, pool(1, 10)));
     results.check_identity();
-    assert_eq!(results.failed().into_iter().collect::<Vec<_>>(), [("timeout".to_owned(), 1)]);
-    assert_eq!((http2(&results, "connections"), http2(&results, "cancelled")), (1, 1));
-    assert_eq!(server.seen().last().map(|seen| seen.request.uri().path().to_owned()), Some("/fast".to_owned()));
+    assert_eq!(
+        results.failed().into_iter().collect::<Vec<_>>(),
+        [("timeout".to_owned(), 1)]
+    );
+    assert_eq!(
+        (http2(&results, "connections"), http2(&results, "cancelled")),
+        (1, 1)
+    );
+    assert_eq!(
+        server
+            .seen()
+            .last()
+            .map(|seen| seen.request.uri().path().to_owned()),
+        Some("/fast".to_owned())
+    );
 }
 
 /// A server that says the same to everybody: once the client has spoken, and never reads again.
@@ -424,23 +535,46 @@ fn flood(frame: (u8, u8, u32, &[u8])) -> Vec<u8> {
 
 #[test]
 fn servers_that_break_the_rules_are_protocol_failures() {
-    let endless: Vec<u8> = (0..40).flat_map(|_| frames_of(&[(kind::CONTINUATION, 0, 1, &[b'x'; 16_000])])[15..].to_vec()).collect();
+    let endless: Vec<u8> = (0..40)
+        .flat_map(|_| frames_of(&[(kind::CONTINUATION, 0, 1, &[b'x'; 16_000])])[15..].to_vec())
+        .collect();
     let mut continuation = frames_of(&[(kind::HEADERS, 0, 1, &[0x88])]);
     continuation.extend(endless);
     let mut large = vec![0x88, 0x00, 1, b'x', 0x7f, 0x81, 0xff, 0x03];
     large.extend([b'v'; 65_535 + 127 + 1]);
     large.truncate(16_000);
     for (name, bytes) in [
-        ("bad index", frames_of(&[(kind::HEADERS, flag::END_HEADERS, 1, &[0xff, 0x20])])),
-        ("push", frames_of(&[(kind::PUSH_PROMISE, flag::END_HEADERS, 1, &[0, 0, 0, 2, 0x88])])),
-        ("window", frames_of(&[(kind::WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0xff, 0xff])])),
+        (
+            "bad index",
+            frames_of(&[(kind::HEADERS, flag::END_HEADERS, 1, &[0xff, 0x20])]),
+        ),
+        (
+            "push",
+            frames_of(&[(
+                kind::PUSH_PROMISE,
+                flag::END_HEADERS,
+                1,
+                &[0, 0, 0, 2, 0x88],
+            )]),
+        ),
+        (
+            "window",
+            frames_of(&[(kind::WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0xff, 0xff])]),
+        ),
         ("settings flood", flood((kind::SETTINGS, 0, 0, &[]))),
         ("empty data", flood((kind::DATA, 0, 1, &[]))),
         ("continuation flood", continuation),
-        ("truncated fields", frames_of(&[(kind::HEADERS, flag::END_HEADERS, 1, &large)])),
+        (
+            "truncated fields",
+            frames_of(&[(kind::HEADERS, flag::END_HEADERS, 1, &large)]),
+        ),
     ] {
         let address = speaking(bytes);
-        let results = run(over_http2(address, &json!([get(0, &json!(["/a"]))]), pool(1, 10)));
+        let results = run(over_http2(
+            address,
+            &json!([get(0, &json!(["/a"]))]),
+            pool(1, 10),
+        ));
         results.check_identity();
         let failed: Vec<_> = results.failed().into_iter().collect();
         assert_eq!(failed, [("protocol".to_owned(), 1)], "{name}");
@@ -450,9 +584,16 @@ fn servers_that_break_the_rules_are_protocol_failures() {
 #[test]
 fn a_server_without_http2_is_a_failure_to_connect() {
     let answer = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec();
-    let results = run(over_http2(speaking(answer), &json!([get(0, &json!(["/a"]))]), json!({"mode": "per_user"})));
+    let results = run(over_http2(
+        speaking(answer),
+        &json!([get(0, &json!(["/a"]))]),
+        json!({"mode": "per_user"}),
+    ));
     results.check_identity();
-    assert_eq!(results.failed().into_iter().collect::<Vec<_>>(), [("connect".to_owned(), 1)]);
+    assert_eq!(
+        results.failed().into_iter().collect::<Vec<_>>(),
+        [("connect".to_owned(), 1)]
+    );
     assert_eq!(results.engine["connect_failures"], json!({"no HTTP/2": 1}));
 }
 
@@ -461,9 +602,16 @@ fn one_that_closes_before_it_says_anything_is_told_apart() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || listener.incoming().for_each(drop));
-    let results = run(over_http2(address, &json!([get(0, &json!(["/a"]))]), pool(1, 1)));
+    let results = run(over_http2(
+        address,
+        &json!([get(0, &json!(["/a"]))]),
+        pool(1, 1),
+    ));
     results.check_identity();
-    assert_eq!(results.engine["connect_failures"], json!({"closed before the settings of HTTP/2": 1}));
+    assert_eq!(
+        results.engine["connect_failures"],
+        json!({"closed before the settings of HTTP/2": 1})
+    );
 }
 
 #[test]
@@ -472,13 +620,22 @@ fn the_server_is_bid_farewell() {
     let address = listener.local_addr().expect("an address");
     let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a client");
-        let answer = frames_of(&[(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 1, &[0x88])]);
+        let answer = frames_of(&[(
+            kind::HEADERS,
+            flag::END_HEADERS | flag::END_STREAM,
+            1,
+            &[0x88],
+        )]);
         stream.write_all(&answer).expect("an answer");
         let mut said = Vec::new();
         let _ = stream.read_to_end(&mut said);
         said
     });
-    checked(&run(over_http2(address, &json!([get(0, &json!(["/a"]))]), json!({"mode": "per_user"}))));
+    checked(&run(over_http2(
+        address,
+        &json!([get(0, &json!(["/a"]))]),
+        json!({"mode": "per_user"}),
+    )));
     let said = server.join().expect("what the client said");
     let mut farewell = Vec::new();
     frames::write_goaway(0, ErrorCode::NoError, &mut farewell);
@@ -503,10 +660,17 @@ fn nginx(listen: &str) -> Option<Nginx> {
     let folder = Folder::new();
     std::fs::create_dir_all(&folder.0).expect("a folder");
     let here = folder.0.display();
-    let certified = rcgen::generate_simple_self_signed(vec!["test.example".to_owned()]).expect("a certificate");
+    let certified =
+        rcgen::generate_simple_self_signed(vec!["test.example".to_owned()]).expect("a certificate");
     std::fs::write(folder.0.join("c.pem"), certified.cert.pem()).expect("a file");
-    std::fs::write(folder.0.join("c.key"), certified.signing_key.serialize_pem()).expect("a file");
-    let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+    std::fs::write(
+        folder.0.join("c.key"),
+        certified.signing_key.serialize_pem(),
+    )
+    .expect("a file");
+    let address = TcpListener::bind("127.0.0.1:0")
+        .and_then(|free| free.local_addr())
+        .expect("a port");
     let configuration = format!(
         "daemon off; master_process off; pid {here}/pid; error_log {here}/log crit; events {{}}
          http {{ access_log off; keepalive_requests 100;
@@ -522,11 +686,18 @@ fn nginx(listen: &str) -> Option<Nginx> {
         .arg(&path)
         .arg("-p")
         .arg(&folder.0)
-        .env("PATH", format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default()))
+        .env(
+            "PATH",
+            format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default()),
+        )
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    let nginx = Nginx { child, address, folder };
+    let nginx = Nginx {
+        child,
+        address,
+        folder,
+    };
     let there = (0..500).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
         TcpStream::connect(address).is_ok()
@@ -542,9 +713,14 @@ fn nginx_answers_everything_although_it_ends_connections() {
             return;
         };
         let mut request = get(0, &json!(["/a"]));
-        request["checks"] = json!([{"kind": "status", "in": [200]}, {"kind": "contains", "text": ["hello"]}]);
+        request["checks"] =
+            json!([{"kind": "status", "in": [200]}, {"kind": "contains", "text": ["hello"]}]);
         for model in [json!({"mode": "per_user"}), pool(2, 20)] {
-            let mut plan = busy(over_http2(server.address, &json!([request]), model), 30, 0.5);
+            let mut plan = busy(
+                over_http2(server.address, &json!([request]), model),
+                30,
+                0.5,
+            );
             if listen.contains("ssl") {
                 plan["targets"][0]["scheme"] = json!("https");
                 plan["targets"][0]["tls"] = json!({"ca": server.folder.0.join("c.pem")});
@@ -561,7 +737,11 @@ fn a_server_that_does_not_choose_http2_is_a_failure_to_connect() {
         eprintln!("skipped: nginx is not installed");
         return;
     };
-    let mut plan = over_http2(server.address, &json!([get(0, &json!(["/a"]))]), json!({"mode": "per_user"}));
+    let mut plan = over_http2(
+        server.address,
+        &json!([get(0, &json!(["/a"]))]),
+        json!({"mode": "per_user"}),
+    );
     plan["targets"][0]["scheme"] = json!("https");
     plan["targets"][0]["tls"] = json!({"ca": server.folder.0.join("c.pem")});
     let results = run(plan);

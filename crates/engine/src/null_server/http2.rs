@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use towtank_load::http2::frames::{
-    self, DEFAULT_WINDOW, ErrorCode, FRAME_BYTES, FrameHead, FrameReader, HEAD_BYTES, LAST_STREAM, PREFACE,
-    WINDOW_AT_MOST, flag, kind, setting,
+    self, DEFAULT_WINDOW, ErrorCode, FRAME_BYTES, FrameHead, FrameReader, HEAD_BYTES, LAST_STREAM,
+    PREFACE, WINDOW_AT_MOST, flag, kind, setting,
 };
 use towtank_load::http2::hpack::{Constant, DEFAULT_TABLE_BYTES, Decoder, Encoder};
 
@@ -23,7 +23,9 @@ pub struct Fields(Vec<Constant>);
 impl Fields {
     pub fn new(fields: &[(&str, &str)]) -> Self {
         let numbered = fields.iter().enumerate();
-        let each = numbered.map(|(number, (name, value))| Constant::new(number, name.as_bytes(), value.as_bytes()));
+        let each = numbered.map(|(number, (name, value))| {
+            Constant::new(number, name.as_bytes(), value.as_bytes())
+        });
         Self(each.collect())
     }
 }
@@ -100,7 +102,11 @@ impl Connection {
     }
 
     /// Calls `found` for every request that is whole with these bytes, with its stream.
-    pub fn feed(&mut self, bytes: &[u8], found: &mut impl FnMut(Request, u32)) -> Result<(), Refused> {
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        found: &mut impl FnMut(Request, u32),
+    ) -> Result<(), Refused> {
         let (preface, mut bytes) = bytes.split_at(self.preface_left.min(bytes.len()));
         let start = PREFACE.len() - self.preface_left;
         if preface != &PREFACE[start..start + preface.len()] {
@@ -109,7 +115,10 @@ impl Connection {
         self.preface_left -= preface.len();
         loop {
             let mut held = Vec::new();
-            let next = self.reader.next(&mut bytes, &mut held).map_err(|_| Refused)?;
+            let next = self
+                .reader
+                .next(&mut bytes, &mut held)
+                .map_err(|_| Refused)?;
             let Some((head, payload)) = next else {
                 return Ok(());
             };
@@ -143,7 +152,11 @@ impl Connection {
                 let more = i64::from(frames::number(payload).ok_or(Refused)? & LAST_STREAM);
                 if head.stream == 0 {
                     self.window += more;
-                } else if let Some(going) = self.going.iter_mut().find(|going| going.stream == head.stream) {
+                } else if let Some(going) = self
+                    .going
+                    .iter_mut()
+                    .find(|going| going.stream == head.stream)
+                {
                     going.window += more;
                 }
                 Ok(())
@@ -167,7 +180,10 @@ impl Connection {
         payload: &[u8],
         found: &mut impl FnMut(Request, u32),
     ) -> Result<(), Refused> {
-        let (stream, ends) = self.block_of.filter(|_| self.block.len() <= 1 << 20).ok_or(Refused)?;
+        let (stream, ends) = self
+            .block_of
+            .filter(|_| self.block.len() <= 1 << 20)
+            .ok_or(Refused)?;
         self.block.extend_from_slice(payload);
         if !head.has(flag::END_HEADERS) {
             return Ok(());
@@ -185,15 +201,24 @@ impl Connection {
         found: &mut impl FnMut(Request, u32),
     ) -> Result<(), Refused> {
         let mut is_head = false;
-        let decoded = self.decoder.decode(block, |name, value| is_head |= name == b":method" && value == b"HEAD");
+        let decoded = self.decoder.decode(block, |name, value| {
+            is_head |= name == b":method" && value == b"HEAD"
+        });
         decoded.map_err(|_| Refused)?;
-        if let Some(place) = self.coming.iter().position(|coming| coming.stream == stream) {
+        if let Some(place) = self
+            .coming
+            .iter()
+            .position(|coming| coming.stream == stream)
+        {
             // Trailers.
             found(self.coming.swap_remove(place).request, stream);
             return Ok(());
         }
         self.last_stream = stream;
-        let request = Request { is_head, is_last: false };
+        let request = Request {
+            is_head,
+            is_last: false,
+        };
         if ends {
             found(request, stream);
         } else {
@@ -210,10 +235,17 @@ impl Connection {
     ) -> Result<(), Refused> {
         self.receive_left -= payload.len() as i64;
         if self.receive_left < WINDOW_AT_MOST / 2 {
-            frames::write_window_update(0, (WINDOW_AT_MOST - self.receive_left) as u32, &mut self.out);
+            frames::write_window_update(
+                0,
+                (WINDOW_AT_MOST - self.receive_left) as u32,
+                &mut self.out,
+            );
             self.receive_left = WINDOW_AT_MOST;
         }
-        let place = self.coming.iter().position(|coming| coming.stream == head.stream);
+        let place = self
+            .coming
+            .iter()
+            .position(|coming| coming.stream == head.stream);
         if let Some(place) = place.filter(|_| head.has(flag::END_STREAM)) {
             found(self.coming.swap_remove(place).request, head.stream);
         }
@@ -227,7 +259,9 @@ impl Connection {
                 setting::INITIAL_WINDOW_SIZE => {
                     let change = i64::from(value) - self.stream_window;
                     self.stream_window += change;
-                    self.going.iter_mut().for_each(|going| going.window += change);
+                    self.going
+                        .iter_mut()
+                        .for_each(|going| going.window += change);
                 }
                 _ => {}
             }
@@ -246,7 +280,11 @@ impl Connection {
         }
         frames::frame_block(stream, !has_body, start, FRAME_BYTES, &mut self.out);
         if has_body {
-            self.going.push_back(Going { stream, sent: 0, window: self.stream_window });
+            self.going.push_back(Going {
+                stream,
+                sent: 0,
+                window: self.stream_window,
+            });
         }
     }
 
@@ -262,7 +300,13 @@ impl Connection {
             let ends = going.sent + length == body.len();
             if length > 0 || ends {
                 let flags = if ends { flag::END_STREAM } else { 0 };
-                frames::write(kind::DATA, flags, going.stream, &body[going.sent..][..length], &mut self.out);
+                frames::write(
+                    kind::DATA,
+                    flags,
+                    going.stream,
+                    &body[going.sent..][..length],
+                    &mut self.out,
+                );
                 going.sent += length;
                 going.window -= length as i64;
                 self.window -= length as i64;
@@ -309,7 +353,9 @@ mod tests {
 
     fn found(connection: &mut Connection, bytes: &[u8]) -> Result<Vec<(bool, u32)>, Refused> {
         let mut requests = Vec::new();
-        connection.feed(bytes, &mut |request, stream| requests.push((request.is_head, stream)))?;
+        connection.feed(bytes, &mut |request, stream| {
+            requests.push((request.is_head, stream))
+        })?;
         Ok(requests)
     }
 
@@ -320,7 +366,10 @@ mod tests {
             let pending = connection.pending(body).to_vec();
             connection.advance(pending.len());
             let mut rest = pending.as_slice();
-            while let Some((head, payload)) = reader.next(&mut rest, &mut Vec::new()).expect("short frames") {
+            while let Some((head, payload)) = reader
+                .next(&mut rest, &mut Vec::new())
+                .expect("short frames")
+            {
                 all.push((head.kind, head.stream, payload.len()));
             }
             if pending.is_empty() {
@@ -352,7 +401,10 @@ mod tests {
     fn what_is_not_http2_is_left_to_others_or_refused() {
         assert!(Connection::begun_with(b"GET / HTTP/1.1\r\n").is_none());
         assert!(Connection::begun_with(b"PRI").is_some());
-        for frame in [(kind::HEADERS, flag::END_HEADERS, 1, &[0xbe][..]), (kind::CONTINUATION, 0, 1, &[])] {
+        for frame in [
+            (kind::HEADERS, flag::END_HEADERS, 1, &[0xbe][..]),
+            (kind::CONTINUATION, 0, 1, &[]),
+        ] {
             let mut connection = Connection::new();
             assert_eq!(found(&mut connection, &client(&[frame])), Err(Refused));
         }
@@ -368,7 +420,11 @@ mod tests {
         connection.answer(1, &fields, true);
         connection.answer(3, &fields, false);
         let sum = |frames: &[(u8, u32, usize)]| -> usize {
-            frames.iter().filter(|(kind, ..)| *kind == kind::DATA).map(|(.., length)| length).sum()
+            frames
+                .iter()
+                .filter(|(kind, ..)| *kind == kind::DATA)
+                .map(|(.., length)| length)
+                .sum()
         };
         assert_eq!(sum(&said(&mut connection, &body)), DEFAULT_WINDOW as usize);
         let mut more = Vec::new();
@@ -378,6 +434,9 @@ mod tests {
         more.clear();
         frames::write_window_update(1, 50_000, &mut more);
         found(&mut connection, &more).expect("a window");
-        assert_eq!(sum(&said(&mut connection, &body)), body.len() - DEFAULT_WINDOW as usize);
+        assert_eq!(
+            sum(&said(&mut connection, &body)),
+            body.len() - DEFAULT_WINDOW as usize
+        );
     }
 }

@@ -350,12 +350,7 @@ impl Extract {
     }
 
     /// Whether what is required was found.
-    fn take(
-        &self,
-        answer: &Answer,
-        document: Option<&Value>,
-        context: &mut Context<'_>,
-    ) -> bool {
+    fn take(&self, answer: &Answer, document: Option<&Value>, context: &mut Context<'_>) -> bool {
         let mut found = self.find(answer, document);
         if self.pick == ExtractPick::Count {
             found = vec![found.len().to_string().into_bytes()];

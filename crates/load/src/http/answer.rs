@@ -128,11 +128,13 @@ impl Answer {
 
     /// All values of a field, in order; only when the head was wanted.
     pub fn headers<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
-        self.fields.split(|&byte| byte == b'\n').filter_map(move |field| {
-            let (have, value) = field.split_at_checked(name.len())?;
-            let value = value.strip_prefix(b":")?;
-            have.eq_ignore_ascii_case(name.as_bytes()).then_some(value)
-        })
+        self.fields
+            .split(|&byte| byte == b'\n')
+            .filter_map(move |field| {
+                let (have, value) = field.split_at_checked(name.len())?;
+                let value = value.strip_prefix(b":")?;
+                have.eq_ignore_ascii_case(name.as_bytes()).then_some(value)
+            })
     }
 
     /// The body as far as it was captured; empty when it was not wanted.

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::frames::{
-    self, DEFAULT_WINDOW, ErrorCode, FRAME_BYTES, FrameHead, FrameReader, HEAD_BYTES, LAST_STREAM, PREFACE, flag, kind,
-    setting,
+    self, DEFAULT_WINDOW, ErrorCode, FRAME_BYTES, FrameHead, FrameReader, HEAD_BYTES, LAST_STREAM,
+    PREFACE, flag, kind, setting,
 };
 use super::hpack::{DEFAULT_TABLE_BYTES, Decoder, Encoder};
 use super::streams::{Stream, Streams};
@@ -246,7 +246,13 @@ impl Connection {
             }
             let length = pending.len().min(room);
             let place = self.out.len();
-            FrameHead { length, kind: kind::DATA, flags: 0, stream: id }.write(&mut self.out);
+            FrameHead {
+                length,
+                kind: kind::DATA,
+                flags: 0,
+                stream: id,
+            }
+            .write(&mut self.out);
             self.out.extend_from_slice(&pending[..length]);
             body.advance(length);
             let is_done = body.is_done();

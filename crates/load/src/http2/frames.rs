@@ -103,7 +103,9 @@ impl FrameHead {
     pub fn bytes(self) -> [u8; HEAD_BYTES] {
         let [_, high, middle, low] = (self.length as u32).to_be_bytes();
         let [first, second, third, fourth] = self.stream.to_be_bytes();
-        [high, middle, low, self.kind, self.flags, first, second, third, fourth]
+        [
+            high, middle, low, self.kind, self.flags, first, second, third, fourth,
+        ]
     }
 
     /// Appends the head.
@@ -123,7 +125,13 @@ impl FrameHead {
 /// Appends a frame with its payload.
 pub fn write(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
     let length = payload.len();
-    FrameHead { length, kind, flags, stream }.write(out);
+    FrameHead {
+        length,
+        kind,
+        flags,
+        stream,
+    }
+    .write(out);
     out.extend_from_slice(payload);
 }
 
@@ -143,7 +151,13 @@ pub fn write_window_update(stream: u32, more: u32, out: &mut Vec<u8>) {
 
 /// Appends RST_STREAM.
 pub fn write_reset(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
-    write(kind::RST_STREAM, 0, stream, &(code as u32).to_be_bytes(), out);
+    write(
+        kind::RST_STREAM,
+        0,
+        stream,
+        &(code as u32).to_be_bytes(),
+        out,
+    );
 }
 
 /// Appends GOAWAY; `last` is the highest stream of the other side that was worked on.
@@ -156,12 +170,27 @@ pub fn write_goaway(last: u32, code: ErrorCode, out: &mut Vec<u8>) {
 
 /// Appends a block of fields as HEADERS and, where it is too long for one frame, CONTINUATION. The block is that of `out`
 /// from `start` on, in front of which the first head is put.
-pub fn frame_block(stream: u32, end_stream: bool, start: usize, frame_bytes: usize, out: &mut Vec<u8>) {
+pub fn frame_block(
+    stream: u32,
+    end_stream: bool,
+    start: usize,
+    frame_bytes: usize,
+    out: &mut Vec<u8>,
+) {
     let length = out.len() - start - HEAD_BYTES;
     let ending = if end_stream { flag::END_STREAM } else { 0 };
     let whole = length <= frame_bytes;
-    let flags = if whole { ending | flag::END_HEADERS } else { ending };
-    let head = FrameHead { length: length.min(frame_bytes), kind: kind::HEADERS, flags, stream };
+    let flags = if whole {
+        ending | flag::END_HEADERS
+    } else {
+        ending
+    };
+    let head = FrameHead {
+        length: length.min(frame_bytes),
+        kind: kind::HEADERS,
+        flags,
+        stream,
+    };
     out[start..start + HEAD_BYTES].copy_from_slice(&head.bytes());
     if whole {
         return;
@@ -169,7 +198,11 @@ pub fn frame_block(stream: u32, end_stream: bool, start: usize, frame_bytes: usi
     let rest = out.split_off(start + HEAD_BYTES + frame_bytes);
     let mut pieces = rest.chunks(frame_bytes).peekable();
     while let Some(piece) = pieces.next() {
-        let flags = if pieces.peek().is_none() { flag::END_HEADERS } else { 0 };
+        let flags = if pieces.peek().is_none() {
+            flag::END_HEADERS
+        } else {
+            0
+        };
         write(kind::CONTINUATION, flags, stream, piece, out);
     }
 }
@@ -290,7 +323,11 @@ impl FrameReader {
 }
 
 fn check(head: FrameHead) -> Result<(), TooLong> {
-    if head.length > FRAME_BYTES { Err(TooLong) } else { Ok(()) }
+    if head.length > FRAME_BYTES {
+        Err(TooLong)
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -299,7 +336,12 @@ mod tests {
 
     #[test]
     fn heads_come_back() {
-        let head = FrameHead { length: 16_384, kind: kind::HEADERS, flags: 5, stream: LAST_STREAM };
+        let head = FrameHead {
+            length: 16_384,
+            kind: kind::HEADERS,
+            flags: 5,
+            stream: LAST_STREAM,
+        };
         let mut out = Vec::new();
         head.write(&mut out);
         assert_eq!(out.first_chunk().map(FrameHead::read), Some(head));
@@ -308,12 +350,26 @@ mod tests {
     #[test]
     fn padding_and_priority_are_taken_off_and_bounded() {
         let content_of = |kind, flags, payload: &'static [u8]| {
-            content(FrameHead { length: payload.len(), kind, flags, stream: 1 }, payload)
+            content(
+                FrameHead {
+                    length: payload.len(),
+                    kind,
+                    flags,
+                    stream: 1,
+                },
+                payload,
+            )
         };
         let both = flag::PADDED | flag::PRIORITY;
         assert_eq!(content_of(kind::DATA, 0, b"abc"), Some(b"abc".as_slice()));
-        assert_eq!(content_of(kind::DATA, flag::PADDED, b"\x02abcd"), Some(b"ab".as_slice()));
-        assert_eq!(content_of(kind::HEADERS, both, b"\x01.....ab"), Some(b"a".as_slice()));
+        assert_eq!(
+            content_of(kind::DATA, flag::PADDED, b"\x02abcd"),
+            Some(b"ab".as_slice())
+        );
+        assert_eq!(
+            content_of(kind::HEADERS, both, b"\x01.....ab"),
+            Some(b"a".as_slice())
+        );
         assert_eq!(content_of(kind::DATA, flag::PADDED, b"\x04abc"), None);
         assert_eq!(content_of(kind::DATA, flag::PADDED, b""), None);
         assert_eq!(content_of(kind::HEADERS, flag::PRIORITY, b"...."), None);
@@ -330,7 +386,9 @@ mod tests {
             for mut piece in pieces.iter().copied() {
                 loop {
                     let mut held = Vec::new();
-                    let Some((head, payload)) = reader.next(&mut piece, &mut held).expect("short frames") else {
+                    let Some((head, payload)) =
+                        reader.next(&mut piece, &mut held).expect("short frames")
+                    else {
                         break;
                     };
                     found.push((head.kind, head.stream, payload.to_vec()));
@@ -343,7 +401,10 @@ mod tests {
         assert_eq!(whole.len(), 3);
         for first in 0..=stream.len() {
             for second in first..=stream.len() {
-                assert_eq!(frames(&[&stream[..first], &stream[first..second], &stream[second..]]), whole);
+                assert_eq!(
+                    frames(&[&stream[..first], &stream[first..second], &stream[second..]]),
+                    whole
+                );
             }
         }
     }
@@ -357,9 +418,21 @@ mod tests {
         frame_block(5, true, start, 10, &mut out);
         let mut expected = b"before".to_vec();
         let bytes: Vec<u8> = (0..25).collect();
-        write(kind::HEADERS, flag::END_STREAM, 5, &bytes[..10], &mut expected);
+        write(
+            kind::HEADERS,
+            flag::END_STREAM,
+            5,
+            &bytes[..10],
+            &mut expected,
+        );
         write(kind::CONTINUATION, 0, 5, &bytes[10..20], &mut expected);
-        write(kind::CONTINUATION, flag::END_HEADERS, 5, &bytes[20..], &mut expected);
+        write(
+            kind::CONTINUATION,
+            flag::END_HEADERS,
+            5,
+            &bytes[20..],
+            &mut expected,
+        );
         assert_eq!(out, expected);
     }
 }

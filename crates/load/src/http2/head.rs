@@ -54,7 +54,8 @@ impl<'a> HeadReader<'a> {
             self.pseudo(name, value);
         } else {
             self.has_fields = true;
-            self.malformed = !is_name(name) || !is_field_content(value) || self.is_misplaced(name, value);
+            self.malformed =
+                !is_name(name) || !is_field_content(value) || self.is_misplaced(name, value);
             if !self.malformed && !self.is_trailers {
                 self.answer.push_field(name, value);
             }
@@ -63,7 +64,8 @@ impl<'a> HeadReader<'a> {
 
     /// `:status` is the only field of its kind that answers have; it comes first, and once.
     fn pseudo(&mut self, name: &[u8], value: &[u8]) {
-        let is_status = name == b":status" && self.status == 0 && !self.has_fields && !self.is_trailers;
+        let is_status =
+            name == b":status" && self.status == 0 && !self.has_fields && !self.is_trailers;
         match value {
             [b'1'..=b'9', b'0'..=b'9', b'0'..=b'9'] if is_status => {
                 let digits = value.iter().map(|digit| u16::from(digit - b'0'));

@@ -1,7 +1,10 @@
 //! What the server says, frame by frame.
 
 use super::connection::{Broken, Connection, End, Ended, Exchanges};
-use super::frames::{self, ErrorCode, FRAME_BYTES, FrameHead, HEAD_BYTES, LAST_STREAM, WINDOW_AT_MOST, flag, kind, setting};
+use super::frames::{
+    self, ErrorCode, FRAME_BYTES, FrameHead, HEAD_BYTES, LAST_STREAM, WINDOW_AT_MOST, flag, kind,
+    setting,
+};
 use super::head::{Head, HeadReader};
 use crate::outcome::Failure;
 
@@ -24,7 +27,12 @@ impl Connection {
     ///
     /// # Errors
     /// [`Broken`]; exchanges that ended before are told all the same.
-    pub fn receive(&mut self, mut bytes: &[u8], exchanges: &mut impl Exchanges, ended: &mut Vec<Ended>) -> Taken {
+    pub fn receive(
+        &mut self,
+        mut bytes: &[u8],
+        exchanges: &mut impl Exchanges,
+        ended: &mut Vec<Ended>,
+    ) -> Taken {
         let result = loop {
             let mut held = Vec::new();
             match self.reader.next(&mut bytes, &mut held) {
@@ -99,7 +107,8 @@ impl Connection {
         exchanges: &mut impl Exchanges,
         ended: &mut Vec<Ended>,
     ) -> Taken {
-        let Some(content) = frames::content(head, payload).filter(|_| self.was_opened(head.stream)) else {
+        let Some(content) = frames::content(head, payload).filter(|_| self.was_opened(head.stream))
+        else {
             return broken(ErrorCode::ProtocolError);
         };
         self.take_from_window(payload.len() as u32)?;
@@ -121,7 +130,9 @@ impl Connection {
         let length = content.len() as u64;
         let fits = stream.has_head
             && answer.room_for(length).is_ok()
-            && stream.expected.is_none_or(|expected| answer.body_bytes() + length <= expected);
+            && stream
+                .expected
+                .is_none_or(|expected| answer.body_bytes() + length <= expected);
         if !fits {
             self.fail(head.stream, ErrorCode::Cancel, ended);
             return Ok(());
@@ -156,7 +167,9 @@ impl Connection {
         exchanges: &mut impl Exchanges,
         ended: &mut Vec<Ended>,
     ) -> Taken {
-        let Some(fragment) = frames::content(head, payload).filter(|_| self.was_opened(head.stream)) else {
+        let Some(fragment) =
+            frames::content(head, payload).filter(|_| self.was_opened(head.stream))
+        else {
             return broken(ErrorCode::ProtocolError);
         };
         let ends = head.has(flag::END_STREAM);
@@ -213,7 +226,9 @@ impl Connection {
         };
         let answer = exchanges.received(stream.token, HEAD_BYTES + block.len());
         let mut reader = HeadReader::new(answer, stream.has_head);
-        let decoded = self.decoder.decode(block, |name, value| reader.field(name, value));
+        let decoded = self
+            .decoder
+            .decode(block, |name, value| reader.field(name, value));
         if decoded.is_err() {
             return broken(ErrorCode::CompressionError);
         }
@@ -247,16 +262,28 @@ impl Connection {
         }
         let answer = exchanges.received(stream.token, 0);
         let is_whole = answer.wanted().method_is_head
-            || stream.expected.is_none_or(|expected| answer.body_bytes() == expected);
-        let end = if is_whole { End::Whole } else { End::Failed(Failure::Protocol) };
-        ended.push(Ended { token: stream.token, end });
+            || stream
+                .expected
+                .is_none_or(|expected| answer.body_bytes() == expected);
+        let end = if is_whole {
+            End::Whole
+        } else {
+            End::Failed(Failure::Protocol)
+        };
+        ended.push(Ended {
+            token: stream.token,
+            end,
+        });
     }
 
     /// What came for a stream cannot be used.
     fn fail(&mut self, id: u32, code: ErrorCode, ended: &mut Vec<Ended>) {
         if let Some(stream) = self.streams.remove(id) {
             frames::write_reset(id, code, self.out());
-            ended.push(Ended { token: stream.token, end: End::Failed(Failure::Protocol) });
+            ended.push(Ended {
+                token: stream.token,
+                end: End::Failed(Failure::Protocol),
+            });
         }
     }
 
@@ -271,8 +298,15 @@ impl Connection {
             return self.count_idle();
         };
         let refused = code == ErrorCode::RefusedStream as u32 && !stream.has_head;
-        let end = if refused { End::Refused } else { End::Failed(Failure::Closed) };
-        ended.push(Ended { token: stream.token, end });
+        let end = if refused {
+            End::Refused
+        } else {
+            End::Failed(Failure::Closed)
+        };
+        ended.push(Ended {
+            token: stream.token,
+            end,
+        });
         Ok(())
     }
 
@@ -286,7 +320,10 @@ impl Connection {
         }
         self.last_stream = self.last_stream.min(last & LAST_STREAM);
         self.streams.remove_above(self.last_stream, |token| {
-            ended.push(Ended { token, end: End::Refused });
+            ended.push(Ended {
+                token,
+                end: End::Refused,
+            });
         });
         self.count_idle()
     }
@@ -313,7 +350,11 @@ impl Connection {
         };
         stream.send_window += more;
         if more == 0 || stream.send_window > WINDOW_AT_MOST {
-            let code = if more == 0 { ErrorCode::ProtocolError } else { ErrorCode::FlowControlError };
+            let code = if more == 0 {
+                ErrorCode::ProtocolError
+            } else {
+                ErrorCode::FlowControlError
+            };
             self.fail(head.stream, code, ended);
         } else if stream.blocked && stream.send_window > 0 {
             stream.blocked = false;
@@ -327,7 +368,11 @@ impl Connection {
             return broken(ErrorCode::ProtocolError);
         }
         if head.has(flag::ACK) {
-            return if payload.is_empty() { self.count_idle() } else { broken(ErrorCode::FrameSizeError) };
+            return if payload.is_empty() {
+                self.count_idle()
+            } else {
+                broken(ErrorCode::FrameSizeError)
+            };
         }
         let Some(settings) = frames::settings(payload) else {
             return broken(ErrorCode::FrameSizeError);
@@ -370,7 +415,11 @@ impl Connection {
                 self.sending.push_back(stream.id);
             }
         }
-        if window > WINDOW_AT_MOST { broken(ErrorCode::FlowControlError) } else { Ok(()) }
+        if window > WINDOW_AT_MOST {
+            broken(ErrorCode::FlowControlError)
+        } else {
+            Ok(())
+        }
     }
 
     fn ping(&mut self, head: FrameHead, payload: &[u8]) -> Taken {

@@ -52,7 +52,9 @@ impl Streams {
         let place = if first.id == id {
             0
         } else {
-            self.all.binary_search_by_key(&id, |stream| stream.id).ok()?
+            self.all
+                .binary_search_by_key(&id, |stream| stream.id)
+                .ok()?
         };
         (self.all[place].token != CLOSED).then_some(place)
     }
@@ -122,7 +124,10 @@ mod tests {
             assert!(streams.find(id).is_none() && streams.remove(id).is_none());
             assert!(streams.all.len() <= 2 * streams.len() + CLOSED_AT_MOST + 1);
         }
-        assert_eq!((streams.len(), streams.find(1).map(|stream| stream.id)), (1, Some(1)));
+        assert_eq!(
+            (streams.len(), streams.find(1).map(|stream| stream.id)),
+            (1, Some(1))
+        );
         assert!(streams.find(2).is_none());
     }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::frames::{self, ErrorCode, FRAME_BYTES, FrameHead, FrameReader, HEAD_BYTES, PREFACE, flag, kind, setting};
+use super::frames::{
+    self, ErrorCode, FRAME_BYTES, FrameHead, FrameReader, HEAD_BYTES, PREFACE, flag, kind, setting,
+};
 use super::hpack::{Constant, Decoder, Encoder, Name};
 use super::*;
 use crate::http::response::{Answer, Limits, Wanted};
@@ -60,7 +62,9 @@ impl Pair {
     fn new() -> Self {
         Self {
             client: Connection::new(BOUNDS),
-            side: Side { exchanges: Vec::new() },
+            side: Side {
+                exchanges: Vec::new(),
+            },
             ended: Vec::new(),
         }
     }
@@ -78,7 +82,11 @@ impl Pair {
 
     fn request_with(&mut self, body: &[u8], method_is_head: bool) -> u32 {
         let mut answer = Answer::new(LIMITS);
-        answer.begin(Wanted { head: true, body: true, method_is_head });
+        answer.begin(Wanted {
+            head: true,
+            body: true,
+            method_is_head,
+        });
         let mut out = Outgoing::default();
         if !body.is_empty() {
             out.push_shared(Arc::from(body));
@@ -106,7 +114,10 @@ impl Pair {
         }
         let mut bytes = all.strip_prefix(PREFACE).unwrap_or(&all);
         let (mut reader, mut found) = (FrameReader::default(), Vec::new());
-        while let Some((head, payload)) = reader.next(&mut bytes, &mut Vec::new()).expect("short frames") {
+        while let Some((head, payload)) = reader
+            .next(&mut bytes, &mut Vec::new())
+            .expect("short frames")
+        {
             found.push((head, payload.to_vec()));
         }
         found
@@ -122,7 +133,10 @@ impl Pair {
     }
 
     fn end(&mut self) -> Vec<(u32, End)> {
-        self.ended.drain(..).map(|ended| (ended.token, ended.end)).collect()
+        self.ended
+            .drain(..)
+            .map(|ended| (ended.token, ended.end))
+            .collect()
     }
 }
 
@@ -147,7 +161,12 @@ fn block(fields: &[(&str, &str)]) -> Vec<u8> {
 }
 
 fn head(stream: u32, flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
-    frame(kind::HEADERS, flags | flag::END_HEADERS, stream, &block(fields))
+    frame(
+        kind::HEADERS,
+        flags | flag::END_HEADERS,
+        stream,
+        &block(fields),
+    )
 }
 
 const OK: (&str, &str) = (":status", "200");
@@ -160,22 +179,38 @@ fn a_connection_begins_with_preface_settings_and_window() {
     let kinds: Vec<u8> = said.iter().map(|(head, _)| head.kind).collect();
     assert_eq!(kinds, [kind::SETTINGS, kind::WINDOW_UPDATE]);
     let set: Vec<_> = frames::settings(&said[0].1).expect("settings").collect();
-    assert!(set.contains(&(setting::ENABLE_PUSH, 0)) && set.contains(&(setting::INITIAL_WINDOW_SIZE, 1000)));
+    assert!(
+        set.contains(&(setting::ENABLE_PUSH, 0))
+            && set.contains(&(setting::INITIAL_WINDOW_SIZE, 1000))
+    );
     assert_eq!(frames::number(&said[1].1), Some(70_000 - 65_535));
     assert_eq!((pair.client.limit(), pair.client.is_ready()), (1, false));
-    pair.server(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 7)])).expect("settings");
-    assert_eq!((pair.client.limit(), pair.kinds()), (7, vec![kind::SETTINGS]));
+    pair.server(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 7)]))
+        .expect("settings");
+    assert_eq!(
+        (pair.client.limit(), pair.kinds()),
+        (7, vec![kind::SETTINGS])
+    );
 }
 
 #[test]
 fn an_answer_is_the_same_however_it_is_split() {
     let mut stream = head(1, 0, &[(":status", "103"), ("link", "</a>")]);
-    stream.extend(head(1, 0, &[OK, ("content-length", "5"), ("x-a", "1"), ("x-a", "2")]));
+    stream.extend(head(
+        1,
+        0,
+        &[OK, ("content-length", "5"), ("x-a", "1"), ("x-a", "2")],
+    ));
     stream.extend(frame(kind::DATA, flag::PADDED, 1, b"\x03helpad"));
     stream.extend(frame(kind::DATA, 0, 1, b"lo"));
     let trailers = block(&[("x-after", "3")]);
     stream.extend(frame(kind::HEADERS, flag::END_STREAM, 1, &trailers[..2]));
-    stream.extend(frame(kind::CONTINUATION, flag::END_HEADERS, 1, &trailers[2..]));
+    stream.extend(frame(
+        kind::CONTINUATION,
+        flag::END_HEADERS,
+        1,
+        &trailers[2..],
+    ));
     for split in 0..=stream.len() {
         let mut pair = Pair::ready();
         assert_eq!(pair.request(), 1);
@@ -185,7 +220,10 @@ fn an_answer_is_the_same_however_it_is_split() {
         let answer = pair.answer(0);
         assert_eq!((answer.status(), answer.body()), (200, b"hello".as_slice()));
         assert_eq!(answer.headers("X-A").collect::<Vec<_>>(), [b"1", b"2"]);
-        assert_eq!((answer.header("link"), answer.header("x-after")), (None, None));
+        assert_eq!(
+            (answer.header("link"), answer.header("x-after")),
+            (None, None)
+        );
         let overhead = HEAD_BYTES; // of the continuation, which is counted with its head
         assert_eq!(pair.side.exchanges[0].2 + overhead, stream.len());
     }
@@ -197,9 +235,16 @@ fn answers_come_in_any_order() {
     let streams: Vec<u32> = (0..3).map(|_| pair.request()).collect();
     assert_eq!(streams, [1, 3, 5]);
     for stream in [5, 1, 3] {
-        pair.server(&head(stream, flag::END_STREAM, &[OK])).expect("an answer");
+        pair.server(&head(stream, flag::END_STREAM, &[OK]))
+            .expect("an answer");
     }
-    assert_eq!(pair.end().iter().map(|(token, _)| *token).collect::<Vec<_>>(), [2, 0, 1]);
+    assert_eq!(
+        pair.end()
+            .iter()
+            .map(|(token, _)| *token)
+            .collect::<Vec<_>>(),
+        [2, 0, 1]
+    );
     assert_eq!(pair.client.in_hand(), 0);
 }
 
@@ -220,59 +265,93 @@ fn a_smaller_table_is_heeded_from_the_next_request_on() {
     let mut decoder = Decoder::new(4096);
     let mut blocks = Vec::new();
     for size in [4096, 0, 100] {
-        pair.server(&settings(&[(setting::HEADER_TABLE_SIZE, size)])).expect("settings");
+        pair.server(&settings(&[(setting::HEADER_TABLE_SIZE, size)]))
+            .expect("settings");
         pair.request();
         pair.request();
-        blocks.extend(pair.said().into_iter().filter(|(head, _)| head.kind == kind::HEADERS));
+        blocks.extend(
+            pair.said()
+                .into_iter()
+                .filter(|(head, _)| head.kind == kind::HEADERS),
+        );
     }
     for (_, block) in blocks {
         let mut fields = Vec::new();
-        let decoded = decoder.decode(&block, |name, value| fields.push((name.to_vec(), value.to_vec())));
+        let decoded = decoder.decode(&block, |name, value| {
+            fields.push((name.to_vec(), value.to_vec()))
+        });
         assert_eq!(decoded, Ok(()));
-        assert_eq!(fields, [(b":method".to_vec(), b"GET".to_vec()), (b"x-own".to_vec(), b"1".to_vec())]);
+        assert_eq!(
+            fields,
+            [
+                (b":method".to_vec(), b"GET".to_vec()),
+                (b"x-own".to_vec(), b"1".to_vec())
+            ]
+        );
     }
 }
 
 #[test]
 fn a_body_goes_out_as_windows_allow() {
     let mut pair = Pair::ready();
-    pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 10)])).expect("settings");
+    pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 10)]))
+        .expect("settings");
     pair.request_with(&[7; 30], false);
     let data = |pair: &mut Pair| -> Vec<(usize, bool)> {
-        let said = pair.said().into_iter().filter(|(head, _)| head.kind == kind::DATA);
-        said.map(|(head, _)| (head.length, head.has(flag::END_STREAM))).collect()
+        let said = pair
+            .said()
+            .into_iter()
+            .filter(|(head, _)| head.kind == kind::DATA);
+        said.map(|(head, _)| (head.length, head.has(flag::END_STREAM)))
+            .collect()
     };
     assert_eq!(data(&mut pair), [(10, false)]);
-    pair.server(&frame(kind::WINDOW_UPDATE, 0, 1, &5_u32.to_be_bytes())).expect("a window");
+    pair.server(&frame(kind::WINDOW_UPDATE, 0, 1, &5_u32.to_be_bytes()))
+        .expect("a window");
     assert_eq!(data(&mut pair), [(5, false)]);
     // Down to below zero, then up again.
-    pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 3)])).expect("settings");
+    pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 3)]))
+        .expect("settings");
     assert_eq!(data(&mut pair), []);
-    pair.server(&frame(kind::WINDOW_UPDATE, 0, 1, &7_u32.to_be_bytes())).expect("a window");
+    pair.server(&frame(kind::WINDOW_UPDATE, 0, 1, &7_u32.to_be_bytes()))
+        .expect("a window");
     assert_eq!(data(&mut pair), []);
-    pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 100)])).expect("settings");
+    pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 100)]))
+        .expect("settings");
     assert_eq!(data(&mut pair), [(15, true)]);
 }
 
 #[test]
 fn the_window_of_the_connection_is_shared_in_turns() {
     let mut pair = Pair::ready();
-    pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 1 << 20)])).expect("settings");
-    pair.request_with(&[1; 50_000], false);
-    pair.request_with(&[2; 50_000], false);
-    let sent = |pair: &mut Pair| -> [usize; 2] {
-        let said = pair.said();
-        let data = said.iter().filter(|(head, _)| head.kind == kind::DATA);
-        let mut sums = [0, 0];
-        data.for_each(|(head, _)| sums[head.stream as usize / 2] += head.length);
-        sums
+    pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 1 << 20)]))
+        .expect("settings");
+    let more = |bytes: u32| frame(kind::WINDOW_UPDATE, 0, 0, &bytes.to_be_bytes());
+    pair.server(&more(100_000)).expect("a window");
+    pair.request_with(&[1; 300_000], false);
+    pair.request_with(&[2; 300_000], false);
+    let mut frames = Vec::new();
+    let mut sent = |pair: &mut Pair| -> usize {
+        let said = pair.said().into_iter().map(|(head, _)| head);
+        let data: Vec<_> = said.filter(|head| head.kind == kind::DATA).collect();
+        frames.extend(data.iter().map(|head| (head.stream, head.length)));
+        data.iter().map(|head| head.length).sum()
     };
-    let first = sent(&mut pair);
-    assert_eq!(first.iter().sum::<usize>(), 65_535);
-    pair.server(&frame(kind::WINDOW_UPDATE, 0, 0, &1_000_000_u32.to_be_bytes())).expect("a window");
-    let second = sent(&mut pair);
-    assert_eq!([first[0] + second[0], first[1] + second[1]], [50_000, 50_000]);
-    assert!(first.iter().all(|bytes| *bytes >= FRAME_BYTES), "both had a turn: {first:?}");
+    assert_eq!(sent(&mut pair), 165_535);
+    assert_eq!(sent(&mut pair), 0);
+    pair.server(&more(1_000_000)).expect("a window");
+    assert_eq!(sent(&mut pair), 600_000 - 165_535);
+    let of = |stream| {
+        frames
+            .iter()
+            .filter(move |frame| frame.0 == stream)
+            .map(|frame| frame.1)
+            .sum::<usize>()
+    };
+    assert_eq!((of(1), of(3)), (300_000, 300_000));
+    let first = frames.iter().position(|frame| frame.0 == 3);
+    let last = frames.iter().rposition(|frame| frame.0 == 1);
+    assert!(first < last, "neither waits for the other: {frames:?}");
 }
 
 #[test]
@@ -281,9 +360,11 @@ fn windows_are_given_back_by_halves() {
     pair.request();
     pair.said();
     pair.server(&head(1, 0, &[OK])).expect("a head");
-    pair.server(&frame(kind::DATA, 0, 1, &[0; 400])).expect("data");
+    pair.server(&frame(kind::DATA, 0, 1, &[0; 400]))
+        .expect("data");
     assert!(pair.kinds().is_empty());
-    pair.server(&frame(kind::DATA, 0, 1, &[0; 100])).expect("data");
+    pair.server(&frame(kind::DATA, 0, 1, &[0; 100]))
+        .expect("data");
     let said = pair.said();
     assert_eq!((said[0].0.kind, said[0].0.stream), (kind::WINDOW_UPDATE, 1));
     assert_eq!(frames::number(&said[0].1), Some(500));
@@ -292,15 +373,26 @@ fn windows_are_given_back_by_halves() {
 #[test]
 fn pings_and_settings_are_answered() {
     let mut pair = Pair::ready();
-    pair.server(&frame(kind::PING, 0, 0, b"12345678")).expect("a ping");
-    pair.server(&frame(kind::PING, flag::ACK, 0, b"12345678")).expect("an answer to none");
-    pair.server(&settings(&[(0xf0f0, 1)])).expect("a setting that nobody knows");
-    pair.server(&frame(kind::PRIORITY, 0, 1, &[0; 5])).expect("a priority");
-    pair.server(&frame(0xee, 0xff, 77, b"what")).expect("a kind that nobody knows");
+    pair.server(&frame(kind::PING, 0, 0, b"12345678"))
+        .expect("a ping");
+    pair.server(&frame(kind::PING, flag::ACK, 0, b"12345678"))
+        .expect("an answer to none");
+    pair.server(&settings(&[(0xf0f0, 1)]))
+        .expect("a setting that nobody knows");
+    pair.server(&frame(kind::PRIORITY, 0, 1, &[0; 5]))
+        .expect("a priority");
+    pair.server(&frame(0xee, 0xff, 77, b"what"))
+        .expect("a kind that nobody knows");
     let said = pair.said();
     assert_eq!(said.len(), 2);
-    assert_eq!((said[0].0.kind, said[0].0.flags, said[0].1.as_slice()), (kind::PING, flag::ACK, b"12345678".as_slice()));
-    assert_eq!((said[1].0.kind, said[1].0.flags), (kind::SETTINGS, flag::ACK));
+    assert_eq!(
+        (said[0].0.kind, said[0].0.flags, said[0].1.as_slice()),
+        (kind::PING, flag::ACK, b"12345678".as_slice())
+    );
+    assert_eq!(
+        (said[1].0.kind, said[1].0.flags),
+        (kind::SETTINGS, flag::ACK)
+    );
 }
 
 #[test]
@@ -311,9 +403,18 @@ fn a_farewell_of_the_server_refuses_what_is_above_its_number() {
     frames::write_goaway(3, ErrorCode::NoError, &mut goaway);
     pair.server(&goaway).expect("a farewell");
     assert_eq!(pair.end(), [(2, End::Refused)]);
-    assert_eq!((pair.client.limit(), pair.client.is_draining(), pair.client.in_hand()), (0, true, 2));
-    pair.server(&head(1, flag::END_STREAM, &[OK])).expect("an answer");
-    pair.server(&head(3, flag::END_STREAM, &[OK])).expect("an answer");
+    assert_eq!(
+        (
+            pair.client.limit(),
+            pair.client.is_draining(),
+            pair.client.in_hand()
+        ),
+        (0, true, 2)
+    );
+    pair.server(&head(1, flag::END_STREAM, &[OK]))
+        .expect("an answer");
+    pair.server(&head(3, flag::END_STREAM, &[OK]))
+        .expect("an answer");
     assert_eq!(pair.end(), [(0, End::Whole), (1, End::Whole)]);
 }
 
@@ -323,7 +424,8 @@ fn a_reset_fails_its_request_or_refuses_it() {
     pair.requests(3);
     pair.server(&head(5, 0, &[OK])).expect("a head");
     for (stream, code) in [(1, 7_u32), (3, 2), (5, 7)] {
-        pair.server(&frame(kind::RST_STREAM, 0, stream, &code.to_be_bytes())).expect("a reset");
+        pair.server(&frame(kind::RST_STREAM, 0, stream, &code.to_be_bytes()))
+            .expect("a reset");
     }
     let closed = End::Failed(Failure::Closed);
     assert_eq!(pair.end(), [(0, End::Refused), (1, closed), (2, closed)]);
@@ -336,22 +438,37 @@ fn what_comes_for_a_request_given_up_is_passed_over_and_counts_for_windows() {
     pair.said();
     pair.client.cancel(stream);
     let said = pair.said();
-    assert_eq!((said[0].0.kind, frames::number(&said[0].1)), (kind::RST_STREAM, Some(ErrorCode::Cancel as u32)));
-    pair.server(&head(stream, 0, &[OK, ("x", "y")])).expect("a head");
+    assert_eq!(
+        (said[0].0.kind, frames::number(&said[0].1)),
+        (kind::RST_STREAM, Some(ErrorCode::Cancel as u32))
+    );
+    pair.server(&head(stream, 0, &[OK, ("x", "y")]))
+        .expect("a head");
     // More than a stream's window: of one that is closed, only the window of the connection counts.
-    (0..4).for_each(|_| pair.server(&frame(kind::DATA, 0, stream, &[0; 10_000])).expect("data"));
-    assert_eq!((pair.kinds(), pair.end()), (vec![kind::WINDOW_UPDATE], vec![]));
+    (0..4).for_each(|_| {
+        pair.server(&frame(kind::DATA, 0, stream, &[0; 10_000]))
+            .expect("data")
+    });
+    assert_eq!(
+        (pair.kinds(), pair.end()),
+        (vec![kind::WINDOW_UPDATE], vec![])
+    );
     assert_eq!(pair.answer(0).status(), 0);
 }
 
 #[test]
 fn an_early_answer_ends_a_body_that_nobody_wants() {
     let mut pair = Pair::ready();
-    pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 10)])).expect("settings");
+    pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 10)]))
+        .expect("settings");
     pair.request_with(&[7; 30], false);
     pair.said();
-    pair.server(&head(1, flag::END_STREAM, &[(":status", "413")])).expect("an answer");
-    assert_eq!((pair.end(), pair.kinds()), (vec![(0, End::Whole)], vec![kind::RST_STREAM]));
+    pair.server(&head(1, flag::END_STREAM, &[(":status", "413")]))
+        .expect("an answer");
+    assert_eq!(
+        (pair.end(), pair.kinds()),
+        (vec![(0, End::Whole)], vec![kind::RST_STREAM])
+    );
     assert_eq!(pair.answer(0).status(), 413);
 }
 
@@ -368,9 +485,12 @@ fn a_body_of_another_length_than_told_fails_its_request_only() {
         let mut pair = Pair::ready();
         pair.request_with(b"", method_is_head);
         pair.request();
-        pair.server(&head(1, 0, &[OK, ("content-length", told)])).expect("a head");
-        pair.server(&frame(kind::DATA, flag::END_STREAM, 1, body)).expect("a body");
-        pair.server(&head(3, flag::END_STREAM, &[OK])).expect("another answer");
+        pair.server(&head(1, 0, &[OK, ("content-length", told)]))
+            .expect("a head");
+        pair.server(&frame(kind::DATA, flag::END_STREAM, 1, body))
+            .expect("a body");
+        pair.server(&head(3, flag::END_STREAM, &[OK]))
+            .expect("another answer");
         assert_eq!(pair.end(), [(0, end), (1, End::Whole)], "{told}");
     }
 }
@@ -382,6 +502,7 @@ fn numbers_of_streams_run_out_once() {
     assert!(!pair.client.is_draining());
     assert_eq!(pair.request(), frames::LAST_STREAM);
     assert!(pair.client.is_draining() && pair.client.limit() == 0);
-    pair.server(&head(frames::LAST_STREAM, flag::END_STREAM, &[OK])).expect("an answer");
+    pair.server(&head(frames::LAST_STREAM, flag::END_STREAM, &[OK]))
+        .expect("an answer");
     assert_eq!(pair.end(), [(0, End::Whole)]);
 }

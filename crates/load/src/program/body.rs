@@ -297,7 +297,14 @@ impl Outgoing {
         }
         (self.written, self.segment, self.offset) = (0, 0, 0);
         for segment in &mut self.segments {
-            if let Segment::Generated { seed, random, bytes, left, .. } = segment {
+            if let Segment::Generated {
+                seed,
+                random,
+                bytes,
+                left,
+                ..
+            } = segment
+            {
                 (*random, *left) = (seed.clone(), *bytes);
             }
         }
@@ -310,7 +317,9 @@ impl Outgoing {
             let done = match &mut self.segments[self.segment] {
                 Segment::Bytes(bytes) => copy(bytes, &mut self.offset, room, &mut self.buffer),
                 Segment::Shared(bytes) => copy(bytes, &mut self.offset, room, &mut self.buffer),
-                Segment::Generated { random, left, form, .. } => {
+                Segment::Generated {
+                    random, left, form, ..
+                } => {
                     let part = (*left).min(room as u64);
                     generate(random, *form, part as usize, &mut self.buffer);
                     *left -= part;

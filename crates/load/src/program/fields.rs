@@ -30,7 +30,10 @@ pub struct Constants {
 impl Constants {
     fn number(&mut self, name: &[u8], value: &[u8]) -> usize {
         let next = self.all.len();
-        let number = *self.numbers.entry((name.to_vec(), value.to_vec())).or_insert(next);
+        let number = *self
+            .numbers
+            .entry((name.to_vec(), value.to_vec()))
+            .or_insert(next);
         if number == next {
             self.all.push(Constant::new(number, name, value));
         }
@@ -75,7 +78,11 @@ impl Fields {
         boundary: Option<&str>,
         constants: &mut Constants,
     ) -> Self {
-        let mut making = Making { request, constants, fields: Vec::new() };
+        let mut making = Making {
+            request,
+            constants,
+            fields: Vec::new(),
+        };
         making.pseudo(plan);
         making.defaults(boundary);
         making.headers();
@@ -146,7 +153,13 @@ impl Fields {
 
     /// Writes the fields with the values that were filled in.
     #[inline]
-    pub(super) fn encode(&self, constants: &[Constant], mut values: &[u8], encoder: &mut Encoder, out: &mut Vec<u8>) {
+    pub(super) fn encode(
+        &self,
+        constants: &[Constant],
+        mut values: &[u8],
+        encoder: &mut Encoder,
+        out: &mut Vec<u8>,
+    ) {
         for field in &self.fields {
             match field {
                 Field::Constant(number) => encoder.constant(&constants[*number], out),
@@ -157,7 +170,11 @@ impl Fields {
         }
         while let Some((mark, rest)) = values.split_first() {
             values = rest;
-            Encoder::varying(&self.extra[usize::from(*mark)], take_value(&mut values), out);
+            Encoder::varying(
+                &self.extra[usize::from(*mark)],
+                take_value(&mut values),
+                out,
+            );
         }
     }
 }
@@ -194,7 +211,10 @@ impl Making<'_> {
     fn add(&mut self, name: &str, value: Text) {
         let name = name.to_ascii_lowercase();
         let field = match value.constant() {
-            Some(constant) => Field::Constant(self.constants.number(name.as_bytes(), constant.trim_ascii())),
+            Some(constant) => Field::Constant(
+                self.constants
+                    .number(name.as_bytes(), constant.trim_ascii()),
+            ),
             None => Field::Varying(Name::new(name.as_bytes()), value),
         };
         self.fields.push(field);
@@ -206,7 +226,10 @@ impl Making<'_> {
     }
 
     fn is_given(&self, wanted: &str) -> bool {
-        self.request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted))
+        self.request
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case(wanted))
     }
 
     /// Method, scheme, authority and path come before all others. A Host of the workload's is the authority.
@@ -218,7 +241,11 @@ impl Making<'_> {
             Scheme::Https => b"https",
         };
         self.add_constant(":scheme", scheme);
-        let given = self.request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let given = self
+            .request
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("host"));
         match given {
             Some((_, value)) => self.add(":authority", Text::new(value)),
             None => self.add_constant(":authority", target.host.as_bytes()),
@@ -232,7 +259,10 @@ impl Making<'_> {
 
     fn defaults(&mut self, boundary: Option<&str>) {
         if !self.is_given("user-agent") {
-            self.add_constant("user-agent", concat!("towtank/", env!("CARGO_PKG_VERSION")).as_bytes());
+            self.add_constant(
+                "user-agent",
+                concat!("towtank/", env!("CARGO_PKG_VERSION")).as_bytes(),
+            );
         }
         if !self.is_given("accept-encoding") {
             self.add_constant("accept-encoding", b"identity");
@@ -264,7 +294,8 @@ impl Making<'_> {
             basic_credentials(&[user, b":", password].concat(), &mut value);
             self.add_constant("authorization", &value);
         } else {
-            self.fields.push(Field::Basic(Name::new(b"authorization"), user, password));
+            self.fields
+                .push(Field::Basic(Name::new(b"authorization"), user, password));
         }
     }
 }

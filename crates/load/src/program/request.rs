@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::cookies::Jar;
 use crate::extract::{Inspection, basic_credentials};
-use crate::pause::nanoseconds;
 use crate::http2::hpack::{Constant, Encoder};
+use crate::pause::nanoseconds;
 use crate::plan::{self, ConnectionMode, HttpVersion, OnFailure, Plan};
 use crate::rng::Random;
 use crate::template::{Context, Text};
@@ -69,7 +69,8 @@ impl Request {
         let body = Body::new(request, &boundary, files)?;
         let multipart = matches!(body, Body::Multipart(..)).then_some(boundary);
         let speaks_http2 = plan.targets[request.target].http == HttpVersion::V2;
-        let fields = speaks_http2.then(|| Fields::new(request, plan, multipart.as_deref(), constants));
+        let fields =
+            speaks_http2.then(|| Fields::new(request, plan, multipart.as_deref(), constants));
         Ok(Self {
             step: request.step,
             target: request.target,
@@ -118,7 +119,13 @@ impl Request {
 
     /// Writes the fields of a request by HTTP/2 as one connection has them.
     #[inline]
-    pub fn encode_fields(&self, constants: &[Constant], values: &[u8], encoder: &mut Encoder, out: &mut Vec<u8>) {
+    pub fn encode_fields(
+        &self,
+        constants: &[Constant],
+        values: &[u8],
+        encoder: &mut Encoder,
+        out: &mut Vec<u8>,
+    ) {
         if let Some(fields) = &self.fields {
             fields.encode(constants, values, encoder, out);
         }

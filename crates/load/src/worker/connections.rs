@@ -234,12 +234,7 @@ impl Worker<'_> {
         self.launch_over(exchange, connection, now_ns)
     }
 
-    pub(super) fn launch_over(
-        &mut self,
-        exchange: usize,
-        connection: usize,
-        now_ns: u64,
-    ) -> Flow {
+    pub(super) fn launch_over(&mut self, exchange: usize, connection: usize, now_ns: u64) -> Flow {
         self.exchanges[exchange].connection = connection as u32;
         if self.connections[connection].phase == Phase::Shared {
             self.open_stream(exchange, connection);

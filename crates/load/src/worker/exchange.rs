@@ -278,9 +278,10 @@ impl Worker<'_> {
             user: user.number,
             iteration: user.iteration,
         };
-        let result = request
-            .inspection
-            .apply(one.scanner.answer(), &mut context, &mut self.scratch);
+        let result =
+            request
+                .inspection
+                .apply(one.scanner.answer(), &mut context, &mut self.scratch);
         if one.scanner.answer().body().len() > KEPT_CAPTURE_BYTES {
             one.scanner.release();
         }

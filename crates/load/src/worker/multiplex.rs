@@ -11,12 +11,12 @@ use crate::outcome::Failure;
 use crate::program::body::Outgoing;
 use crate::sys::Event;
 
+use super::Worker;
 use super::connections::{Model, Reason};
 use super::exchange::READS_IN_A_ROW;
 use super::interpret::Flow;
 use super::secure::{Drawn, Trouble};
 use super::user::{Exchange, NONE, Phase};
-use super::Worker;
 
 /// How often a request is sent again that servers say they did nothing of. A server that refuses for ever must not keep a
 /// thread busy.
@@ -146,10 +146,15 @@ impl Worker<'_> {
         let request = &self.program.requests[one.request as usize];
         let constants = &self.program.constants;
         let values = mem::take(&mut one.fields);
-        let mut view = View { exchanges: &mut self.exchanges, now_ns: 0 };
-        let stream = link.connection.open(exchange as u32, &mut view, |encoder, out| {
-            request.encode_fields(constants, &values, encoder, out);
-        });
+        let mut view = View {
+            exchanges: &mut self.exchanges,
+            now_ns: 0,
+        };
+        let stream = link
+            .connection
+            .open(exchange as u32, &mut view, |encoder, out| {
+                request.encode_fields(constants, &values, encoder, out);
+            });
         let one = &mut self.exchanges[exchange];
         (one.fields, one.stream) = (values, stream);
         self.http2.gather(connection);
@@ -188,7 +193,10 @@ impl Worker<'_> {
             let Some(link) = self.http2.links[connection].as_deref_mut() else {
                 return;
             };
-            link.connection.pump(&mut View { exchanges: &mut self.exchanges, now_ns: 0 });
+            link.connection.pump(&mut View {
+                exchanges: &mut self.exchanges,
+                now_ns: 0,
+            });
             if link.connection.pending().is_empty() && !(secure && self.wants_write(connection)) {
                 return;
             }
@@ -258,9 +266,15 @@ impl Worker<'_> {
             let (count, farewell) = match self.read_once(connection) {
                 Ok(Drawn::Nothing) => return,
                 Ok(Drawn::Bytes { count, farewell }) => (count, farewell),
-                Ok(Drawn::Cut) | Err(Trouble::Socket) => return self.lose(connection, None, Failure::Closed),
+                Ok(Drawn::Cut) | Err(Trouble::Socket) => {
+                    return self.lose(connection, None, Failure::Closed);
+                }
                 Err(Trouble::Tls(error)) if self.is_fresh(connection) => {
-                    return self.lose(connection, Some(Reason::Tls(error.to_string())), Failure::Connect);
+                    return self.lose(
+                        connection,
+                        Some(Reason::Tls(error.to_string())),
+                        Failure::Connect,
+                    );
                 }
                 Err(Trouble::Tls(_)) => return self.lose(connection, None, Failure::Protocol),
             };
@@ -272,7 +286,9 @@ impl Worker<'_> {
             match taken {
                 Ok(()) if farewell => return self.lose(connection, None, Failure::Closed),
                 Ok(()) => self.close_if_drained(connection),
-                Err(Broken::NotHttp2) => return self.lose(connection, Some(Reason::NoHttp2), Failure::Connect),
+                Err(Broken::NotHttp2) => {
+                    return self.lose(connection, Some(Reason::NoHttp2), Failure::Connect);
+                }
                 Err(Broken::Protocol(_)) => return self.lose(connection, None, Failure::Protocol),
             }
             // A short read has emptied the socket; an edge tells of more. The end of the stream has no further edge.
@@ -294,7 +310,12 @@ impl Worker<'_> {
         loop {
             match socket.read(&mut self.buffer) {
                 Ok(0) => return Ok(Drawn::Cut),
-                Ok(count) => return Ok(Drawn::Bytes { count, farewell: false }),
+                Ok(count) => {
+                    return Ok(Drawn::Bytes {
+                        count,
+                        farewell: false,
+                    });
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Drawn::Nothing),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(Trouble::Socket),
@@ -309,10 +330,17 @@ impl Worker<'_> {
         let Some(link) = self.http2.links[connection].as_deref_mut() else {
             return Ok(());
         };
-        let bytes = if secure { &self.plain[..] } else { &self.buffer[..count] };
+        let bytes = if secure {
+            &self.plain[..]
+        } else {
+            &self.buffer[..count]
+        };
         let was_draining = link.connection.is_draining();
         let mut ended = mem::take(&mut self.http2.ended);
-        let mut view = View { exchanges: &mut self.exchanges, now_ns };
+        let mut view = View {
+            exchanges: &mut self.exchanges,
+            now_ns,
+        };
         let taken = link.connection.receive(bytes, &mut view, &mut ended);
         if link.connection.is_draining() && !was_draining {
             self.http2.counts.goaways += 1;
@@ -327,7 +355,9 @@ impl Worker<'_> {
         for Ended { token, end } in ended.drain(..) {
             match end {
                 End::Whole => self.answered(token as usize, now_ns, false),
-                End::Failed(failure) => self.end_exchange(token as usize, Err(failure), now_ns, false),
+                End::Failed(failure) => {
+                    self.end_exchange(token as usize, Err(failure), now_ns, false)
+                }
                 End::Refused => self.send_again(token as usize, now_ns),
             }
         }
@@ -338,7 +368,10 @@ impl Worker<'_> {
     /// A request that the server did nothing of goes out again, over another connection if this one takes no more.
     fn send_again(&mut self, exchange: usize, now_ns: u64) {
         let one = &mut self.exchanges[exchange];
-        let (connection, request) = (one.connection as usize, &self.program.requests[one.request as usize]);
+        let (connection, request) = (
+            one.connection as usize,
+            &self.program.requests[one.request as usize],
+        );
         if one.sent_again == SENT_AGAIN_AT_MOST {
             self.end_exchange(exchange, Err(Failure::Closed), now_ns, false);
             return;
@@ -356,7 +389,11 @@ impl Worker<'_> {
             self.serve_waiting(request.target);
             return;
         }
-        if self.http2.link(connection).is_some_and(|link| link.connection.is_draining()) {
+        if self
+            .http2
+            .link(connection)
+            .is_some_and(|link| link.connection.is_draining())
+        {
             self.close(connection);
         }
         if self.launch_over(exchange, connection, now_ns) == Flow::Next {
@@ -382,7 +419,8 @@ impl Worker<'_> {
 
     /// The server takes no more requests, and all that it took are answered.
     fn close_if_drained(&mut self, connection: usize) {
-        let over = |link: &mut Link| link.connection.is_draining() && link.connection.in_hand() == 0;
+        let over =
+            |link: &mut Link| link.connection.is_draining() && link.connection.in_hand() == 0;
         if self.http2.link(connection).is_some_and(over) {
             self.lose(connection, None, Failure::Closed);
         }

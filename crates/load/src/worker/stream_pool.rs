@@ -27,7 +27,11 @@ pub(super) struct StreamPool {
 impl StreamPool {
     /// All closed.
     pub(super) fn new(places: std::ops::Range<u32>) -> Self {
-        let closed = Place { load: 0, limit: 1, position: None };
+        let closed = Place {
+            load: 0,
+            limit: 1,
+            position: None,
+        };
         Self {
             first: places.start,
             places: vec![closed; places.len()],
@@ -104,13 +108,19 @@ mod tests {
     #[test]
     fn connections_are_opened_before_any_gets_a_second_request() {
         let mut pool = StreamPool::new(4..6);
-        assert_eq!([pool.take(), pool.take(), pool.take()], [Some(4), Some(5), None]);
+        assert_eq!(
+            [pool.take(), pool.take(), pool.take()],
+            [Some(4), Some(5), None]
+        );
         pool.set_limit(4, 3);
         assert_eq!(pool.take(), Some(4));
         pool.set_limit(5, 3);
         // One request at 5, two at 4.
         let taken = [pool.take(), pool.take(), pool.take(), pool.take()];
-        assert_eq!(taken.map(|place| place.is_some()), [true, true, true, false]);
+        assert_eq!(
+            taken.map(|place| place.is_some()),
+            [true, true, true, false]
+        );
         pool.put_back(5);
         assert_eq!([pool.take(), pool.take()], [Some(5), None]);
     }

@@ -72,7 +72,11 @@ fn read<'a>(
         } else {
             scanner.answer().body().to_vec()
         },
-        body_bytes: if failed { 0 } else { scanner.answer().body_bytes() },
+        body_bytes: if failed {
+            0
+        } else {
+            scanner.answer().body_bytes()
+        },
         truncated: !failed && scanner.answer().body_truncated(),
         keep_alive: scanner.keep_alive(),
     }
@@ -360,7 +364,10 @@ fn an_unfinished_response_does_not_keep_the_connection() {
         .feed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")
         .unwrap();
     assert!(scanner.started() && !scanner.keep_alive());
-    assert_eq!((scanner.answer().status(), scanner.answer().body_bytes()), (200, 3));
+    assert_eq!(
+        (scanner.answer().status(), scanner.answer().body_bytes()),
+        (200, 3)
+    );
 }
 
 #[test]
@@ -514,7 +521,9 @@ fn an_idle_connection_holds_no_memory_beyond_the_scanner() {
         ],
     );
     assert_eq!(scanner.answer().body(), body);
-    let kept = |scanner: &ResponseScanner| scanner.answer.body.capacity() + scanner.answer.fields.capacity();
+    let kept = |scanner: &ResponseScanner| {
+        scanner.answer.body.capacity() + scanner.answer.fields.capacity()
+    };
     scanner.begin(ALL);
     assert!(kept(&scanner) <= 2 * KEPT_BYTES);
     scanner.release();

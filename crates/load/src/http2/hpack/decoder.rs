@@ -29,7 +29,11 @@ impl Decoder {
     ///
     /// # Errors
     /// [`HpackError`]; no further block can be read then.
-    pub fn decode(&mut self, mut block: &[u8], mut field: impl FnMut(&[u8], &[u8])) -> Result<(), HpackError> {
+    pub fn decode(
+        &mut self,
+        mut block: &[u8],
+        mut field: impl FnMut(&[u8], &[u8]),
+    ) -> Result<(), HpackError> {
         let mut begun = false;
         while let Some(&first) = block.first() {
             match first {
@@ -68,7 +72,9 @@ impl Decoder {
         if let Some(field) = STATIC_FIELDS.get(place) {
             return Ok(*field);
         }
-        self.table.get(place - STATIC_FIELDS.len()).ok_or(HpackError::BadIndex)
+        self.table
+            .get(place - STATIC_FIELDS.len())
+            .ok_or(HpackError::BadIndex)
     }
 
     /// Reads a field that is written out into `text`; gives the length of its name.
@@ -78,7 +84,9 @@ impl Decoder {
             0 => string(block, &mut self.text)?,
             index => {
                 let mut text = std::mem::take(&mut self.text);
-                let found = self.entry(index).map(|(name, _)| text.extend_from_slice(name));
+                let found = self
+                    .entry(index)
+                    .map(|(name, _)| text.extend_from_slice(name));
                 self.text = text;
                 found?;
             }
@@ -93,7 +101,9 @@ impl Decoder {
 fn string(block: &mut &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let is_huffman = block.first().is_some_and(|first| first & 0x80 != 0);
     let length = integer::read(block, 7)?;
-    let (bytes, rest) = block.split_at_checked(length).ok_or(HpackError::Truncated)?;
+    let (bytes, rest) = block
+        .split_at_checked(length)
+        .ok_or(HpackError::Truncated)?;
     *block = rest;
     if is_huffman {
         huffman::decode(bytes, out)

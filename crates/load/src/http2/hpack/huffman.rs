@@ -69,7 +69,8 @@ const fn tables() -> Tables {
                     let spare = QUICK_BITS as usize - length;
                     let mut rest = 0;
                     while rest < 1 << spare {
-                        made.quick[((code as usize) << spare) + rest] = (symbol as u8, length as u8);
+                        made.quick[((code as usize) << spare) + rest] =
+                            (symbol as u8, length as u8);
                         rest += 1;
                     }
                 }
@@ -89,7 +90,10 @@ const fn tables() -> Tables {
 /// Length of the code of a text. [B]
 #[must_use]
 pub fn encoded_bytes(text: &[u8]) -> usize {
-    let bits: usize = text.iter().map(|byte| usize::from(LENGTHS[usize::from(*byte)])).sum();
+    let bits: usize = text
+        .iter()
+        .map(|byte| usize::from(LENGTHS[usize::from(*byte)]))
+        .sum();
     bits.div_ceil(8)
 }
 
@@ -146,7 +150,9 @@ fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
         // Two codes of any length fit what is held now, if so much is left.
         let (symbol, length) = next_symbol(bits);
         if length > held || symbol == END_OF_STRING {
-            let is_padding = held < 8 && read == code.len() && bits >> (64 - held.max(1)) == (1 << held.max(1)) - 1;
+            let is_padding = held < 8
+                && read == code.len()
+                && bits >> (64 - held.max(1)) == (1 << held.max(1)) - 1;
             return (held == 0 || is_padding).then_some(written);
         }
         out[written] = symbol as u8;
@@ -177,11 +183,13 @@ fn next_symbol(bits: u64) -> (u16, u32) {
         let code = (bits >> (64 - length)) as u32;
         // Codes of this length end where the next length begins.
         if code < TABLES.first_code[length + 1] >> 1 {
-            let place = usize::from(TABLES.first_place[length]) + (code - TABLES.first_code[length]) as usize;
+            let place = usize::from(TABLES.first_place[length])
+                + (code - TABLES.first_code[length]) as usize;
             return (TABLES.symbols[place], length as u32);
         }
     }
     let code = (bits >> (64 - LONGEST)) as u32;
-    let place = usize::from(TABLES.first_place[LONGEST]) + (code - TABLES.first_code[LONGEST]) as usize;
+    let place =
+        usize::from(TABLES.first_place[LONGEST]) + (code - TABLES.first_code[LONGEST]) as usize;
     (TABLES.symbols[place], LONGEST as u32)
 }

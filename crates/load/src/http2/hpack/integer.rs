@@ -84,8 +84,14 @@ mod tests {
     #[test]
     fn what_is_too_long_or_too_short_is_refused() {
         assert_eq!(read(&mut [].as_slice(), 7), Err(HpackError::Truncated));
-        assert_eq!(read(&mut [127, 128].as_slice(), 7), Err(HpackError::Truncated));
+        assert_eq!(
+            read(&mut [127, 128].as_slice(), 7),
+            Err(HpackError::Truncated)
+        );
         let endless = [127, 128, 128, 128, 128, 0];
-        assert_eq!(read(&mut endless.as_slice(), 7), Err(HpackError::BadInteger));
+        assert_eq!(
+            read(&mut endless.as_slice(), 7),
+            Err(HpackError::BadInteger)
+        );
     }
 }

@@ -21,7 +21,9 @@ pub const STATIC_FIELDS: [(&[u8], &[u8]); 61] = [
 /// Index of a field that is there with its value.
 #[must_use]
 pub fn find(name: &[u8], value: &[u8]) -> Option<usize> {
-    let place = STATIC_FIELDS.iter().position(|field| *field == (name, value));
+    let place = STATIC_FIELDS
+        .iter()
+        .position(|field| *field == (name, value));
     place.filter(|_| !value.is_empty()).map(|place| place + 1)
 }
 

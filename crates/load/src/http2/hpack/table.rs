@@ -82,7 +82,10 @@ impl Table {
     }
 
     fn compact(&mut self) {
-        let start = self.entries.back().map_or(self.bytes.len(), |oldest| oldest.start);
+        let start = self
+            .entries
+            .back()
+            .map_or(self.bytes.len(), |oldest| oldest.start);
         self.bytes.drain(..start);
         for entry in &mut self.entries {
             entry.start -= start;

@@ -5,13 +5,19 @@ type Field = (Vec<u8>, Vec<u8>);
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
-    let pairs = digits.chunks(2).map(|pair| std::str::from_utf8(pair).expect("digits"));
-    pairs.map(|pair| u8::from_str_radix(pair, 16).expect("a byte")).collect()
+    let pairs = digits
+        .chunks(2)
+        .map(|pair| std::str::from_utf8(pair).expect("digits"));
+    pairs
+        .map(|pair| u8::from_str_radix(pair, 16).expect("a byte"))
+        .collect()
 }
 
 fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<Field>, HpackError> {
     let mut fields = Vec::new();
-    decoder.decode(block, |name, value| fields.push((name.to_vec(), value.to_vec())))?;
+    decoder.decode(block, |name, value| {
+        fields.push((name.to_vec(), value.to_vec()))
+    })?;
     Ok(fields)
 }
 
@@ -33,7 +39,11 @@ fn remembered(decoder: &mut Decoder) -> Vec<Field> {
 fn check(table_bytes: usize, steps: &[(&str, &[&str], &[&str])]) {
     let mut decoder = Decoder::new(table_bytes);
     for (block, expected, table) in steps {
-        assert_eq!(decode(&mut decoder, &bytes(block)), Ok(fields(expected)), "{block}");
+        assert_eq!(
+            decode(&mut decoder, &bytes(block)),
+            Ok(fields(expected)),
+            "{block}"
+        );
         assert_eq!(remembered(&mut decoder), fields(table), "{block}");
     }
 }
@@ -42,9 +52,30 @@ fn check(table_bytes: usize, steps: &[(&str, &[&str], &[&str])]) {
 #[test]
 fn fields_in_every_form() {
     let custom: &[&str] = &["custom-key= custom-header"];
-    check(4096, &[("400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572", custom, custom)]);
-    check(4096, &[("040c 2f73 616d 706c 652f 7061 7468", &[":path= /sample/path"], &[])]);
-    check(4096, &[("1008 7061 7373 776f 7264 0673 6563 7265 74", &["password= secret"], &[])]);
+    check(
+        4096,
+        &[(
+            "400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572",
+            custom,
+            custom,
+        )],
+    );
+    check(
+        4096,
+        &[(
+            "040c 2f73 616d 706c 652f 7061 7468",
+            &[":path= /sample/path"],
+            &[],
+        )],
+    );
+    check(
+        4096,
+        &[(
+            "1008 7061 7373 776f 7264 0673 6563 7265 74",
+            &["password= secret"],
+            &[],
+        )],
+    );
     check(4096, &[("82", &[":method= GET"], &[])]);
 }
 
@@ -64,15 +95,32 @@ fn requests_of_one_connection() {
     let (get, authority) = (":method= GET", ":authority= www.example.com");
     let (no_cache, custom) = ("cache-control= no-cache", "custom-key= custom-value");
     for [first, second, third] in [plain, huffman] {
-        check(4096, &[
-            (first, &[get, ":scheme= http", ":path= /", authority], &[authority]),
-            (second, &[get, ":scheme= http", ":path= /", authority, no_cache], &[no_cache, authority]),
-            (
-                third,
-                &[get, ":scheme= https", ":path= /index.html", authority, custom],
-                &[custom, no_cache, authority],
-            ),
-        ]);
+        check(
+            4096,
+            &[
+                (
+                    first,
+                    &[get, ":scheme= http", ":path= /", authority],
+                    &[authority],
+                ),
+                (
+                    second,
+                    &[get, ":scheme= http", ":path= /", authority, no_cache],
+                    &[no_cache, authority],
+                ),
+                (
+                    third,
+                    &[
+                        get,
+                        ":scheme= https",
+                        ":path= /index.html",
+                        authority,
+                        custom,
+                    ],
+                    &[custom, no_cache, authority],
+                ),
+            ],
+        );
     }
 }
 
@@ -94,39 +142,63 @@ fn responses_of_one_connection() {
         "88c1 6196 d07a be94 1054 d444 a820 0595 040b 8166 e084 a62d 1bff c05a 839b d9ab 77ad 94e7 821d d7f2 e6c7 b335 \
          dfdf cd5b 3960 d5af 2708 7f36 72c1 ab27 0fb5 291f 9587 3160 65c0 03ed 4ee5 b106 3d50 07",
     ];
-    let (private, location) = ("cache-control= private", "location= https://www.example.com");
-    let (first_date, second_date) = ("date= Mon, 21 Oct 2013 20:13:21 GMT", "date= Mon, 21 Oct 2013 20:13:22 GMT");
+    let (private, location) = (
+        "cache-control= private",
+        "location= https://www.example.com",
+    );
+    let (first_date, second_date) = (
+        "date= Mon, 21 Oct 2013 20:13:21 GMT",
+        "date= Mon, 21 Oct 2013 20:13:22 GMT",
+    );
     let cookie = "set-cookie= foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1";
     let encoding = "content-encoding= gzip";
     for [first, second, third] in [plain, huffman] {
-        check(256, &[
-            (
-                first,
-                &[":status= 302", private, first_date, location],
-                &[location, first_date, private, ":status= 302"],
-            ),
-            (
-                second,
-                &[":status= 307", private, first_date, location],
-                &[":status= 307", location, first_date, private],
-            ),
-            (
-                third,
-                &[":status= 200", private, second_date, location, encoding, cookie],
-                &[cookie, encoding, second_date],
-            ),
-        ]);
+        check(
+            256,
+            &[
+                (
+                    first,
+                    &[":status= 302", private, first_date, location],
+                    &[location, first_date, private, ":status= 302"],
+                ),
+                (
+                    second,
+                    &[":status= 307", private, first_date, location],
+                    &[":status= 307", location, first_date, private],
+                ),
+                (
+                    third,
+                    &[
+                        ":status= 200",
+                        private,
+                        second_date,
+                        location,
+                        encoding,
+                        cookie,
+                    ],
+                    &[cookie, encoding, second_date],
+                ),
+            ],
+        );
     }
 }
 
 #[test]
 fn every_symbol_and_random_texts_come_back_from_huffman_codes() {
     let mut random = Random::from_seed(7);
-    let texts = (0..=255).map(|byte| vec![byte]).chain((0..2000).map(|round| {
-        let length = random.below(80) as usize;
-        let draw = |_| if round % 2 == 0 { random.below(256) as u8 } else { b' ' + random.below(95) as u8 };
-        (0..length).map(draw).collect()
-    }));
+    let texts = (0..=255)
+        .map(|byte| vec![byte])
+        .chain((0..2000).map(|round| {
+            let length = random.below(80) as usize;
+            let draw = |_| {
+                if round % 2 == 0 {
+                    random.below(256) as u8
+                } else {
+                    b' ' + random.below(95) as u8
+                }
+            };
+            (0..length).map(draw).collect()
+        }));
     for text in texts {
         let mut code = Vec::new();
         huffman::encode(&text, &mut code);
@@ -146,7 +218,11 @@ fn codes_that_end_wrongly_are_refused() {
         vec![0xff, 0xff, 0xff, 0xfc], // the same, with zeroes behind it
         vec![0xfe],                   // the start of a longer code
     ] {
-        assert_eq!(huffman::decode(&code, &mut Vec::new()), Err(HpackError::BadHuffman), "{code:x?}");
+        assert_eq!(
+            huffman::decode(&code, &mut Vec::new()),
+            Err(HpackError::BadHuffman),
+            "{code:x?}"
+        );
     }
     // `0` and three ones.
     assert_eq!(huffman::decode(&[0x07], &mut Vec::new()), Ok(()));
@@ -168,7 +244,11 @@ fn malformed_blocks_are_refused() {
         ("82 20", HpackError::BadTableSize),    // behind a field
     ];
     for (block, error) in cases {
-        assert_eq!(decode(&mut Decoder::new(4096), &bytes(block)), Err(error), "{block}");
+        assert_eq!(
+            decode(&mut Decoder::new(4096), &bytes(block)),
+            Err(error),
+            "{block}"
+        );
     }
 }
 
@@ -178,7 +258,10 @@ fn a_smaller_table_forgets_and_grows_again() {
     decode(&mut decoder, &bytes("4001 6101 62")).expect("a field");
     assert_eq!(remembered(&mut decoder), fields(&["a= b"]));
     // Sizes 0 and 4096 at the start of one block.
-    assert_eq!(decode(&mut decoder, &bytes("20 3f e1 1f 82")), Ok(fields(&[":method= GET"])));
+    assert_eq!(
+        decode(&mut decoder, &bytes("20 3f e1 1f 82")),
+        Ok(fields(&[":method= GET"]))
+    );
     assert_eq!(remembered(&mut decoder), []);
 }
 
@@ -194,12 +277,20 @@ fn block_of(encoder: &mut Encoder, constants: &[Constant]) -> Vec<u8> {
 
 fn constants(fields: &[Field]) -> Vec<Constant> {
     let numbered = fields.iter().enumerate();
-    numbered.map(|(number, (name, value))| Constant::new(number, name, value)).collect()
+    numbered
+        .map(|(number, (name, value))| Constant::new(number, name, value))
+        .collect()
 }
 
 #[test]
 fn a_constant_costs_a_byte_once_it_is_remembered() {
-    let fields = fields(&[":method= GET", ":path= /first", ":scheme= https", ":authority= a.test", "x-own= 1"]);
+    let fields = fields(&[
+        ":method= GET",
+        ":path= /first",
+        ":scheme= https",
+        ":authority= a.test",
+        "x-own= 1",
+    ]);
     let (mut encoder, mut decoder) = (Encoder::default(), Decoder::new(4096));
     let constants = constants(&fields);
     for round in 0..3 {
@@ -211,12 +302,16 @@ fn a_constant_costs_a_byte_once_it_is_remembered() {
 
 #[test]
 fn more_constants_than_the_table_holds_come_through() {
-    let fields: Vec<Field> =
-        (0..400).map(|number| (format!("x-{number}").into_bytes(), vec![b'v'; 20])).collect();
+    let fields: Vec<Field> = (0..400)
+        .map(|number| (format!("x-{number}").into_bytes(), vec![b'v'; 20]))
+        .collect();
     let (mut encoder, mut decoder) = (Encoder::default(), Decoder::new(4096));
     let constants = constants(&fields);
     for _ in 0..3 {
-        assert_eq!(decode(&mut decoder, &block_of(&mut encoder, &constants)), Ok(fields.clone()));
+        assert_eq!(
+            decode(&mut decoder, &block_of(&mut encoder, &constants)),
+            Ok(fields.clone())
+        );
     }
 }
 
@@ -228,9 +323,19 @@ fn a_table_that_the_other_side_changes_begins_anew() {
     for allowed in [4096, 0, 40, 1 << 20, 0, 4096] {
         encoder.allow(allowed);
         for _ in 0..2 {
-            assert_eq!(decode(&mut decoder, &block_of(&mut encoder, &constants)), Ok(fields.clone()));
+            assert_eq!(
+                decode(&mut decoder, &block_of(&mut encoder, &constants)),
+                Ok(fields.clone())
+            );
         }
-        assert!(remembered(&mut decoder).len() == if allowed >= 4096 { 2 } else { usize::from(allowed == 40) });
+        assert!(
+            remembered(&mut decoder).len()
+                == if allowed >= 4096 {
+                    2
+                } else {
+                    usize::from(allowed == 40)
+                }
+        );
     }
 }
 
@@ -238,7 +343,11 @@ fn a_table_that_the_other_side_changes_begins_anew() {
 fn varying_fields_come_through_and_are_not_remembered() {
     let mut decoder = Decoder::new(4096);
     let mut out = Vec::new();
-    for (name, value) in [(":path", "/a?b=%20"), ("cookie", ""), ("x-own", "\u{7f}~~~")] {
+    for (name, value) in [
+        (":path", "/a?b=%20"),
+        ("cookie", ""),
+        ("x-own", "\u{7f}~~~"),
+    ] {
         out.clear();
         Encoder::varying(&Name::new(name.as_bytes()), value.as_bytes(), &mut out);
         let expected = vec![(name.as_bytes().to_vec(), value.as_bytes().to_vec())];

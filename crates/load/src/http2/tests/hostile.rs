@@ -9,7 +9,11 @@ fn outcome(bytes: &[u8]) -> Result<(), Broken> {
     pair.request();
     let result = pair.server(bytes);
     if result.is_err() {
-        assert_eq!(pair.kinds().last(), Some(&kind::GOAWAY), "the server is told");
+        assert_eq!(
+            pair.kinds().last(),
+            Some(&kind::GOAWAY),
+            "the server is told"
+        );
     }
     result
 }
@@ -24,42 +28,93 @@ fn who_breaks_the_rules_of_the_connection_breaks_it() {
     let number = |value: u32| value.to_be_bytes();
     let open_block = frame(kind::HEADERS, 0, 1, &block(&[OK]));
     let cases = [
-        (frame(kind::PUSH_PROMISE, flag::END_HEADERS, 1, &[0, 0, 0, 2, 0x88]), ProtocolError),
+        (
+            frame(
+                kind::PUSH_PROMISE,
+                flag::END_HEADERS,
+                1,
+                &[0, 0, 0, 2, 0x88],
+            ),
+            ProtocolError,
+        ),
         (frame(kind::DATA, 0, 0, b"x"), ProtocolError),
         (frame(kind::DATA, 0, 2, b"x"), ProtocolError),
         (frame(kind::DATA, 0, 5, b"x"), ProtocolError),
-        (after_head(&frame(kind::DATA, flag::PADDED, 1, b"\x05abc")), ProtocolError),
-        (after_head(&frame(kind::DATA, 0, 1, &[0; 1001])), FlowControlError),
+        (
+            after_head(&frame(kind::DATA, flag::PADDED, 1, b"\x05abc")),
+            ProtocolError,
+        ),
+        (
+            after_head(&frame(kind::DATA, 0, 1, &[0; 1001])),
+            FlowControlError,
+        ),
         (head(0, 0, &[OK]), ProtocolError),
         (head(2, 0, &[OK]), ProtocolError),
         (head(5, 0, &[OK]), ProtocolError),
-        (frame(kind::HEADERS, flag::END_HEADERS, 1, &[0xbe]), CompressionError),
-        (frame(kind::HEADERS, flag::END_HEADERS, 1, &[0x88, 0x00]), CompressionError),
-        (frame(kind::CONTINUATION, flag::END_HEADERS, 1, &[0x88]), ProtocolError),
-        ([open_block.as_slice(), &head(3, 0, &[OK])].concat(), ProtocolError),
-        ([open_block.as_slice(), &frame(kind::PING, 0, 0, &[0; 8])].concat(), ProtocolError),
-        ([open_block.as_slice(), &frame(kind::CONTINUATION, 4, 3, &[])].concat(), ProtocolError),
+        (
+            frame(kind::HEADERS, flag::END_HEADERS, 1, &[0xbe]),
+            CompressionError,
+        ),
+        (
+            frame(kind::HEADERS, flag::END_HEADERS, 1, &[0x88, 0x00]),
+            CompressionError,
+        ),
+        (
+            frame(kind::CONTINUATION, flag::END_HEADERS, 1, &[0x88]),
+            ProtocolError,
+        ),
+        (
+            [open_block.as_slice(), &head(3, 0, &[OK])].concat(),
+            ProtocolError,
+        ),
+        (
+            [open_block.as_slice(), &frame(kind::PING, 0, 0, &[0; 8])].concat(),
+            ProtocolError,
+        ),
+        (
+            [open_block.as_slice(), &frame(kind::CONTINUATION, 4, 3, &[])].concat(),
+            ProtocolError,
+        ),
         (frame(kind::RST_STREAM, 0, 1, &[0; 3]), FrameSizeError),
         (frame(kind::RST_STREAM, 0, 5, &[0; 4]), ProtocolError),
         (frame(kind::SETTINGS, 0, 0, &[0; 5]), FrameSizeError),
         (frame(kind::SETTINGS, 0, 1, &[]), ProtocolError),
         (frame(kind::SETTINGS, flag::ACK, 0, &[0; 6]), FrameSizeError),
         (settings(&[(setting::ENABLE_PUSH, 1)]), ProtocolError),
-        (settings(&[(setting::MAX_FRAME_SIZE, 16_383)]), ProtocolError),
-        (settings(&[(setting::MAX_FRAME_SIZE, 1 << 24)]), ProtocolError),
-        (settings(&[(setting::INITIAL_WINDOW_SIZE, 1 << 31)]), FlowControlError),
+        (
+            settings(&[(setting::MAX_FRAME_SIZE, 16_383)]),
+            ProtocolError,
+        ),
+        (
+            settings(&[(setting::MAX_FRAME_SIZE, 1 << 24)]),
+            ProtocolError,
+        ),
+        (
+            settings(&[(setting::INITIAL_WINDOW_SIZE, 1 << 31)]),
+            FlowControlError,
+        ),
         (frame(kind::PING, 0, 0, &[0; 7]), FrameSizeError),
         (frame(kind::PING, 0, 1, &[0; 8]), ProtocolError),
         (frame(kind::GOAWAY, 0, 0, &[0; 7]), FrameSizeError),
         (frame(kind::GOAWAY, 0, 1, &[0; 8]), ProtocolError),
         (frame(kind::WINDOW_UPDATE, 0, 0, &[0; 3]), FrameSizeError),
         (frame(kind::WINDOW_UPDATE, 0, 0, &number(0)), ProtocolError),
-        (frame(kind::WINDOW_UPDATE, 0, 0, &number(u32::MAX >> 1)), FlowControlError),
+        (
+            frame(kind::WINDOW_UPDATE, 0, 0, &number(u32::MAX >> 1)),
+            FlowControlError,
+        ),
         (frame(kind::WINDOW_UPDATE, 0, 5, &number(1)), ProtocolError),
-        (frame(kind::DATA, 0, 1, &[0; FRAME_BYTES + 1]), FrameSizeError),
+        (
+            frame(kind::DATA, 0, 1, &[0; FRAME_BYTES + 1]),
+            FrameSizeError,
+        ),
     ];
     for (number, (bytes, code)) in cases.into_iter().enumerate() {
-        assert_eq!(outcome(&bytes), Err(Broken::Protocol(code)), "case {number}");
+        assert_eq!(
+            outcome(&bytes),
+            Err(Broken::Protocol(code)),
+            "case {number}"
+        );
     }
 }
 
@@ -70,9 +125,13 @@ fn the_window_of_the_connection_is_watched_over_all_streams() {
     // What is given back is forgotten, so that this is as if the server did not wait for it.
     pair.client.receive_left = 1500;
     pair.client.bounds.connection_window = 0;
-    pair.server(&[head(1, 0, &[OK]), frame(kind::DATA, 0, 1, &[0; 1000])].concat()).expect("within it");
+    pair.server(&[head(1, 0, &[OK]), frame(kind::DATA, 0, 1, &[0; 1000])].concat())
+        .expect("within it");
     let second = [head(3, 0, &[OK]), frame(kind::DATA, 0, 3, &[0; 600])].concat();
-    assert_eq!(pair.server(&second), Err(Broken::Protocol(ErrorCode::FlowControlError)));
+    assert_eq!(
+        pair.server(&second),
+        Err(Broken::Protocol(ErrorCode::FlowControlError))
+    );
 }
 
 #[test]
@@ -103,8 +162,10 @@ fn malformed_heads_fail_their_request_only() {
     for (number, fields) in cases.into_iter().enumerate() {
         let mut pair = Pair::ready();
         pair.requests(2);
-        pair.server(&head(1, 0, fields)).expect("the connection goes on");
-        pair.server(&head(3, flag::END_STREAM, &[OK])).expect("another answer");
+        pair.server(&head(1, 0, fields))
+            .expect("the connection goes on");
+        pair.server(&head(3, flag::END_STREAM, &[OK]))
+            .expect("another answer");
         let expected = [(0, End::Failed(Failure::Protocol)), (1, End::Whole)];
         assert_eq!(pair.end(), expected, "case {number}");
         assert!(pair.kinds().contains(&kind::RST_STREAM));
@@ -141,7 +202,8 @@ fn a_body_beyond_the_limit_fails_its_request_only() {
     pair.server(&head(1, 0, &[OK])).expect("a head");
     let mut sent = 0;
     while pair.ended.is_empty() {
-        pair.server(&frame(kind::DATA, 0, 1, &[0; 500])).expect("the connection goes on");
+        pair.server(&frame(kind::DATA, 0, 1, &[0; 500]))
+            .expect("the connection goes on");
         pair.said();
         sent += 500;
     }
@@ -161,7 +223,10 @@ fn who_only_keeps_this_side_busy_is_told_to_calm_down() {
         (Vec::new(), head(1, 0, &[(":status", "100")])),
         (head(1, 0, &[OK]), frame(kind::DATA, 0, 1, &[])),
         (head(1, 0, &[OK]), frame(kind::DATA, flag::PADDED, 1, &[0])),
-        (frame(kind::RST_STREAM, 0, 1, &[0; 4]), frame(kind::RST_STREAM, 0, 1, &[0; 4])),
+        (
+            frame(kind::RST_STREAM, 0, 1, &[0; 4]),
+            frame(kind::RST_STREAM, 0, 1, &[0; 4]),
+        ),
         (frame(kind::RST_STREAM, 0, 1, &[0; 4]), head(1, 0, &[OK])),
         (open_block.clone(), empty_continuation),
         (open_block, frame(kind::CONTINUATION, 0, 1, &[b'x'; 1000])),
@@ -172,7 +237,11 @@ fn who_only_keeps_this_side_busy_is_told_to_calm_down() {
         pair.said();
         pair.server(&before).expect("nothing wrong yet");
         let flooded = (0..20_000).find_map(|_| pair.server(&again).err());
-        assert_eq!(flooded, Some(Broken::Protocol(ErrorCode::EnhanceYourCalm)), "case {number}");
+        assert_eq!(
+            flooded,
+            Some(Broken::Protocol(ErrorCode::EnhanceYourCalm)),
+            "case {number}"
+        );
         assert!(pair.client.pending().len() < 1 << 20 && pair.client.block.len() < 1 << 16);
     }
 }
@@ -187,7 +256,8 @@ fn fields_that_unfold_are_not_kept() {
     bomb.extend([0xbe; 10_000]);
     let mut pair = Pair::ready();
     pair.request();
-    pair.server(&frame(kind::HEADERS, flag::END_HEADERS, 1, &bomb)).expect("the connection goes on");
+    pair.server(&frame(kind::HEADERS, flag::END_HEADERS, 1, &bomb))
+        .expect("the connection goes on");
     assert_eq!(pair.end(), [(0, End::Failed(Failure::Protocol))]);
     assert!(pair.answer(0).headers("x").map(<[u8]>::len).sum::<usize>() <= LIMITS.header_bytes);
 }
@@ -211,7 +281,11 @@ fn who_does_not_speak_it_is_told_from_who_breaks_it() {
 fn one_setting_after_the_other_may_not_overflow_a_window() {
     let mut pair = Pair::ready();
     pair.request();
-    pair.server(&frame(kind::WINDOW_UPDATE, 0, 1, &1000_u32.to_be_bytes())).expect("a window");
+    pair.server(&frame(kind::WINDOW_UPDATE, 0, 1, &1000_u32.to_be_bytes()))
+        .expect("a window");
     let largest = settings(&[(setting::INITIAL_WINDOW_SIZE, (1 << 31) - 1)]);
-    assert_eq!(pair.server(&largest), Err(Broken::Protocol(ErrorCode::FlowControlError)));
+    assert_eq!(
+        pair.server(&largest),
+        Err(Broken::Protocol(ErrorCode::FlowControlError))
+    );
 }

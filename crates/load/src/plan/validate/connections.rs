@@ -43,13 +43,19 @@ impl Checker<'_> {
         let Some(streams) = self.plan.connections.streams else {
             return;
         };
-        let speaks_http2 = self.plan.targets.iter().any(|target| target.http == HttpVersion::V2);
+        let speaks_http2 = self
+            .plan
+            .targets
+            .iter()
+            .any(|target| target.http == HttpVersion::V2);
         self.require(pooled && speaks_http2, "connections.streams", || {
             "goes with mode `pool` and a target of `http` \"2\" only".to_owned()
         });
-        self.require((1..=STREAMS_CEILING).contains(&streams), "connections.streams", || {
-            format!("must be in [1, {STREAMS_CEILING}], got {streams}")
-        });
+        self.require(
+            (1..=STREAMS_CEILING).contains(&streams),
+            "connections.streams",
+            || format!("must be in [1, {STREAMS_CEILING}], got {streams}"),
+        );
     }
 
     pub(super) fn target(&mut self, place: &str, target: &Target) {
