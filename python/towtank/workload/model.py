@@ -86,8 +86,7 @@ def _connections(value: object) -> object:
 
 
 Connections = Annotated[
-    Annotated[ConnectionPool, Tag("<mapping>")]
-    | Annotated[Literal["per_user", "new_each_time"] | int, Tag("<plain>")],
+    Annotated[ConnectionPool, Tag("<mapping>")] | Annotated[Literal["per_user", "new_each_time"] | int, Tag("<plain>")],
     Discriminator(mapping_or_plain),
     BeforeValidator(_connections, json_schema_input_type=Literal["per_user", "new_each_time"] | int | ConnectionPool),
 ]
