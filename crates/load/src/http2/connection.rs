@@ -182,10 +182,11 @@ impl Connection {
         self.is_ready
     }
 
-    /// Whether no further request can be made: the server takes none, or numbers of streams have run out.
+    /// Whether no further request can be made: the server takes none, numbers of streams have run out, or this side has
+    /// said that it is the end.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.last_stream != u32::MAX || self.next_stream > LAST_STREAM
+        self.last_stream != u32::MAX || self.next_stream > LAST_STREAM || self.has_said_farewell
     }
 
     /// Begins a request, whose fields `encode` appends; gives the number of its stream. Whether there may be one more is for

@@ -237,8 +237,12 @@ impl Worker<'_> {
     pub(super) fn launch_over(&mut self, exchange: usize, connection: usize, now_ns: u64) -> Flow {
         self.exchanges[exchange].connection = connection as u32;
         if self.connections[connection].phase == Phase::Shared {
-            self.open_stream(exchange, connection);
-            return Flow::Wait;
+            if !self.is_draining(connection) {
+                self.open_stream(exchange, connection);
+                return Flow::Wait;
+            }
+            // Of a user's own; its last request is over.
+            self.close(connection);
         }
         let place = &mut self.connections[connection];
         place.exchange = exchange as u32;

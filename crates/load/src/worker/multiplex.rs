@@ -164,16 +164,23 @@ impl Worker<'_> {
         }
     }
 
-    /// Tells the pool how many requests there may be at once, if that has changed.
-    fn tell_limit(&mut self, connection: usize) {
-        if let Some(link) = self.http2.link(connection)
-            && link.limit != link.connection.limit()
-        {
-            link.limit = link.connection.limit();
-            if let Model::Pool(pools) = &mut self.model {
-                pools[link.target].set_limit(connection as u32, link.limit);
-            }
+    /// Tells the pool how many requests there may be at once, if that has changed; the target, if it has.
+    fn tell_limit(&mut self, connection: usize) -> Option<usize> {
+        let link = self.http2.link(connection)?;
+        if link.limit == link.connection.limit() {
+            return None;
         }
+        link.limit = link.connection.limit();
+        if let Model::Pool(pools) = &mut self.model {
+            pools[link.target].set_limit(connection as u32, link.limit);
+        }
+        Some(link.target)
+    }
+
+    /// Whether a connection takes no further request.
+    pub(super) fn is_draining(&mut self, connection: usize) -> bool {
+        let link = self.http2.link(connection);
+        link.is_some_and(|link| link.connection.is_draining())
     }
 
     /// Writes what was gathered.
@@ -221,9 +228,9 @@ impl Worker<'_> {
             return Ok(false);
         };
         if place.secure {
-            let bytes = self.put_in(connection);
+            self.put_in(connection);
             self.flush(connection).map_err(|_| ())?;
-            return Ok(bytes > 0 && !self.wants_write(connection));
+            return Ok(!self.wants_write(connection));
         }
         match socket.write(link.connection.pending()) {
             Ok(bytes) => {
@@ -236,17 +243,14 @@ impl Worker<'_> {
         }
     }
 
-    /// Hands what is to be said to the TLS session; how much it took.
-    fn put_in(&mut self, connection: usize) -> usize {
-        let Some(link) = self.http2.links[connection].as_deref_mut() else {
-            return 0;
-        };
-        let bytes = match self.sessions[connection].as_mut() {
-            Some(session) => session.put_in(link.connection.pending()),
-            None => 0,
-        };
-        link.connection.advance(bytes);
-        bytes
+    /// Hands what is to be said to the TLS session, as far as that takes it.
+    fn put_in(&mut self, connection: usize) {
+        let link = self.http2.links[connection].as_deref_mut();
+        let session = self.sessions[connection].as_mut();
+        if let (Some(link), Some(session)) = (link, session) {
+            let bytes = session.put_in(link.connection.pending());
+            link.connection.advance(bytes);
+        }
     }
 
     /// Something happened to a connection that speaks HTTP/2.
@@ -342,7 +346,7 @@ impl Worker<'_> {
             now_ns,
         };
         let taken = link.connection.receive(bytes, &mut view, &mut ended);
-        if link.connection.is_draining() && !was_draining {
+        if taken.is_ok() && link.connection.is_draining() && !was_draining {
             self.http2.counts.goaways += 1;
         }
         if !link.connection.pending().is_empty() {
@@ -351,17 +355,20 @@ impl Worker<'_> {
         if secure && !self.plain.is_empty() {
             self.no_longer_fresh(connection);
         }
-        self.tell_limit(connection);
+        let changed = self.tell_limit(connection);
         for Ended { token, end } in ended.drain(..) {
             match end {
                 End::Whole => self.answered(token as usize, now_ns, false),
                 End::Failed(failure) => {
-                    self.end_exchange(token as usize, Err(failure), now_ns, false)
+                    self.end_exchange(token as usize, Err(failure), now_ns, false);
                 }
                 End::Refused => self.send_again(token as usize, now_ns),
             }
         }
         self.http2.ended = ended;
+        if let Some(target) = changed {
+            self.serve_waiting(target);
+        }
         taken
     }
 
@@ -388,13 +395,6 @@ impl Worker<'_> {
             pool.wait_first(exchange as u32, self.tickets);
             self.serve_waiting(request.target);
             return;
-        }
-        if self
-            .http2
-            .link(connection)
-            .is_some_and(|link| link.connection.is_draining())
-        {
-            self.close(connection);
         }
         if self.launch_over(exchange, connection, now_ns) == Flow::Next {
             self.later(self.exchanges[exchange].user as usize);
@@ -443,7 +443,7 @@ impl Worker<'_> {
         for token in &tokens {
             self.exchanges[*token].connection = NONE;
         }
-        if let Some(reason) = reason {
+        if let Some(reason) = reason.filter(|_| !tokens.is_empty()) {
             self.reasons.count(reason);
         }
         self.close(connection);
