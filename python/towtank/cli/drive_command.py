@@ -40,6 +40,12 @@ def command(
     connections: Annotated[
         str | None, typer.Option(help="per-user (the default), N for a pool of N per target, or new for each request.")
     ] = None,
+    http2: Annotated[
+        bool, typer.Option("--http2", help="Speak HTTP/2: by prior knowledge, or by ALPN with TLS.")
+    ] = False,
+    streams: Annotated[
+        int | None, typer.Option(help="Requests at once over each connection of a pool, with --http2; 100 if left out.")
+    ] = None,
     connect_to: Annotated[
         list[str] | None,
         typer.Option(help="Connect here in place of the URL's host: host:port or unix:/path; repeatable."),
@@ -82,8 +88,10 @@ def command(
         given.body(body),
         given.positive("--timeout", timeout),
     )
+    streams = given.at_least_one("--streams", streams)
     given.refuse_faults()
-    reach = Reach(connections, tuple(source or ()), tuple(connect_to or ()), insecure, cacert, cert, key)
+    ways = (tuple(source or ()), tuple(connect_to or ()), insecure, cacert, cert, key)
+    reach = Reach(connections, *ways, http2=http2, streams=streams)
     return _drive(exchange, load, reach, address or [], out=out, allowed=i_may_load or [], json=json, quiet=quiet)
 
 

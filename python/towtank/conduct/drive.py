@@ -203,6 +203,7 @@ def url_plan(run: RunFolder, exchange: Exchange, load: Load, addresses: list[str
                 "balance": "round_robin",
                 "host": host,
                 **tls,
+                **reach.http_part,
             }
         ],
         "connections": reach.connections_part(),
