@@ -83,6 +83,11 @@ class Interval:
         Encoded histogram of the gaps between intended arrivals.
     gaps_sum_s : float
         Exact sum of these gaps. [s]
+    connect, tls, connection_wait : str or None
+        Encoded histograms of the time to make a connection, of a handshake, and that a request waited for a
+        connection of a pool (0 where one was free).
+    handshakes : dict
+        How many were `full` and how many `resumed`.
     """
 
     worker: int
@@ -103,6 +108,9 @@ class Interval:
     arrivals: list[int] = field(default_factory=list)
     gaps: str | None = None
     gaps_sum_s: float = 0.0
+    tls: str | None = None
+    connection_wait: str | None = None
+    handshakes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -173,6 +181,14 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
             recording.damage.bad_lines += 1
 
 
+def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
+    """Read one line of kind `interval`; None where it is broken."""
+    try:
+        return _interval(document, worker)
+    except _BROKEN:
+        return None
+
+
 def _interval(document: dict[str, Any], worker: int) -> Interval:
     think = document.get("think") or {}
     return Interval(
@@ -194,6 +210,9 @@ def _interval(document: dict[str, Any], worker: int) -> Interval:
         arrivals=[int(count) for count in document.get("arrivals") or ()],
         gaps=document.get("gaps"),
         gaps_sum_s=document.get("gaps_sum_ns", 0) / _SECOND_NS,
+        tls=document.get("tls"),
+        connection_wait=document.get("connection_wait"),
+        handshakes=dict(document.get("handshakes") or {}),
     )
 
 
