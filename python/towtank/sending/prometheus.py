@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import cramjam
 import numpy as np
@@ -46,6 +47,23 @@ Labels = tuple[tuple[str, str], ...]
 _Series = tuple[str, Labels]
 
 
+@dataclass(slots=True)
+class _Row:
+    """One series: its labels as they are sent, when it had its last sample, and those that are still to be sent."""
+
+    labels: bytes
+    last_ms: int = -1
+    samples: list[bytes] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Counter:
+    """A number that grows over a stage."""
+
+    row: _Row
+    total: float = 0.0
+
+
 class PrometheusEncoder:
     """Adds up what the seconds tell, and makes write requests of it.
 
@@ -62,11 +80,11 @@ class PrometheusEncoder:
         self._histograms = histograms
         factors = {label_name(name): level for name, level in source.factors.items()}
         self._source = tuple({"study": source.study, "run": source.run, **factors}.items())
-        self._counters: dict[Labels, dict[_Series, float]] = {}
-        self._known: dict[_Series, bytes] = {}
-        self._open: dict[Labels, set[_Series]] = {}
-        self._last_ms: dict[_Series, int] = {}
-        self._samples: dict[_Series, list[bytes]] = {}
+        # By stage: numbers that grow, and series that have not ended. Looking up a series costs more than its sample.
+        self._counters: dict[Labels, dict[_Series, _Counter]] = {}
+        self._open: dict[Labels, dict[_Series, _Row]] = {}
+        self._rows: dict[_Series, _Row] = {}
+        self._fresh: list[_Row] = []
         self._requests = 0
 
     def encode(self, update: Update) -> list[Body]:
@@ -100,12 +118,14 @@ class PrometheusEncoder:
             self._gauge(family, (*stage, *labels), value, stage, end_ms)
         counters = self._counters.setdefault(stage, {})
         for series, growth in self._growth(second, stage):
-            if series not in counters:
-                counters[series] = 0.0
-                self._sample(series, 0.0, stage, start_ms)
-            counters[series] += growth
-        for series, total in counters.items():
-            self._sample(series, total, stage, end_ms)
+            counter = counters.get(series)
+            if counter is None:
+                counter = counters[series] = _Counter(self._row(series, stage))
+                self._sample(counter.row, 0.0, start_ms)
+            counter.total += growth
+        for series, counter in counters.items():
+            self._open[stage][series] = counter.row
+            self._sample(counter.row, counter.total, end_ms)
 
     def _quantiles(self, second: Second) -> Iterator[tuple[str, Labels, float]]:
         every = [text for item in second.of("transaction") for text in item.response]
@@ -145,38 +165,43 @@ class PrometheusEncoder:
         yield (f"{family}_sum", about), item.response_sum_s
 
     def _gauge(self, family: str, labels: Labels, value: float, stage: Labels, at_ms: int) -> None:
-        self._sample((family, labels), value, stage, at_ms)
+        self._sample(self._row((family, labels), stage), value, at_ms)
 
-    def _sample(self, series: _Series, value: float, stage: Labels, at_ms: int) -> None:
+    def _row(self, series: _Series, stage: Labels) -> _Row:
+        row = self._rows.get(series)
+        if row is None:
+            row = self._rows[series] = _Row(remote_write.labels(f"towtank_live_{series[0]}", dict(series[1])))
+        self._open.setdefault(stage, {})[series] = row
+        return row
+
+    def _sample(self, row: _Row, value: float, at_ms: int) -> None:
         """Add a sample; a second that comes late is stamped behind the last one, for the past cannot be changed."""
-        at_ms = max(at_ms, self._last_ms.get(series, -1) + 1)
-        self._last_ms[series] = at_ms
-        self._open.setdefault(stage, set()).add(series)
-        self._samples.setdefault(series, []).append(remote_write.sample(value, at_ms))
+        row.last_ms = max(at_ms, row.last_ms + 1)
+        self._add(row, remote_write.sample(value, row.last_ms))
+
+    def _add(self, row: _Row, sample: bytes) -> None:
+        if not row.samples:
+            self._fresh.append(row)
+        row.samples.append(sample)
 
     def _end(self, stage: Labels) -> None:
-        for series in self._open.pop(stage):
-            self._last_ms[series] += 1
-            self._samples.setdefault(series, []).append(remote_write.stale(self._last_ms[series]))
-
-    def _labels(self, series: _Series) -> bytes:
-        if series not in self._known:
-            self._known[series] = remote_write.labels(f"towtank_live_{series[0]}", dict(series[1]))
-        return self._known[series]
+        for row in self._open.pop(stage).values():
+            row.last_ms += 1
+            self._add(row, remote_write.stale(row.last_ms))
 
     def _body(self) -> list[Body]:
-        if not self._samples:
+        if not self._fresh:
             return []
-        content = b"".join(
-            remote_write.time_series(self._labels(series), samples) for series, samples in self._samples.items()
-        )
+        content = b"".join([remote_write.time_series(row.labels, row.samples) for row in self._fresh])
         if self._requests % _METADATA_EVERY == 0:
             content += b"".join(
                 remote_write.metadata(f"towtank_live_{name}", kind, meaning)
                 for name, (kind, meaning) in _FAMILIES.items()
             )
-        points = sum(map(len, self._samples.values()))
-        self._samples, self._requests = {}, self._requests + 1
+        points = sum(len(row.samples) for row in self._fresh)
+        for row in self._fresh:
+            row.samples = []
+        self._fresh, self._requests = [], self._requests + 1
         return [Body(bytes(cramjam.snappy.compress_raw(content)), points)]
 
 

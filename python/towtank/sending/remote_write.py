@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 COUNTER, GAUGE, HISTOGRAM = 1, 2, 3  # MetricMetadata.MetricType
 
@@ -18,6 +19,7 @@ _LENGTH_DELIMITED = 2
 _STALE = struct.pack("<Q", 0x7FF0000000000002)
 
 
+@lru_cache(maxsize=1024)  # lengths are few, and all samples of a second have one time
 def varint(number: int) -> bytes:
     """Base 128, the lowest seven bits first.
 
