@@ -43,7 +43,15 @@ class Done:
     @property
     def steady(self) -> Mask:
         """Bins of the steady stages."""
-        numbers = [number for number, stage in enumerate(self.measurement.stages) if stage.get("phase") == "steady"]
+        return self._bins("steady")
+
+    @property
+    def staged(self) -> Mask:
+        """Bins of all stages of the plan: not those of the drain."""
+        return self._bins("ramp_up", "settle", "steady")
+
+    def _bins(self, *phases: str) -> Mask:
+        numbers = [number for number, stage in enumerate(self.measurement.stages) if stage.get("phase") in phases]
         return np.isin(self.measurement.stage, numbers)
 
     def times_s(self, of: str, everything: bool = False) -> dict[str, float]:
@@ -69,14 +77,16 @@ def closed(users: int, seconds: float, ramp_s: float = 0.0) -> dict[str, Any]:
     }
 
 
-def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000) -> dict[str, Any]:
+def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000, settle_s: float = 0.0) -> dict[str, Any]:
     """An open load that holds its rate from the first instant."""
+    settle = {"name": "settle", "phase": "settle", "level": 0, "duration_s": settle_s, "rate": rate}
+    steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": seconds, "rate": rate}
     return {
         "kind": "open",
         "arrivals": arrivals,
         "users_at_most": users,
         "backlog_at_most": 1_000_000,
-        "stages": [{"name": "steady", "phase": "steady", "level": 0, "duration_s": seconds, "rate": rate}],
+        "stages": [settle, steady] if settle_s else [steady],
     }
 
 
@@ -141,6 +151,13 @@ def read(folder: Path, spent: harness.Spent) -> Done:
         raise SystemExit(f"error: requests of the engine failed: {engine['totals']}")
     recording = segments.read(folder / "engine")
     return Done(spent, engine, Measurement(recording), int((recording.header or {})["monotonic_ns"]))
+
+
+def drive_plan(document: dict[str, Any], folder: Path) -> Done:
+    """Do a plan whose records go to `engine` in the folder, on the generator's core."""
+    path = folder / "plan.json"
+    path.write_text(json.dumps(document))
+    return read(folder, harness.spend([str(binary()), "load", str(path)]))
 
 
 def drive(address: str, load: dict[str, Any], think_s: float = 0.0) -> Done:
