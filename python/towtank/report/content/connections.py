@@ -25,7 +25,13 @@ def blocks(results: Results) -> list[Block]:
         Column("Wait", "of response time", numeric=True),
     )
     told = (paragraph(words) for words in (waiting(runs), failures(runs)) if words)
-    return [*told, Table("Connections of the load generator", columns, tuple(_row(run) for run in runs))]
+    rows = [_row(run) for run in runs]
+    # No column for what no run has: there may be no TLS, and no pool.
+    kept = [
+        number for number, _ in enumerate(columns) if number < 2 or any(row[number] != people.ABSENT for row in rows)
+    ]
+    table = tuple(tuple(row[number] for number in kept) for row in rows)
+    return [*told, Table("Connections of the load generator", tuple(columns[number] for number in kept), table)]
 
 
 def _row(run: RunResult) -> tuple[str, ...]:
@@ -49,7 +55,8 @@ def _row(run: RunResult) -> tuple[str, ...]:
 def _mean_and_p99(times: Json | None) -> str:
     if not times or times.get("mean") is None:
         return people.ABSENT
-    return f"{people.seconds(times['mean'])}, {people.seconds(times.get('p99'))}"
+    mean, p99 = (people.seconds(times.get(name)).replace(" ", "\N{NO-BREAK SPACE}") for name in ("mean", "p99"))
+    return f"{mean}, {p99}"
 
 
 def waiting(runs: list[RunResult]) -> str:
