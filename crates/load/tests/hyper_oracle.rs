@@ -23,7 +23,10 @@ fn refusal(bytes: &[u8]) -> Option<ProtocolError> {
         body: true,
         method_is_head: false,
     });
-    scanner.feed(bytes).and_then(|_| scanner.end_of_stream()).err()
+    scanner
+        .feed(bytes)
+        .and_then(|_| scanner.end_of_stream())
+        .err()
 }
 
 /// Ambiguous ends of a message, as RFC 9112 (sections 6.1, 6.3, 7.1 and 11.1) warns of, in the forms that C. Linhart et

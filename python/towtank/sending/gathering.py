@@ -53,7 +53,7 @@ class Gatherer:
         match = _SEGMENT.match(path.name)
         worker = int(match[1]) if match else 0
         if document.get("k") == "header":
-            self._recording.header = self._recording.header or document
+            self._recording.header = segments.newer_header(self._recording.header, document)
             self._recorded_until.setdefault(worker, 0.0)
         elif document.get("k") == "interval" and (one := segments.read_interval(document, worker)) is not None:
             self._waiting.setdefault((int((one.start_s + one.end_s) / 2), one.stage), []).append(one)
