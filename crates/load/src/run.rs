@@ -56,6 +56,7 @@ pub struct Prepared {
     sources: Sources,
     groups: Vec<u16>,
     course: Course,
+    arrivals: Arrivals,
     folder: PathBuf,
 }
 
@@ -71,7 +72,9 @@ impl Prepared {
         let groups = groups_of_users(&plan, &mut faults);
         match program {
             Ok(program) if faults.is_empty() => {
-                let (course, folder) = (Course::new(&plan), Path::new(&plan.out).to_owned());
+                let course = Course::new(&plan);
+                let arrivals = Arrivals::new(&plan, &course);
+                let folder = Path::new(&plan.out).to_owned();
                 Ok(Self {
                     plan,
                     program,
@@ -79,6 +82,7 @@ impl Prepared {
                     sources,
                     groups,
                     course,
+                    arrivals,
                     folder,
                 })
             }
@@ -148,7 +152,7 @@ impl Prepared {
             groups: &self.groups,
             course: self.course.clone(),
             moves: Moves::new(&self.course),
-            arrivals: Arrivals::new(plan, &self.course),
+            arrivals: self.arrivals.clone(),
             edits,
             targets: targets.collect(),
             ownership: self.ownership(worker),
@@ -318,6 +322,9 @@ impl Prepared {
 fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
     let shares: Vec<f64> = plan.groups.iter().map(|group| group.share).collect();
     let (Load::Closed { users_at_most, .. } | Load::Open { users_at_most, .. }) = plan.load;
+    if plan.load.is_by_group() && matches!(plan.load, Load::Closed { .. }) {
+        return groups_in_blocks(&plan.load.users_of_groups(), users_at_most as usize);
+    }
     let groups = assign_groups(&shares, users_at_most as usize);
     if matches!(plan.load, Load::Open { .. }) {
         let has = |worker: usize, group: usize| {
@@ -337,5 +344,16 @@ fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
             });
         }
     }
+    groups
+}
+
+/// Group of every user where groups have users of their own: their numbers follow each other, group by group.
+fn groups_in_blocks(users: &[u32], users_at_most: usize) -> Vec<u16> {
+    let each = users.iter().zip(0_u16..);
+    let mut groups: Vec<u16> = each
+        .flat_map(|(users, group)| std::iter::repeat_n(group, *users as usize))
+        .collect();
+    // Users beyond those of the groups never start.
+    groups.resize(users_at_most, 0);
     groups
 }
