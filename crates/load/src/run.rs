@@ -17,12 +17,17 @@ use crate::recorder::writer::{Header, Named};
 use crate::recorder::{LiveCounts, Totals};
 use crate::schedule::{Arrivals, Course, Moves, assign_groups};
 use crate::sys;
-use crate::worker::{Edits, Ended, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work};
+use crate::worker::{
+    Edits, Ended, Http2Counts, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work,
+};
 
 use commands::Commander;
 use places::Place;
 
 pub use control::{Control, Switches};
+
+/// Requests at once over a connection of a pool, unless the plan says otherwise; what servers usually take.
+const STREAMS: u32 = 100;
 
 /// How a run ended, as engine.json tells it.
 #[derive(Debug)]
@@ -151,6 +156,7 @@ impl Prepared {
             edits,
             targets: targets.collect(),
             ownership: self.ownership(worker),
+            streams: self.streams(),
             sources: &self.sources,
             limits: Limits {
                 header_bytes: plan.limits.header_bytes,
@@ -164,6 +170,14 @@ impl Prepared {
             header: self.header(worker, origin_ns, wall_ns),
             folder: self.folder.clone(),
             shared,
+        }
+    }
+
+    /// Requests at once over a connection that speaks HTTP/2.
+    fn streams(&self) -> u32 {
+        match self.plan.connections.mode {
+            ConnectionMode::Pool => self.plan.connections.streams.unwrap_or(STREAMS),
+            ConnectionMode::PerUser | ConnectionMode::NewEachTime => 1,
         }
     }
 
@@ -249,6 +263,7 @@ impl Prepared {
         let mut counts = LiveCounts::default();
         let mut end_ns = 0;
         let mut connect_failures = BTreeMap::<String, u64>::new();
+        let mut http2 = Http2Counts::default();
         let mut failure = None;
         for result in results {
             match result {
@@ -256,6 +271,7 @@ impl Prepared {
                     totals.add(&ended.totals);
                     counts.merge(&ended.counts);
                     end_ns = end_ns.max(ended.end_ns);
+                    http2.add(ended.http2);
                     for (reason, count) in ended.connect_failures {
                         *connect_failures.entry(reason).or_default() += count;
                     }
@@ -281,6 +297,7 @@ impl Prepared {
             totals: &totals,
             counts: &counts,
             connect_failures: &connect_failures,
+            http2,
             end_ns,
             stages: control.stages(),
             edits: control.edits(),
