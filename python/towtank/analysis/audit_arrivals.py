@@ -119,7 +119,7 @@ def _gaps(stage: StageOfArrivals) -> Check:
     """Whether the gaps between arrivals are those of the process asked for."""
     place = Check(GAPS, stage=stage.name)
     if not stage.asked.is_constant:
-        return replace(place, why="the rate moves, and with it the gaps; their number and spread tell")
+        return replace(place, why="the rate moves, so the gaps have no distribution of their own")
     rates = np.array([curve.rates[0] for curve in stage.asked.curves])
     rates = rates[rates > 0]
     place = replace(place, asked=_gaps_asked(stage, rates))

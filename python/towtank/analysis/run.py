@@ -331,8 +331,6 @@ def _totals_of_segments(data: RunData) -> dict[str, Any]:
 
 def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) -> verdict.Evidence:
     measurement, engine = data.measurement, data.engine or {}
-    accounting = summary["accounting"]
-    asked = accounting["offered"] - accounting["not_started"].get("stopped", 0)
     every = measurement.transactions
     return verdict.Evidence(
         manifest=data.manifest,
@@ -355,7 +353,6 @@ def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) ->
         generator_cpus=summary["generator"]["cpus_used"],
         connect_failures=int(sum(measurement.requests.failed_by_kind.get("connect", ()))),
         threads=int(engine.get("threads") or data.recording.workers or 1),
-        offered_share=accounting["started"] / asked if asked > 0 else None,
         lag_grows=_lag_grows(data),
     )
 
