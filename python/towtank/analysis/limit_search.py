@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from towtank.analysis.limit_estimate import tested_ends
 
@@ -92,6 +93,19 @@ class SearchPlan:
     def refine_to_or_zero(self) -> float:
         """`refine_to`, 0 where nothing is refined."""
         return self.refine_to or 0.0
+
+
+def plan_of(document: dict[str, Any]) -> SearchPlan:
+    """The search that the manifest of a run tells of."""
+    refine = document.get("refine")
+    return SearchPlan(
+        start=float(document["start"]),
+        at_most=float(document["at_most"]),
+        steps=tuple(Step(one.get("by"), one.get("times"), one.get("up_to")) for one in document["steps"]),
+        whole=document["of"] == "users",
+        refine_to=refine["to"] if refine else None,
+        repeats=refine["repeats"] if refine else 1,
+    )
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from towtank import units
 from towtank.errors import StudyError
 from towtank.study import describing
 from towtank.study.design import LOAD_FACTORS, Factor, RunSpec, design
-from towtank.study.model import StudyFile
+from towtank.study.model import FindLimit, StudyFile
 from towtank.study.objectives import Objective, read_objective
 from towtank.study.overrides import Override, apply_to_system, overrides_of, parameters_of
+from towtank.study.search import amount
 from towtank.system.model import SystemFile, check_tree
 from towtank.workload.loading import Workload
 from towtank.yamlfile import Document, Node
@@ -76,7 +77,7 @@ class Study:
     @property
     def load_factor(self) -> str:
         """What the load is measured in: `users` or `rate`."""
-        return "users" if self.study.load.kind == "closed" else "rate"
+        return "users" if self.study.is_closed else "rate"
 
     def design(self) -> list[RunSpec]:
         """The runs in their order."""
@@ -85,6 +86,8 @@ class Study:
     def load_levels(self, factors: dict[str, str]) -> tuple[float, ...]:
         """Levels of load that a run with these levels of factors goes through: users, or rates [1/s]."""
         load = self.study.load
+        if isinstance(load, FindLimit):
+            return (amount(load.start),)
         named = [factors[name] for name in LOAD_FACTORS if name in factors]
         if named:
             return tuple(level_value(text) for text in named)
