@@ -43,7 +43,15 @@ class Done:
     @property
     def steady(self) -> Mask:
         """Bins of the steady stages."""
-        numbers = [number for number, stage in enumerate(self.measurement.stages) if stage.get("phase") == "steady"]
+        return self._bins("steady")
+
+    @property
+    def staged(self) -> Mask:
+        """Bins of all stages of the plan: not those of the drain."""
+        return self._bins("ramp_up", "settle", "steady")
+
+    def _bins(self, *phases: str) -> Mask:
+        numbers = [number for number, stage in enumerate(self.measurement.stages) if stage.get("phase") in phases]
         return np.isin(self.measurement.stage, numbers)
 
     def times_s(self, of: str, everything: bool = False) -> dict[str, float]:
@@ -69,14 +77,16 @@ def closed(users: int, seconds: float, ramp_s: float = 0.0) -> dict[str, Any]:
     }
 
 
-def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000) -> dict[str, Any]:
+def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000, settle_s: float = 0.0) -> dict[str, Any]:
     """An open load that holds its rate from the first instant."""
+    settle = {"name": "settle", "phase": "settle", "level": 0, "duration_s": settle_s, "rate": rate}
+    steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": seconds, "rate": rate}
     return {
         "kind": "open",
         "arrivals": arrivals,
         "users_at_most": users,
         "backlog_at_most": 1_000_000,
-        "stages": [{"name": "steady", "phase": "steady", "level": 0, "duration_s": seconds, "rate": rate}],
+        "stages": [settle, steady] if settle_s else [steady],
     }
 
 

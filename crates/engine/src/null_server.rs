@@ -118,7 +118,11 @@ fn start_workers(
             )?;
             thread::Builder::new()
                 .name(format!("answering-{number}"))
-                .spawn(move || worker.run())
+                .spawn(move || {
+                    // A reference that other programs hold up would be no reference.
+                    towtank_load::sys::come_first();
+                    worker.run()
+                })
         })
         .collect()
 }

@@ -41,6 +41,10 @@ pub use secure::TargetTls;
 /// Events taken from the kernel at once: enough for a batch to pay, few enough for due users not to wait long.
 const EVENTS_AT_ONCE: usize = 512;
 
+/// Arrivals, or users whose pause is over, that are started between two looks at the sockets. An answer waits for so many
+/// starts at most before its end is noted.
+const AT_ONCE: usize = 32;
+
 /// Space to read into. Large, because a large body costs one read per filling.
 const READ_BYTES: usize = 128 * 1024;
 
@@ -246,6 +250,8 @@ pub fn work(setup: Setup<'_>) -> Result<Ended, WorkerFailed> {
     let shape = shape_of(&setup);
     let writer = SegmentWriter::create(&setup.folder, setup.header.clone(), shape)
         .map_err(|error| WorkerFailed::Disk(error.to_string()))?;
+    // After the writer's thread was made, which must not come first too.
+    sys::come_first();
     let epoll =
         Epoll::new(EVENTS_AT_ONCE).map_err(|error| refused("cannot make an epoll", &error))?;
     epoll
@@ -365,9 +371,12 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Users whose pause is over.
+    /// Users whose pause is over, up to [`AT_ONCE`] of them.
     fn fire(&mut self, now_ns: u64) {
-        while let Some(key) = self.wheel.pop(now_ns) {
+        for _ in 0..AT_ONCE {
+            let Some(key) = self.wheel.pop(now_ns) else {
+                return;
+            };
             let user = key as usize;
             self.end_pause(user);
             self.run(user);
