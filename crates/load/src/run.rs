@@ -1,8 +1,10 @@
 //! One run: threads are started, watched, told to stop, and their sums checked.
 
+mod commands;
 mod control;
 mod places;
 mod report;
+mod timeline;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,12 +13,13 @@ use crate::http::response::Limits;
 use crate::pause::nanoseconds;
 use crate::plan::{ConnectionMode, Fault, Load, Plan};
 use crate::program::{self, Program};
-use crate::recorder::writer::{Header, Named, Stage};
+use crate::recorder::writer::{Header, Named};
 use crate::recorder::{LiveCounts, Totals};
-use crate::schedule::{self, Arrivals, Moves, assign_groups};
+use crate::schedule::{Arrivals, Course, Moves, assign_groups};
 use crate::sys;
-use crate::worker::{Ended, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work};
+use crate::worker::{Edits, Ended, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work};
 
+use commands::Commander;
 use places::Place;
 
 pub use control::{Control, Switches};
@@ -47,7 +50,7 @@ pub struct Prepared {
     targets: Vec<Place>,
     sources: Sources,
     groups: Vec<u16>,
-    stages: Vec<Stage>,
+    course: Course,
     folder: PathBuf,
 }
 
@@ -63,14 +66,14 @@ impl Prepared {
         let groups = groups_of_users(&plan, &mut faults);
         match program {
             Ok(program) if faults.is_empty() => {
-                let (stages, folder) = (schedule::stages(&plan), Path::new(&plan.out).to_owned());
+                let (course, folder) = (Course::new(&plan), Path::new(&plan.out).to_owned());
                 Ok(Self {
                     plan,
                     program,
                     targets,
                     sources,
                     groups,
-                    stages,
+                    course,
                     folder,
                 })
             }
@@ -98,7 +101,8 @@ impl Prepared {
             workers: plan.threads,
             monotonic_ns: origin_ns,
             wall_ns,
-            stages: self.stages.clone(),
+            stages: self.course.stages(),
+            edits: 0,
             transactions: plan
                 .transactions
                 .iter()
@@ -114,8 +118,8 @@ impl Prepared {
         &'a self,
         worker: usize,
         shared: &'a Shared,
-        origin_ns: u64,
-        wall_ns: u64,
+        edits: &'a Edits,
+        (origin_ns, wall_ns): (u64, u64),
     ) -> Setup<'a> {
         let plan = &self.plan;
         let (open, users_at_most, backlog) = match plan.load {
@@ -137,8 +141,10 @@ impl Prepared {
             users_at_most: u64::from(users_at_most),
             backlog_at_most: backlog.div_ceil(plan.threads as u64) as usize,
             groups: &self.groups,
-            moves: Moves::new(plan),
-            arrivals: Arrivals::new(plan),
+            course: self.course.clone(),
+            moves: Moves::new(&self.course),
+            arrivals: Arrivals::new(plan, &self.course),
+            edits,
             targets: targets.collect(),
             ownership: self.ownership(worker),
             sources: &self.sources,
@@ -188,13 +194,18 @@ impl Prepared {
             .collect::<Result<Vec<_>, _>>()
             .map_err(internal)?;
         let (origin_ns, wall_ns) = (sys::monotonic_ns(), sys::wall_ns());
-        control.begin(&self.stages, origin_ns);
+        let edits = Edits::default();
+        let commander = Commander {
+            plan: &self.plan,
+            edits: &edits,
+        };
+        control.begin(&self.course, origin_ns);
         let results = std::thread::scope(|scope| {
             let threads: Vec<_> = shared
                 .iter()
                 .enumerate()
                 .map(|(worker, one)| {
-                    let setup = self.setup(worker, one, origin_ns, wall_ns);
+                    let setup = self.setup(worker, one, &edits, (origin_ns, wall_ns));
                     let (shared, bell) = (&shared, control.bell());
                     scope.spawn(move || {
                         let result = work(setup);
@@ -208,7 +219,7 @@ impl Prepared {
                     })
                 })
                 .collect();
-            control.watch(&shared, || {
+            control.watch(&shared, &commander, || {
                 threads
                     .iter()
                     .all(std::thread::ScopedJoinHandle::is_finished)
@@ -267,8 +278,10 @@ impl Prepared {
             counts: &counts,
             connect_failures: &connect_failures,
             end_ns,
+            stages: control.stages(),
+            edits: control.edits(),
         };
-        let written = report.write(&self.folder, &self.plan, &self.stages);
+        let written = report.write(&self.folder, &self.plan);
         match (failure, written) {
             (Some(failure), _) => Err(failure),
             (None, Err(error)) => Err(RunFailed::Disk(format!(

@@ -27,6 +27,10 @@ pub struct Report<'a> {
     pub connect_failures: &'a BTreeMap<String, u64>,
     /// End of the run. [ns]
     pub end_ns: u64,
+    /// The stages as they were.
+    pub stages: &'a [Stage],
+    /// The edits that made them so.
+    pub edits: Vec<Value>,
 }
 
 fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
@@ -39,7 +43,7 @@ fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
 }
 
 impl Report<'_> {
-    fn document(&self, plan: &Plan, stages: &[Stage]) -> Value {
+    fn document(&self, plan: &Plan) -> Value {
         let usage = sys::usage();
         let cpu_s = usage.user_s + usage.system_s;
         let totals = self.totals;
@@ -53,7 +57,8 @@ impl Report<'_> {
             "message": self.message,
             "threads": plan.threads,
             "cpus": plan.cpus,
-            "stages": stages,
+            "stages": self.stages,
+            "edits": self.edits,
             "totals": {
                 "offered": totals.offered,
                 "started": totals.started,
@@ -81,8 +86,8 @@ impl Report<'_> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write(&self, folder: &Path, plan: &Plan, stages: &[Stage]) -> std::io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(&self.document(plan, stages))?;
+    pub fn write(&self, folder: &Path, plan: &Plan) -> std::io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(&self.document(plan))?;
         text.push(b'\n');
         let temporary = folder.join(".engine.json.part");
         let mut file = std::fs::File::create(&temporary)?;
