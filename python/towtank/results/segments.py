@@ -154,13 +154,19 @@ def read(folder: Path) -> Recording:
         Folder with `worker-WW.NNNN.ndjson`; it may be missing or empty.
     """
     recording = Recording()
+    for path, worker in paths(folder):
+        recording.workers_found.add(worker)
+        _read_segment(path, worker, recording)
+    recording.intervals.sort(key=lambda one: (one.start_s, one.worker))
+    return recording
+
+
+def paths(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Segments of a folder in their order, with the thread of each."""
     for path in sorted(folder.glob("worker-*.ndjson")):
         match = _SEGMENT.fullmatch(path.name)
         if match:
-            recording.workers_found.add(int(match[1]))
-            _read_segment(path, int(match[1]), recording)
-    recording.intervals.sort(key=lambda one: (one.start_s, one.worker))
-    return recording
+            yield path, int(match[1])
 
 
 def _read_segment(path: Path, worker: int, recording: Recording) -> None:
@@ -168,16 +174,16 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
         try:
             kind = document["k"]
             if kind == "header":
-                recording.header = _newer(recording.header, document)
+                recording.header = newer(recording.header, document)
             elif kind == "interval":
-                recording.intervals.append(_interval(document, worker))
+                recording.intervals.append(interval(document, worker))
             elif kind == "end":
                 recording.ends[worker] = document
         except _BROKEN:
             recording.damage.bad_lines += 1
 
 
-def _newer(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
+def newer(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
     """The header whose stages went through more edits; the first of several.
 
     All threads make the same edits, so what one header says of stages that are past, all later ones say.
@@ -185,7 +191,8 @@ def _newer(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any
     return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
 
 
-def _interval(document: dict[str, Any], worker: int) -> Interval:
+def interval(document: dict[str, Any], worker: int) -> Interval:
+    """An interval from its line."""
     think = document.get("think") or {}
     return Interval(
         worker=worker,
