@@ -103,7 +103,7 @@ def settled_before(stage: int, events: Sequence[dict[str, Any]]) -> bool | None:
     """Whether the settle stage before a steady one ended on evidence; None where none was asked for."""
     for event in events:
         if event.get("k") in ("settled", "not_settled") and event.get("stage_index") == stage - 1:
-            return event["k"] == "settled"
+            return bool(event["k"] == "settled")
     return None
 
 
@@ -145,3 +145,14 @@ def _failure(
         return failure(Failure.AT_MOST_REACHED, text, decision.low, plan.at_most)
     failed = [one.failure for one in plateaus if one.level == decision.high and one.failure is not None]
     return failed[-1] if failed else None
+
+
+def stage_of(measurement: Measurement, plateau: Plateau) -> int | None:
+    """Number of the steady stage of a plateau."""
+    start = plateau.window.asked_start_s
+    numbers = [
+        number
+        for number, one in enumerate(measurement.stages)
+        if one.get("phase") == STEADY_PHASE and abs(one["start_s"] - start) < 1e-6
+    ]
+    return numbers[0] if numbers else None

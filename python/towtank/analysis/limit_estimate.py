@@ -6,9 +6,9 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-import numpy as np
 from scipy import stats
 
 from towtank.analysis.estimates import CONFIDENCE
@@ -103,7 +103,7 @@ def estimate_limit(
     if below is None or above is None or below >= above:
         return bare
     used = sum(len(found) for found in by_level.values())
-    crossing = _crossing(low, float(np.mean(by_level[low])), high, float(np.mean(by_level[high])))
+    crossing = _crossing(low, _mean(by_level[low]), high, _mean(by_level[high]))
     return LimitEstimate(min(max(crossing, below), above), below, above, TESTED, confidence, used)
 
 
@@ -114,6 +114,10 @@ def tested_ends(
     by_level = _by_level(levels, margins)
     signs = _signs(by_level, confidence)
     return _last_of(sorted(signs), signs, -1), _last_of(sorted(signs, reverse=True), signs, 1)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 def _by_level(levels: Sequence[float], margins: Sequence[float | None]) -> dict[float, list[float]]:
@@ -129,14 +133,20 @@ def _signs(by_level: dict[float, list[float]], confidence: float) -> dict[float,
     freedom = sum(len(found) - 1 for found in by_level.values())
     if freedom < 1:
         return {}
-    means = {level: float(np.mean(found)) for level, found in by_level.items()}
+    means = {level: _mean(found) for level, found in by_level.items()}
     squares = sum((one - means[level]) ** 2 for level, found in by_level.items() for one in found)
     deviation = max(math.sqrt(squares / freedom), _NO_SCATTER)
-    needed = float(stats.t.ppf(0.5 + confidence / 2, freedom)) * deviation
+    needed = _t(0.5 + confidence / 2, freedom) * deviation
     return {
         level: int(math.copysign(1, mean)) if abs(mean) > needed / math.sqrt(len(by_level[level])) else 0
         for level, mean in means.items()
     }
+
+
+@lru_cache
+def _t(probability: float, freedom: int) -> float:
+    """Quantile of Student's t; a search asks for the same few again and again."""
+    return float(stats.t.ppf(probability, freedom))
 
 
 def _last_of(levels: Sequence[float], signs: dict[float, int], sign: int) -> float | None:

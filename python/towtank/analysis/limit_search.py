@@ -232,6 +232,8 @@ def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: fl
     wanted = Failure.OBJECTIVE_MISSED
     if plan.repeats < 2 or not any(one.failure is wanted for one in _at(outcomes, high)):
         return None
+    if any(one.margin is None for one in (*_at(outcomes, low), *_at(outcomes, high))):
+        return None
     levels = [one.level for one in outcomes]
     below, above = tested_ends(levels, [one.margin for one in outcomes])
     if above is None and max(levels) < min(plan.at_most, high * (1 + plan.refine_to_or_zero) ** FURTHER_AT_MOST):

@@ -54,8 +54,9 @@ class Rules:
         """From `search` of the manifest of a run, and the objectives of its study."""
         stops = search["stop_when"]
         usable = [one for one in objectives if _is_searched(one)] if "objective_missed" in stops else []
-        shares = (stops.get(name) for name in ("errors", "achieved", "throughput_grows"))
-        return cls(usable, *shares, is_open=search["of"] == "rate")
+        return cls(
+            usable, stops.get("errors"), stops.get("achieved"), stops.get("throughput_grows"), search["of"] == "rate"
+        )
 
 
 def _is_searched(objective: dict[str, Any]) -> bool:

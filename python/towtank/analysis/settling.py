@@ -68,8 +68,15 @@ class Seconds:
     def last(self, count: int) -> Seconds:
         """The last `count` seconds."""
         start = len(self.ends_s) - count
-        parts = (self.ends_s, self.lengths_s, self.ended, self.response_sum_s, self.in_flight, self.waiting)
-        return Seconds(*(part[start:] for part in parts), users=self.users)
+        return Seconds(
+            self.ends_s[start:],
+            self.lengths_s[start:],
+            self.ended[start:],
+            self.response_sum_s[start:],
+            self.in_flight[start:],
+            self.waiting[start:],
+            self.users,
+        )
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,8 @@ class StageSeconds:
     def until(self, recorded_s: float) -> Seconds:
         """The seconds that all threads have recorded."""
         whole = [sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6]
-        table = np.array(whole).reshape(-1, 6).T
-        return Seconds(*(np.asarray(row, dtype=float) for row in table), users=self.users)
+        table = np.array(whole, dtype=float).reshape(-1, 6).T
+        return Seconds(table[0], table[1], table[2], table[3], table[4], table[5], self.users)
 
 
 @dataclass

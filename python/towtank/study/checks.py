@@ -89,8 +89,8 @@ class StudyCheck:
         """The amount of load comes from one place, and fits the kind."""
         load = self.study.load
         if isinstance(load, FindLimit):
-            for path, message in search_checks.wrongs(self.study, load):
-                yield self._at(path, message, key=path[0] == "factors")
+            for path, wrong in search_checks.wrongs(self.study, load):
+                yield self._at(path, wrong, key=path[0] == "factors")
             return
         given = [f"factors.{name}" for name in LOAD_FACTORS if name in self.study.factors]
         given += [f"load.{name}" for name in ("users", "rate", "levels") if getattr(load, name) is not None]
