@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from towtank.analysis.estimates import CONFIDENCE
@@ -64,7 +64,7 @@ def _keys(document: Json) -> Json:
     return {**_interval(document), "confidence": CONFIDENCE}
 
 
-def text_of(limit: Json) -> str:
+def text_of(limit: Mapping[str, Any]) -> str:
     """A limit with its interval and unit, in words: `430 users [410, 450]`."""
     unit = "users" if limit["of"] == "users" else "/s"
     if limit["value"] is None:

@@ -227,7 +227,7 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
         if one["met"] is None:
             text = f"The objective “{one['text']}”{where} cannot be judged: nothing was measured for it."
         elif one["met"]:
-            at = "" if _names_load(one) else " at every load"
+            at = "" if _names_load(one) else f" up to {one['up_to']}" if "up_to" in one else " at every load"
             text = f"The objective “{one['text']}” is met{at}{where}; the worst seen is {_seen(one)}."
         else:
             upto = one["holds_up_to"]
