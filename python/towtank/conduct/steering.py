@@ -17,6 +17,9 @@ from towtank.results.following import Follower
 from towtank.results.folder import RunFolder
 from towtank.results.segments import Interval
 
+# As for the window that is analysed.
+_WHOLE_SECOND = 0.5
+
 Tell = Callable[[dict[str, Any]], None]
 Note = Callable[[str], None]
 
@@ -53,8 +56,12 @@ class StageSeconds:
         sums[5] += one.waiting
 
     def until(self, recorded_s: float) -> Seconds:
-        """The seconds that all threads have recorded."""
-        whole = [sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6]
+        """The seconds that all threads have recorded; what a stage's edge left of one is no observation."""
+        whole = [
+            sums
+            for _, sums in sorted(self._sums.items())
+            if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND
+        ]
         table = np.array(whole, dtype=float).reshape(-1, 6).T
         return Seconds(table[0], table[1], table[2], table[3], table[4], table[5], self.users)
 

@@ -45,7 +45,7 @@ def build(results: Results) -> Section | None:
 
 def _of_configuration(configuration: Json, found: Json) -> list[Block]:
     where = f"{label_of(configuration)}: " if configuration.get("key") else ""
-    confidence = f", {people.share(found['confidence'])} confidence" if found.get("confidence") else ""
+    confidence = f", {100 * found['confidence']:.0f} % confidence" if found.get("confidence") else ""
     said = [text(f"{where}{text_of(found)} ({found['method']}{confidence}).")]
     reason = dig(found, "failure", "text")
     if reason:
