@@ -27,12 +27,9 @@ MISSED = Failure.OBJECTIVE_MISSED
 def run(plan, carries):
     """Search a system; `carries(level, number)` gives None where the plateau passes, else its failure."""
     outcomes = []
-    for number in itertools.count():
-        decision = decide(plan, outcomes)
-        if decision.ended is not None:
-            return decision, outcomes
-        failure = carries(decision.level, number)
-        outcomes.append(Outcome(decision.level, failure))
+    while (decision := decide(plan, outcomes)).ended is None:
+        outcomes.append(Outcome(decision.level, carries(decision.level, len(outcomes))))
+    return decision, outcomes
 
 
 def up_to(limit, failure=MISSED):

@@ -37,9 +37,7 @@ def exact_limit(servers, objective):
 
 
 def search(servers, objective, noise, stream):
-    plan = SearchPlan(
-        0.3 * servers, 3.0 * servers, (Step(by=0.12 * servers),), whole=False, refine_to=0.05, repeats=3
-    )
+    plan = SearchPlan(0.3 * servers, 3.0 * servers, (Step(by=0.12 * servers),), whole=False, refine_to=0.05, repeats=3)
     outcomes = []
     while (decision := decide(plan, outcomes)).ended is None:
         seen = response(servers, min(decision.level, servers * _OVERLOAD)) * math.exp(stream.normal() * noise)

@@ -44,7 +44,7 @@ def end_of(seconds, at_least_s=0.0):
 
 @pytest.mark.parametrize(("tau_s", "early_at_most"), [(0.0, 0.0), (5.0, 0.02), (15.0, 0.08), (40.0, 0.32)])
 def test_ends_after_the_transient_and_not_long_after(tau_s, early_at_most):
-    """Early: more than 10 % of throughput still missing; late: beyond 4 tau + 90 s. Rates of the docstring of `look`."""
+    """Early: more than 10 % of throughput still missing; late: beyond 4 tau + 90 s. Rates as in `look`."""
     stream = np.random.default_rng(1)
     early = late = 0
     runs = 25

@@ -50,7 +50,7 @@ def run(tmp_path: Path) -> RunFolder:
     return RunFolder.create(tmp_path / "r001", {"run": "r001"})
 
 
-def search(run, load, answer, waiting=None, objectives=(OBJECTIVE,), prepare=None):
+def search(run, load, answer, waiting=None, *, objectives=(OBJECTIVE,), prepare=None):
     plan = plan_search(load)
     engine = SteppedEngine(run.engine, plan, answer, waiting)
     said = []
@@ -70,7 +70,7 @@ def kinds(run):
 
 
 def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
-    engine, said, found = search(run, load_of(), closed)
+    engine, said, found = search(run, load_of(stop_when=["objective missed"]), closed)
     limit = found.document()
     assert limit["ended"] == "refined"
     assert limit["low"] < 140 <= limit["high"]  # at 140 the mean is 200 ms, which is not below
@@ -140,9 +140,7 @@ def test_rate_that_is_not_achieved_and_its_backlog_is_relieved(run):
             return max(0, 300 - 100 * second), 0.0
         return (max(0.0, 20.0 * second) if load > CAPACITY else 0.0), 0.0
 
-    load = load_of(
-        of="rate", start="120 /s", steps=[{"by": "50 /s"}], at_most="400 /s", stop_when=["achieved < 95 %"]
-    )
+    load = load_of(of="rate", start="120 /s", steps=[{"by": "50 /s"}], at_most="400 /s", stop_when=["achieved < 95 %"])
     engine, _, found = search(run, load, opened, waiting, objectives=())
     limit = found.document()
     assert limit["failure"]["kind"] == "achieved_below_offered"

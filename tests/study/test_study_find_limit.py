@@ -30,7 +30,7 @@ load:
 
 @pytest.fixture
 def searching(files: Files) -> Files:
-    """The small study with a search in place of its levels; its load begins at line 14."""
+    """The small study with a search in place of its levels; its load begins at line 15."""
     text = files.study.read_text("utf-8")
     start, end = text.index("load:\n"), text.index("pinning:")
     text = (text[:start] + SEARCH + text[end:]).replace("  users: [10, 20]\n", "")
@@ -73,15 +73,15 @@ def test_plateaus_further_on_ramp_from_the_load_before(searching: Files) -> None
 def test_settle_stage_of_plain_levels_may_end_on_evidence(files: Files) -> None:
     files.edit("study", "settle: 1 s", "settle: {until: steady, at_most: 2 min}")
     study = load_study(files.study)
-    assert study.study.load.stages.settle == SettleUntil(until="steady", at_most=120.0)
+    assert study.study.load.stages.settle == SettleUntil.model_validate({"until": "steady", "at_most": "2 min"})
     run = study.design()[0]
     assert {key: run.stages[1][key] for key in ("duration_s", "until")} == {"duration_s": 120.0, "until": "told"}
 
 
 FAULTS = [
-    ("at_most: 2000", "at_most: 100", ":19:12: load.at_most: must be above start (100), got 100 instead"),
-    ("start: 100", "start: 5 /s", ":17:10: load.start: must be a whole number of users from 1, got '5 /s' instead"),
-    ("of: users", "of: rate", ":17:10: load.start: must be a rate above 0, as 5 /s, got 100 instead"),
+    ("at_most: 2000", "at_most: 100", ":20:12: load.at_most: must be above start (100), got 100 instead"),
+    ("start: 100", "start: 5 /s", ":18:10: load.start: must be a whole number of users from 1, got '5 /s' instead"),
+    ("of: users", "of: rate", ":18:10: load.start: must be a rate above 0, as 5 /s, got 100 instead"),
     ("up_to: 400", "up_to: 90", "load.steps[0].up_to: must be above the level before it (100), got 90 instead"),
     ("{by: 100, up_to: 400}", "{by: 100}", "load.steps[0]: must have up_to, because a further step comes after it"),
     ("{by: 50}", "{by: 50, times: 2}", "load.steps[1]: must have either by or times, got both instead"),
@@ -115,7 +115,9 @@ def test_all_faults_come_at_once(searching: Files, capfd: pytest.CaptureFixture[
 
 def test_refinement_needs_an_objective(searching: Files, capfd: pytest.CaptureFixture[str]) -> None:
     searching.edit("study", "  - p95 of view < 1 s", "  - p95 of view < 1 s at 300 users")
-    assert ["load.refine" in line and "an objective that holds at every load" in line for line in faults(searching, capfd)]
+    assert [
+        "load.refine" in line and "an objective that holds at every load" in line for line in faults(searching, capfd)
+    ]
 
 
 def test_objective_that_is_asked_for_must_be_there(searching: Files, capfd: pytest.CaptureFixture[str]) -> None:

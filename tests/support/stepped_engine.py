@@ -1,5 +1,5 @@
-"""An engine that exists in memory: it goes through stages second by second, writes the segments that a load thread would,
-and takes the commands of the conductor; what the system answers is a function of the load."""
+"""An engine in memory: it goes through stages second by second, writes the segments that a load thread would, and
+takes the commands of the conductor; what the system answers is a function of the load."""
 
 from __future__ import annotations
 

@@ -345,7 +345,10 @@ fn a_stage_that_does_not_wait_to_be_told_goes_on() {
 #[test]
 fn commands_after_the_drain_began_are_refused() {
     // An answer takes a while, so that the drain does.
-    let load = closed(&[stage("only", "steady", 600.0, 2)]);
+    let load = closed(&[
+        stage("only", "ramp_up", 0.0, 2),
+        stage("only", "steady", 600.0, 2),
+    ]);
     let mut session = Session::start(&load, 2, &["--delay", "3000"]);
     session.await_line(|line| line["k"] == "live" && line["in_flight"] == 2);
     session.tell(r#"{"do":"next","stage":0}"#);

@@ -134,9 +134,7 @@ def _missed(plateau: Plateau) -> bool:
     return plateau.failure is not None and plateau.failure["kind"] == Failure.OBJECTIVE_MISSED
 
 
-def _failure(
-    plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died: str | None
-) -> dict[str, Any] | None:
+def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died: str | None) -> dict[str, Any] | None:
     """What the limit is made of: the failure of the lowest level that fails."""
     if decision.ended is Ended.SERVICE_DIED and died is not None:
         return failure(Failure.SERVICE_DIED, died)

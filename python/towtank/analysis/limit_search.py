@@ -189,18 +189,26 @@ def bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
 def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
     """Say what comes after these plateaus, in the order they were made."""
     low, high = bracket(outcomes)
-    last = outcomes[-1].failure if outcomes else None
-    if last in (Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED):
-        # What was above is no level of the system; below it nothing has failed yet, or the bracket stands.
-        return Decision(None, Ended(str(last)), low, high, f"at {outcomes[-1].level:g}")
-    if len(outcomes) >= PLATEAUS_AT_MOST:
-        return Decision(None, Ended.BRACKETED, low, high, f"{PLATEAUS_AT_MOST} plateaus are the most there may be")
+    stop = _stop(outcomes, low, high)
+    if stop is not None:
+        return stop
     if high is None:
         above = next((level for level in ladder(plan) if low is None or level > low), None)
         if above is not None:
             return Decision(above, None, low, None, "raised")
         return Decision(None, Ended.AT_MOST, low, None, "the highest level allowed passes")
     return _back(plan, outcomes, low, high)
+
+
+def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) -> Decision | None:
+    """An end that does not depend on where the search is."""
+    last = outcomes[-1].failure if outcomes else None
+    if last in (Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED):
+        # What was above is no level of the system; below it nothing has failed yet, or the bracket stands.
+        return Decision(None, Ended(str(last)), low, high, f"at {outcomes[-1].level:g}")
+    if len(outcomes) >= PLATEAUS_AT_MOST:
+        return Decision(None, Ended.BRACKETED, low, high, f"{PLATEAUS_AT_MOST} plateaus are the most there may be")
+    return None
 
 
 def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision:

@@ -73,9 +73,7 @@ class RunData:
     @cached_property
     def window(self) -> Window | None:
         """The window that is analysed; None where nothing steady was recorded."""
-        window = (
-            windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
-        )
+        window = windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
         if window is None:
             return None
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}

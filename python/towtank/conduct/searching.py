@@ -105,9 +105,7 @@ class SearchSteering(StageSteering):
         else:
             again = sum(one.level == decision.level for one in self.plateaus)
             relieve = decision.level * RELIEVE_SHARE if self._backlog(plateau, decision.level) else None
-            stages = plateau_stages(
-                self.load, number, plateau.level, decision.level, again=again, relieve_at=relieve
-            )
+            stages = plateau_stages(self.load, number, plateau.level, decision.level, again=again, relieve_at=relieve)
         if stages:
             self._asked = (stage, stages)
             self.tell({"do": "append", "stages": stages})
@@ -134,8 +132,12 @@ class SearchSteering(StageSteering):
         else:
             found = conclude(self.load.of, self.plan, self.plateaus).document()
             after = f"{decision.ended}: limit {_interval(found)} {unit}"
-            self.run.event("search_ended", ended=str(decision.ended), why=decision.why, low=decision.low, high=decision.high)
-        self.run.event("plateau", **{key: told[key] for key in ("level", "stage", "passed", "failure")}, next=decision.level)
+            self.run.event(
+                "search_ended", ended=str(decision.ended), why=decision.why, low=decision.low, high=decision.high
+            )
+        self.run.event(
+            "plateau", **{key: told[key] for key in ("level", "stage", "passed", "failure")}, next=decision.level
+        )
         margin = "" if plateau.binding is None else f", {plateau.binding['text']}: {plateau.binding['seen']:.3g}"
         rate = np.nan if plateau.throughput.value is None else plateau.throughput.value
         self.note(f"  {plateau.level:g} {unit} {what} ({rate:.4g} /s{margin}); {after}")

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from towtank.analysis.settling import Seconds, Settling
-from towtank.results.following import Follower
 from towtank.results.folder import RunFolder
+from towtank.results.following import Follower
 from towtank.results.segments import Interval
 
 # As for the window that is analysed.
@@ -58,9 +58,7 @@ class StageSeconds:
     def until(self, recorded_s: float) -> Seconds:
         """The seconds that all threads have recorded; what a stage's edge left of one is no observation."""
         whole = [
-            sums
-            for _, sums in sorted(self._sums.items())
-            if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND
+            sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND
         ]
         table = np.array(whole, dtype=float).reshape(-1, 6).T
         return Seconds(table[0], table[1], table[2], table[3], table[4], table[5], self.users)
@@ -167,7 +165,5 @@ class StageSteering:
         self._settling = None
         self.settled[stage.index] = False
         evidence = last.document() if last is not None else {"why": "nothing was recorded"}
-        self.run.event(
-            "not_settled", stage=stage.name, stage_index=stage.index, t_s=stage.end_s, evidence=evidence
-        )
+        self.run.event("not_settled", stage=stage.name, stage_index=stage.index, t_s=stage.end_s, evidence=evidence)
         self.note(f"  {stage.name}: not settled after {stage.end_s - stage.start_s:.0f} s: {evidence['why']}")

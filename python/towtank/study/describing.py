@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from towtank import units
 from towtank.study.model import EachRamp, FindLimit, PinnedCpus
-from towtank.study.settle import SettleUntil, settle_document, settle_length
 from towtank.study.search import amount
+from towtank.study.settle import SettleUntil, settle_document, settle_length
 from towtank.workload.model import Group, WorkloadFile
 
 if TYPE_CHECKING:

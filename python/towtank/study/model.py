@@ -61,8 +61,7 @@ class Load(FileModel):
 
     kind: Literal["closed", "open"] = Field(
         "closed",
-        description="`closed`: users who wait for answers; `open`: arrivals that do not wait; "
-        "`find-limit`: see below.",
+        description="`closed`: users who wait for answers; `open`: arrivals that do not wait; `find-limit`: see below.",
     )
     users: int | None = Field(None, ge=1, le=10_000_000, description="Users, where they are not a factor.")
     rate: Rate | None = Field(None, description="Arrivals, where they are not a factor.")

@@ -37,7 +37,7 @@ def build(results: Results) -> Section | None:
     carried = sum(bool(run.summary["backlog"]["excess_at_start"]) for run in runs)
     said = paragraph(
         f"{people.plural(carried, 'run')} of {len(runs)} began the window with more requests in hand than the load of "
-        "the window needs, beyond what it swings by. Needed are X R requests in flight, the rate at which requests ended "
-        "times their mean exchange time."
+        "the window needs, beyond what it swings by. Needed are X R requests in flight, the rate at which requests "
+        "ended times their mean exchange time."
     )
     return Section("backlog", "Backlog", (said, Table("Requests in flight and arrivals that wait", columns, rows)))

@@ -19,8 +19,8 @@ _ENDED = {
     "interrupted": "the run ended before the search did",
 }
 _METHODS = {
-    "tested bracket": "Below the interval the objective is met and above it missed, each beyond chance; that the margin "
-    "rises with the load and that plateaus vary alike is assumed, no shape of the curve is.",
+    "tested bracket": "Below the interval the objective is met and above it missed, each beyond chance; that the "
+    "margin rises with the load and that plateaus vary alike is assumed, no shape of the curve is.",
     "bracket": "The bracket has no confidence: its lower end passed and its upper end failed, and no test tells how "
     "surely.",
     "runs": "The interval is Student's t over the limits that the runs found.",

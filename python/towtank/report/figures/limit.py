@@ -140,8 +140,8 @@ def description(numbers: Numbers) -> str:
         return "No plateau has a value."
     what = panel.load_title(numbers.load_factor)
     text = (
-        f"{numbers.title} of {len(loads)} plateaus from {people.plain(min(loads))} to {people.plain(max(loads))} {what}, "
-        f"of which {failed} failed"
+        f"{numbers.title} of {len(loads)} plateaus from {people.plain(min(loads))} to {people.plain(max(loads))} "
+        f"{what}, of which {failed} failed"
     )
     value = numbers.found.get("value")
     return f"{text}; the limit is at {people.number(value, 4)}." if value is not None else f"{text}."
