@@ -1,7 +1,8 @@
 """A search for a limit that is known from first principles, and a settle stage that ends on evidence, for real.
 
 Four connections to a server that answers after 100 ms carry 40 requests a second and no more. N users without think
-time wait N x 25 ms for each answer as soon as they are more than four, so that a mean below 510 ms holds up to 20.4 users.
+time wait N x 25 ms for each answer as soon as they are more than four, so that a mean below 510 ms holds up to 20.4
+users.
 """
 
 import json

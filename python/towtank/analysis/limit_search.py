@@ -217,9 +217,9 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
         ended = Ended.FAILED_AT_START if low is None else Ended.BRACKETED
         return Decision(None, ended, low, high)
     if low is None:
-        if len(_at(outcomes, high)) < plan.repeats:
-            return Decision(high, None, None, high, "repeated: the first level failed")
-        return Decision(None, Ended.FAILED_AT_START, None, high)
+        again = len(_at(outcomes, high)) < plan.repeats
+        why = "repeated: the first level failed"
+        return Decision(high, None, None, high, why) if again else Decision(None, Ended.FAILED_AT_START, None, high)
     middle = _middle(plan, low, high)
     if middle is not None and not _is_flat(outcomes, high):
         return Decision(middle, None, low, high, "halved")
