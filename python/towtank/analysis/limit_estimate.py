@@ -129,7 +129,7 @@ def _by_level(levels: Sequence[float], margins: Sequence[float | None]) -> dict[
 
 
 def _signs(by_level: dict[float, list[float]], confidence: float) -> dict[float, int]:
-    """Of each level, whether its margin is below (-1) or above (1) zero beyond chance, else 0; empty if none repeats."""
+    """Whether the margin of each level is below (-1) or above (1) zero beyond chance, else 0; empty without repeats."""
     freedom = sum(len(found) - 1 for found in by_level.values())
     if freedom < 1:
         return {}

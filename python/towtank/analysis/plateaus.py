@@ -86,6 +86,10 @@ class Plateau:
         That objective: `text`, `seen`, `limit`.
     settled : bool or None
         Whether the stage before ended on evidence; None where it had a set length.
+    waiting : float
+        Arrivals that wait for a user at its end. [1]
+    in_flight : float
+        Mean number of requests under way. [1]
     """
 
     number: int
@@ -96,6 +100,7 @@ class Plateau:
     response: dict[str, Any]
     errors_share: float
     waiting: float
+    in_flight: float
     failure: dict[str, Any] | None
     margin: float | None
     binding: dict[str, Any] | None
@@ -183,6 +188,7 @@ def judge(
         response=loads.distribution(every.response, every.response_sum_s, chosen),
         errors_share=loads.errors(every, chosen)["share"],
         waiting=float(waiting),
+        in_flight=float(measurement.in_flight[chosen].mean()),
         failure=None,
         margin=None if binding is None else binding[0],
         binding=None if binding is None else binding[1],

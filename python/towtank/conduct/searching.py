@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -113,13 +114,16 @@ class SearchSteering(StageSteering):
             self._next(stage)
 
     def _backlog(self, plateau: Plateau, level: float) -> bool:
-        """Whether arrivals wait that a lower load must not inherit. Users leave with what they wait for."""
-        return self.rules.is_open and level <= plateau.level and plateau.waiting > 0
+        """Whether a lower or equal rate may inherit what a failed one left. Users leave with what they wait for."""
+        return self.rules.is_open and level <= plateau.level and not plateau.passed
 
     def _relieve(self, stage: StageUnderWay, recorded_s: float) -> None:
-        """End the relief once no arrival waits."""
-        last: dict[int, int] = {one.worker: one.waiting for one in self.follower.intervals}
-        if sum(last.values()) == 0:
+        """End the relief once no arrival waits, and no more is in flight than at the highest level that passed."""
+        last = {one.worker: one for one in self.follower.intervals if one.end_s > self.follower.recorded_until - 0.5}
+        waiting, in_flight = (sum(getattr(one, key) for one in last.values()) for key in ("waiting", "in_flight"))
+        passed = [one for one in self.plateaus if one.passed]
+        needs = max(passed, key=lambda one: one.level).in_flight if passed else math.inf
+        if last and waiting == 0 and in_flight <= needs + math.sqrt(max(needs, 1.0)):
             self.run.event("relieved", stage=stage.name, stage_index=stage.index, after_s=recorded_s)
             self._next(stage.index)
 
