@@ -107,14 +107,14 @@ fn by_scanner(bytes: &[u8], head: bool, names: &[String]) -> Result<Response, Pr
     let mut taken = std::collections::HashMap::<&str, usize>::new();
     let fields = names.iter().map(|name| {
         let place = taken.entry(name).or_default();
-        let value = scanner.headers(name).nth(*place);
+        let value = scanner.answer().headers(name).nth(*place);
         *place += 1;
         (name.clone(), value.unwrap_or(b"<missing>").to_vec())
     });
     let fields = fields.collect();
     Ok(Response {
-        status: scanner.status(),
-        body: scanner.body().to_vec(),
+        status: scanner.answer().status(),
+        body: scanner.answer().body().to_vec(),
         fields,
     })
 }

@@ -88,9 +88,12 @@ class Trace(FileModel):
     """Arrivals whose rate follows a file."""
 
     csv: str = Field(
-        min_length=1, description="CSV file whose first line names the columns, relative to this one; at least two rows."
+        min_length=1,
+        description="CSV file whose first line names the columns, relative to this one; at least two rows.",
     )
-    time: str = Field("time", description="The column with the instants, in increasing order; the first one is the start.")
+    time: str = Field(
+        "time", description="The column with the instants, in increasing order; the first one is the start."
+    )
     rate: str = Field("rate", description="The column with the rates; between two instants the rate moves evenly.")
     time_unit: Literal["ns", "us", "ms", "s", "min", "h", "d"] = Field("s", description="Unit of the instants.")
     rate_unit: Literal["/s", "/min", "/h", "/d"] = Field("/s", description="Unit of the rates.")
