@@ -1,12 +1,14 @@
 //! One run: threads are started, watched, told to stop, and their sums checked.
 
 mod control;
+mod files;
 mod places;
 mod report;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::gate::Gate;
 use crate::http::response::Limits;
 use crate::pause::nanoseconds;
 use crate::plan::{ConnectionMode, Fault, Load, Plan};
@@ -17,6 +19,7 @@ use crate::schedule::{self, Arrivals, Moves, assign_groups};
 use crate::sys;
 use crate::worker::{Ended, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work};
 
+use files::Spread;
 use places::Place;
 
 pub use control::{Control, Switches};
@@ -48,6 +51,7 @@ pub struct Prepared {
     sources: Sources,
     groups: Vec<u16>,
     stages: Vec<Stage>,
+    spread: Spread,
     folder: PathBuf,
 }
 
@@ -56,13 +60,18 @@ impl Prepared {
     ///
     /// # Errors
     /// Every fault that shows only now.
-    pub fn new(plan: Plan) -> Result<Self, Vec<Fault>> {
+    pub fn new(mut plan: Plan) -> Result<Self, Vec<Fault>> {
         let (targets, mut faults) = places::resolve(&plan);
         let sources = places::sources(&plan, &targets, &mut faults);
         let program = program::compile(&plan);
+        let spread = files::spread(&plan, &targets).map_err(|fault| faults.push(fault));
+        if let Ok(spread) = &spread {
+            plan.threads = spread.threads as usize;
+        }
         let groups = groups_of_users(&plan, &mut faults);
-        match program {
-            Ok(program) if faults.is_empty() => {
+        faults.extend(files::missing_ports(&plan, &targets, &groups));
+        match (program, spread) {
+            (Ok(program), Ok(spread)) if faults.is_empty() => {
                 let (stages, folder) = (schedule::stages(&plan), Path::new(&plan.out).to_owned());
                 Ok(Self {
                     plan,
@@ -71,18 +80,20 @@ impl Prepared {
                     sources,
                     groups,
                     stages,
+                    spread,
                     folder,
                 })
             }
-            Ok(_) => Err(faults),
-            Err(more) => {
+            (Ok(_), _) => Err(faults),
+            (Err(more), _) => {
                 faults.extend(more);
                 Err(faults)
             }
         }
     }
 
-    fn header(&self, worker: usize, origin_ns: u64, wall_ns: u64) -> Header {
+    /// First line of the segments of a thread, but for the start of the run, which is not known yet.
+    fn header(&self, worker: usize) -> Header {
         let plan = &self.plan;
         let named = |names: &[crate::plan::Named]| {
             let each = names.iter();
@@ -96,8 +107,8 @@ impl Prepared {
             run: plan.run.clone(),
             worker,
             workers: plan.threads,
-            monotonic_ns: origin_ns,
-            wall_ns,
+            monotonic_ns: 0,
+            wall_ns: 0,
             stages: self.stages.clone(),
             transactions: plan
                 .transactions
@@ -110,13 +121,7 @@ impl Prepared {
         }
     }
 
-    fn setup<'a>(
-        &'a self,
-        worker: usize,
-        shared: &'a Shared,
-        origin_ns: u64,
-        wall_ns: u64,
-    ) -> Setup<'a> {
+    fn setup<'a>(&'a self, worker: usize, shared: &'a Shared) -> Setup<'a> {
         let plan = &self.plan;
         let (open, users_at_most, backlog) = match plan.load {
             Load::Closed { users_at_most, .. } => (false, users_at_most, 0),
@@ -150,8 +155,8 @@ impl Prepared {
             connect_timeout_ns: nanoseconds(plan.timeouts.connect_s),
             drain_ns: nanoseconds(plan.timeouts.drain_s),
             cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[worker % plan.cpus.len()]),
-            origin_ns,
-            header: self.header(worker, origin_ns, wall_ns),
+            own_files: self.spread.own_tables,
+            header: self.header(worker),
             folder: self.folder.clone(),
             shared,
         }
@@ -187,17 +192,16 @@ impl Prepared {
             .map(|_| Shared::new())
             .collect::<Result<Vec<_>, _>>()
             .map_err(internal)?;
-        let (origin_ns, wall_ns) = (sys::monotonic_ns(), sys::wall_ns());
-        control.begin(&self.stages, origin_ns);
+        let gate = Gate::new(shared.len());
         let results = std::thread::scope(|scope| {
             let threads: Vec<_> = shared
                 .iter()
                 .enumerate()
                 .map(|(worker, one)| {
-                    let setup = self.setup(worker, one, origin_ns, wall_ns);
+                    let (setup, ticket) = (self.setup(worker, one), gate.ticket());
                     let (shared, bell) = (&shared, control.bell());
                     scope.spawn(move || {
-                        let result = work(setup);
+                        let result = work(setup, ticket);
                         if result.is_err() {
                             for other in shared {
                                 other.order(LEAVE);
@@ -208,6 +212,7 @@ impl Prepared {
                     })
                 })
                 .collect();
+            control.begin(&self.stages, gate.open().monotonic_ns);
             control.watch(&shared, || {
                 threads
                     .iter()
@@ -267,6 +272,7 @@ impl Prepared {
             counts: &counts,
             connect_failures: &connect_failures,
             end_ns,
+            spread: self.spread,
         };
         let written = report.write(&self.folder, &self.plan, &self.stages);
         match (failure, written) {
