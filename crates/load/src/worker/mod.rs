@@ -295,8 +295,8 @@ impl People {
         let (model, places) = setup.ownership.model(users.len(), setup.targets.len());
         Self {
             fresh,
-            model: people.model,
-            connections: people.connections,
+            model,
+            connections: (0..places).map(|_| Connection::new()).collect(),
             wheel: Wheel::new(users.len()),
             users,
         }
