@@ -414,7 +414,7 @@ def test_failures_to_connect_far_from_any_limit_are_not_the_generators(run):
 
 def test_open_files_of_all_tables_count(run):
     out_of_files(run)
-    assert reasons(run)["generator_saturated"]["value"] == 1.0
+    assert reasons(run)["generator_saturated"]["seen"] == 1.0
     change_engine(run, open_files={"limit": 8, "tables": 2, "connections_at_most": 14})
     assert summarize_run(run, tables=False)["generator"]["limits"]["open_files"] == 16.0
     assert "generator_saturated" not in reasons(run)

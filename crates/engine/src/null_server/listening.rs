@@ -3,6 +3,8 @@
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
 
+use nix::sys::socket::{self, Backlog};
+
 use super::options::Options;
 
 /// Listens on as many ports as were asked for: those that follow the one that was named, or any that are free.
@@ -12,10 +14,17 @@ pub fn listen(options: &Options) -> io::Result<Vec<TcpListener>> {
     let first = resolved.ok_or_else(|| wrong(io::ErrorKind::NotFound.into()))?;
     let each = (0..options.ports).map(|number| {
         let address = following(first, number)?;
-        TcpListener::bind(address)
-            .map_err(|error| io::Error::other(format!("cannot listen on {address}: {error}")))
+        bind(address).map_err(|error| io::Error::other(format!("cannot listen on {address}: {error}")))
     });
     each.collect()
+}
+
+/// The standard library lets 128 connections wait, which a burst of users overflows; this lets as many wait as the
+/// system does.
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(address)?;
+    socket::listen(&listener, Backlog::MAXALLOWABLE)?;
+    Ok(listener)
 }
 
 fn following(first: SocketAddr, number: u16) -> io::Result<SocketAddr> {
