@@ -125,6 +125,8 @@ fn start_workers(
                     // Each thread then holds as many connections as one process may. Where the system forbids it, all
                     // threads together do.
                     let _ = towtank_load::sys::own_files();
+                    // A reference that other programs hold up would be no reference.
+                    towtank_load::sys::come_first();
                     worker.run()
                 })
         })

@@ -107,6 +107,37 @@ pub fn sharp_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
 }
 
+/// How the scheduler treats load threads: ahead of programs that share their CPU, but not so far ahead that probe and
+/// conductor starve when the load threads are busy all the time.
+const LOAD_THREAD_NICE: i32 = -5;
+
+/// Time slice of load threads, the least that Linux takes (0.1 ms; its default is about 3 ms). Since Linux 6.12 a thread
+/// that wakes goes before one with a longer slice at once, in place of waiting for the end of that slice.
+const LOAD_THREAD_SLICE_NS: u64 = 100_000;
+
+/// Lets the calling thread run as soon as it wakes, though other programs, the thread that writes the results among them,
+/// are at work on its CPU. Who may not lower the nice value gets the short slice alone.
+pub fn come_first() {
+    if !schedule_as(LOAD_THREAD_NICE) {
+        schedule_as(0);
+    }
+}
+
+fn schedule_as(nice: i32) -> bool {
+    let attributes = libc::sched_attr {
+        size: size_of::<libc::sched_attr>() as u32,
+        sched_policy: libc::SCHED_OTHER as u32,
+        sched_flags: 0,
+        sched_nice: nice,
+        sched_priority: 0,
+        sched_runtime: LOAD_THREAD_SLICE_NS,
+        sched_deadline: 0,
+        sched_period: 0,
+    };
+    // Safety: `attributes` is valid and says its size. A kernel that refuses leaves the thread as it is: its start lag shows.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
+}
+
 /// Allows as many open files as the system lets this process have.
 pub fn raise_file_limit() {
     let mut limit = libc::rlimit {

@@ -260,6 +260,8 @@ pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFai
     let shape = shape_of(&setup);
     let writer = SegmentWriter::create(&setup.folder, setup.header.clone(), shape)
         .map_err(|error| WorkerFailed::Disk(error.to_string()))?;
+    // After the writer's thread was made, which must not come first too.
+    sys::come_first();
     let epoll =
         Epoll::new(EVENTS_AT_ONCE).map_err(|error| refused("cannot make an epoll", &error))?;
     epoll

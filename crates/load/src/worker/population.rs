@@ -3,9 +3,9 @@
 use crate::outcome::NotStarted;
 use crate::schedule::Arrival;
 
-use super::{AT_ONCE, Worker};
 use super::interpret::Flow;
 use super::user::State;
+use super::{AT_ONCE, Worker};
 
 impl Worker<'_> {
     /// Starts, departures and arrivals that are due, up to [`AT_ONCE`] arrivals: those that are late already wait for one
