@@ -73,6 +73,8 @@ QUICK = (Crowd(25_000, 2.5, own=True, steady_s=10.0), Crowd(100_000, 10.0, own=F
 # Kernel and both programs for a connection, and the engine for a user, with room to spare. [bytes]
 _BYTES_PER_CONNECTION, _BYTES_PER_USER = 12_000, 500
 _EVERY_S = 1.0
+# Resets sent, connections reset, full queues of listeners, TIME-WAIT states that were left out, segments sent again.
+_EVENTS = ("Tcp:OutRsts", "Tcp:EstabResets", "TcpExt:ListenOverflows", "TcpExt:TCPTimeWaitOverflow", "Tcp:RetransSegs")
 
 
 def run(*, quick: bool) -> None:
@@ -118,13 +120,15 @@ def _drive(crowd: Crowd) -> dict[str, Any]:
     ):
         folder = Path(name)
         (folder / "plan.json").write_text(json.dumps(_plan(crowd, addresses, folder / "engine")))
-        before = _look(server, server)
+        before, events = _look(server, server), _events()
         command = ["taskset", "-c", str(harness.cores()[1]), *towtank_load.load_command(folder)]
         with subprocess.Popen([*command, "--until-stdin-closes"], stdin=subprocess.PIPE) as engine:
             samples = _watch(engine, server)
         if engine.returncode != 0:
             raise SystemExit(f"error: the engine ended with status {engine.returncode}")
-        return {"crowd": vars(crowd), "before": before, "samples": samples, **_read(folder / "engine", crowd, samples)}
+        counted = {name: count - events[name] for name, count in _events().items()}
+        read = _read(folder / "engine", crowd, samples)
+        return {"crowd": vars(crowd), "before": before, "samples": samples, "events": counted, **read}
 
 
 def _watch(engine: subprocess.Popen[bytes], server: int) -> list[dict[str, float]]:
@@ -155,6 +159,16 @@ def _look(engine: int, server: int) -> dict[str, float]:
         "engine_bytes": _resident(engine),
         "server_bytes": _resident(server),
     }
+
+
+def _events() -> dict[str, float]:
+    """What the kernel counted of TCP since it started, resets and overflows among it. [1]"""
+    counts: dict[str, float] = {}
+    for path in ("/proc/net/snmp", "/proc/net/netstat"):
+        rows = [line.split() for line in Path(path).read_text().splitlines()]
+        for names, values in zip(rows[::2], rows[1::2], strict=True):
+            counts |= {f"{names[0]}{name}": float(value) for name, value in zip(names[1:], values[1:], strict=True)}
+    return {name: counts.get(name, 0.0) for name in _EVENTS}
 
 
 def _memory() -> dict[str, float]:
@@ -213,7 +227,8 @@ def _print(run: dict[str, Any]) -> None:
         f"    start lag p99 {1e3 * run['lag_s']['p99']:.2f} ms, response p99 {1e3 * run['response_s']['p99']:.2f} ms, "
         f"CPUs of the generator {run['cpus_used']:.2f}\n"
         f"    engine {peak['engine_bytes'] / users:,.0f} bytes per user; server {peak['server_bytes'] / 1e6:,.0f} MB; "
-        f"kernel {kernel:,.0f} bytes per connection, both ends; TIME-WAIT at most {peak['tcp_tw']:,.0f}",
+        f"kernel {kernel:,.0f} bytes per connection, both ends; TIME-WAIT at most {peak['tcp_tw']:,.0f}\n"
+        f"    {', '.join(f'{name} {count:,.0f}' for name, count in run['events'].items())}",
         flush=True,
     )
 
