@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
@@ -269,8 +270,8 @@ fn a_full_disk_is_status_74_and_a_message() {
 }
 
 /// A plan of the small one, with so many users.
-fn crowd(address: SocketAddr, folder: &Folder, users: usize) -> PathBuf {
-    let path = plan(address, folder, 1.0);
+fn crowd(address: SocketAddr, folder: &Folder, users: usize, seconds: f64) -> PathBuf {
+    let path = plan(address, folder, seconds);
     let text = std::fs::read_to_string(&path).expect("the plan");
     let mut plan: Value = serde_json::from_str(&text).expect("JSON");
     plan["threads"] = json!(1);
@@ -296,36 +297,39 @@ fn start_limited(open_files: usize, path: &std::path::Path) -> Engine {
     Engine(command.spawn().expect("the engine"))
 }
 
-/// Connections at the end of each interval that all threads have in common, by its number.
-fn connections(folder: &Folder) -> Vec<u64> {
-    let mut sums = Vec::new();
-    for entry in std::fs::read_dir(folder.0.join("out")).expect("a folder") {
-        let path = entry.expect("a file").path();
-        if path.extension().is_none_or(|kind| kind != "ndjson") {
-            continue;
+/// Answers every request, and counts the connections that are open.
+fn counting_server() -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let open = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&open);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let count = Arc::clone(&count);
+            count.fetch_add(1, Ordering::SeqCst);
+            std::thread::spawn(move || {
+                serve(stream, true);
+                count.fetch_sub(1, Ordering::SeqCst);
+            });
         }
-        let text = std::fs::read_to_string(path).expect("a segment");
-        let lines = text
-            .lines()
-            .map(|line| serde_json::from_str::<Value>(&line[9..]).expect("JSON"));
-        for (at, line) in lines.filter(|line| line["k"] == "interval").enumerate() {
-            if at == sums.len() {
-                sums.push(0);
-            }
-            sums[at] += line["connections"].as_u64().expect("a count");
-        }
-    }
-    sums
+    });
+    (address, open)
 }
 
 #[test]
 fn users_beyond_the_limit_on_open_files_get_threads_with_files_of_their_own() {
     let folder = Folder::new();
-    let path = crowd(server(true), &folder, 300);
+    let (address, open) = counting_server();
+    let path = crowd(address, &folder, 300, 600.0);
     let mut engine = start_limited(200, &path);
+    while open.load(Ordering::SeqCst) < 300 {
+        assert!(engine.0.try_wait().expect("a state").is_none(), "ended");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    signal(&engine, "TERM");
     assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
     let told = folder.engine_json();
-    // 150 users, 64 files to spare and 2 bells are more than 200 files; 100, 64 and 3 are not.
+    // 300 users, 64 files to spare and a bell are more than 200 files, and so are 150, 64 and 2; 100, 64 and 3 are not.
     assert_eq!(told["threads"], 3);
     let files = json!({"limit": 200, "tables": 3, "connections_at_most": 300});
     assert_eq!(told["open_files"], files);
@@ -333,7 +337,6 @@ fn users_beyond_the_limit_on_open_files_get_threads_with_files_of_their_own() {
     assert_eq!(told["connect_failures"], json!({}));
     assert_eq!(told["totals"]["failed"], json!({}));
     assert!(identity_holds(&told));
-    assert_eq!(connections(&folder).iter().max(), Some(&300));
     assert!(folder.0.join("out/worker-02.0000.ndjson").exists());
 }
 
@@ -342,7 +345,7 @@ fn the_same_users_do_the_same_whatever_holds_their_connections() {
     let paths = |open_files: usize| {
         let folder = Folder::new();
         let (address, seen) = recording_server();
-        let path = crowd(address, &folder, 150);
+        let path = crowd(address, &folder, 150, 1.0);
         let text = std::fs::read_to_string(&path).expect("the plan");
         // Each user makes one request of its own and is done.
         let mut plan: Value = serde_json::from_str(&text).expect("JSON");
@@ -364,17 +367,17 @@ fn the_same_users_do_the_same_whatever_holds_their_connections() {
     assert_eq!(together.1, apart.1);
 }
 
-type Requests = std::sync::Arc<std::sync::Mutex<Vec<String>>>;
+type Requests = Arc<Mutex<Vec<String>>>;
 
 /// Answers every request, and keeps the first line of each.
 fn recording_server() -> (SocketAddr, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let seen = Requests::default();
-    let log = std::sync::Arc::clone(&seen);
+    let log = Arc::clone(&seen);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let log = std::sync::Arc::clone(&log);
+            let log = Arc::clone(&log);
             std::thread::spawn(move || {
                 let mut first = String::new();
                 let mut reader = BufReader::new(stream.try_clone().expect("a copy"));
@@ -392,7 +395,7 @@ fn recording_server() -> (SocketAddr, Requests) {
 #[test]
 fn more_connections_than_ports_is_told_before_the_run_with_what_to_do() {
     let folder = Folder::new();
-    let path = crowd(server(true), &folder, 70_000);
+    let path = crowd(server(true), &folder, 70_000, 1.0);
     let mut engine = start(&[path.to_str().expect("a path")]);
     assert_eq!(engine.0.wait().expect("an end").code(), Some(2));
     let mut told = String::new();
@@ -410,7 +413,7 @@ fn more_connections_than_ports_is_told_before_the_run_with_what_to_do() {
 #[test]
 fn what_no_number_of_threads_can_hold_is_told_before_the_run() {
     let folder = Folder::new();
-    let path = crowd(server(true), &folder, 20_000);
+    let path = crowd(server(true), &folder, 20_000, 1.0);
     let mut engine = start_limited(80, &path);
     assert_eq!(engine.0.wait().expect("an end").code(), Some(2));
     let mut told = String::new();

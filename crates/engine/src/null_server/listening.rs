@@ -14,7 +14,8 @@ pub fn listen(options: &Options) -> io::Result<Vec<TcpListener>> {
     let first = resolved.ok_or_else(|| wrong(io::ErrorKind::NotFound.into()))?;
     let each = (0..options.ports).map(|number| {
         let address = following(first, number)?;
-        bind(address).map_err(|error| io::Error::other(format!("cannot listen on {address}: {error}")))
+        bind(address)
+            .map_err(|error| io::Error::other(format!("cannot listen on {address}: {error}")))
     });
     each.collect()
 }
