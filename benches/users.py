@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import resource
 import subprocess
@@ -32,7 +33,7 @@ class Crowd:
     users : int
         Users N. [1]
     think_s : float
-        Think time Z, the same each time; the first request comes after a part of it, uniformly distributed. [s]
+        Think time Z, the same each time. [s]
     own : bool
         Whether each user has a connection of its own, which it opens with its first request.
     steady_s : float
@@ -56,16 +57,24 @@ class Crowd:
         return max(1.0, self.users / _STARTS_PER_S)
 
     @property
+    def spread_s(self) -> float:
+        """Time over which first requests are spread, a multiple of Z: requests come evenly ever after. [s]"""
+        connecting_s = self.users / _CONNECTS_PER_S if self.own else 0.0
+        return self.think_s * max(1, math.ceil(connecting_s / self.think_s))
+
+    @property
     def settle_s(self) -> float:
         """Time from the last start to the first request of everybody, where connections must be open. [s]"""
-        return self.think_s + 2.0 if self.own else 2.0
+        return self.spread_s + 2.0 if self.own else 2.0
 
 
 # Users that start in a second: each start costs less than a request.
 _STARTS_PER_S = 250_000
+# Connections that are opened in a second, beside requests: one costs both sides about as much as ten requests.
+_CONNECTS_PER_S = 5_000
 CROWDS = (
     Crowd(250_000, 25.0, own=True, steady_s=60.0),
-    Crowd(1_000_000, 100.0, own=True, steady_s=120.0),
+    Crowd(1_000_000, 100.0, own=True, steady_s=100.0),
     Crowd(1_000_000, 100.0, own=False, steady_s=60.0),
     Crowd(10_000_000, 1_000.0, own=False, steady_s=60.0),
 )
@@ -107,7 +116,7 @@ def _plan(crowd: Crowd, addresses: list[str], out: Path) -> dict[str, Any]:
         ],
     }
     plan = towtank_load.plan(addresses, load, out, crowd.think_s)
-    plan["groups"][0]["once"] = [{"op": "think", "pause": {"dist": "uniform", "min_s": 0.0, "max_s": crowd.think_s}}]
+    plan["groups"][0]["once"] = [{"op": "think", "pause": {"dist": "uniform", "min_s": 0.0, "max_s": crowd.spread_s}}]
     plan["connections"] = {"mode": "per_user"} if crowd.own else {"mode": "pool", "size": POOL}
     return plan
 
