@@ -158,6 +158,13 @@ def read(folder: Path, spent: harness.Spent) -> Done:
     return Done(spent, engine, Measurement(recording), int((recording.header or {})["monotonic_ns"]))
 
 
+def drive_plan(document: dict[str, Any], folder: Path) -> Done:
+    """Do a plan whose records go to `engine` in the folder, on the generator's core."""
+    path = folder / "plan.json"
+    path.write_text(json.dumps(document))
+    return read(folder, harness.spend([str(binary()), "load", str(path)]))
+
+
 def drive(address: str, load: dict[str, Any], think_s: float = 0.0) -> Done:
     """Do a load on the generator's core."""
     with tempfile.TemporaryDirectory(prefix="towtank-bench-") as name:

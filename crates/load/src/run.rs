@@ -1,9 +1,11 @@
 //! One run: threads are started, watched, told to stop, and their sums checked.
 
+mod commands;
 mod control;
 mod files;
 mod places;
 mod report;
+mod timeline;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,12 +15,13 @@ use crate::http::response::Limits;
 use crate::pause::nanoseconds;
 use crate::plan::{ConnectionMode, Fault, Load, Plan};
 use crate::program::{self, Program};
-use crate::recorder::writer::{Header, Named, Stage};
+use crate::recorder::writer::{Header, Named};
 use crate::recorder::{LiveCounts, Totals};
-use crate::schedule::{self, Arrivals, Moves, assign_groups};
+use crate::schedule::{Arrivals, Course, Moves, assign_groups};
 use crate::sys;
-use crate::worker::{Ended, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work};
+use crate::worker::{Edits, Ended, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work};
 
+use commands::Commander;
 use files::Spread;
 use places::Place;
 
@@ -50,7 +53,7 @@ pub struct Prepared {
     targets: Vec<Place>,
     sources: Sources,
     groups: Vec<u16>,
-    stages: Vec<Stage>,
+    course: Course,
     spread: Spread,
     folder: PathBuf,
 }
@@ -72,14 +75,14 @@ impl Prepared {
         faults.extend(files::missing_ports(&plan, &targets, &groups));
         match (program, spread) {
             (Ok(program), Ok(spread)) if faults.is_empty() => {
-                let (stages, folder) = (schedule::stages(&plan), Path::new(&plan.out).to_owned());
+                let (course, folder) = (Course::new(&plan), Path::new(&plan.out).to_owned());
                 Ok(Self {
                     plan,
                     program,
                     targets,
                     sources,
                     groups,
-                    stages,
+                    course,
                     spread,
                     folder,
                 })
@@ -109,7 +112,8 @@ impl Prepared {
             workers: plan.threads,
             monotonic_ns: 0,
             wall_ns: 0,
-            stages: self.stages.clone(),
+            stages: self.course.stages(),
+            edits: 0,
             transactions: plan
                 .transactions
                 .iter()
@@ -121,7 +125,7 @@ impl Prepared {
         }
     }
 
-    fn setup<'a>(&'a self, worker: usize, shared: &'a Shared) -> Setup<'a> {
+    fn setup<'a>(&'a self, worker: usize, shared: &'a Shared, edits: &'a Edits) -> Setup<'a> {
         let plan = &self.plan;
         let (open, users_at_most, backlog) = match plan.load {
             Load::Closed { users_at_most, .. } => (false, users_at_most, 0),
@@ -142,8 +146,10 @@ impl Prepared {
             users_at_most: u64::from(users_at_most),
             backlog_at_most: backlog.div_ceil(plan.threads as u64) as usize,
             groups: &self.groups,
-            moves: Moves::new(plan),
-            arrivals: Arrivals::new(plan),
+            course: self.course.clone(),
+            moves: Moves::new(&self.course),
+            arrivals: Arrivals::new(plan, &self.course),
+            edits,
             targets: targets.collect(),
             ownership: self.ownership(worker),
             sources: &self.sources,
@@ -193,12 +199,17 @@ impl Prepared {
             .collect::<Result<Vec<_>, _>>()
             .map_err(internal)?;
         let gate = Gate::new(shared.len());
+        let edits = Edits::default();
+        let commander = Commander {
+            plan: &self.plan,
+            edits: &edits,
+        };
         let results = std::thread::scope(|scope| {
             let threads: Vec<_> = shared
                 .iter()
                 .enumerate()
                 .map(|(worker, one)| {
-                    let (setup, ticket) = (self.setup(worker, one), gate.ticket());
+                    let (setup, ticket) = (self.setup(worker, one, &edits), gate.ticket());
                     let (shared, bell) = (&shared, control.bell());
                     scope.spawn(move || {
                         let result = work(setup, ticket);
@@ -212,8 +223,8 @@ impl Prepared {
                     })
                 })
                 .collect();
-            control.begin(&self.stages, gate.open().monotonic_ns);
-            control.watch(&shared, || {
+            control.begin(&self.course, gate.open().monotonic_ns);
+            control.watch(&shared, &commander, || {
                 threads
                     .iter()
                     .all(std::thread::ScopedJoinHandle::is_finished)
@@ -273,8 +284,10 @@ impl Prepared {
             connect_failures: &connect_failures,
             end_ns,
             spread: self.spread,
+            stages: control.stages(),
+            edits: control.edits(),
         };
-        let written = report.write(&self.folder, &self.plan, &self.stages);
+        let written = report.write(&self.folder, &self.plan);
         match (failure, written) {
             (Some(failure), _) => Err(failure),
             (None, Err(error)) => Err(RunFailed::Disk(format!(

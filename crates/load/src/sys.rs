@@ -431,11 +431,13 @@ pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
     }
 }
 
-/// Whether standard input has come to its end; takes what can be read.
-#[must_use]
-pub fn input_closed() -> bool {
-    let mut bytes = [0_u8; 256];
+/// Takes what can be read from standard input, after `taken`. Whether there may be more, some time.
+pub fn read_input(taken: &mut Vec<u8>) -> bool {
+    let mut bytes = [0_u8; 65_536];
     // Safety: the buffer has the size that is told.
     let count = unsafe { libc::read(libc::STDIN_FILENO, bytes.as_mut_ptr().cast(), bytes.len()) };
-    count <= 0
+    if count > 0 {
+        taken.extend_from_slice(&bytes[..count as usize]);
+    }
+    count > 0
 }

@@ -84,6 +84,7 @@ pub(crate) fn header(worker: usize) -> Header {
         monotonic_ns: 1,
         wall_ns: 2,
         stages: vec![stage],
+        edits: 0,
         transactions: vec!["search".into(), "download".into()],
         pages: vec![named("result list", "search")],
         steps: vec![named("run query", "search"), named("get", "download")],

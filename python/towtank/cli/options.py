@@ -56,6 +56,15 @@ class Given:
             self.fault("--rate", f"must be a number above 0 [1/s], got {rate} instead")
         return rate
 
+    def new_file(self, option: str, path: Path | None, *, force: bool) -> None:
+        """A file that is going to be written: its folder is there, and it is not, or may be written over."""
+        if path is not None and not path.parent.is_dir():
+            self.fault(option, f"must be in a folder that exists, got {str(path)!r} instead")
+        elif path is not None and path.is_dir():
+            self.fault(option, f"must be a file, got the folder {str(path)!r} instead")
+        elif path is not None and path.exists() and not force:
+            self.fault(option, f"must not be there yet (or give --force), got {str(path)!r}")
+
     def one_of(self, option: str, value: str, allowed: tuple[str, ...]) -> str:
         """One of a closed list."""
         if value not in allowed:

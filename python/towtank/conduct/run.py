@@ -222,7 +222,7 @@ def drive_engine(
     """
     run.update(**generator_facts(plan))
     display.run_starts(title, planned_s(plan))
-    engine = EngineProcess(run.plan, run.logs / ENGINE_LOG)
+    engine = EngineProcess(run.plan, run.logs / ENGINE_LOG, control=True)
     stop.on_second = engine.stop
     try:
         run.event("engine_started", pid=engine.pid)
@@ -285,25 +285,35 @@ class _Watch:
     display: Display
     stage: str = ""
     asked: bool = False
+    begun: float = 0.0
+    deadline: float = 0.0
+    drain: float = 0.0
 
     def until_end(self, planned: float, drain: float) -> None:
-        deadline = time.monotonic() + planned + drain + _MARGIN_S
+        self.begun, self.drain = time.monotonic(), drain
+        self._allow(planned)
         while self.engine.status() is None:
             self._frames(_LOOK_EVERY_S)
             self._services()
             if (self.stop.requested or self.outcome.died) and not self.asked:
                 self._ask(drain)
-                deadline = min(deadline, time.monotonic() + drain + _MARGIN_S)
-            if time.monotonic() > deadline:
+                self.deadline = min(self.deadline, time.monotonic() + drain + _MARGIN_S)
+            if time.monotonic() > self.deadline:
                 self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()
         self._frames(0.0)
+
+    def _allow(self, planned: float) -> None:
+        """Let the engine take as long as its stages need."""
+        self.deadline = self.begun + planned + self.drain + _MARGIN_S
 
     def _frames(self, wait_s: float) -> None:
         for frame in self.engine.frames(wait_s):
             if frame.get("k") == "stage":
                 self.stage = str(frame.get("name", ""))
                 self.run.event("stage", name=self.stage, engine_t_s=frame.get("t_s"))
+            elif frame.get("k") == "appended" and not self.asked:
+                self._allow(float(frame["end_s"]))
             self.display.frame(frame)
 
     def _services(self) -> None:

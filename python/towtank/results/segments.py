@@ -83,6 +83,8 @@ class Interval:
         Encoded histogram of the gaps between intended arrivals.
     gaps_sum_s : float
         Exact sum of these gaps. [s]
+    waiting : int
+        Arrivals of an open load that waited for a user at the end.
     """
 
     worker: int
@@ -103,6 +105,7 @@ class Interval:
     arrivals: list[int] = field(default_factory=list)
     gaps: str | None = None
     gaps_sum_s: float = 0.0
+    waiting: int = 0
 
 
 @dataclass
@@ -112,7 +115,8 @@ class Recording:
     Attributes
     ----------
     header : dict or None
-        Header line of the first segment that has one; None where no header survived.
+        Header line of the first segment that has one, and of those with the latest stages where these changed while
+        the load ran; None where no header survived.
     intervals : list of Interval
         Of all threads, by start and thread.
     ends : dict
@@ -164,13 +168,21 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
         try:
             kind = document["k"]
             if kind == "header":
-                recording.header = recording.header or document
+                recording.header = _newer(recording.header, document)
             elif kind == "interval":
                 recording.intervals.append(_interval(document, worker))
             elif kind == "end":
                 recording.ends[worker] = document
         except _BROKEN:
             recording.damage.bad_lines += 1
+
+
+def _newer(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
+    """The header whose stages went through more edits; the first of several.
+
+    All threads make the same edits, so what one header says of stages that are past, all later ones say.
+    """
+    return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
 
 
 def _interval(document: dict[str, Any], worker: int) -> Interval:
@@ -194,6 +206,7 @@ def _interval(document: dict[str, Any], worker: int) -> Interval:
         arrivals=[int(count) for count in document.get("arrivals") or ()],
         gaps=document.get("gaps"),
         gaps_sum_s=document.get("gaps_sum_ns", 0) / _SECOND_NS,
+        waiting=int(document.get("waiting", 0)),
     )
 
 
@@ -232,7 +245,7 @@ def read_engine_document(folder: Path) -> dict[str, Any] | None:
 
 
 def stages_of(recording: Recording) -> list[dict[str, Any]]:
-    """Stages as the header tells them; empty where no header survived."""
+    """Stages with their actual times as far as these are known; empty where no header survived."""
     return list(recording.header.get("stages", [])) if recording.header else []
 
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 pub use connections::*;
 pub use operation::*;
-pub use read::{Fault, read, read_text};
+pub use read::{Fault, read, read_stages, read_text};
 pub use request::*;
 
 /// What the engine shall do, fully resolved. Times are seconds, sizes are bytes.
@@ -281,6 +281,14 @@ impl Phase {
     }
 }
 
+/// What ends a stage before its duration is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// A command.
+    Told,
+}
+
 /// A stage of closed load.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -292,8 +300,11 @@ pub struct ClosedStage {
     /// Index of the load level.
     #[serde(default)]
     pub level: usize,
-    /// How long. [s]
+    /// How long, at most if it waits to be told. [s]
     pub duration_s: f64,
+    /// What may end it earlier.
+    #[serde(default)]
+    pub until: Option<Until>,
     /// Users at its end.
     pub users: u32,
 }
@@ -309,8 +320,37 @@ pub struct OpenStage {
     /// Index of the load level.
     #[serde(default)]
     pub level: usize,
-    /// How long. [s]
+    /// How long, at most if it waits to be told. [s]
     pub duration_s: f64,
+    /// What may end it earlier.
+    #[serde(default)]
+    pub until: Option<Until>,
     /// Arrival rate at its end. [1/s]
     pub rate: f64,
+}
+
+/// Stages that come to a load while it runs.
+#[derive(Debug, Clone)]
+pub enum StageList {
+    /// Of a closed load.
+    Closed(Vec<ClosedStage>),
+    /// Of an open load.
+    Open(Vec<OpenStage>),
+}
+
+impl StageList {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            StageList::Closed(stages) => stages.len(),
+            StageList::Open(stages) => stages.len(),
+        }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }

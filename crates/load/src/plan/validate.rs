@@ -4,7 +4,7 @@ mod connections;
 mod ops;
 
 use super::read::Fault;
-use super::{ClosedStage, Load, OpenStage, Order, Pause, Phase, Plan, Pool};
+use super::{ClosedStage, Load, OpenStage, Order, Pause, Phase, Plan, Pool, StageList};
 use ops::{Place, check_ops};
 
 /// Largest number of users, arrivals waiting and the like that fits the engine's own indices.
@@ -36,6 +36,19 @@ pub(super) fn validate(plan: &Plan) -> Vec<Fault> {
     }
     checker.groups();
     checker.load();
+    checker.faults
+}
+
+/// Checks stages that come to the load of a plan that is right itself.
+pub(super) fn validate_stages(plan: &Plan, stages: &StageList) -> Vec<Fault> {
+    let mut checker = Checker {
+        plan,
+        faults: Vec::new(),
+    };
+    match stages {
+        StageList::Closed(stages) => checker.closed_stages("stages", stages),
+        StageList::Open(stages) => checker.open_stages("stages", stages),
+    }
     checker.faults
 }
 
@@ -224,33 +237,33 @@ impl Checker<'_> {
     }
 
     fn load(&mut self) {
+        let (Load::Closed { users_at_most, .. } | Load::Open { users_at_most, .. }) =
+            &self.plan.load;
+        self.users_at_most(*users_at_most);
         match &self.plan.load {
-            Load::Closed {
-                users_at_most,
-                stages,
-            } => {
-                self.users_at_most(*users_at_most);
-                self.require(!stages.is_empty(), "load.stages", || {
-                    "must have one or more".to_owned()
-                });
-                for (index, stage) in stages.iter().enumerate() {
-                    self.closed_stage(&format!("load.stages[{index}]"), stage, *users_at_most);
-                }
-            }
-            Load::Open {
-                users_at_most,
-                stages,
-                ..
-            } => {
-                self.users_at_most(*users_at_most);
-                self.require(!stages.is_empty(), "load.stages", || {
-                    "must have one or more".to_owned()
-                });
-                for (index, stage) in stages.iter().enumerate() {
-                    self.open_stage(&format!("load.stages[{index}]"), stage);
-                }
-            }
+            Load::Closed { stages, .. } => self.closed_stages("load.stages", stages),
+            Load::Open { stages, .. } => self.open_stages("load.stages", stages),
         }
+    }
+
+    fn closed_stages(&mut self, place: &str, stages: &[ClosedStage]) {
+        self.some_stages(place, stages.len());
+        let (Load::Closed { users_at_most, .. } | Load::Open { users_at_most, .. }) =
+            self.plan.load;
+        for (index, stage) in stages.iter().enumerate() {
+            self.closed_stage(&format!("{place}[{index}]"), stage, users_at_most);
+        }
+    }
+
+    fn open_stages(&mut self, place: &str, stages: &[OpenStage]) {
+        self.some_stages(place, stages.len());
+        for (index, stage) in stages.iter().enumerate() {
+            self.open_stage(&format!("{place}[{index}]"), stage);
+        }
+    }
+
+    fn some_stages(&mut self, place: &str, count: usize) {
+        self.require(count > 0, place, || "must have one or more".to_owned());
     }
 
     fn users_at_most(&mut self, users: u32) {

@@ -29,6 +29,10 @@ pub struct Report<'a> {
     pub connect_failures: &'a BTreeMap<String, u64>,
     /// End of the run. [ns]
     pub end_ns: u64,
+    /// The stages as they were.
+    pub stages: &'a [Stage],
+    /// The edits that made them so.
+    pub edits: Vec<Value>,
     /// How open files were divided.
     pub(super) spread: Spread,
 }
@@ -56,7 +60,7 @@ fn cores(plan: &Plan) -> usize {
 }
 
 impl Report<'_> {
-    fn document(&self, plan: &Plan, stages: &[Stage]) -> Value {
+    fn document(&self, plan: &Plan) -> Value {
         let usage = sys::usage();
         let cpu_s = usage.user_s + usage.system_s;
         let totals = self.totals;
@@ -76,7 +80,8 @@ impl Report<'_> {
                 "tables": self.spread.tables(),
                 "connections_at_most": self.spread.needed,
             },
-            "stages": stages,
+            "stages": self.stages,
+            "edits": self.edits,
             "totals": {
                 "offered": totals.offered,
                 "started": totals.started,
@@ -104,8 +109,8 @@ impl Report<'_> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write(&self, folder: &Path, plan: &Plan, stages: &[Stage]) -> std::io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(&self.document(plan, stages))?;
+    pub fn write(&self, folder: &Path, plan: &Plan) -> std::io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(&self.document(plan))?;
         text.push(b'\n');
         let temporary = folder.join(".engine.json.part");
         let mut file = std::fs::File::create(&temporary)?;

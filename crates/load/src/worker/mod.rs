@@ -5,6 +5,7 @@
 
 mod connections;
 mod deadlines;
+mod edits;
 mod exchange;
 mod interpret;
 mod intervals;
@@ -16,8 +17,8 @@ mod user;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::extract::Scratch;
 use crate::gate::Ticket;
@@ -26,7 +27,7 @@ use crate::plan::Balance;
 use crate::program::Program;
 use crate::recorder::writer::{EndReason, Header, SegmentWriter};
 use crate::recorder::{LiveCounts, Recorder, Shape, Totals};
-use crate::schedule::{Arrival, Arrivals, Moves};
+use crate::schedule::{Arrival, Arrivals, Course, Moves};
 use crate::sys::{self, Address, Bell, Epoll};
 use crate::wheel::Wheel;
 
@@ -37,6 +38,7 @@ use secure::Session;
 use user::{Connection, Exchange, User};
 
 pub use connections::{Ownership, PARTING_AT_MOST, Sources};
+pub use edits::{Edits, Proposal};
 pub use secure::TargetTls;
 
 /// Events taken from the kernel at once: enough for a batch to pay, few enough for due users not to wait long.
@@ -97,6 +99,20 @@ pub struct Published {
     pub counts: LiveCounts,
     /// Active users.
     pub users: u64,
+    /// Requests under way.
+    pub in_flight: u64,
+    /// Arrivals that wait for a user.
+    pub waiting: u64,
+}
+
+impl Published {
+    /// Adds what another thread published, and leaves its counts at zero.
+    pub fn take(&mut self, other: &mut Self) {
+        self.counts.merge(&std::mem::take(&mut other.counts));
+        self.users += other.users;
+        self.in_flight += other.in_flight;
+        self.waiting += other.waiting;
+    }
 }
 
 /// Where a target is.
@@ -131,10 +147,14 @@ pub struct Setup<'a> {
     pub backlog_at_most: usize,
     /// Group of every user.
     pub groups: &'a [u16],
+    /// The stages.
+    pub course: Course,
     /// Starts and departures of users.
     pub moves: Moves,
     /// Arrivals of all threads.
     pub arrivals: Arrivals,
+    /// How the stages change while the load runs.
+    pub edits: &'a Edits,
     /// Targets.
     pub targets: Vec<TargetPlace>,
     /// Who owns connections.
@@ -194,8 +214,13 @@ pub(crate) struct Worker<'a> {
     /// Users that are not absent.
     present: usize,
     ready: VecDeque<u32>,
-    moves: std::iter::Peekable<Moves>,
-    arrivals: std::iter::Peekable<Arrivals>,
+    course: Course,
+    moves: Moves,
+    arrivals: Arrivals,
+    edits: &'a Edits,
+    edits_seen: usize,
+    /// Edits of the stages to come.
+    proposals: VecDeque<Arc<Proposal>>,
     /// Idle users of each group (open load).
     idle: Vec<Vec<u32>>,
     /// Users of each group that have not started (open load), last first.
@@ -337,8 +362,11 @@ impl<'a> Worker<'a> {
             users: people.users,
             present: 0,
             ready: VecDeque::new(),
-            moves: setup.moves.peekable(),
-            arrivals: setup.arrivals.peekable(),
+            moves: setup.moves,
+            arrivals: setup.arrivals,
+            edits: setup.edits,
+            edits_seen: 0,
+            proposals: VecDeque::new(),
             idle: vec![Vec::new(); groups],
             fresh: people.fresh,
             backlog: vec![VecDeque::new(); groups],
@@ -368,7 +396,8 @@ impl<'a> Worker<'a> {
             buffer: vec![0; READ_BYTES],
             scratch: Scratch::default(),
             recorder: Recorder::new(shape),
-            clock: Clock::new(setup.header.monotonic_ns, &setup.header.stages, writer),
+            clock: Clock::new(setup.header.monotonic_ns, &setup.course, writer),
+            course: setup.course,
         }
     }
 
@@ -382,7 +411,7 @@ impl<'a> Worker<'a> {
         loop {
             let now_ns = self.tick();
             if let Some(failure) = self.clock.failure.take() {
-                return Err(WorkerFailed::Disk(failure.to_string()));
+                return Err(failure);
             }
             let command = self.shared.command.load(Ordering::Relaxed);
             if command == LEAVE {
@@ -500,7 +529,7 @@ impl<'a> Worker<'a> {
             .end(reason, message.as_deref(), end_ns, &totals);
         result?;
         if let Some(failure) = self.clock.failure {
-            return Err(WorkerFailed::Disk(failure.to_string()));
+            return Err(failure);
         }
         ended.map_err(|error| WorkerFailed::Disk(error.to_string()))?;
         Ok(Ended {
