@@ -6,6 +6,7 @@
 
 mod answering;
 mod bomb;
+mod http2;
 mod listening;
 mod log;
 mod misbehaving;
@@ -117,6 +118,7 @@ fn start_workers(
                 Arc::clone(&answer),
                 schedule,
                 log.cloned(),
+                options.http2,
                 stop,
             )?;
             thread::Builder::new()

@@ -9,6 +9,7 @@ pub mod extract;
 pub mod gate;
 pub mod histogram;
 pub mod http;
+pub mod http2;
 pub mod live;
 pub mod outcome;
 pub mod pause;
