@@ -423,6 +423,20 @@ def test_failures_to_connect_far_from_any_limit_are_not_the_generators(run):
     assert "generator_saturated" not in reasons(run)
 
 
+def test_open_files_of_all_tables_count(run):
+    out_of_files(run)
+    assert reasons(run)["generator_saturated"]["seen"] == 1.0
+    change_engine(run, open_files={"limit": 8, "tables": 2, "connections_at_most": 14})
+    assert summarize_run(run, tables=False)["generator"]["limits"]["open_files"] == 16.0
+    assert "generator_saturated" not in reasons(run)
+
+
+def test_threads_that_only_hold_connections_are_no_cores(run):
+    run.update(envelope={"rate_per_core_per_s": 16.0})
+    change_engine(run, threads=51, cores=2)
+    assert summarize_run(run, tables=False)["generator"]["envelope_per_s"] == 32.0
+
+
 def test_all_connections_in_use_without_a_failure_is_no_doubt(run):
     run.update(generator_limits={"open_files": 8})
     assert "generator_saturated" not in reasons(run)

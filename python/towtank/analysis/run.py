@@ -16,7 +16,7 @@ from towtank.analysis import window as windows
 from towtank.analysis.compaction import compact, is_compacted
 from towtank.analysis.connections import connections
 from towtank.analysis.doubts import Kind, level_of
-from towtank.analysis.generator import generator
+from towtank.analysis.generator import cores_of, generator
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.steady import SIGNIFICANCE, trend
 from towtank.analysis.tiers import Observed
@@ -322,7 +322,7 @@ def _totals_of_segments(data: RunData) -> dict[str, Any]:
 
 
 def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) -> verdict.Evidence:
-    measurement, engine = data.measurement, data.engine or {}
+    measurement = data.measurement
     accounting = summary["accounting"]
     asked = accounting["offered"] - accounting["not_started"].get("stopped", 0)
     every = measurement.transactions
@@ -346,7 +346,7 @@ def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) ->
         last_words=next((str(end["message"]) for end in data.recording.ends.values() if end.get("message")), ""),
         generator_cpus=summary["generator"]["cpus_used"],
         connect_failures=int(sum(measurement.requests.failed_by_kind.get("connect", ()))),
-        threads=int(engine.get("threads") or data.recording.workers or 1),
+        generator_cores=cores_of(data.engine, data.recording.workers),
         offered_share=accounting["started"] / asked if asked > 0 else None,
         lag_grows=_lag_grows(data),
     )
