@@ -38,7 +38,7 @@ def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, disp
 def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
     """What steers the load, where a stage ends on evidence or the limit is searched for."""
     load = spec.study.study.load
-    settle = settle_document(load.stages.settle)
+    settle = settle_document(spec.study.study.settle)
     if settle is None and not isinstance(load, FindLimit):
         return None
     at_least_s = 0.0 if settle is None else float(settle["at_least_s"])

@@ -51,7 +51,7 @@ class Follower:
         if document is None:
             return
         if document.get("k") == "header":
-            self.header = segments.newer(self.header, document)
+            self.header = segments.newer_header(self.header, document)
         elif document.get("k") == "interval":
             one = segments.interval(document, worker)
             self.recorded[worker] = max(self.recorded.get(worker, 0.0), one.end_s)

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from towtank.study.model import FindLimit
 from towtank.study.search import amount
-from towtank.study.search_stages import plan_search
 from towtank.study.settle import settle_document
-from towtank.study.stages import plan_load
 from towtank.system.model import SystemFile
 from towtank.workload.compiling import compile_workload
 
@@ -116,7 +114,7 @@ class RunSpec:
     @property
     def stages(self) -> list[dict[str, Any]]:
         """What the run goes through, as in the plan."""
-        stages: list[dict[str, Any]] = self._load()["stages"]
+        stages: list[dict[str, Any]] = self.study.load_part(self.levels)["stages"]
         return stages
 
     @property
@@ -124,10 +122,6 @@ class RunSpec:
         """The search for the limit that the run is; None where its levels are given."""
         load = self.study.study.load
         return load.document() if isinstance(load, FindLimit) else None
-
-    def _load(self) -> dict[str, Any]:
-        load = self.study.study.load
-        return plan_search(load) if isinstance(load, FindLimit) else plan_load(load, self.levels)
 
     def document(self) -> dict[str, Any]:
         """For the manifest."""
@@ -139,7 +133,7 @@ class RunSpec:
             "users": self.users,
             "rate": self.rate,
             "seed": self.seed,
-            "settle": settle_document(self.study.study.load.stages.settle),
+            "settle": settle_document(self.study.study.settle),
             "search": self.search,
         }
 
@@ -188,7 +182,7 @@ class RunSpec:
             "threads": threads,
             "cpus": list(cpus),
             **workload,
-            "load": self._load(),
+            "load": self.study.load_part(self.levels),
         }
 
 

@@ -11,6 +11,9 @@ use crate::plan::Plan;
 use crate::recorder::writer::Stage;
 use crate::recorder::{LiveCounts, Totals};
 use crate::sys;
+use crate::worker::Http2Counts;
+
+use super::files::Spread;
 
 /// What is told of a run.
 #[derive(Debug)]
@@ -25,12 +28,16 @@ pub struct Report<'a> {
     pub counts: &'a LiveCounts,
     /// Connections that could not be made, by reason.
     pub connect_failures: &'a BTreeMap<String, u64>,
+    /// Connections that speak HTTP/2.
+    pub http2: Http2Counts,
     /// End of the run. [ns]
     pub end_ns: u64,
     /// The stages as they were.
     pub stages: &'a [Stage],
     /// The edits that made them so.
     pub edits: Vec<Value>,
+    /// How open files were divided.
+    pub(super) spread: Spread,
 }
 
 fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
@@ -40,6 +47,19 @@ fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
             .map(|(name, count)| ((*name).to_owned(), json!(count)))
             .collect::<Map<_, _>>(),
     )
+}
+
+/// CPUs that the load threads can work on at once.
+fn cores(plan: &Plan) -> usize {
+    let mut cpus = plan.cpus.clone();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let there = if cpus.is_empty() {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    } else {
+        cpus.len()
+    };
+    there.min(plan.threads)
 }
 
 impl Report<'_> {
@@ -57,6 +77,12 @@ impl Report<'_> {
             "message": self.message,
             "threads": plan.threads,
             "cpus": plan.cpus,
+            "cores": cores(plan),
+            "open_files": {
+                "limit": self.spread.limit,
+                "tables": self.spread.tables(),
+                "connections_at_most": self.spread.needed,
+            },
             "stages": self.stages,
             "edits": self.edits,
             "totals": {
@@ -70,6 +96,12 @@ impl Report<'_> {
             "identity": {"offered_holds": totals.offered_holds(), "started_holds": totals.started_holds()},
             "connect_failures": self.connect_failures,
             "handshakes": {"full": self.counts.handshakes.full, "resumed": self.counts.handshakes.resumed},
+            "http2": {
+                "connections": self.http2.connections,
+                "goaways": self.http2.goaways,
+                "cancelled": self.http2.cancelled,
+                "sent_again": self.http2.sent_again,
+            },
             "generator": {
                 "cpu_s": cpu_s,
                 "cpu_user_s": usage.user_s,
