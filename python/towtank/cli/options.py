@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,7 +84,7 @@ class Given:
             self.fault("--rate", f"must be a number above 0 [1/s], got {rate} instead")
         return rate
 
-    def trace(self, file: str | None, others: dict[str, object]) -> Curve | None:
+    def trace(self, file: str | None, others: Mapping[str, object]) -> Curve | None:
         """A file that the rate follows, which excludes other options that say how much or how long."""
         from towtank.study.model import Trace  # noqa: PLC0415
         from towtank.study.traces import read_trace  # noqa: PLC0415

@@ -131,7 +131,7 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | None, list[Fault]]:
     """What the trace says, where the load follows one; a file that cannot be read is a fault of the study."""
-    trace = study.load.trace
+    trace = study.trace
     if trace is None:
         return None, []
     curve, faults = read_trace(document.path.parent / trace.csv, trace)
