@@ -22,4 +22,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod convolution;
+pub mod grid;
 pub mod model;
+pub mod mva;
+pub mod network;
+pub mod series;
+pub mod special;
