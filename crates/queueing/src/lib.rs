@@ -22,10 +22,18 @@
 
 #![forbid(unsafe_code)]
 
+pub mod amva;
+pub mod answer;
+mod assemble;
+pub mod bounds;
 pub mod convolution;
 pub mod grid;
+pub mod join;
 pub mod model;
 pub mod mva;
 pub mod network;
+pub mod open;
+pub mod pools;
 pub mod series;
+pub mod solve;
 pub mod special;

@@ -269,6 +269,47 @@ impl Network {
             .sum()
     }
 
+    /// The network without pools that have a unit for every user: nobody ever waits for those.
+    #[must_use]
+    pub fn without_idle_pools(&self) -> Self {
+        let idle = |hold: &Hold| {
+            let needed = (0..self.loads.len())
+                .filter(|&class| hold.concerns[class])
+                .map(|class| match self.loads[class] {
+                    Load::Closed { users, .. } => users,
+                    Load::Open { .. } => u64::MAX,
+                });
+            needed.fold(0, u64::saturating_add) <= hold.size
+        };
+        let mut network = self.clone();
+        let mut kept: Vec<usize> = (0..self.holds.len())
+            .filter(|&pool| !idle(&self.holds[pool]))
+            .collect();
+        for (pool, hold) in self.holds.iter().enumerate().filter(|(_, hold)| idle(hold)) {
+            // What it holds is then held by the pool around it, if there is one.
+            for outer in &mut network.holds {
+                if let Some(place) = outer.pools.iter().position(|&inner| inner == pool) {
+                    outer.pools.remove(place);
+                    outer.stations.extend(&hold.stations);
+                    outer.pools.extend(&hold.pools);
+                }
+            }
+        }
+        kept.sort_unstable();
+        network.holds = kept
+            .iter()
+            .map(|&pool| network.holds[pool].clone())
+            .collect();
+        for hold in &mut network.holds {
+            hold.pools = hold
+                .pools
+                .iter()
+                .filter_map(|pool| kept.iter().position(|one| one == pool))
+                .collect();
+        }
+        network
+    }
+
     /// Whether the closed form of product-form networks holds.
     #[must_use]
     pub fn is_product_form(&self) -> bool {
