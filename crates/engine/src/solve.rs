@@ -1,7 +1,8 @@
-//! `towtank-engine solve [FILE] [--method NAME]`: solves a model, or each of a list of models.
+//! `towtank-engine solve [FILE] [--method NAME | --check]`: solves a model, or each of a list of models.
 //!
 //! The input is JSON, from the file or from standard input: a model, or a list of models. The answer is JSON on standard
-//! output: `{"answer": ...}` or `{"faults": [...]}`, for a list one of these for each. Exit status 2 where one has faults.
+//! output: `{"answer": ...}` or `{"faults": [...]}`, for a list one of these for each. With `--check` nothing is solved, and the
+//! faults may be none. Exit status 2 where there is one without an answer.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -15,29 +16,37 @@ use towtank_queueing::solve::{Method, solve};
 /// The model or the command line is wrong.
 const WRONG: u8 = 2;
 
+/// What to do with each model.
+#[derive(Clone, Copy)]
+enum Task {
+    /// Only tell its faults.
+    Check,
+    Solve(Method),
+}
+
 /// Runs the subcommand.
 pub fn run(arguments: &[String]) -> ExitCode {
-    let read = parse(arguments).and_then(|(method, path)| Ok((method, read(path.as_deref())?)));
-    let (method, input) = match read {
+    let read = parse(arguments).and_then(|(task, path)| Ok((task, read(path.as_deref())?)));
+    let (task, input) = match read {
         Ok(read) => read,
         Err(message) => {
             eprintln!("towtank-engine solve: {message}");
             eprintln!(
-                "usage: towtank-engine solve [FILE] [--method auto|exact|bard-schweitzer|linearizer]"
+                "usage: towtank-engine solve [FILE] [--method auto|exact|bard-schweitzer|linearizer | --check]"
             );
             return ExitCode::from(WRONG);
         }
     };
     let (output, right) = match input {
         Value::Array(models) => {
-            let outcomes = in_parallel(models, method);
+            let outcomes = in_parallel(&models, task);
             let right = outcomes
                 .iter()
                 .all(|outcome| matches!(outcome, Outcome::Answer(_)));
             (serde_json::to_string(&outcomes), right)
         }
         model => {
-            let outcome = one(model, method);
+            let outcome = one(model, task);
             (
                 serde_json::to_string(&outcome),
                 matches!(outcome, Outcome::Answer(_)),
@@ -57,21 +66,24 @@ enum Outcome {
     Faults(Vec<Fault>),
 }
 
-fn parse(arguments: &[String]) -> Result<(Method, Option<String>), String> {
-    let (mut method, mut path) = (Method::Auto, None);
+fn parse(arguments: &[String]) -> Result<(Task, Option<String>), String> {
+    let (mut task, mut path) = (Task::Solve(Method::Auto), None);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--method" => {
                 let name = rest.next().ok_or("--method needs a name")?;
-                method = Method::named(name).ok_or_else(|| format!("{name} is not a method"))?;
+                task = Task::Solve(
+                    Method::named(name).ok_or_else(|| format!("{name} is not a method"))?,
+                );
             }
+            "--check" => task = Task::Check,
             option if option.starts_with("--") => return Err(format!("{option} is not an option")),
             _ if path.is_some() => return Err("only one file can be solved".to_owned()),
             file => path = Some(file.to_owned()),
         }
     }
-    Ok((method, path))
+    Ok((task, path))
 }
 
 fn read(path: Option<&str>) -> Result<Value, String> {
@@ -89,7 +101,7 @@ fn read(path: Option<&str>) -> Result<Value, String> {
 }
 
 /// Solves a list on all CPUs, in chunks; the order of the answers is that of the models.
-fn in_parallel(models: Vec<Value>, method: Method) -> Vec<Outcome> {
+fn in_parallel(models: &[Value], task: Task) -> Vec<Outcome> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let chunk = models.len().div_ceil(threads).max(1);
     std::thread::scope(|scope| {
@@ -97,7 +109,7 @@ fn in_parallel(models: Vec<Value>, method: Method) -> Vec<Outcome> {
             .map(|part| {
                 scope.spawn(move || {
                     part.iter()
-                        .map(|model| one(model.clone(), method))
+                        .map(|model| one(model.clone(), task))
                         .collect::<Vec<_>>()
                 })
             })
@@ -109,7 +121,7 @@ fn in_parallel(models: Vec<Value>, method: Method) -> Vec<Outcome> {
     })
 }
 
-fn one(input: Value, method: Method) -> Outcome {
+fn one(input: Value, task: Task) -> Outcome {
     let model: Model = match serde_json::from_value(input) {
         Ok(model) => model,
         Err(error) => {
@@ -119,7 +131,11 @@ fn one(input: Value, method: Method) -> Outcome {
             )]);
         }
     };
-    match solve(&model, method) {
+    let solved = match task {
+        Task::Check => Err(model.check()),
+        Task::Solve(method) => solve(&model, method),
+    };
+    match solved {
         Ok(answer) => Outcome::Answer(Box::new(answer)),
         Err(faults) => Outcome::Faults(faults),
     }
