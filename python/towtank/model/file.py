@@ -104,8 +104,8 @@ class ModelFile(FileModel):
     schema_: Literal["towtank/model/1"] | None = Field(None, alias="schema", description="The format of the file.")
     name: str | None = Field(None, description="Name of the model.")
     title: str | None = Field(None, description="One line about it.")
-    classes: dict[Name, ClassFile] = Field(description="Classes of jobs.")
-    stations: dict[Name, StationFile] = Field(description="Stations, in the order in which jobs come.")
+    classes: dict[Name, ClassFile] = Field(min_length=1, description="Classes of jobs.")
+    stations: dict[Name, StationFile] = Field(min_length=1, description="Stations, in the order in which jobs come.")
     pools: dict[Name, PoolFile] = Field({}, description="Pools over stations.")
     forks: dict[Name, ForkFile] = Field({}, description="Parts of transactions that go on at the same time.")
     routing: dict[Name, dict[Name, dict[Name, Share]]] = Field(

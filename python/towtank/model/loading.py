@@ -10,6 +10,7 @@ from typing import Any
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.model.file import ModelFile, StationFile
+from towtank.model.solving import check_models
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document, Node, fault_at, find
 
@@ -74,19 +75,29 @@ def load_model(path: Path | str, changes: Mapping[str, str] | None = None) -> Mo
 def load_document(document: Document, changes: Mapping[str, str] | None = None) -> ModelProblem:
     """Check a model that was read, with changes laid over it; raises as `load_model` does."""
     problem, faults = _read(_with_changes(document.root, changes or {}))
-    if faults or problem is None:
+    if problem is None:
         raise StudyError(faults)
+    if faults:
+        raise StudyError(sorted({*faults, *_more_faults(problem, faults)}))
     return problem
 
 
 def check_model(document: Document) -> list[Fault]:
     """All faults of a model file, those of meaning included; whether it has a steady state is not asked."""
     problem, faults = _read(document.root)
-    if faults or problem is None:
-        return faults
-    from towtank.model.solving import check_models  # noqa: PLC0415
+    return faults if problem is None else sorted({*faults, *_more_faults(problem, faults)})
 
-    return problem.faults(check_models([problem.document])[0])
+
+def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
+    """What the engine finds in a model of which faulty parts were left out, but nothing that follows from these."""
+    more = problem.faults(check_models([problem.document])[0])
+    wrong = {tuple(fault.where.split(".")[:2]) for fault in faults}
+    names = [f'"{part[-1]}"' for part in wrong if len(part) == 2]
+    return [
+        fault
+        for fault in more
+        if tuple(fault.where.split(".")[:2]) not in wrong and not any(name in fault.message for name in names)
+    ]
 
 
 def _with_changes(tree: Node, changes: Mapping[str, str]) -> Node:
@@ -112,11 +123,11 @@ def _read(tree: Node) -> tuple[ModelProblem | None, list[Fault]]:
     model = checked.model
     if model is None:
         return None, faults
-    faults += _meaning(checked.tree, model)
+    faults += _meaning(tree, checked.tree, model)
     return ModelProblem(tree, _document(model)), sorted(set(faults))
 
 
-def _meaning(tree: Node, model: ModelFile) -> list[Fault]:
+def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
     """What only the file can get wrong; the engine checks the rest."""
     faults = []
     for name, load in model.classes.items():
@@ -124,14 +135,14 @@ def _meaning(tree: Node, model: ModelFile) -> list[Fault]:
             message = "must be left out: arrivals of an open class do not wait for answers"
             faults.append(fault_at(tree, ("classes", name, "think"), message))
     for name, station in model.stations.items():
-        faults += _station_faults(tree, model, name, station)
+        faults += _station_faults(whole, tree, model, name, station)
     for name, pool in model.pools.items():
         if not pool.holds:
             faults.append(fault_at(tree, ("pools", name, "holds"), "must have at least one station or pool, got none"))
     return faults
 
 
-def _station_faults(tree: Node, model: ModelFile, name: str, station: StationFile) -> list[Fault]:
+def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, station: StationFile) -> list[Fault]:
     faults = []
 
     def tell(key: str, message: str, *rest: str) -> None:
@@ -139,7 +150,8 @@ def _station_faults(tree: Node, model: ModelFile, name: str, station: StationFil
 
     if station.demand is not None and (station.service_time is not None or station.visits is not None):
         tell("demand", "must not be given together with 'service_time' and 'visits': it is their product")
-    if station.demand is None and station.service_time is None:
+    given = find(whole, ("stations", name))[0].value
+    if "demand" not in given and "service_time" not in given:
         tell(name, "must have the key 'demand' or 'service_time', got none")
     for key in ("demand", "service_time", "visits", "scv", "distribution"):
         value = getattr(station, key)
