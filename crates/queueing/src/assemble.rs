@@ -327,8 +327,12 @@ fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
 }
 
 fn relative(found: f64, expected: f64) -> f64 {
-    let error = (found - expected).abs() / expected.abs().max(f64::MIN_POSITIVE);
-    if found == expected { 0.0 } else { error }
+    let error = (found - expected).abs();
+    if error > 0.0 {
+        error / expected.abs().max(f64::MIN_POSITIVE)
+    } else {
+        0.0
+    }
 }
 
 fn checks(

@@ -201,8 +201,7 @@ impl<'a> Run<'a> {
 
     /// P(n) = F_n G_{−k}(N − n) / G(N), where the network without the station is the whole times 1 − a y.
     fn geometric_marginal(&mut self, index: usize, whole: &Grid) {
-        let ratio = self.closed.queues[index].demand[0] * self.closed.estimate[0];
-        let ratio = ratio / (1.0 - self.closed.queues[index].open_load);
+        let ratio = self.stations[index].ratio();
         let last = whole.values.len() - 1;
         // P(at least n) = ratio^n G(N − n) / G(N).
         let at_least =

@@ -143,18 +143,22 @@ impl<const G: usize> Walk<G> {
                 0 => &self.previous[start..start + self.rows],
                 _ => &done[start - self.strides[side]..][..self.rows],
             };
-            let response: f64 = demand
-                .iter()
-                .zip(less)
-                .map(|(need, queue)| product(need, queue))
+            let think_time = self.think_time[side];
+            // The usual case, few stations: their residence times stay in registers.
+            if let ([sum], [need], [queue]) = (&mut *sums, &demand[..], less) {
+                let stay = residence(need, queue);
+                let throughput = jobs as f64 / (think_time + total(&stay));
+                add(sum, throughput, &stay);
+                self.throughput[side] = throughput;
+                continue;
+            }
+            let rows = demand.iter().zip(less);
+            let response: f64 = rows
+                .map(|(need, queue)| total(&residence(need, queue)))
                 .sum();
-            let throughput = jobs as f64 / (self.think_time[side] + response);
+            let throughput = jobs as f64 / (think_time + response);
             for ((sum, need), queue) in sums.iter_mut().zip(demand).zip(less) {
-                for group in 0..G {
-                    for lane in 0..LANES {
-                        sum[group][lane] += throughput * need[group][lane] * queue[group][lane];
-                    }
-                }
+                add(sum, throughput, &residence(need, queue));
             }
             self.throughput[side] = throughput;
         }
@@ -186,15 +190,29 @@ impl<const G: usize> Walk<G> {
     }
 }
 
-/// Σ of products over all lanes.
-fn product<const G: usize>(one: &Row<G>, other: &Row<G>) -> f64 {
+/// Residence times: demands times 1 + Q.
+fn residence<const G: usize>(need: &Row<G>, queue: &Row<G>) -> Row<G> {
+    std::array::from_fn(|group| std::array::from_fn(|lane| need[group][lane] * queue[group][lane]))
+}
+
+/// Σ over all lanes.
+fn total<const G: usize>(row: &Row<G>) -> f64 {
     let mut lanes = [0.0; LANES];
-    for group in 0..G {
-        for lane in 0..LANES {
-            lanes[lane] += one[group][lane] * other[group][lane];
+    for group in row {
+        for (sum, value) in lanes.iter_mut().zip(group) {
+            *sum += value;
         }
     }
     (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+}
+
+/// Adds throughput times residence time: by Little's law the number of jobs.
+fn add<const G: usize>(sum: &mut Row<G>, throughput: f64, stay: &Row<G>) {
+    for (sums, times) in sum.iter_mut().zip(stay) {
+        for (value, time) in sums.iter_mut().zip(times) {
+            *value += throughput * time;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@
 pub fn log_factorials(last: usize) -> Vec<f64> {
     let mut logs = Vec::with_capacity(last + 1);
     // Kahan's compensation: a plain sum of 20,000 logarithms is off by some 1e-12, and is exponentiated later.
-    let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
+    let (mut sum, mut compensation) = (0.0_f64, 0.0_f64);
     logs.push(0.0);
     for number in 1..=last {
-        let term = (number as f64).ln() - lost;
+        let term = (number as f64).ln() - compensation;
         let next = sum + term;
-        lost = (next - sum) - term;
+        compensation = (next - sum) - term;
         sum = next;
         logs.push(sum);
     }
