@@ -38,10 +38,10 @@ lint: setup ## formatting, lints, types, schemas up to date
 	$(BIN)/mypy
 	$(BIN)/python scripts/schemas --check
 
-bench: setup ## speed and accuracy of the load engine beside the peers that are here
+bench: bench-peers ## install the peers that are missing, then speed and accuracy of the load engine beside them
 	$(BIN)/python benches --quick
 
-bench-peers: setup ## install the peers into .venv/benches: oha, hey, vegeta, k6, Locust
+bench-peers: setup ## install the peers of the benches, those of Debian where allowed, the others into .venv/benches
 	$(BIN)/python benches/install_peers.py
 
 lock: $(VENV)/.python ## resolve the Python packages anew

@@ -25,6 +25,7 @@ HERE = Path(__file__).parent
 RAW = HERE / "raw"
 PEERS = HERE.parent / ".venv" / "benches"
 """Where `make bench-peers` puts the peers."""
+_CONNECTIONS_OF_A_THREAD = 12_000
 _NGINX = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log crit;
 events {{ worker_connections 4096; }}
@@ -32,7 +33,10 @@ http {{
   access_log off; keepalive_requests 1000000000; keepalive_timeout 600s;
   client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
   uwsgi_temp_path {folder}; scgi_temp_path {folder};
-  server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ default_type text/plain; return 200 "{body}"; }} }}
+  server {{
+    listen 127.0.0.1:{port} backlog=4096{listen}; {settings}
+    location / {{ default_type text/plain; return 200 "{body}"; }}
+  }}
 }}
 """
 
@@ -66,7 +70,7 @@ def cores() -> tuple[int, int]:
 
 def program(name: str) -> str | None:
     """Path of a program: a peer installed by us, else whatever the path has."""
-    places = f"{PEERS / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    places = f"{PEERS / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin"
     return shutil.which(name, path=places)
 
 
@@ -112,8 +116,35 @@ def null_server(*options: str, body: int = 128) -> Iterator[tuple[str, int]]:
 
 
 @contextmanager
-def nginx_server(body: int = 128) -> Iterator[tuple[str, int]]:
+def crowded_server(connections: int, body: int = 128) -> Iterator[tuple[list[str], int]]:
+    """The null server with room for so many connections: its addresses and process id.
+
+    Each of its threads holds what one process may open; a port takes no more connections from one address of this
+    host than there are ports, and finding a free one takes long before all are taken.
+    """
+    threads = -(-connections // _CONNECTIONS_OF_A_THREAD)
+    command = [str(binary()), "null-server", "--body", str(body), "--cpus", str(cores()[0]), "--until-stdin-closes"]
+    command += ["--threads", str(threads), "--ports", str(threads)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            yield [server.stdout.readline().split()[-1] for _ in range(threads)], server.pid
+        finally:
+            server.terminate()
+
+
+@contextmanager
+def nginx_server(body: int = 128, *, listen: str = "", settings: str = "") -> Iterator[tuple[str, int]]:
     """One nginx worker on the server's core: address and process id.
+
+    Parameters
+    ----------
+    body : int, default 128
+        Length of the answer. [B]
+    listen, settings : str, optional
+        Further words of the directive `listen`, further directives of the server.
 
     Raises
     ------
@@ -127,7 +158,8 @@ def nginx_server(body: int = 128) -> Iterator[tuple[str, int]]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="towtank-nginx-")))
         folder.chmod(0o755)
         port = free_port()
-        (folder / "nginx.conf").write_text(_NGINX.format(folder=folder, port=port, body="x" * body))
+        configuration = _NGINX.format(folder=folder, port=port, body="x" * body, listen=listen, settings=settings)
+        (folder / "nginx.conf").write_text(configuration)
         server = subprocess.Popen(
             ["taskset", "-c", str(cores()[0]), path, "-c", str(folder / "nginx.conf"), "-p", str(folder)],
             start_new_session=True,

@@ -1,4 +1,5 @@
-"""Install the peers that `make bench` compares with into `.venv/benches`, from the ordinary registries.
+"""Install the peers that `make bench` compares with, from the ordinary registries: wrk, h2load, nginx and OpenSSL from
+Debian's packages where this user may install them, the others into `.venv/benches`.
 
 Each installation may take ten minutes; one that fails or is too slow is skipped by name with the reason.
 """
@@ -12,6 +13,7 @@ import sys
 import harness
 
 WITHIN_S = 600.0
+_DEBIAN = {"wrk": "wrk", "h2load": "nghttp2-client", "nginx": "nginx-light", "openssl": "openssl", "strace": "strace"}
 _GO = {
     "hey": "github.com/rakyll/hey@latest",
     "vegeta": "github.com/tsenart/vegeta/v12@latest",
@@ -22,6 +24,8 @@ _GO = {
 def commands(name: str) -> list[list[str]]:
     """What installs a peer."""
     root = str(harness.PEERS)
+    if name in _DEBIAN:
+        return [["apt-get", "install", "-y", "-qq", "--no-install-recommends", _DEBIAN[name]]]
     if name == "oha":
         return [["cargo", "install", "--quiet", "--locked", "--no-default-features", "--features", "rustls",
                  "--root", root, "oha"]]  # fmt: skip
@@ -39,6 +43,7 @@ def install(name: str) -> str:
     """Install one peer; what came of it, in a word or a sentence."""
     environment = {**os.environ, "GOBIN": str(harness.PEERS / "bin")}
     environment["PATH"] = f"{environment.get('PATH', '')}:/usr/local/go/bin"
+    environment["DEBIAN_FRONTEND"] = "noninteractive"
     for command in commands(name):
         if harness.shutil.which(command[0], path=environment["PATH"]) is None:
             return f"skipped: {command[0]} is not here to install it with"
@@ -57,7 +62,7 @@ def install(name: str) -> str:
 def main() -> int:
     """Install what is missing."""
     (harness.PEERS / "bin").mkdir(parents=True, exist_ok=True)
-    for name in ("oha", "hey", "vegeta", "k6", "locust"):
+    for name in (*_DEBIAN, "hey", "k6", "vegeta", "locust", "oha"):
         print(f"{name}: {'is here' if harness.program(name) else install(name)}", flush=True)
     return 0
 

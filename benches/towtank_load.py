@@ -43,7 +43,15 @@ class Done:
     @property
     def steady(self) -> Mask:
         """Bins of the steady stages."""
-        numbers = [number for number, stage in enumerate(self.measurement.stages) if stage.get("phase") == "steady"]
+        return self._bins("steady")
+
+    @property
+    def staged(self) -> Mask:
+        """Bins of all stages of the plan: not those of the drain."""
+        return self._bins("ramp_up", "settle", "steady")
+
+    def _bins(self, *phases: str) -> Mask:
+        numbers = [number for number, stage in enumerate(self.measurement.stages) if stage.get("phase") in phases]
         return np.isin(self.measurement.stage, numbers)
 
     def times_s(self, of: str, everything: bool = False) -> dict[str, float]:
@@ -69,19 +77,22 @@ def closed(users: int, seconds: float, ramp_s: float = 0.0) -> dict[str, Any]:
     }
 
 
-def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000) -> dict[str, Any]:
+def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000, settle_s: float = 0.0) -> dict[str, Any]:
     """An open load that holds its rate from the first instant."""
+    settle = {"name": "settle", "phase": "settle", "level": 0, "duration_s": settle_s, "rate": rate}
+    steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": seconds, "rate": rate}
     return {
         "kind": "open",
         "arrivals": arrivals,
         "users_at_most": users,
         "backlog_at_most": 1_000_000,
-        "stages": [{"name": "steady", "phase": "steady", "level": 0, "duration_s": seconds, "rate": rate}],
+        "stages": [settle, steady] if settle_s else [steady],
     }
 
 
-def plan(address: str, load: dict[str, Any], out: Path, think_s: float = 0.0) -> dict[str, Any]:
+def plan(address: str | list[str], load: dict[str, Any], out: Path, think_s: float = 0.0) -> dict[str, Any]:
     """Two transactions with weights and status checks, one load thread on the generator's core, all recorded."""
+    addresses = [address] if isinstance(address, str) else address
     request = {"op": "request", "target": 0, "method": "GET", "checks": [{"kind": "status", "in": [200]}]}
     return {
         "schema": "towtank/plan/1",
@@ -91,7 +102,7 @@ def plan(address: str, load: dict[str, Any], out: Path, think_s: float = 0.0) ->
         "threads": 1,
         "cpus": [harness.cores()[1]],
         "targets": [
-            {"name": "null", "scheme": "http", "addresses": [address], "balance": "round_robin", "host": address}
+            {"name": "null", "scheme": "http", "addresses": addresses, "balance": "round_robin", "host": addresses[0]}
         ],
         "connections": {"mode": "per_user"},
         "timeouts": {"connect_s": 5, "response_s": 30, "drain_s": 5},
@@ -122,9 +133,13 @@ def plan(address: str, load: dict[str, Any], out: Path, think_s: float = 0.0) ->
 
 def command(address: str, load: dict[str, Any], folder: Path, think_s: float = 0.0) -> list[str]:
     """Command line of a load; its records go to `engine` in the folder."""
-    path = folder / "plan.json"
-    path.write_text(json.dumps(plan(address, load, folder / "engine", think_s)))
-    return [str(binary()), "load", str(path)]
+    (folder / "plan.json").write_text(json.dumps(plan(address, load, folder / "engine", think_s)))
+    return load_command(folder)
+
+
+def load_command(folder: Path) -> list[str]:
+    """Command line that drives the plan of a folder."""
+    return [str(binary()), "load", str(folder / "plan.json")]
 
 
 def read(folder: Path, spent: harness.Spent) -> Done:
@@ -141,6 +156,13 @@ def read(folder: Path, spent: harness.Spent) -> Done:
         raise SystemExit(f"error: requests of the engine failed: {engine['totals']}")
     recording = segments.read(folder / "engine")
     return Done(spent, engine, Measurement(recording), int((recording.header or {})["monotonic_ns"]))
+
+
+def drive_plan(document: dict[str, Any], folder: Path) -> Done:
+    """Do a plan whose records go to `engine` in the folder, on the generator's core."""
+    path = folder / "plan.json"
+    path.write_text(json.dumps(document))
+    return read(folder, harness.spend([str(binary()), "load", str(path)]))
 
 
 def drive(address: str, load: dict[str, Any], think_s: float = 0.0) -> Done:

@@ -9,6 +9,8 @@ from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.model import check_model
 from towtank.model.file import SCHEMA as MODEL
+from towtank.record.script import SCHEMA as BROWSER_SCRIPT
+from towtank.record.script import check_script
 from towtank.study import load_study
 from towtank.study.model import SCHEMA as STUDY
 from towtank.system.model import SCHEMA as SYSTEM
@@ -18,7 +20,7 @@ from towtank.workload.loading import check_workload
 from towtank.workload.model import SCHEMA as WORKLOAD
 from towtank.yamlfile import Document, did_you_mean
 
-SCHEMAS = (STUDY, WORKLOAD, SYSTEM, MODEL)
+SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT, MODEL)
 
 
 @dataclass
@@ -30,7 +32,7 @@ class FileReport:
     file : str
         As the user named it.
     kind : str
-        `study`, `workload`, `system`, `model`, or empty where that cannot be told.
+        `study`, `workload`, `system`, `browser-script`, `model`, or empty where that cannot be told.
     faults : list of Fault
         Sorted by place.
     """
@@ -41,7 +43,7 @@ class FileReport:
 
 
 def check_file(path: Path | str) -> FileReport:
-    """Check a study, workload, system or model file; a study with the workload and the system it names."""
+    """Check a file of any kind; a study with the workload and the system it names."""
     report = FileReport(str(path))
     try:
         document = yamlfile.load(path)
@@ -59,6 +61,8 @@ def check_file(path: Path | str) -> FileReport:
 def _check(document: Document, kind: str, path: Path | str) -> list[Fault]:
     if kind == "workload":
         return check_workload(document, {})[1]
+    if kind == "browser-script":
+        return check_script(document)[1]
     if kind == "system":
         return check_system(document)[1]
     if kind == "model":

@@ -20,7 +20,7 @@ def throughputs(answer: dict[str, Any]) -> list[float]:
     return [one["throughput_per_s"] for one in answer["classes"].values()]
 
 
-def sharing_network(users, think, demands, speeds, arrivals=(), most=0):
+def sharing_network(users, think, demands, speeds, *, arrivals=(), most=0):
     """Markov chain of processor sharing stations in a row; classes with users 0 are open, with at most `most` jobs.
 
     States count jobs by class and station; a closed class's last entry is those who think.

@@ -1,0 +1,17 @@
+//! Any bytes: hyper reads the same response, or there is a reason why not.
+
+#![no_main]
+
+#[path = "../oracle.rs"]
+mod oracle;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((flags, bytes)) = bytes.split_first() else {
+        return;
+    };
+    if let Err(disagreement) = oracle::compare(bytes, flags & 1 != 0) {
+        panic!("{}: {disagreement}", bytes.escape_ascii());
+    }
+});

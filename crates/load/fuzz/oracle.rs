@@ -1,0 +1,227 @@
+//! The same bytes read by this project's scanner and by hyper: where both take them for a response it must be the same
+//! one, and where one refuses what the other takes there must be a reason that is written down here.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Bytes;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use towtank_load::http::response::{Limits, Progress, ProtocolError, ResponseScanner, Wanted};
+
+/// Bounds of the scanner, so wide that what they refuse is not what is compared.
+pub const LIMITS: Limits = Limits {
+    header_bytes: 64 << 10,
+    body_bytes: 1 << 20,
+    capture_bytes: 1 << 20,
+};
+
+/// Fields that hyper reads at most.
+const HYPER_FIELDS: usize = 100;
+
+/// A response as both tell it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Response {
+    pub status: u16,
+    pub body: Vec<u8>,
+    /// Names in small letters, and values, in the order they came.
+    pub fields: Vec<(String, Vec<u8>)>,
+}
+
+/// What the two said, where they may not differ in that way.
+#[derive(Debug)]
+pub struct Disagreement {
+    pub ours: Result<Response, ProtocolError>,
+    pub hyper: Result<Response, String>,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "ours {:?}, hyper {:?}", self.ours, self.hyper)
+    }
+}
+
+/// Compares both on these bytes, the connection ending after them.
+pub fn compare(bytes: &[u8], head: bool) -> Result<(), Box<Disagreement>> {
+    let hyper = by_hyper(bytes, head);
+    let names = hyper.as_ref().map_or_else(
+        |_| Vec::new(),
+        |one| one.fields.iter().map(|(name, _)| name.clone()).collect(),
+    );
+    let ours = by_scanner(bytes, head, &names);
+    let fine = match (&ours, &hyper) {
+        (Ok(ours), Ok(hyper)) => ours == hyper,
+        (Err(error), Ok(hyper)) => stricter(*error, hyper, bytes),
+        (Ok(ours), Err(_)) => laxer(bytes, ours),
+        (Err(_), Err(_)) => true,
+    };
+    if fine {
+        Ok(())
+    } else {
+        Err(Box::new(Disagreement { ours, hyper }))
+    }
+}
+
+/// Whether the scanner refuses with a reason what hyper takes.
+fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
+    let has = |name: &str| hyper.fields.iter().any(|(one, _)| one == name);
+    match error {
+        // Two ways to say where the answer ends; hyper lets chunks win, and drops the length.
+        ProtocolError::LengthAndEncoding => has("transfer-encoding"),
+        // Hyper reads to the end of the connection where `chunked` is not the last encoding.
+        ProtocolError::BadEncoding => has("transfer-encoding"),
+        // A list in one field, `5, 5`: hyper takes the value where all agree or ignores it for answers without a body.
+        ProtocolError::BadLength => has("content-length"),
+        // Answers that cannot have a body: hyper looks no further than the head.
+        ProtocolError::Upgrade => hyper.status == 101,
+        // The scanner bounds the head in bytes, hyper by other means.
+        ProtocolError::HeaderTooLarge => true,
+        ProtocolError::BodyTooLarge => hyper.body.len() as u64 > LIMITS.body_bytes,
+        // Control characters, which hyper lets pass in extensions of chunks and in trailers.
+        ProtocolError::BadChunk | ProtocolError::BadField => has("transfer-encoding"),
+        // Empty lines before a status line, which hyper skips.
+        ProtocolError::NotHttp => matches!(bytes.first(), Some(b'\r' | b'\n')),
+        ProtocolError::Truncated => false,
+    }
+}
+
+/// Whether the scanner takes with a reason what hyper refuses.
+fn laxer(bytes: &[u8], ours: &Response) -> bool {
+    // Hyper has a bound on the number of fields, and one on the length of its buffer; the scanner counts bytes.
+    let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+    lines > HYPER_FIELDS
+        // Hyper wants a status that `http::StatusCode` can hold.
+        || !(100..1000).contains(&ours.status)
+        // Hyper refuses any encoding in an answer of HTTP/1.0, and a body after 1xx.
+        || bytes.windows(8).any(|part| part == b"HTTP/1.0")
+}
+
+fn by_scanner(bytes: &[u8], head: bool, names: &[String]) -> Result<Response, ProtocolError> {
+    let mut scanner = ResponseScanner::new(LIMITS);
+    scanner.begin(Wanted {
+        head: true,
+        body: true,
+        method_is_head: head,
+    });
+    if scanner.feed(bytes)? == Progress::More {
+        scanner.end_of_stream()?;
+    }
+    let mut unique = names.to_vec();
+    unique.dedup();
+    let mut taken = std::collections::HashMap::<&str, usize>::new();
+    let fields = names.iter().map(|name| {
+        let place = taken.entry(name).or_default();
+        let value = scanner.answer().headers(name).nth(*place);
+        *place += 1;
+        (name.clone(), value.unwrap_or(b"<missing>").to_vec())
+    });
+    let fields = fields.collect();
+    Ok(Response {
+        status: scanner.answer().status(),
+        body: scanner.answer().body().to_vec(),
+        fields,
+    })
+}
+
+/// What hyper's client makes of them. Nothing here ever waits: the bytes are there, so polling goes on to the end.
+fn by_hyper(bytes: &[u8], head: bool) -> Result<Response, String> {
+    let text = |error: hyper::Error| format!("{error:?}");
+    let stream = Stream {
+        bytes: bytes.to_vec(),
+        asked: false,
+    };
+    let exchange = async {
+        let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+            .handshake::<_, Empty<Bytes>>(stream)
+            .await
+            .map_err(text)?;
+        let request = hyper::Request::builder()
+            .method(if head { "HEAD" } else { "GET" })
+            .uri("/")
+            .header("host", "x")
+            .body(Empty::new())
+            .map_err(|error| error.to_string())?;
+        let answer = async {
+            let response = sender.send_request(request).await.map_err(text)?;
+            let (parts, body) = response.into_parts();
+            let body = body.collect().await.map_err(text)?.to_bytes().to_vec();
+            let fields = parts.headers.iter();
+            let fields = fields.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
+            Ok(Response {
+                status: parts.status.as_u16(),
+                body,
+                fields: fields.collect(),
+            })
+        };
+        both(answer, connection).await
+    };
+    complete(exchange).unwrap_or_else(|| Err("hyper waits for more".to_owned()))
+}
+
+/// Polls the connection beside the answer until the answer is there.
+async fn both<T>(answer: impl Future<Output = T>, connection: impl Future) -> T {
+    let (mut answer, mut connection) = (pin!(answer), pin!(connection));
+    let mut open = true;
+    std::future::poll_fn(move |context| {
+        if open && connection.as_mut().poll(context).is_ready() {
+            open = false;
+        }
+        answer.as_mut().poll(context)
+    })
+    .await
+}
+
+/// Polls to the end; `None` where it does not come.
+fn complete<T>(future: impl Future<Output = T>) -> Option<T> {
+    const POLLS: usize = 10_000;
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    (0..POLLS).find_map(|_| match future.as_mut().poll(&mut context) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    })
+}
+
+/// Gives the bytes once the request was written, then the end of the connection.
+struct Stream {
+    bytes: Vec<u8>,
+    asked: bool,
+}
+
+impl Read for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        mut into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.asked {
+            return Poll::Pending;
+        }
+        let count = self.bytes.len().min(into.remaining());
+        into.put_slice(&self.bytes[..count]);
+        self.bytes.drain(..count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Write for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.asked = true;
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
