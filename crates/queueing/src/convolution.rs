@@ -74,7 +74,18 @@ pub fn cost(closed: &Closed) -> f64 {
         Speed::Rates(rates) => (rates.len() as f64).min(users + 1.0),
     };
     let steps: f64 = closed.queues.iter().map(degree).sum();
+    // The binomial sums that make room for open classes, each term an exponential.
+    let shifts = closed
+        .queues
+        .iter()
+        .filter(|queue| queue.open_load > 0.0)
+        .map(|queue| match &queue.speed {
+            Speed::Servers(servers) => 20.0 * f64::from(*servers) * degree(queue),
+            _ => 20.0 * degree(queue).powi(2),
+        });
+    let shifts: f64 = shifts.sum();
     points * closed.users.len() as f64 * (steps * (2.0 + stations.log2().max(0.0)) + stations)
+        + shifts
 }
 
 /// Solves exactly; nothing where the numbers leave their range.

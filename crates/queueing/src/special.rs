@@ -17,12 +17,24 @@ pub fn log_factorials(last: usize) -> Vec<f64> {
     logs
 }
 
-/// Probability that all servers of an M/M/m/m are busy, Erlang's B, by B(i) = a B(i−1) / (i + a B(i−1)).
+/// Probability that all servers of an M/M/m/m are busy, Erlang's B: 1/B = 1 + m/a + m (m − 1)/a² + ...
+///
+/// The terms fall below the last digit after some multiple of √m of them, so that a million servers are no matter; where
+/// they grow beyond any number, B is 0.
 #[must_use]
 pub fn erlang_b(servers: u32, load: f64) -> f64 {
-    (1..=servers).fold(1.0, |loss, server| {
-        load * loss / (f64::from(server) + load * loss)
-    })
+    let (mut term, mut sum) = (1.0_f64, 1.0_f64);
+    for busy in (1..=servers).rev() {
+        term *= f64::from(busy) / load;
+        sum += term;
+        if sum == f64::INFINITY {
+            return 0.0;
+        }
+        if f64::from(busy) < load && term < 1e-18 * sum {
+            break;
+        }
+    }
+    1.0 / sum
 }
 
 /// Probability that who comes to an M/M/m waits, Erlang's C; `load` below `servers`.
