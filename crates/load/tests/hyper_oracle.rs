@@ -11,7 +11,7 @@ use towtank_load::http::response::{ProtocolError, ResponseScanner, Wanted};
 fn agree(bytes: &[u8]) {
     for head in [false, true] {
         if let Err(disagreement) = oracle::compare(bytes, head) {
-            panic!("{} (HEAD: {head}): {disagreement:?}", bytes.escape_ascii());
+            panic!("{} (HEAD: {head}): {disagreement}", bytes.escape_ascii());
         }
     }
 }

@@ -31,6 +31,9 @@ RETRANSMITS_SHARE = 1e-3
 # same machine draws a few per 1,000 requests without any loss.
 _RETRANSMITS_SUSPECT = 10.0
 THROTTLED_SHARE = 0.01
+# Of the response time that requests spent waiting for a connection of the pool: what is less than the interval of most
+# means changes no conclusion.
+CONNECTION_WAIT_SHARE = 0.05
 _THROTTLED_INVALID = 0.10
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
@@ -88,6 +91,10 @@ class Evidence:
         Events of the run; those between its start and the end of its steady stages.
     last_words : str
         Message of the last record of a load thread.
+    generator_cpus : float or None
+        CPUs that the load threads used in the window. [1]
+    generator_cores : int
+        CPUs that they could work on at once. [1]
     connect_failures : int
         Requests of the whole run that got no connection. [1]
     relative_half_width : float or None
@@ -113,7 +120,7 @@ class Evidence:
     last_words: str = ""
     generator_cpus: float | None = None
     connect_failures: int = 0
-    threads: int = 1
+    generator_cores: int = 1
     offered_share: float | None = None
     lag_grows: bool = False
 
@@ -210,12 +217,15 @@ def _errors(evidence: Evidence) -> Iterator[Doubt]:
 
 def _generator(evidence: Evidence) -> Iterator[Doubt]:
     used = evidence.generator_cpus
-    share = used / max(1, evidence.threads) if used is not None else None
+    share = used / max(1, evidence.generator_cores) if used is not None else None
     if share is not None and share > GENERATOR_BUSY:
-        text = f"the generator's threads were busy for {percent(share)} of the window, limit {percent(GENERATOR_BUSY)}"
+        text = (
+            f"the generator's cores ({evidence.generator_cores}) were busy for {percent(share)} of the window, "
+            f"limit {percent(GENERATOR_BUSY)}"
+        )
         yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, GENERATOR_BUSY)
     elif evidence.lag_grows and share is not None and share > 0.5 * GENERATOR_BUSY:
-        text = f"the generator's start lag grows, with its threads busy for {percent(share)} of the window"
+        text = f"the generator's start lag grows, with its cores busy for {percent(share)} of the window"
         yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, GENERATOR_BUSY)
     offered = evidence.offered_share
     if offered is not None and offered < OFFERED_SHARE:
@@ -229,7 +239,7 @@ def _envelope(evidence: Evidence) -> Iterator[Doubt]:
     if share is not None and share > ENVELOPE_SHARE:
         text = (
             f"the generator started {told['requests_started_per_s']:,.0f} requests/s, {percent(share)} of the "
-            f"{told['envelope_per_s']:,.0f} /s that its load threads ({evidence.threads}) can do by calibration, "
+            f"{told['envelope_per_s']:,.0f} /s that its cores ({evidence.generator_cores}) can do by calibration, "
             f"limit {percent(ENVELOPE_SHARE)}"
         )
         yield Doubt(Kind.GENERATOR_SATURATED, Level.SUSPECT, text, share, ENVELOPE_SHARE)
@@ -247,6 +257,18 @@ def _connections(evidence: Evidence) -> Iterator[Doubt]:
                 f"requests got no connection"
             )
             yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, used / limit, _CONNECTIONS_SHARE)
+
+
+def _pool(evidence: Evidence) -> Iterator[Doubt]:
+    waits = evidence.summary["connections"]["wait_time_s"] or {}
+    share = waits.get("share_of_response_time", 0.0)
+    if share > CONNECTION_WAIT_SHARE:
+        text = (
+            f"{percent(waits['share_waited'])} of the requests waited for a connection of the pool, "
+            f"{seconds(waits['mean'])} on average: {percent(share)} of response time, "
+            f"limit {percent(CONNECTION_WAIT_SHARE)}"
+        )
+        yield Doubt(Kind.CONNECTION_WAIT, Level.NOTE, text, share, CONNECTION_WAIT_SHARE)
 
 
 def _network(evidence: Evidence) -> Iterator[Doubt]:
@@ -425,6 +447,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Doubt]], ...] = (
     _generator,
     _envelope,
     _connections,
+    _pool,
     _start_lag,
     _steady,
     _samples,

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import generator_facts
+from towtank.conduct.outlets import Outlets
 from towtank.conduct.pinning import Pinning, on_generator
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import EngineProcess
@@ -66,6 +67,8 @@ class RunTask:
         Makes the observation from what came up.
     pinning : Pinning
         CPUs by role.
+    outlets : Outlets
+        Where it is sent while it goes on.
     """
 
     run: RunFolder
@@ -74,6 +77,7 @@ class RunTask:
     plan: Callable[[Endpoints], dict[str, Any]]
     observe: Callable[[RunFolder, Endpoints], AbstractContextManager[Observing]]
     pinning: Pinning
+    outlets: Outlets = field(default_factory=Outlets)
 
 
 @dataclass
@@ -90,6 +94,8 @@ class RunOutcome:
         Whether the system came up.
     disk_full : bool
         Whether the disk was full, so that no further run makes sense.
+    notes : list of str
+        What the user must know although the run is whole.
     """
 
     status: str = "complete"
@@ -97,6 +103,7 @@ class RunOutcome:
     came_up: bool = False
     disk_full: bool = False
     died: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def fail(self, reason: str) -> None:
         """Mark as failed; the first reason stands."""
@@ -172,7 +179,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         run.update(tiers=endpoints.tiers, settings=endpoints.settings)
         plan = task.plan(endpoints)
         write_json(run.plan, plan)
-        with task.observe(run, endpoints) as observation:
+        with task.observe(run, endpoints) as observation, task.outlets.open(run, display, outcome.notes):
             run.event("observation_started")
             # The generator is watched too: a CPU limit that holds it up must be known.
             watched = GENERATOR_GROUP not in endpoints.groups
@@ -222,7 +229,7 @@ def drive_engine(
     """
     run.update(**generator_facts(plan))
     display.run_starts(title, planned_s(plan))
-    engine = EngineProcess(run.plan, run.logs / ENGINE_LOG)
+    engine = EngineProcess(run.plan, run.logs / ENGINE_LOG, control=True)
     stop.on_second = engine.stop
     try:
         run.event("engine_started", pid=engine.pid)
@@ -285,25 +292,35 @@ class _Watch:
     display: Display
     stage: str = ""
     asked: bool = False
+    begun: float = 0.0
+    deadline: float = 0.0
+    drain: float = 0.0
 
     def until_end(self, planned: float, drain: float) -> None:
-        deadline = time.monotonic() + planned + drain + _MARGIN_S
+        self.begun, self.drain = time.monotonic(), drain
+        self._allow(planned)
         while self.engine.status() is None:
             self._frames(_LOOK_EVERY_S)
             self._services()
             if (self.stop.requested or self.outcome.died) and not self.asked:
                 self._ask(drain)
-                deadline = min(deadline, time.monotonic() + drain + _MARGIN_S)
-            if time.monotonic() > deadline:
+                self.deadline = min(self.deadline, time.monotonic() + drain + _MARGIN_S)
+            if time.monotonic() > self.deadline:
                 self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()
         self._frames(0.0)
+
+    def _allow(self, planned: float) -> None:
+        """Let the engine take as long as its stages need."""
+        self.deadline = self.begun + planned + self.drain + _MARGIN_S
 
     def _frames(self, wait_s: float) -> None:
         for frame in self.engine.frames(wait_s):
             if frame.get("k") == "stage":
                 self.stage = str(frame.get("name", ""))
                 self.run.event("stage", name=self.stage, engine_t_s=frame.get("t_s"))
+            elif frame.get("k") == "appended" and not self.asked:
+                self._allow(float(frame["end_s"]))
             self.display.frame(frame)
 
     def _services(self) -> None:
