@@ -35,7 +35,7 @@ def fit_lines(document: Json) -> list[RenderableType]:
     if "choice" in document and document["curve"]:
         lines += [f"  chosen, {document['choice']['why']}", _candidates(document["choice"])]
     if document["curve"]:
-        lines += [_parameters(document), *_held_out(document), _predictions(document)]
+        lines += [_parameters(document), *_held_out(document), _predictions(document), *_refused(document)]
     if document["knees"]:
         lines.append(_knees(document["knees"]))
     if "shape" in document:
@@ -104,7 +104,6 @@ def _predictions(document: Json) -> Table:
     table = Table("load", "", "throughput, 1/s", "80 %", "95 %", "response time", "95 % ")
     for row in document["predictions"]:
         if "refused" in row:
-            table.add_row(f"{row['load']:g}", row["range"], f"refused: {row['refused']}", "", "", "", "")
             continue
         rate, time = row["throughput"], row.get("response_s")
         table.add_row(
@@ -117,6 +116,15 @@ def _predictions(document: Json) -> Table:
             " - ".join(_time(one) for one in time["band_95"]) if time else "-",
         )
     return table
+
+
+def _refused(document: Json) -> list[str]:
+    """Loads without a prediction, by reason."""
+    reasons: dict[str, list[str]] = {}
+    for row in document["predictions"]:
+        if "refused" in row:
+            reasons.setdefault(row["refused"], []).append(f"{row['load']:g}")
+    return [f"no prediction at {', '.join(loads)}: {reason}" for reason, loads in reasons.items()]
 
 
 def _knees(rows: list[Json]) -> Table:
@@ -148,7 +156,9 @@ def demand_lines(document: Json) -> list[RenderableType]:
 
 
 def _resources(resources: Json) -> Table:
-    table = Table("resource", "servers", "demand of a transaction", "95 % interval", "background, servers", "with the load")
+    table = Table(
+        "resource", "servers", "demand of a transaction", "95 % interval", "background, servers", "with the load"
+    )
     for name, one in resources.items():
         demand, background = one["demand_s"], one["background"]["value"]
         bend = one["load_dependence"]
@@ -180,7 +190,9 @@ def _classes(found: Json) -> Table:
 
 
 def _short(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
 def _pair(pair: list[float | None] | None) -> str:

@@ -17,8 +17,10 @@ _CURVES = ("usl", "amdahl", "linear", "closed", "auto")
 
 
 def command(
-    curve: Annotated[str, typer.Argument(metavar="CURVE", help="usl, amdahl, linear, closed, or auto to choose.")],
-    source: Annotated[Path, typer.Argument(metavar="CSV|RESULTS", help="CSV file of any tool, or a results folder.")],
+    curve: Annotated[str, typer.Argument(metavar="[CURVE]", help="usl, amdahl, linear, closed; auto if left out.")],
+    source: Annotated[
+        Path | None, typer.Argument(metavar="CSV|RESULTS", help="CSV file of any tool, or a results folder.")
+    ] = None,
     *,
     x: Annotated[str | None, typer.Option("--x", help="Column of the load: users, processors.")] = None,
     y: Annotated[str | None, typer.Option("--y", help="Column of the throughput, per second.")] = None,
@@ -38,7 +40,13 @@ def command(
     from towtank.model.fitting import Columns, Wish, is_results  # noqa: PLC0415
 
     given = Given()
+    if source is None and curve not in _CURVES:
+        curve, source = "auto", Path(curve)
     given.one_of("CURVE", curve, _CURVES)
+    if source is None:
+        given.fault("CSV|RESULTS", "must name a CSV file or a results folder, got none")
+        given.refuse_faults()
+        raise AssertionError
     given.at_least_one("--servers", servers)
     given.at_least_one("--hold-out", hold_out)
     loads = _loads(given, at)

@@ -113,8 +113,13 @@ def audit_points(points: Observations) -> list[Finding]:
     """Check Little's law on points that tell response times; the load is taken as users."""
     if points.response is None:
         return []
-    values = zip(points.names, points.load, points.throughput, points.response, points.think_s(), strict=True)
-    return audit([Quantities(str(name), *(float(one) for one in row)) for name, *row in values])
+    rows = zip(points.names, points.load, points.throughput, points.response, points.think_s(), strict=True)
+    return audit(
+        [
+            Quantities(name, float(users), float(rate), float(response), float(think))
+            for name, users, rate, response, think in rows
+        ]
+    )
 
 
 def _little(run: Quantities, peers: list[Quantities]) -> Finding:

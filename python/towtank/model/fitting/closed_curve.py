@@ -84,7 +84,7 @@ def _likely(users: int, servers: int, ratios: Floats, width: int) -> npt.NDArray
     free = users / (1 + ratios)
     likeliest = np.where(free <= servers, free, users - ratios * servers)
     first = np.clip(np.rint(likeliest) - width // 2, 0, users + 1 - width).astype(np.int64)
-    return first[:, None] + np.arange(width)
+    return np.asarray(first[:, None] + np.arange(width), dtype=np.int64)
 
 
 class ThroughputTable:
@@ -95,8 +95,8 @@ class ThroughputTable:
         bend = math.log(max(users / servers - 1, 1.0))
         narrow = 1 / math.sqrt(users)
         # Knots graded by a hyperbolic sine: close at the bend, far apart where the curve is straight.
-        ends = np.arcsinh((np.array([low, high]) - bend) / narrow)
-        self.knots = bend + narrow * np.sinh(np.linspace(*ends, _KNOTS))
+        first, last = math.asinh((low - bend) / narrow), math.asinh((high - bend) / narrow)
+        self.knots = bend + narrow * np.sinh(np.linspace(first, last, _KNOTS))
         values = scaled_throughput(users, servers, np.exp(self.knots))
         self._spline = CubicSpline(self.knots, np.log(values))
 

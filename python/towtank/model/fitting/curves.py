@@ -83,9 +83,9 @@ class ScalabilityLaw:
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
         """Throughput at each load. [1/s]"""
-        columns = [parameters[:, number, None] for number in range(parameters.shape[1])]
-        rest = [np.zeros((1, 1))] * (3 - len(columns))
-        scale, sigma, kappa = [*columns, *rest]
+        whole = np.zeros((len(parameters), len(USL_PARAMETERS)))
+        whole[:, : parameters.shape[1]] = parameters
+        scale, sigma, kappa = whole[:, 0, None], whole[:, 1, None], whole[:, 2, None]
         return np.asarray(scale * load / (1 + sigma * (load - 1) + kappa * load * (load - 1)), dtype=float)
 
     def starts(self, points: Observations) -> Floats:

@@ -21,6 +21,9 @@ from towtank.model.fitting.replicates import SEED
 
 CONDITION_LIMIT, INFLATION_LIMIT = 30.0, 10.0
 """Above either the demands of single classes are not told by the data (Belsley, Kuh and Welsch; Marquardt)."""
+JUDGING = ("non-negative least squares", "ordinary least squares", "robust (Huber)", "total least squares")
+"""Estimators that must agree. The others take more for granted (no background; a discipline), so that they may differ
+where the demand is well known; they are shown."""
 SPREAD_LIMIT = 1.5
 """Estimators that differ by more than this factor on a class do not know its demand. [ratio]"""
 REPLICATES = 200
@@ -88,10 +91,13 @@ def _estimate(value: float, samples: Floats) -> dict[str, Any]:
 
 def _class(name: str, estimates: dict[str, Any], inflation: float, condition: float) -> dict[str, Any]:
     first = next(iter(ESTIMATORS))
-    values = [one["demand_s"][name]["value"] for one in estimates.values()]
-    lowest, highest = min(values), max(values)
-    spread = highest / lowest if lowest > 0 else None
+    values = {key: one["demand_s"][name]["value"] for key, one in estimates.items()}
+    judging = [value for key, value in values.items() if key in JUDGING]
+    lowest, highest = min(values.values()), max(values.values())
+    spread = max(judging) / min(judging) if min(judging) > 0 else None
     why = []
+    if (estimates[first]["demand_s"][name]["low"] or 0.0) <= 0:
+        why.append("its interval reaches down to zero")
     if condition > CONDITION_LIMIT:
         why.append(f"condition number {condition:.3g}, limit {CONDITION_LIMIT:g}")
     if inflation > INFLATION_LIMIT:

@@ -148,7 +148,7 @@ def service_demand_law(series: Series) -> Floats | None:
 
 
 def response_times(series: Series) -> Floats | None:
-    """D_c = R_c (1 - U): response times of a single server with Poisson arrivals and processor sharing, solved for D."""
+    """D_c = R_c (1 - U): response times of one server shared by Poisson arrivals, solved for D."""
     if series.responses is None or series.servers != 1:
         return None
     return _mean_of_finite(series.responses * (1 - np.minimum(series.busy, 1.0))[:, None])

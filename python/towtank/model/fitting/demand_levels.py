@@ -57,7 +57,7 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
         }
     design = np.stack([np.ones(len(x)), x], axis=1)
     factors, errors, _ = _regression(design, u)
-    result = {
+    result: dict[str, Any] = {
         "demand_s": _estimate(factors[1], errors[1] if errors is not None else None, len(x) - 2),
         "background": _estimate(factors[0], errors[0] if errors is not None else None, len(x) - 2),
         "by_level": levels,
@@ -70,13 +70,14 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
 
 def _regression(design: Floats, target: Floats) -> tuple[Floats, Floats | None, Floats]:
     """Factors, standard errors (None without freedom) and residuals."""
-    factors = np.linalg.lstsq(design, target, rcond=None)[0]
-    misses = target - design @ factors
+    factors: Floats = np.asarray(np.linalg.lstsq(design, target, rcond=None)[0], dtype=float)
+    misses: Floats = np.asarray(target - design @ factors, dtype=float)
     freedom = len(target) - design.shape[1]
     if freedom < 1:
         return factors, None, misses
     variance = float(misses @ misses) / freedom
-    return factors, np.sqrt(variance * np.diag(np.linalg.inv(design.T @ design))), misses
+    errors = np.sqrt(variance * np.diag(np.linalg.inv(design.T @ design)))
+    return factors, np.asarray(errors, dtype=float), misses
 
 
 def _estimate(value: float | None, error: float | None, freedom: int = 0) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from towtank.results.folder import RunFolder
 # A transaction is counted where it ends and works before; an interval must be long against that.
 _RESPONSES_PER_INTERVAL = 2.0
 _LEAST_INTERVALS = 4
-_WORTH_A_DEMAND = 0.01
+WORTH_A_DEMAND = 0.05
 """Disks that are busy for less than this share of the time have no demand worth telling. [ratio]"""
 
 
@@ -96,13 +96,16 @@ def _busy(data: RunData, resources: Sequence[Resource]) -> dict[str, Floats]:
     for disk in sorted({key for one in observed.samples.samples[-1:] for key in one.get("disks", {})}):
         track = observed.samples.track("disks", disk, "busy_s_total")
         seconds = track.by_bin(measurement.starts, measurement.ends)
-        if np.nansum(seconds) > _WORTH_A_DEMAND * float(measurement.lengths.sum()):
+        if np.nansum(seconds) > WORTH_A_DEMAND * float(measurement.lengths.sum()):
             found[f"disk {disk}"] = seconds
     return found
 
 
-def pooled(runs: Sequence[RunSeries], resource: str, servers: int) -> tuple[Series, list[str]] | None:
-    """Intervals of all runs of one resource together, with the names of the classes; None where there are too few."""
+def pooled(runs: Sequence[RunSeries], resource: str, servers: int, *, timed: bool) -> tuple[Series, list[str]] | None:
+    """Intervals of all runs of one resource together, with the names of the classes; None where there are too few.
+
+    Response times go with it only where `timed`: at the bottleneck, which makes up most of them.
+    """
     names = sorted({name for run in runs for name, counts in run.counts.items() if counts.any()})
     busy, rates, responses, stretches = [], [], [], []
     for number, run in enumerate(runs):
@@ -122,7 +125,5 @@ def pooled(runs: Sequence[RunSeries], resource: str, servers: int) -> tuple[Seri
     # Fewer than three intervals for each number that is sought tell nothing.
     if not names or rows < 3 * (len(names) + 1):
         return None
-    series = Series(
-        np.concatenate(busy), np.concatenate(rates), np.concatenate(responses), servers, np.concatenate(stretches)
-    )
-    return series, names
+    times = np.concatenate(responses) if timed else None
+    return Series(np.concatenate(busy), np.concatenate(rates), times, servers, np.concatenate(stretches)), names

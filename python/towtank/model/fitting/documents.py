@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ def fit_table(path: Path, columns: Columns, wish: Wish) -> Answer:
         if one.suspect
     ]
     head = {"schema": SCHEMA, "source": str(path), "asked": wish.curve}
-    return _answer(kept, wish, wish.servers or 1, findings, excluded, head)
+    return _answer(kept, wish, head, servers=wish.servers or 1, findings=findings, excluded=excluded)
 
 
 def fit_results(path: Path, wish: Wish, wanted: str | None) -> list[Answer]:
@@ -115,7 +115,9 @@ def fit_results(path: Path, wish: Wish, wanted: str | None) -> list[Answer]:
         head = {"label": one.label, "key": one.key, "asked": wish.curve}
         if wish.think_s is not None:
             points = _thinking(points, wish.think_s)
-        answer = _answer(points, wish, servers, one.findings, one.excluded, head, one.think_s)
+        answer = _answer(
+            points, wish, head, servers=servers, findings=one.findings, excluded=one.excluded, think_s=one.think_s
+        )
         answer.configuration = one
         answer.document["bottleneck"] = bottleneck.name if bottleneck else None
         answer.document["shape"] = classify(one)
@@ -126,18 +128,17 @@ def fit_results(path: Path, wish: Wish, wanted: str | None) -> list[Answer]:
 
 
 def _thinking(points: Observations, think_s: float) -> Observations:
-    everything = np.ones(points.count, dtype=bool)
-    chosen = points.chosen(everything)
-    return Observations(**{**chosen.__dict__, "think": np.full(points.count, think_s)})
+    return replace(points, think=np.full(points.count, think_s))
 
 
 def _answer(
     points: Observations,
     wish: Wish,
+    head: Json,
+    *,
     servers: int,
     findings: list[Finding],
     excluded: list[Json],
-    head: Json,
     think_s: float | None = None,
 ) -> Answer:
     if not points.count:
@@ -291,16 +292,17 @@ def _objective_knees(one: Configuration) -> list[Json]:
         if len(seen) < 2:
             continue
         load: Floats = np.array([float(point["load"]) for point, _ in seen])
-        errors = np.array([_time_error(point, metric, named) for point, _ in seen])
-        at = knees.objective_knee(load, np.array([value for _, value in seen]), errors, float(limit), text)
+        errors = [_time_error(point, metric, named) for point, _ in seen]
+        known = None if any(one is None for one in errors) else np.array(errors, dtype=float)
+        at = knees.objective_knee(load, np.array([value for _, value in seen]), known, float(limit), text)
         found.append(at or knees.knee("objective", None, None, f"{text}: not passed up to {load[-1]:g}"))
     return found
 
 
-def _time_error(point: Json, metric: str, named: str | None) -> float:
-    """Standard error of a time at a point; zero where it has no interval, which leaves the knee without its share."""
+def _time_error(point: Json, metric: str, named: str | None) -> float | None:
+    """Standard error of a time at a point; None where it has no interval."""
     where = point["transactions"].get(named, {}).get(f"{metric}_s") if named else point["response_time_s"][metric]
-    return standard_error_of(from_document(where)) or 0.0
+    return standard_error_of(from_document(where))
 
 
 def written_model(answer: Answer, source: str, path: Path) -> Json:

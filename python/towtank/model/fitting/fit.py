@@ -115,7 +115,7 @@ class Fit:
     @property
     def fitted(self) -> Floats:
         """Fitted throughput at the points. [1/s]"""
-        return self.problem.model(self.parameters[None, :])[0, : self.points.count]
+        return np.asarray(self.problem.model(self.parameters[None, :])[0, : self.points.count], dtype=float)
 
     @property
     def misses(self) -> Floats:
@@ -142,7 +142,7 @@ class Fit:
 
     def throughput(self, load: Floats) -> Floats:
         """Throughput of the fitted curve at any loads. [1/s]"""
-        return self.curve.throughput(self.parameters[None, :], load)[0]
+        return np.asarray(self.curve.throughput(self.parameters[None, :], load)[0], dtype=float)
 
 
 def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None = None) -> Fit:
@@ -174,8 +174,6 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
     bounds = curve.bounds
     solution = least_squares.fit(problem.model, starts, problem.target, problem.deviations, bounds)
     return Fit(problem, solution, _held(solution, curve.bounds))
-
-
 
 
 def _held(solution: Solution, bounds: Bounds) -> npt.NDArray[np.bool_]:

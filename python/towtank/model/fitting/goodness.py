@@ -25,8 +25,8 @@ LEVEL = 0.01
 MISS_LIMIT = 0.20
 """A curve that misses some level by more than this is of no use for sizing, whatever the tests say. [ratio]"""
 MATTERS = 0.05
-"""A shape that is wrong for certain, but by less than this on average, is doubted and not rejected: every model is wrong,
-and a capacity figure is not wanted finer. [ratio]"""
+"""A shape that is wrong for certain, but by less than this on average, is doubted and not rejected: every model is
+wrong, and a capacity figure is not wanted finer. [ratio]"""
 HELD_OUT_LIMIT = 0.10
 """A curve that predicts the highest level, left out of its fit, worse than this is doubted. [ratio]"""
 FEW_POINTS = 6
@@ -149,9 +149,7 @@ def _held(fit: Fit, judgement: Judgement) -> None:
             )
         elif name == "sigma" and value == 0:
             judgement.reject("sigma is at its bound 0: the points show no contention; they grow at least in proportion")
-        elif name == "other_s":
-            judgement.doubt("the time outside the bottleneck is at its bound 0: the points cannot tell it apart")
-        else:
+        elif name != "other_s":  # all of the work at the bottleneck is no fault of a curve
             judgement.reject(f"{name} is at its bound {value:g}")
 
 
@@ -244,7 +242,9 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     if wider is None or (fit.curve.name == "usl" and not fit.held.any()):
         return
     try:
-        larger = fit_curve(wider, fit.points, [*fit.parameters, *([0.0] * (len(wider.parameters) - len(fit.parameters)))])
+        larger = fit_curve(
+            wider, fit.points, [*fit.parameters, *([0.0] * (len(wider.parameters) - len(fit.parameters)))]
+        )
     except ModelError:
         return
     extra = len(wider.parameters) - len(fit.parameters) or int(fit.held.sum())
@@ -258,7 +258,12 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     statistic = gained / extra / left
     p_value = float(stats.f.sf(statistic, extra, larger.freedom))
     judgement.tests.append(
-        {"test": f"against {wider.name}", "statistic": statistic, "freedom": [extra, larger.freedom], "p_value": p_value}
+        {
+            "test": f"against {wider.name}",
+            "statistic": statistic,
+            "freedom": [extra, larger.freedom],
+            "p_value": p_value,
+        }
     )
     values = dict(zip(wider.parameters, larger.parameters, strict=True))
     if fit.curve.name == "usl":
@@ -279,7 +284,9 @@ def hold_out(fit: Fit, highest: int) -> dict[str, Any] | None:
     if len(fit.points.levels) - highest < len(fit.parameters) + 1:
         return None
     below, above = fit.points.split(highest)
-    return predicted_against_measured(fit_curve(fit.curve, below, fit.parameters), above, highest)
+    return predicted_against_measured(
+        fit_curve(fit.curve, below, [float(one) for one in fit.parameters]), above, highest
+    )
 
 
 def predicted_against_measured(fit: Fit, above: Any, levels: int) -> dict[str, Any]:

@@ -153,13 +153,15 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
     return float(load[number]) if y[number] > x[number] else None
 
 
-def objective_knee(load: Floats, seen: Floats, errors: Floats, limit: float, text: str) -> dict[str, Any] | None:
+def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: float, text: str) -> dict[str, Any] | None:
     """Load at which a time passes its limit, by straight lines between the levels.
 
     Parameters
     ----------
-    load, seen, errors : ndarray of shape (n_points,)
-        Load, the time of the objective, and its standard error. [s]
+    load, seen : ndarray of shape (n_points,)
+        Load, and the time of the objective. [s]
+    errors : ndarray of shape (n_points,) or None
+        Standard errors of the times; without them the knee has no interval. [s]
     limit : float
         What it must stay below. [s]
 
@@ -171,9 +173,12 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats, limit: float, tex
     at = _crossing(load, seen[None, :], limit)[0]
     if not math.isfinite(at):
         return None
+    how = f"{text}: where it passes its limit"
+    if errors is None:
+        return knee("objective", float(at), None, how)
     stream = np.random.default_rng(SEED)
     drawn = seen + errors * stream.standard_normal((_DRAWS, len(seen)))
-    return knee("objective", float(at), _crossing(load, drawn, limit), f"{text}: where it passes its limit")
+    return knee("objective", float(at), _crossing(load, drawn, limit), how)
 
 
 def _crossing(load: Floats, seen: Floats, limit: float) -> Floats:

@@ -20,7 +20,8 @@ Model = Callable[[Floats], Floats]
 
 # Central differences are off by h^2 and by the rounding over h; the cube root of the rounding balances the two.
 _STEP = float(np.cbrt(np.finfo(float).eps))
-_FIRST_DAMPING, _MOST_DAMPING = 1e-3, 1e12
+# The least damping keeps the normal equations of collinear parameters solvable.
+_FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e12
 _EASED, _RAISED = 0.2, 6.0
 _CONVERGED = 1e-13
 
@@ -97,7 +98,8 @@ def jacobian(model: Model, parameters: Floats) -> Floats:
         moved[1][:, number] -= step
         width = moved[0][:, number] - moved[1][:, number]
         columns.append((model(moved[0]) - model(moved[1])) / width[:, None])
-    return np.stack(columns, axis=2)
+    # Beside a pole of an unbounded curve a difference may be infinite: such a problem stands still in that direction.
+    return np.nan_to_num(np.stack(columns, axis=2), nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def minimise(
@@ -159,7 +161,7 @@ def minimise(
         residuals = np.where(better[:, None], trial_residuals, residuals)
         done = (better & (gain <= tolerance * costs)) | (promised <= tolerance * costs) | (damping > _MOST_DAMPING)
         costs = np.where(better, trial_costs, costs)
-        damping = np.where(better, _EASED * damping, _RAISED * damping)
+        damping = np.where(better, np.maximum(_EASED * damping, _LEAST_DAMPING), _RAISED * damping)
         active &= ~done
         if not active.any():
             break

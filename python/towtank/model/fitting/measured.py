@@ -182,7 +182,9 @@ def _from_summary(path: Path) -> list[Configuration]:
     return found
 
 
-_CLOSED_ONLY = "must hold a study of users: with an arrival rate given the throughput is what arrives, got a study of rates"
+_CLOSED_ONLY = (
+    "must hold a study of users: with an arrival rate given the throughput is what arrives, got a study of rates"
+)
 
 
 def _from_runs(results: ResultsFolder) -> list[Configuration]:
@@ -199,7 +201,7 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
         bad = {one["run"] for one in excluded}
         kept = [summaries[name] for name in names if name not in bad]
         described = describe_study(manifest, kept)["configurations"] if kept else []
-        points = next((one["points"] for one in described if one["key"] == configuration["key"]), [])
+        points: list[Json] = next((one["points"] for one in described if one["key"] == configuration["key"]), [])
         objectives = [one for one in whole["objectives"] if one["configuration"] == configuration["key"]]
         shared = _resources([run for run in folders if run.run_id in set(names)], kept)
         found.append(
@@ -279,6 +281,4 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
     for tier in allotted:
         one = declared.get(tier, {})
         groups[str(one.get("host")), tuple(one.get("cpus") or ())].append(tier)
-    return [
-        Resource("+".join(tiers), max(allotted[tier] for tier in tiers), tuple(tiers)) for tiers in groups.values()
-    ]
+    return [Resource("+".join(tiers), max(allotted[tier] for tier in tiers), tuple(tiers)) for tiers in groups.values()]

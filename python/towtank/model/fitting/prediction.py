@@ -50,8 +50,8 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
     Returns
     -------
     list of dict
-        `load`, `range` (`measured`, `between`, `beyond`), and `throughput` with `curve`, `median`, `band_80`, `band_95` and
-        `measurement_95`; `response_s` likewise where it follows from N / X - Z; or `refused` with the reason.
+        `load`, `range` (`measured`, `between`, `beyond`), and `throughput` with `curve`, `median`, `band_80`, `band_95`
+        and `measurement_95`; `response_s` likewise where it follows from N / X - Z; or `refused` with the reason.
 
     Notes
     -----
@@ -67,7 +67,9 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
         if load in found:
             row |= found[load]
         else:
-            beyond = f"beyond {limit:g}, {limit / candidate.fit.points.load.max():g} times the highest load measured: {why}"
+            beyond = (
+                f"beyond {limit:g}, {limit / candidate.fit.points.load.max():g} times the highest load measured: {why}"
+            )
             row["refused"] = _refusal(candidate, load) or beyond
         rows.append(row)
     return rows
@@ -159,8 +161,8 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
     elif think_s > 0:
         found.append(
             {
-                "assumes": f"the load counts users that also think for {think_s:.3g} s; the parameters describe the whole "
-                f"cycle and change with the think time",
+                "assumes": f"the load counts users that also think for {think_s:.3g} s; the parameters describe the "
+                f"whole cycle and change with the think time",
                 "tested": "no",
             }
         )

@@ -71,7 +71,9 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
     noise = np.concatenate(list(drawn * size[None, :, None]), axis=1)
     targets = problem.model(fit.parameters[None, :])[0] + problem.deviations * noise
     starts = np.repeat(fit.parameters[None, :], count, axis=0)
-    return minimise(problem.model, starts, targets, problem.deviations, fit.curve.bounds, steps=_STEPS, tolerance=_TOLERANCE)
+    return minimise(
+        problem.model, starts, targets, problem.deviations, fit.curve.bounds, steps=_STEPS, tolerance=_TOLERANCE
+    )
 
 
 def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.int64]:

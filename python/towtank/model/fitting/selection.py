@@ -118,7 +118,8 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
     Notes
     -----
     Rejected families are out. Of the rest the smallest AICc counts; among those within 2 of it, the one that
-    predicts the highest level best when that is left out of its fit, for this is what the curve is wanted for.
+    predicts the highest level best when that is left out of its fit, for this is what the curve is wanted for. With so
+    few points that AICc cannot be had of all of them, that test alone decides.
     """
     candidates, refused = [], {}
     for name in names:
@@ -127,14 +128,34 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
         except ModelError as error:
             refused[name] = str(error).split("\n", maxsplit=1)[0]
     candidates.sort(key=_rank)
-    able = [one for one in candidates if one.judgement.level != REJECTED and one.aicc is not None]
+    able = [one for one in candidates if one.judgement.level != REJECTED]
     if not able:
         return Choice(candidates, None, refused, _no_choice(candidates, refused))
+    if any(one.aicc is None for one in able):
+        return _without_criterion(candidates, able, refused)
     best = able[0].aicc or 0.0
     close = [one for one in able if one.aicc is not None and one.aicc - best <= COMPARABLE]
     tested = [one for one in close if one.held_out is not None]
     chosen = min(tested, key=_held_out_error) if tested else able[0]
     return Choice(candidates, chosen, refused, _because(chosen, able, close))
+
+
+def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
+    """Too few points for AICc to compare all: what predicts the highest level is left to decide."""
+    tested = [one for one in able if one.held_out is not None]
+    if not tested:
+        why = "every curve is rejected: too few points for AICc, and for leaving the highest level out"
+        return Choice(candidates, None, refused, why)
+    chosen = min(tested, key=_held_out_error)
+    others = "; ".join(
+        f"{one.name} {100 * one.held_out['worst_error']:+.2g} %" for one in tested if one.held_out and one is not chosen
+    )
+    error = 100 * chosen.held_out["worst_error"] if chosen.held_out else 0.0
+    why = (
+        f"{chosen.name}: there are too few points for AICc; it predicts the highest load, left out of its fit, best "
+        f"({error:+.2g} %{f'; {others}' if others else ''})"
+    )
+    return Choice(candidates, chosen, refused, why)
 
 
 def _rank(one: Candidate) -> float:
@@ -164,6 +185,5 @@ def _because(chosen: Candidate, able: list[Candidate], close: list[Candidate]) -
 def _no_choice(candidates: list[Candidate], refused: dict[str, str]) -> str:
     told = [f"{one.name}: {next(text for level, text in one.judgement.reasons if level == REJECTED)}"
             for one in candidates if one.judgement.level == REJECTED]  # fmt: skip
-    told += [f"{one.name}: too few points for AICc" for one in candidates if one.judgement.level != REJECTED]
-    told += [reason for reason in refused.values()]
+    told += list(refused.values())
     return "every curve is rejected: " + "; ".join(told)

@@ -120,8 +120,8 @@ def _sentence(kind: str, resource: str | None, rise: float | None, shortfall: fl
         "generator": "the generator is at its own limit, so the curve is not that of the system",
         "memory": f"memory: pages come back from the disk ({resource}); {change}",
         "disk": f"disk saturation of {resource}: {change}",
-        "contention": f"lock or pool contention, or a resource that was not watched: {change}, while no CPU and no disk "
-        f"is full",
+        "contention": f"lock or pool contention, or a resource that was not watched: {change}, while no CPU and no "
+        f"disk is full",
         "none": f"no limit was reached: {change}",
         "unknown": "not known: response times or the use of resources were not recorded",
     }
@@ -157,10 +157,12 @@ def _over(what: str, ends: tuple[float | None, float | None], limit: float, kind
 def _generator(one: Configuration) -> list[Evidence]:
     share = _ends(one, lambda run: run["generator"].get("envelope_share"))
     saturated = _ends(one, lambda run: float(bool(run["generator"].get("saturated"))))
-    return [
-        *([] if share[1] is None else [_over("share of the generator's calibrated rate", share, GENERATOR_BUSY, "generator")]),
-        *([] if saturated[1] is None else [_over("runs with a saturated generator", saturated, 0.5, "generator")]),
-    ]  # fmt: skip
+    found = []
+    if share[1] is not None:
+        found.append(_over("share of the generator's calibrated rate", share, GENERATOR_BUSY, "generator"))
+    if saturated[1] is not None:
+        found.append(_over("share of runs with a saturated generator", saturated, 0.5, "generator"))
+    return found
 
 
 def _memory(one: Configuration) -> list[Evidence]:
