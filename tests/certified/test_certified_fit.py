@@ -95,7 +95,9 @@ def test_usl_parameters_errors_and_intervals(identity: str) -> None:
     told = intervals.t_intervals(found)
     for name, key in (("sigma", "sigma"), ("kappa", "kappa"), ("lambda", "gamma")):
         width = verified["ci95"][key][1] - verified["ci95"][key][0]
-        assert told[name] == pytest.approx(verified["ci95"][key], abs=tolerance * width + PARAMETERS * abs(verified[key]))
+        assert told[name] == pytest.approx(
+            verified["ci95"][key], abs=tolerance * width + PARAMETERS * abs(verified[key])
+        )
     derived = USL.derived(found.parameters[None, :])
     assert derived["peak_load"][0] == pytest.approx(verified["n_peak"], rel=PARAMETERS)
     assert derived["peak_throughput"][0] == pytest.approx(verified["x_peak"], rel=PARAMETERS)

@@ -38,7 +38,7 @@ def test_many_servers_do_not_lose_digits() -> None:
     assert (np.diff(rates) > -1e-12).all()
 
 
-@pytest.mark.parametrize(("users", "servers"), [(1, 1), (5, 1), (7, 3), (40, 8), (3, 16), (300, 4)])
+@pytest.mark.parametrize(("users", "servers"), [(1, 1), (5, 1), (7, 3), (40, 8), (3, 16), (150, 4)])
 def test_one_station_is_the_machine_repairman(users: int, servers: int) -> None:
     for ratio in (Fraction(1, 50), Fraction(3), Fraction(90)):
         expected = float(exact(users, [(Fraction(1), servers)], ratio)[-1])

@@ -8,6 +8,7 @@ import numpy as np
 
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import further_measurement
 from towtank.model.fitting.selection import Candidate
@@ -56,7 +57,7 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
     Notes
     -----
     The bands are percentiles of the curves of the bootstrap replicates: where the true curve lies. `measurement_95`
-    adds the error of one more measurement.
+    adds the error of one more measurement; an end is None where it is out of all bounds.
     """
     limit, why = farthest(candidate)
     allowed = [one for one in loads if one <= limit * (1 + 1e-9) and not _refusal(candidate, one)]
@@ -102,7 +103,7 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
         with np.errstate(divide="ignore"):
             times = load / curves[:, number] - think_s
             row["response_s"] = _summary(float(load / best[number] - think_s), times, load / again[:, number] - think_s)
-        if row["response_s"]["curve"] <= 0 or row["response_s"]["band_95"][0] < 0:
+        if row["response_s"]["curve"] <= 0 or (row["response_s"]["band_95"][0] or 0.0) < 0:
             # N / X - Z is a small difference of large numbers far below the knee: the sign itself is not known.
             row.pop("response_s")
         found[float(load)] = row
@@ -112,14 +113,9 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
 def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
     row: dict[str, Any] = {"curve": best, "median": float(np.median(curves))}
     for name, share in BANDS.items():
-        row[name] = _percentiles(curves, share)
-    row["measurement_95"] = _percentiles(again, 0.95)
+        row[name] = list(percentiles(curves, share))
+    row["measurement_95"] = list(percentiles(again, 0.95))
     return row
-
-
-def _percentiles(values: Floats, share: float) -> list[float]:
-    tail = (1 - share) / 2
-    return [float(one) for one in np.quantile(values, [tail, 1 - tail])]
 
 
 def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
