@@ -48,7 +48,7 @@ def test_intervals_of_the_usl_hold_nineteen_times_in_twenty() -> None:
         if seed % 4 == 0:
             told = intervals.profile_intervals(found)
             profile += [holds(told[name], value) for name, value in zip(USL.parameters, TRUE[0], strict=True)]
-    # 95 % in 200 sets has a standard deviation of 1.5 %: 90 % lies more than three of them below. In 50 sets it has 3 %.
+    # 95 % in 200 sets has a standard deviation of 1.5 %, in 50 sets of 3 %: the limits lie three of them below.
     assert (linear / SETS >= 0.90).all(), linear
     assert (linear < SETS).any(), "intervals that always hold are too wide"
     assert (profile / (SETS // 4) >= 0.86).all(), profile

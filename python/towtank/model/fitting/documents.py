@@ -145,9 +145,9 @@ def _answer(
         raise MeasurementError("\n".join(["no point may be modelled:", *(f"  {one['why']}" for one in excluded)]))
     think = float(np.mean(points.think_s())) if think_s is None or points.think is not None else think_s
     choice = choose(wish.curves, points, servers, think, wish.hold_out)
-    if wish.curve != "auto" and not choice.candidates:
+    if wish.curve != "auto" and not choice.candidates and "label" not in head:
         raise ModelError(next(iter(choice.refused.values())), hint="measure more load levels")
-    shown = choice.chosen if wish.curve == "auto" else choice.candidates[0]
+    shown = choice.chosen if wish.curve == "auto" else next(iter(choice.candidates), None)
     document = {
         **head,
         "curve": shown.name if shown else None,

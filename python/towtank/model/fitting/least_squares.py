@@ -143,6 +143,14 @@ def minimise(
     .. [1] D. W. Marquardt, "An algorithm for least-squares estimation of nonlinear parameters", SIAM Journal on
            Applied Mathematics 11(2), 431-441, 1963, doi:10.1137/0111030.
     """
+    # Far from any answer a curve may be infinite; such a step is no better than the last and is not taken.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return _descend(model, starts, targets, deviations, bounds, steps, tolerance)
+
+
+def _descend(
+    model: Model, starts: Floats, targets: Floats, deviations: Floats, bounds: Bounds, steps: int, tolerance: float
+) -> Floats:
     parameters = bounds.clip(np.array(starts, dtype=float))
     residuals = (targets - model(parameters)) / deviations
     costs = np.einsum("rn,rn->r", residuals, residuals)
