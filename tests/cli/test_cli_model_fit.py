@@ -130,7 +130,8 @@ def test_invalid_runs_are_not_modelled_and_nothing_left_is_status_4(capsys: Any,
 def test_every_curve_rejected_is_status_4_with_the_document(capsys: Any, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(
-        "users,throughput\n" + "\n".join(f"{n},{x}" for n, x in zip(range(1, 9), [10, 60, 12, 80, 9, 70, 11, 90], strict=True))
+        "users,throughput\n"
+        + "\n".join(f"{n},{x}" for n, x in zip(range(1, 9), [10, 60, 12, 80, 9, 70, 11, 90], strict=True))
     )
     status, out, _ = run(capsys, "fit", str(path), "--json")
     assert status == 4

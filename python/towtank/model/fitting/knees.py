@@ -70,7 +70,9 @@ def power_knee(candidate: Candidate, think_s: float) -> dict[str, Any] | None:
 
 
 def _largest_power(loads: Floats, rates: Floats, think_s: float) -> Floats:
-    times = loads / rates - think_s
+    # A replicate without any throughput has no power either.
+    with np.errstate(divide="ignore"):
+        times = loads / rates - think_s
     power = np.where(times > 0, rates / np.where(times > 0, times, 1.0), -np.inf)
     return np.asarray(loads[np.argmax(power, axis=1)], dtype=float)
 

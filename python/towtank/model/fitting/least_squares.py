@@ -145,11 +145,11 @@ def minimise(
     """
     # Far from any answer a curve may be infinite; such a step is no better than the last and is not taken.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return _descend(model, starts, targets, deviations, bounds, steps, tolerance)
+        return _descend(model, starts, targets, deviations, bounds, steps=steps, tolerance=tolerance)
 
 
 def _descend(
-    model: Model, starts: Floats, targets: Floats, deviations: Floats, bounds: Bounds, steps: int, tolerance: float
+    model: Model, starts: Floats, targets: Floats, deviations: Floats, bounds: Bounds, *, steps: int, tolerance: float
 ) -> Floats:
     parameters = bounds.clip(np.array(starts, dtype=float))
     residuals = (targets - model(parameters)) / deviations
