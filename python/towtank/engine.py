@@ -58,13 +58,16 @@ class EngineProcess:
         The plan, as JSON.
     log : Path
         Where its messages go.
+    control : bool, default False
+        Whether it takes commands, see `tell`. Off by default because most plans have nothing to be told.
     """
 
-    def __init__(self, plan: Path, log: Path) -> None:
+    def __init__(self, plan: Path, log: Path, control: bool = False) -> None:
         self._log = log
+        mode = "--control" if control else "--until-stdin-closes"
         with log.open("ab") as stream:
             self._process = subprocess.Popen(
-                [str(binary()), "load", str(plan), "--live", "--until-stdin-closes"],
+                [str(binary()), "load", str(plan), "--live", mode],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stream,
@@ -100,6 +103,19 @@ class EngineProcess:
             with suppress(ValueError):
                 frames.append(json.loads(line))
         return [frame for frame in frames if isinstance(frame, dict)]
+
+    def tell(self, command: dict[str, Any]) -> None:
+        """Give a command; what it answers is among the frames. An engine that has ended is told nothing.
+
+        Parameters
+        ----------
+        command : dict
+            As in `docs/reference/plan.md`: `{"do": "next", "stage": 2}` or `{"do": "append", "stages": [...]}`.
+        """
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(command).encode() + b"\n")
+            self._process.stdin.flush()
 
     def stop(self) -> None:
         """Ask it to finish: ramp down now, write everything. A second time: leave after writing what is there."""

@@ -41,7 +41,7 @@ class Fault:
     file : str
         The file as the user named it, or `<command line>`.
     line, column : int
-        Place of the value, both from 1; 0 where there is no place (a file that cannot be read).
+        Place of the value, both from 1; 0 where there is no place (a file that cannot be read), or only a line.
     where : str
         Path of keys, as `groups.editors.mix`; empty for the whole file.
     message : str
@@ -55,7 +55,7 @@ class Fault:
     message: str = field(default="")
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
         return f"{place}: {self.where}: {self.message}" if self.where else f"{place}: {self.message}"
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
+from towtank.record.script import SCHEMA as BROWSER_SCRIPT
+from towtank.record.script import check_script
 from towtank.study import load_study
 from towtank.study.model import SCHEMA as STUDY
 from towtank.system.model import SCHEMA as SYSTEM
@@ -16,7 +18,7 @@ from towtank.workload.loading import check_workload
 from towtank.workload.model import SCHEMA as WORKLOAD
 from towtank.yamlfile import Document, did_you_mean
 
-SCHEMAS = (STUDY, WORKLOAD, SYSTEM)
+SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT)
 
 
 @dataclass
@@ -28,7 +30,7 @@ class FileReport:
     file : str
         As the user named it.
     kind : str
-        `study`, `workload`, `system`, or empty where that cannot be told.
+        `study`, `workload`, `system`, `browser-script`, or empty where that cannot be told.
     faults : list of Fault
         Sorted by place.
     """
@@ -39,7 +41,7 @@ class FileReport:
 
 
 def check_file(path: Path | str) -> FileReport:
-    """Check a study, workload or system file; a study with the workload and the system it names."""
+    """Check a file of any kind; a study with the workload and the system it names."""
     report = FileReport(str(path))
     try:
         document = yamlfile.load(path)
@@ -57,6 +59,8 @@ def check_file(path: Path | str) -> FileReport:
 def _check(document: Document, kind: str, path: Path | str) -> list[Fault]:
     if kind == "workload":
         return check_workload(document, {})[1]
+    if kind == "browser-script":
+        return check_script(document)[1]
     if kind == "system":
         return check_system(document)[1]
     load_study(path)

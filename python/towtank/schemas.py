@@ -14,11 +14,17 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from towtank.record.script import ScriptFile
 from towtank.study.model import StudyFile
 from towtank.system.model import SERVICE_KINDS, SystemFile
 from towtank.workload.model import WorkloadFile
 
-FILES: dict[str, type[BaseModel]] = {"study": StudyFile, "workload": WorkloadFile, "system": SystemFile}
+FILES: dict[str, type[BaseModel]] = {
+    "study": StudyFile,
+    "workload": WorkloadFile,
+    "system": SystemFile,
+    "browser-script": ScriptFile,
+}
 REFERENCE = Path("docs/reference/files.md")
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -46,14 +52,14 @@ def _writer_of(schema: Any) -> Any:
 
 
 def json_schema(kind: str) -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a kind of file: `study`, `workload` or `system`."""
+    """JSON Schema (draft 2020-12) of a kind of file: a key of `FILES`."""
     schema = FILES[kind].model_json_schema(by_alias=True, mode="validation", schema_generator=_Schema)
     if kind == "system":
         _add_services(schema)
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"towtank/{kind}/1",
-        "title": f"Towtank {kind} file",
+        "title": f"Towtank {kind.replace('-', ' ')} file",
     }
     return {**head, **{key: value for key, value in schema.items() if key != "title"}}
 

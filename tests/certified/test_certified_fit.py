@@ -30,7 +30,7 @@ PARAMETERS, ERRORS = 1e-5, 2e-4
 
 
 def known(identity: str) -> dict[str, Any]:
-    return case(identity, "fit.json")
+    return case(identity)
 
 
 def points_of(identity: str) -> Observations:

@@ -36,7 +36,7 @@ def _not_json(word: str) -> Any:
 def test_the_contract_of_a_usl_fit(capsys: Any) -> None:
     source = str(DATA / "usl_specsdm91.csv")
     found = document_of(capsys, "fit", "usl", source, "--x", "load", "--y", "throughput")
-    verified = case("V44", "fit.json")["verified"]
+    verified = case("V44")["verified"]
     assert found["schema"] == "towtank/model-fit/1"
     assert found["lambda"] == pytest.approx(verified["gamma"], rel=1e-5)
     assert found["sigma"] == pytest.approx(verified["sigma"], rel=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 
 import pytest
 from synthetic_runs import Script, Stage, even_schedule, write_run
@@ -130,3 +131,38 @@ def test_lines_are_plain_ndjson_after_nine_characters(run):
 
 def test_the_run_folder_is_where_it_says(run):
     assert RunFolder(run.path).engine == run.path / "engine"
+
+
+def _header(part, stages, **more):
+    return {
+        "k": "header",
+        "schema": "towtank/segment/1",
+        "worker": 0,
+        "workers": 2,
+        "part": part,
+        "stages": stages,
+        **more,
+    }
+
+
+def _write(folder, name, *documents):
+    folder.mkdir(exist_ok=True)
+    texts = (json.dumps(document) for document in documents)
+    (folder / name).write_text("".join(f"{zlib.crc32(text.encode()):08x} {text}\n" for text in texts))
+
+
+def test_the_header_that_went_through_most_edits_tells_the_stages(tmp_path):
+    planned = [{"name": "settle", "phase": "settle", "start_s": 0.0, "end_s": 600.0}]
+    actual = [{"name": "settle", "phase": "settle", "start_s": 0.0, "end_s": 3.05}]
+    interval = {
+        "k": "interval", "t0_ns": 0, "t1_ns": 10**9, "stage": 0, "users": 1, "user_ns": 1, "in_flight": 0,
+        "waiting": 7, "cpu_ns": 1, "series": [],
+    }  # fmt: skip
+    _write(tmp_path, "worker-00.0000.ndjson", _header(0, planned), interval)
+    _write(tmp_path, "worker-00.0001.ndjson", _header(1, actual, edits=1))
+    # A thread that was killed before it could begin its new part, and one whose segment only became full.
+    _write(tmp_path, "worker-01.0000.ndjson", _header(0, planned))
+    _write(tmp_path, "worker-01.0001.ndjson", _header(1, planned))
+    recording = segments.read(tmp_path)
+    assert segments.stages_of(recording) == actual
+    assert recording.intervals[0].waiting == 7

@@ -28,7 +28,7 @@ def test_schema_is_one(kind: str) -> None:
     assert schema["properties"]["schema"]["const"] == f"towtank/{kind}/1"
 
 
-@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("kind", ["study", "workload", "system"])
 def test_right_files_pass_the_schema(kind: str, files: Files) -> None:
     validator = jsonschema.Draft202012Validator(json_schema(kind))
     for folder in (files.folder, *(study.parent for study in shipped().values())):

@@ -13,11 +13,12 @@ import numpy.typing as npt
 DATA = Path(__file__).parent.parent / "certified" / "data"
 
 
-def case(identity: str, file: str = "cases.json") -> dict[str, Any]:
+def case(identity: str) -> dict[str, Any]:
     """One published case."""
-    for one in json.loads((DATA / file).read_text("utf-8")):
-        if one["id"] == identity:
-            return dict(one)
+    for file in ("cases.json", "fit.json"):
+        for one in json.loads((DATA / file).read_text("utf-8")):
+            if one["id"] == identity:
+                return dict(one)
     raise KeyError(identity)
 
 

@@ -1,4 +1,4 @@
-//! `towtank-engine load PLAN [--live] [--until-stdin-closes]`: drives what a plan says.
+//! `towtank-engine load PLAN [--live] [--until-stdin-closes | --control]`: drives what a plan says.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +20,9 @@ pub fn run(arguments: &[String]) -> ExitCode {
         Ok(parsed) => parsed,
         Err(message) => {
             eprintln!("towtank-engine load: {message}");
-            eprintln!("usage: towtank-engine load PLAN [--live] [--until-stdin-closes]");
+            eprintln!(
+                "usage: towtank-engine load PLAN [--live] [--until-stdin-closes | --control]"
+            );
             return ExitCode::from(WRONG);
         }
     };
@@ -54,6 +56,7 @@ fn parse(arguments: &[String]) -> Result<(PathBuf, Switches), String> {
         match argument.as_str() {
             "--live" => switches.live = true,
             "--until-stdin-closes" => switches.until_stdin_closes = true,
+            "--control" => switches.control = true,
             option if option.starts_with("--") => return Err(format!("{option} is not an option")),
             _ if path.is_some() => return Err("only one plan can be driven".to_owned()),
             plan => path = Some(PathBuf::from(plan)),

@@ -6,8 +6,10 @@
 
 pub mod cookies;
 pub mod extract;
+pub mod gate;
 pub mod histogram;
 pub mod http;
+pub mod http2;
 pub mod live;
 pub mod outcome;
 pub mod pause;

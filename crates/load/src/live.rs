@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use crate::recorder::LiveCounts;
 use crate::recorder::writer::Stage;
+use crate::worker::Published;
 
 /// What one frame shows: counts of all threads over `seconds`.
 #[derive(Debug)]
 pub struct Frame<'a> {
     /// Run time. [s]
     pub t_s: f64,
+    /// Index of the stage in hand.
+    pub stage_index: usize,
     /// The stage in hand.
     pub stage: &'a Stage,
-    /// Active users.
-    pub users: u64,
-    /// Counts since the frame before.
-    pub counts: &'a LiveCounts,
+    /// What all threads published: gauges, and counts since the frame before.
+    pub published: &'a Published,
     /// Time since the frame before. [s]
     pub seconds: f64,
     /// CPU time of the engine since the frame before. [s]
@@ -34,15 +34,20 @@ impl Frame<'_> {
     /// The frame as one line.
     #[must_use]
     pub fn line(&self) -> String {
-        let counts = self.counts;
+        let counts = &self.published.counts;
+        let transactions = counts.transactions_ok + counts.transactions_failed;
         let per_second = |count: u64| rounded(count as f64 / self.seconds);
         json!({
             "k": "live",
             "t_s": rounded(self.t_s),
             "stage": self.stage.name,
+            "stage_index": self.stage_index,
             "phase": self.stage.phase,
-            "users": self.users,
-            "throughput_per_s": per_second(counts.transactions_ok + counts.transactions_failed),
+            "users": self.published.users,
+            "in_flight": self.published.in_flight,
+            "waiting": self.published.waiting,
+            "transactions": transactions,
+            "throughput_per_s": per_second(transactions),
             "requests_per_s": per_second(counts.requests_ok + counts.requests_failed),
             "errors": counts.requests_failed,
             "p50_ms": millis(counts.response_p50_ns()),
@@ -56,6 +61,7 @@ impl Frame<'_> {
 
 /// The line that tells of a new stage.
 #[must_use]
-pub fn stage_line(t_s: f64, stage: &Stage) -> String {
-    json!({"k": "stage", "t_s": rounded(t_s), "name": stage.name}).to_string()
+pub fn stage_line(t_s: f64, index: usize, stage: &Stage) -> String {
+    json!({"k": "stage", "t_s": rounded(t_s), "index": index, "name": stage.name, "end_s": rounded(stage.end_s)})
+        .to_string()
 }

@@ -1,25 +1,36 @@
 //! One run: threads are started, watched, told to stop, and their sums checked.
 
+mod commands;
 mod control;
+mod files;
 mod places;
 mod report;
+mod timeline;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::gate::Gate;
 use crate::http::response::Limits;
 use crate::pause::nanoseconds;
 use crate::plan::{ConnectionMode, Fault, Load, Plan};
 use crate::program::{self, Program};
-use crate::recorder::writer::{Header, Named, Stage};
+use crate::recorder::writer::{Header, Named};
 use crate::recorder::{LiveCounts, Totals};
-use crate::schedule::{self, Arrivals, Moves, assign_groups};
+use crate::schedule::{Arrivals, Course, Moves, assign_groups};
 use crate::sys;
-use crate::worker::{Ended, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work};
+use crate::worker::{
+    Edits, Ended, Http2Counts, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work,
+};
 
+use commands::Commander;
+use files::Spread;
 use places::Place;
 
 pub use control::{Control, Switches};
+
+/// Requests at once over a connection of a pool, unless the plan says otherwise; what servers usually take.
+const STREAMS: u32 = 100;
 
 /// How a run ended, as engine.json tells it.
 #[derive(Debug)]
@@ -47,7 +58,9 @@ pub struct Prepared {
     targets: Vec<Place>,
     sources: Sources,
     groups: Vec<u16>,
-    stages: Vec<Stage>,
+    course: Course,
+    arrivals: Arrivals,
+    spread: Spread,
     folder: PathBuf,
 }
 
@@ -56,33 +69,43 @@ impl Prepared {
     ///
     /// # Errors
     /// Every fault that shows only now.
-    pub fn new(plan: Plan) -> Result<Self, Vec<Fault>> {
+    pub fn new(mut plan: Plan) -> Result<Self, Vec<Fault>> {
         let (targets, mut faults) = places::resolve(&plan);
         let sources = places::sources(&plan, &targets, &mut faults);
         let program = program::compile(&plan);
+        let spread = files::spread(&plan, &targets).map_err(|fault| faults.push(fault));
+        if let Ok(spread) = &spread {
+            plan.threads = spread.threads as usize;
+        }
         let groups = groups_of_users(&plan, &mut faults);
-        match program {
-            Ok(program) if faults.is_empty() => {
-                let (stages, folder) = (schedule::stages(&plan), Path::new(&plan.out).to_owned());
+        faults.extend(files::missing_ports(&plan, &targets, &groups));
+        match (program, spread) {
+            (Ok(program), Ok(spread)) if faults.is_empty() => {
+                let course = Course::new(&plan);
+                let arrivals = Arrivals::new(&plan, &course);
+                let folder = Path::new(&plan.out).to_owned();
                 Ok(Self {
                     plan,
                     program,
                     targets,
                     sources,
                     groups,
-                    stages,
+                    course,
+                    arrivals,
+                    spread,
                     folder,
                 })
             }
-            Ok(_) => Err(faults),
-            Err(more) => {
+            (Ok(_), _) => Err(faults),
+            (Err(more), _) => {
                 faults.extend(more);
                 Err(faults)
             }
         }
     }
 
-    fn header(&self, worker: usize, origin_ns: u64, wall_ns: u64) -> Header {
+    /// First line of the segments of a thread, but for the start of the run, which is not known yet.
+    fn header(&self, worker: usize) -> Header {
         let plan = &self.plan;
         let named = |names: &[crate::plan::Named]| {
             let each = names.iter();
@@ -96,9 +119,10 @@ impl Prepared {
             run: plan.run.clone(),
             worker,
             workers: plan.threads,
-            monotonic_ns: origin_ns,
-            wall_ns,
-            stages: self.stages.clone(),
+            monotonic_ns: 0,
+            wall_ns: 0,
+            stages: self.course.stages(),
+            edits: 0,
             transactions: plan
                 .transactions
                 .iter()
@@ -110,13 +134,7 @@ impl Prepared {
         }
     }
 
-    fn setup<'a>(
-        &'a self,
-        worker: usize,
-        shared: &'a Shared,
-        origin_ns: u64,
-        wall_ns: u64,
-    ) -> Setup<'a> {
+    fn setup<'a>(&'a self, worker: usize, shared: &'a Shared, edits: &'a Edits) -> Setup<'a> {
         let plan = &self.plan;
         let (open, users_at_most, backlog) = match plan.load {
             Load::Closed { users_at_most, .. } => (false, users_at_most, 0),
@@ -137,10 +155,13 @@ impl Prepared {
             users_at_most: u64::from(users_at_most),
             backlog_at_most: backlog.div_ceil(plan.threads as u64) as usize,
             groups: &self.groups,
-            moves: Moves::new(plan),
-            arrivals: Arrivals::new(plan),
+            course: self.course.clone(),
+            moves: Moves::new(&self.course),
+            arrivals: self.arrivals.clone(),
+            edits,
             targets: targets.collect(),
             ownership: self.ownership(worker),
+            streams: self.streams(),
             sources: &self.sources,
             limits: Limits {
                 header_bytes: plan.limits.header_bytes,
@@ -150,10 +171,18 @@ impl Prepared {
             connect_timeout_ns: nanoseconds(plan.timeouts.connect_s),
             drain_ns: nanoseconds(plan.timeouts.drain_s),
             cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[worker % plan.cpus.len()]),
-            origin_ns,
-            header: self.header(worker, origin_ns, wall_ns),
+            own_files: self.spread.own_tables,
+            header: self.header(worker),
             folder: self.folder.clone(),
             shared,
+        }
+    }
+
+    /// Requests at once over a connection that speaks HTTP/2.
+    fn streams(&self) -> u32 {
+        match self.plan.connections.mode {
+            ConnectionMode::Pool => self.plan.connections.streams.unwrap_or(STREAMS),
+            ConnectionMode::PerUser | ConnectionMode::NewEachTime => 1,
         }
     }
 
@@ -187,17 +216,21 @@ impl Prepared {
             .map(|_| Shared::new())
             .collect::<Result<Vec<_>, _>>()
             .map_err(internal)?;
-        let (origin_ns, wall_ns) = (sys::monotonic_ns(), sys::wall_ns());
-        control.begin(&self.stages, origin_ns);
+        let gate = Gate::new(shared.len());
+        let edits = Edits::default();
+        let commander = Commander {
+            plan: &self.plan,
+            edits: &edits,
+        };
         let results = std::thread::scope(|scope| {
             let threads: Vec<_> = shared
                 .iter()
                 .enumerate()
                 .map(|(worker, one)| {
-                    let setup = self.setup(worker, one, origin_ns, wall_ns);
+                    let (setup, ticket) = (self.setup(worker, one, &edits), gate.ticket());
                     let (shared, bell) = (&shared, control.bell());
                     scope.spawn(move || {
-                        let result = work(setup);
+                        let result = work(setup, ticket);
                         if result.is_err() {
                             for other in shared {
                                 other.order(LEAVE);
@@ -208,7 +241,8 @@ impl Prepared {
                     })
                 })
                 .collect();
-            control.watch(&shared, || {
+            control.begin(&self.course, gate.open().monotonic_ns);
+            control.watch(&shared, &commander, || {
                 threads
                     .iter()
                     .all(std::thread::ScopedJoinHandle::is_finished)
@@ -234,6 +268,7 @@ impl Prepared {
         let mut counts = LiveCounts::default();
         let mut end_ns = 0;
         let mut connect_failures = BTreeMap::<String, u64>::new();
+        let mut http2 = Http2Counts::default();
         let mut failure = None;
         for result in results {
             match result {
@@ -241,6 +276,7 @@ impl Prepared {
                     totals.add(&ended.totals);
                     counts.merge(&ended.counts);
                     end_ns = end_ns.max(ended.end_ns);
+                    http2.add(ended.http2);
                     for (reason, count) in ended.connect_failures {
                         *connect_failures.entry(reason).or_default() += count;
                     }
@@ -266,9 +302,13 @@ impl Prepared {
             totals: &totals,
             counts: &counts,
             connect_failures: &connect_failures,
+            http2,
             end_ns,
+            spread: self.spread,
+            stages: control.stages(),
+            edits: control.edits(),
         };
-        let written = report.write(&self.folder, &self.plan, &self.stages);
+        let written = report.write(&self.folder, &self.plan);
         match (failure, written) {
             (Some(failure), _) => Err(failure),
             (None, Err(error)) => Err(RunFailed::Disk(format!(
@@ -288,6 +328,9 @@ impl Prepared {
 fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
     let shares: Vec<f64> = plan.groups.iter().map(|group| group.share).collect();
     let (Load::Closed { users_at_most, .. } | Load::Open { users_at_most, .. }) = plan.load;
+    if plan.load.is_by_group() && matches!(plan.load, Load::Closed { .. }) {
+        return groups_in_blocks(&plan.load.users_of_groups(), users_at_most as usize);
+    }
     let groups = assign_groups(&shares, users_at_most as usize);
     if matches!(plan.load, Load::Open { .. }) {
         let has = |worker: usize, group: usize| {
@@ -307,5 +350,16 @@ fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
             });
         }
     }
+    groups
+}
+
+/// Group of every user where groups have users of their own: their numbers follow each other, group by group.
+fn groups_in_blocks(users: &[u32], users_at_most: usize) -> Vec<u16> {
+    let each = users.iter().zip(0_u16..);
+    let mut groups: Vec<u16> = each
+        .flat_map(|(users, group)| std::iter::repeat_n(group, *users as usize))
+        .collect();
+    // Users beyond those of the groups never start.
+    groups.resize(users_at_most, 0);
     groups
 }

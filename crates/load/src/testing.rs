@@ -76,6 +76,8 @@ pub(crate) fn header(worker: usize) -> Header {
         end_s: 10.0,
         users: Some(60),
         rate: None,
+        users_by_group: None,
+        rates_by_group: None,
     };
     Header {
         run: "r001".into(),
@@ -84,6 +86,7 @@ pub(crate) fn header(worker: usize) -> Header {
         monotonic_ns: 1,
         wall_ns: 2,
         stages: vec![stage],
+        edits: 0,
         transactions: vec!["search".into(), "download".into()],
         pages: vec![named("result list", "search")],
         steps: vec![named("run query", "search"), named("get", "download")],

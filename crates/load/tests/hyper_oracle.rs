@@ -11,7 +11,7 @@ use towtank_load::http::response::{ProtocolError, ResponseScanner, Wanted};
 fn agree(bytes: &[u8]) {
     for head in [false, true] {
         if let Err(disagreement) = oracle::compare(bytes, head) {
-            panic!("{} (HEAD: {head}): {disagreement:?}", bytes.escape_ascii());
+            panic!("{} (HEAD: {head}): {disagreement}", bytes.escape_ascii());
         }
     }
 }
@@ -23,7 +23,10 @@ fn refusal(bytes: &[u8]) -> Option<ProtocolError> {
         body: true,
         method_is_head: false,
     });
-    scanner.feed(bytes).and_then(|_| scanner.end_of_stream()).err()
+    scanner
+        .feed(bytes)
+        .and_then(|_| scanner.end_of_stream())
+        .err()
 }
 
 /// Ambiguous ends of a message, as RFC 9112 (sections 6.1, 6.3, 7.1 and 11.1) warns of, in the forms that C. Linhart et

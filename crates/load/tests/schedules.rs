@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use towtank_load::plan::{Plan, read_text};
-use towtank_load::schedule::{Arrivals, Move, Moves, assign_groups, stages};
+use towtank_load::schedule::{Arrivals, Course, Move, Moves, assign_groups};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -21,7 +21,7 @@ fn closed_stage(phase: &str, duration_s: f64, users: u32) -> Value {
 
 fn moves(stages: &[Value]) -> Vec<Move> {
     let load = json!({"kind": "closed", "users_at_most": 100, "stages": stages});
-    Moves::new(&plan(&load)).collect()
+    Moves::new(&Course::new(&plan(&load))).collect()
 }
 
 fn rated(phase: &str, duration_s: f64, rate: f64) -> Value {
@@ -30,7 +30,8 @@ fn rated(phase: &str, duration_s: f64, rate: f64) -> Value {
 
 fn arrivals(kind: &str, stages: &[Value]) -> Vec<u64> {
     let load = json!({"kind": "open", "arrivals": kind, "users_at_most": 10, "backlog_at_most": 10, "stages": stages});
-    Arrivals::new(&plan(&load))
+    let plan = plan(&load);
+    Arrivals::new(&plan, &Course::new(&plan))
         .map(|arrival| arrival.at_ns)
         .collect()
 }
@@ -84,7 +85,7 @@ fn a_ramp_without_length_moves_all_users_at_once() {
 fn the_drain_stands_behind_the_stages() {
     let load =
         json!({"kind": "closed", "users_at_most": 5, "stages": [closed_stage("steady", 2.5, 5)]});
-    let stages = stages(&plan(&load));
+    let stages = Course::new(&plan(&load)).stages();
     let names: Vec<_> = stages
         .iter()
         .map(|stage| (stage.name.as_str(), stage.start_s, stage.end_s))
@@ -116,7 +117,8 @@ fn gaps_are_those_between_intended_starts() {
                       "stages": [rated("ramp_up", 1.0, 50.0), rated("steady", 2.0, 50.0)]});
     let mut before_ns = 0;
     let mut seen = 0;
-    for arrival in Arrivals::new(&plan(&load)) {
+    let plan = plan(&load);
+    for arrival in Arrivals::new(&plan, &Course::new(&plan)) {
         assert_eq!(arrival.gap_ns, arrival.at_ns - before_ns);
         before_ns = arrival.at_ns;
         seen += 1;

@@ -36,12 +36,7 @@ def command(
 
     given = Given()
     given.one_of("FORMAT", form, tuple(FORMATS))
-    if out is not None and not out.parent.is_dir():
-        given.fault("--out", f"must be in a folder that exists, got {str(out)!r} instead")
-    elif out is not None and out.is_dir():
-        given.fault("--out", f"must be a file, got the folder {str(out)!r} instead")
-    elif out is not None and out.exists() and not force:
-        given.fault("--out", f"must not be there yet (or give --force), got {str(out)!r}")
+    given.new_file("--out", out, force=force)
     given.refuse_faults()
     folder = out.parent if out is not None else Path()
     imported = finish(read(form, file, Options(tuple(host or ()), folder)), folder)
@@ -56,22 +51,31 @@ def command(
         print_json(json_document(imported, str(out) if out is not None else None))
     elif out is None:
         print(imported.text, end="")
-    _tell(imported, out)
+    tell_notes(imported, out)
     return ExitStatus.DONE
 
 
-def _tell(imported: Imported, out: Path | None) -> None:
-    """Notes and the next step, on standard error."""
+def tell_notes(imported: Imported, out: Path | None, *, places: int = _PLACES_SHOWN, addresses: bool = False) -> None:
+    """Notes and the next step, on standard error.
+
+    Parameters
+    ----------
+    places : int
+        How many places of one note are told.
+    addresses : bool
+        Whether the next step may go where the requests came from.
+    """
     import sys  # noqa: PLC0415
 
     from towtank.workload.importers.writing import note_lines  # noqa: PLC0415
 
     draft = imported.draft
     for note in draft.notes.sorted():
-        for line in note_lines(draft.source, note, _PLACES_SHOWN):
+        for line in note_lines(draft.source, note, places):
             print(line, file=sys.stderr)
     for line in draft.findings.get("summary", []):
         print(line, file=sys.stderr)
     if out is not None:
-        targets = " ".join(f"--address {name}=HOST:PORT" for name in draft.targets)
+        goals = {name: address.removeprefix("http://") for name, address in draft.targets.items()}
+        targets = " ".join(f"--address {name}={goals[name] if addresses else 'HOST:PORT'}" for name in goals)
         print(f"{out}: {len(draft.transactions)} transactions. Try: towtank drive {out} {targets}", file=sys.stderr)

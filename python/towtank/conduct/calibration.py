@@ -179,7 +179,7 @@ def measure_at(address: str) -> Measure:
 
 def _drive(run: RunFolder, within_s: float) -> None:
     log = run.logs / "engine.log"
-    engine = EngineProcess(run.plan, log)
+    engine = EngineProcess(run.plan, log, control=True)
     deadline = time.monotonic() + within_s
     try:
         while engine.status() is None and time.monotonic() < deadline:

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import generator_facts
+from towtank.conduct.outlets import Outlets
 from towtank.conduct.pinning import Pinning, on_generator
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import EngineProcess
@@ -25,6 +26,9 @@ from towtank.results.folder import RunFolder, write_json
 from towtank.results.observe import GENERATOR_GROUP
 from towtank.system.process import describe_status, tail
 from towtank.system.system import Ended, Endpoints, System
+
+if TYPE_CHECKING:
+    from towtank.conduct.steering import Steering
 
 # Marks every process of a run, so that strays can be found and named.
 MARKER = "TOWTANK_RUN"
@@ -48,6 +52,9 @@ class Observing(Protocol):
         """Watch a tree of processes from now on."""
 
 
+Steer = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], "Steering"]
+
+
 @dataclass(frozen=True)
 class RunTask:
     """What one run is made of.
@@ -66,6 +73,10 @@ class RunTask:
         Makes the observation from what came up.
     pinning : Pinning
         CPUs by role.
+    steer : callable, optional
+        Makes what steers the load from its plan and from how the engine is told; by default it goes as planned.
+    outlets : Outlets
+        Where it is sent while it goes on.
     """
 
     run: RunFolder
@@ -74,6 +85,8 @@ class RunTask:
     plan: Callable[[Endpoints], dict[str, Any]]
     observe: Callable[[RunFolder, Endpoints], AbstractContextManager[Observing]]
     pinning: Pinning
+    steer: Steer | None = None
+    outlets: Outlets = field(default_factory=Outlets)
 
 
 @dataclass
@@ -90,6 +103,8 @@ class RunOutcome:
         Whether the system came up.
     disk_full : bool
         Whether the disk was full, so that no further run makes sense.
+    notes : list of str
+        What the user must know although the run is whole.
     """
 
     status: str = "complete"
@@ -97,6 +112,7 @@ class RunOutcome:
     came_up: bool = False
     disk_full: bool = False
     died: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def fail(self, reason: str) -> None:
         """Mark as failed; the first reason stands."""
@@ -172,7 +188,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         run.update(tiers=endpoints.tiers, settings=endpoints.settings)
         plan = task.plan(endpoints)
         write_json(run.plan, plan)
-        with task.observe(run, endpoints) as observation:
+        with task.observe(run, endpoints) as observation, task.outlets.open(run, display, outcome.notes):
             run.event("observation_started")
             # The generator is watched too: a CPU limit that holds it up must be known.
             watched = GENERATOR_GROUP not in endpoints.groups
@@ -185,6 +201,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
                 stop=stop,
                 display=display,
                 started=(lambda pid: observation.add_group(GENERATOR_GROUP, pid)) if watched else None,
+                steer=task.steer,
             )
         run.event("observation_stopped", failures=observation.failures())
     run.event("system_down")
@@ -200,6 +217,7 @@ def drive_engine(
     stop: StopRequest,
     display: Display,
     started: Callable[[int], None] | None = None,
+    steer: Steer | None = None,
 ) -> None:
     """Let the engine do a plan that is in the run folder already, watching it and the services.
 
@@ -219,18 +237,20 @@ def drive_engine(
         The user's wish, and what the user sees.
     started : callable, optional
         Told the process id of the engine.
+    steer : callable, optional
+        Makes what steers the load; by default it goes as planned.
     """
     run.update(**generator_facts(plan))
     display.run_starts(title, planned_s(plan))
-    engine = EngineProcess(run.plan, run.logs / ENGINE_LOG)
+    engine = EngineProcess(run.plan, run.logs / ENGINE_LOG, control=True)
     stop.on_second = engine.stop
     try:
         run.event("engine_started", pid=engine.pid)
         if started is not None:
             started(engine.pid)
-        _Watch(run=run, engine=engine, ended=ended, outcome=outcome, stop=stop, display=display).until_end(
-            planned_s(plan), drain_s(plan)
-        )
+        watch = _Watch(run=run, engine=engine, ended=ended, outcome=outcome, stop=stop, display=display)
+        watch.steering = None if steer is None else steer(plan, engine.tell)
+        watch.until_end(planned_s(plan), drain_s(plan))
     finally:
         stop.on_second = None
         engine.close()
@@ -285,25 +305,40 @@ class _Watch:
     display: Display
     stage: str = ""
     asked: bool = False
+    steering: Steering | None = None
+    begun: float = 0.0
+    deadline: float = 0.0
+    drain: float = 0.0
 
     def until_end(self, planned: float, drain: float) -> None:
-        deadline = time.monotonic() + planned + drain + _MARGIN_S
+        self.begun, self.drain = time.monotonic(), drain
+        self._allow(planned)
         while self.engine.status() is None:
             self._frames(_LOOK_EVERY_S)
             self._services()
+            if self.steering is not None and not self.asked:
+                self.steering.look()
             if (self.stop.requested or self.outcome.died) and not self.asked:
                 self._ask(drain)
-                deadline = min(deadline, time.monotonic() + drain + _MARGIN_S)
-            if time.monotonic() > deadline:
+                self.deadline = min(self.deadline, time.monotonic() + drain + _MARGIN_S)
+            if time.monotonic() > self.deadline:
                 self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()
         self._frames(0.0)
+
+    def _allow(self, planned: float) -> None:
+        """Let the engine take as long as its stages need."""
+        self.deadline = self.begun + planned + self.drain + _MARGIN_S
 
     def _frames(self, wait_s: float) -> None:
         for frame in self.engine.frames(wait_s):
             if frame.get("k") == "stage":
                 self.stage = str(frame.get("name", ""))
                 self.run.event("stage", name=self.stage, engine_t_s=frame.get("t_s"))
+            elif frame.get("k") == "appended" and not self.asked:
+                self._allow(float(frame["end_s"]))
+            if self.steering is not None:
+                self.steering.frame(frame)
             self.display.frame(frame)
 
     def _services(self) -> None:

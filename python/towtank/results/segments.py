@@ -83,6 +83,13 @@ class Interval:
         Encoded histogram of the gaps between intended arrivals.
     gaps_sum_s : float
         Exact sum of these gaps. [s]
+    connect, tls, connection_wait : str or None
+        Encoded histograms of the time to make a connection, of a handshake, and that a request waited for a
+        connection of a pool (0 where one was free).
+    handshakes : dict
+        How many were `full` and how many `resumed`.
+    waiting : int
+        Arrivals of an open load that waited for a user at the end.
     """
 
     worker: int
@@ -103,6 +110,10 @@ class Interval:
     arrivals: list[int] = field(default_factory=list)
     gaps: str | None = None
     gaps_sum_s: float = 0.0
+    tls: str | None = None
+    connection_wait: str | None = None
+    handshakes: dict[str, int] = field(default_factory=dict)
+    waiting: int = 0
 
 
 @dataclass
@@ -112,7 +123,8 @@ class Recording:
     Attributes
     ----------
     header : dict or None
-        Header line of the first segment that has one; None where no header survived.
+        Header line of the first segment that has one, and of those with the latest stages where these changed while
+        the load ran; None where no header survived.
     intervals : list of Interval
         Of all threads, by start and thread.
     ends : dict
@@ -150,13 +162,19 @@ def read(folder: Path) -> Recording:
         Folder with `worker-WW.NNNN.ndjson`; it may be missing or empty.
     """
     recording = Recording()
+    for path, worker in paths(folder):
+        recording.workers_found.add(worker)
+        _read_segment(path, worker, recording)
+    recording.intervals.sort(key=lambda one: (one.start_s, one.worker))
+    return recording
+
+
+def paths(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Segments of a folder in their order, with the thread of each."""
     for path in sorted(folder.glob("worker-*.ndjson")):
         match = _SEGMENT.fullmatch(path.name)
         if match:
-            recording.workers_found.add(int(match[1]))
-            _read_segment(path, int(match[1]), recording)
-    recording.intervals.sort(key=lambda one: (one.start_s, one.worker))
-    return recording
+            yield path, int(match[1])
 
 
 def _read_segment(path: Path, worker: int, recording: Recording) -> None:
@@ -164,16 +182,33 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
         try:
             kind = document["k"]
             if kind == "header":
-                recording.header = recording.header or document
+                recording.header = newer_header(recording.header, document)
             elif kind == "interval":
-                recording.intervals.append(_interval(document, worker))
+                recording.intervals.append(interval(document, worker))
             elif kind == "end":
                 recording.ends[worker] = document
         except _BROKEN:
             recording.damage.bad_lines += 1
 
 
-def _interval(document: dict[str, Any], worker: int) -> Interval:
+def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
+    """Read one line of kind `interval`; None where it is broken."""
+    try:
+        return interval(document, worker)
+    except _BROKEN:
+        return None
+
+
+def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
+    """The header whose stages went through more edits; the first of several.
+
+    All threads make the same edits, so what one header says of stages that are past, all later ones say.
+    """
+    return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
+
+
+def interval(document: dict[str, Any], worker: int) -> Interval:
+    """An interval from its line."""
     think = document.get("think") or {}
     return Interval(
         worker=worker,
@@ -194,6 +229,10 @@ def _interval(document: dict[str, Any], worker: int) -> Interval:
         arrivals=[int(count) for count in document.get("arrivals") or ()],
         gaps=document.get("gaps"),
         gaps_sum_s=document.get("gaps_sum_ns", 0) / _SECOND_NS,
+        tls=document.get("tls"),
+        connection_wait=document.get("connection_wait"),
+        handshakes=dict(document.get("handshakes") or {}),
+        waiting=int(document.get("waiting", 0)),
     )
 
 
@@ -232,7 +271,7 @@ def read_engine_document(folder: Path) -> dict[str, Any] | None:
 
 
 def stages_of(recording: Recording) -> list[dict[str, Any]]:
-    """Stages as the header tells them; empty where no header survived."""
+    """Stages with their actual times as far as these are known; empty where no header survived."""
     return list(recording.header.get("stages", [])) if recording.header else []
 
 

@@ -9,8 +9,21 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from towtank import units
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Rate, Share, mapping_or_plain
 from towtank.study.objectives import read_objective
+from towtank.study.search import SearchLoad
+from towtank.study.settle import Settle, SettleUntil
 
 SCHEMA = "towtank/study/1"
+
+
+UsersOfAll = Annotated[int, Field(ge=0, le=10_000_000)]
+UsersAsked = Annotated[
+    Annotated[dict[Name, UsersOfAll], Field(min_length=1), Tag("<mapping>")] | Annotated[UsersOfAll, Tag("<plain>")],
+    Discriminator(mapping_or_plain),
+]
+RateAsked = Annotated[
+    Annotated[dict[Name, Rate], Field(min_length=1), Tag("<mapping>")] | Annotated[Rate, Tag("<plain>")],
+    Discriminator(mapping_or_plain),
+]
 
 
 class EachRamp(FileModel):
@@ -33,7 +46,9 @@ class Stages(FileModel):
     """What a run goes through at each level of load; only `steady` counts, everything is recorded."""
 
     ramp_up: Ramp = Field(0.0, description="Users start one by one over this time, or `{each: 20 ms}` after another.")
-    settle: Duration = Field(0.0, description="The system comes to rest.")
+    settle: Settle = Field(
+        0.0, description="The system comes to rest: over this time, or `until steady, at most 5 min`."
+    )
     steady: PositiveDuration = Field(description="The time that counts.")
     ramp_down: Ramp = Field(0.0, description="Users leave one by one, after the last level.")
 
@@ -52,11 +67,51 @@ def _level(value: object) -> object:
 Level = Annotated[int | str, BeforeValidator(_level)]
 
 
+class ScheduleStage(FileModel):
+    """One stage of a load whose stages are written out."""
+
+    name: str | None = Field(None, min_length=1, description="Its name; the phase where left out.")
+    phase: Literal["ramp_up", "settle", "steady", "ramp_down"] = Field(
+        description="What it is for; only `steady` counts, everything is recorded."
+    )
+    duration: Duration = Field(alias="for", description="How long it takes.")
+    users: UsersAsked | None = Field(None, description="Users at its end, of all groups or of each by name.")
+    rate: RateAsked | None = Field(
+        None, description="Arrivals, of all groups or of each by name; a ramp ends there, other stages hold it."
+    )
+
+    @property
+    def amount(self) -> float | dict[str, float]:
+        """Users, or rate, as far as given. [1, 1/s]"""
+        if self.users is not None:
+            return self.users if isinstance(self.users, int) else {name: float(n) for name, n in self.users.items()}
+        return 0.0 if self.rate is None else self.rate
+
+
+class Trace(FileModel):
+    """Arrivals whose rate follows a file."""
+
+    csv: str = Field(
+        min_length=1,
+        description="CSV file whose first line names the columns, relative to this one; at least two rows.",
+    )
+    time: str = Field(
+        "time", description="The column with the instants, in increasing order; the first one is the start."
+    )
+    rate: str = Field("rate", description="The column with the rates; between two instants the rate moves evenly.")
+    time_unit: Literal["ns", "us", "ms", "s", "min", "h", "d"] = Field("s", description="Unit of the instants.")
+    rate_unit: Literal["/s", "/min", "/h", "/d"] = Field("/s", description="Unit of the rates.")
+    scale: float = Field(1.0, gt=0, le=1e9, description="Every rate is multiplied by this.")
+    stretch: float = Field(1.0, gt=0, le=1e9, description="Every time is multiplied by this: 0.5 takes half as long.")
+    settle: Duration = Field(0.0, description="The first rate is held for so long before the trace begins.")
+
+
 class Load(FileModel):
     """How much load, and how it comes."""
 
     kind: Literal["closed", "open"] = Field(
-        "closed", description="`closed`: users who wait for answers; `open`: arrivals that do not wait."
+        "closed",
+        description="`closed`: users who wait for answers; `open`: arrivals that do not wait; `find-limit`: see below.",
     )
     users: int | None = Field(None, ge=1, le=10_000_000, description="Users, where they are not a factor.")
     rate: Rate | None = Field(None, description="Arrivals, where they are not a factor.")
@@ -66,11 +121,43 @@ class Load(FileModel):
         description="Levels of load that every run goes through one after the other, in place of a factor.",
     )
     arrivals: Literal["constant", "poisson"] = Field("poisson", description="How arrivals of open load come.")
+    users_at_most: int = Field(
+        10_000, ge=1, le=10_000_000, description="Users that open load may have: transactions in hand at once."
+    )
+    backlog_at_most: int = Field(
+        1_000_000,
+        ge=0,
+        description="Arrivals that may wait for a user; further ones are not started and count as `overflow`.",
+    )
+    stages: Stages | None = Field(None, description="What a run goes through at each level of load.")
+    schedule: list[ScheduleStage] | None = Field(
+        None, min_length=1, max_length=10_000, description="The stages one by one, in place of an amount and `stages`."
+    )
+    trace: Trace | None = Field(
+        None, description="A file that the rate of open load follows, in place of an amount and `stages`."
+    )
+
+
+class FindLimit(SearchLoad):
+    """A load that is raised by stages until the system fails, then brought back to its limit."""
+
+    arrivals: Literal["constant", "poisson"] = Field("poisson", description="How arrivals come, where `of` is `rate`.")
     users_at_most: int = Field(10_000, ge=1, le=10_000_000, description="Users that open load may have.")
     backlog_at_most: int = Field(
         1_000_000, ge=0, description="Arrivals that may wait for a user; further ones are not started."
     )
-    stages: Stages = Field(description="What a run goes through.")
+    stages: Stages = Field(description="What every plateau goes through; `ramp_down` once, at the end.")
+
+
+def _kind_of_load(value: Any) -> str:
+    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+    return "<search>" if kind == "find-limit" else "<levels>"
+
+
+AnyLoad = Annotated[
+    Annotated[Load, Tag("<levels>")] | Annotated[FindLimit, Tag("<search>")],
+    Discriminator(_kind_of_load),
+]
 
 
 class PinnedCpus(FileModel):
@@ -136,7 +223,7 @@ class StudyFile(FileModel):
         default_factory=dict,
         description="Values of all runs by path: `services.NAME.settings.KEY`, `parameters.NAME`.",
     )
-    load: Load = Field(description="Amount of load, its form, and the stages of a run.")
+    load: AnyLoad = Field(description="Amount of load, its form, and the stages of a run.")
     pinning: Pinning = Field(
         "auto", description="`auto` keeps system and generator on different CPUs where there are two."
     )
@@ -147,3 +234,19 @@ class StudyFile(FileModel):
     presets: dict[Name, dict[str, Any]] = Field(
         default_factory=dict, description="Variants by name: each has any keys of this file, laid over it."
     )
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the load is users who wait for answers."""
+        load = self.load
+        return load.of == "users" if isinstance(load, FindLimit) else load.kind == "closed"
+
+    @property
+    def trace(self) -> Trace | None:
+        """The trace that the load follows; None where it follows none."""
+        return None if isinstance(self.load, FindLimit) else self.load.trace
+
+    @property
+    def settle(self) -> SettleUntil | float:
+        """How settle stages last; 0 where the stages are written out."""
+        return 0.0 if self.load.stages is None else self.load.stages.settle

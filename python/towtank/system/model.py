@@ -24,7 +24,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
-from towtank.fields import FileModel, Name, PositiveDuration, Size, one_or_more
+from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document
 
@@ -178,9 +178,15 @@ class Existing(Service):
 class NullServerSettings(FileModel):
     """How the null server answers."""
 
-    threads: int = Field(1, ge=1, le=1024, description="Threads that answer.")
+    threads: int = Field(
+        1, ge=1, le=1024, description="Threads that answer; each holds as many connections as a process may open files."
+    )
+    ports: int = Field(1, ge=1, le=1024, description="Ports that it listens on, for more connections than one has.")
     body: Size = Field(1024, description="Size of the body of every answer.")
-    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+    delay: Duration = Field(0.0, description="Time from a request to its answer.")
+    port: Port = Field(
+        0, description="Where it listens; 0 takes any free port. With several ports, the first of as many in a row."
+    )
 
 
 @service_kind("null_server")
@@ -261,6 +267,17 @@ class Tls(FileModel):
         return part
 
 
+def _http(value: object) -> object:
+    """A version as people write it: YAML makes numbers of them."""
+    versions: dict[object, str] = {1.1: "1.1", 2: "2", "1.1": "1.1", "2": "2"}
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or value not in versions:
+        raise ValueError(f"must be 1.1 or 2, got {value!r} instead")
+    return versions[value]
+
+
+Http = Annotated[Literal["1.1", "2"], BeforeValidator(_http, json_schema_input_type=Literal["1.1", "2", 2] | float)]
+
+
 class Target(FileModel):
     """Where requests go: the addresses of a service."""
 
@@ -272,6 +289,10 @@ class Target(FileModel):
         None, min_length=1, pattern=r"^[!-~]+$", description="Host header in place of the first address."
     )
     tls: Tls | None = Field(None, description="How TLS is spoken, with a service at `https://`.")
+    http: Http = Field(
+        "1.1",
+        description="Version of HTTP that is spoken: `1.1`, or `2` (by prior knowledge, or by ALPN with TLS).",
+    )
 
 
 class SystemFile(FileModel):
@@ -304,7 +325,8 @@ class SystemFile(FileModel):
         options: dict[str, dict[str, Any]] = {}
         for name, target in self.all_targets.items():
             secure = {"scheme": "https", "tls": (target.tls or Tls()).plan(folder)} if self.is_secure(target) else {}
-            options[name] = {**({"host": target.host} if target.host else {}), **secure}
+            version = {"http": target.http} if target.http != "1.1" else {}
+            options[name] = {**({"host": target.host} if target.host else {}), **secure, **version}
         return options
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -178,3 +179,92 @@ def test_numbers_that_are_none(number: str, import_text: Importer) -> None:
     text = recording(entry(0, "GET", "http://a/x"), entry(5, "GET", "http://a/y"))
     found = import_text("har", text.replace('"time": 100', f'"time": {number}'))
     assert [step["get"] for step in found.requests()] == ["/x", "/y"]
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "changed", "why"),
+    [
+        ("GET", "http://a/favicon.ico", {}, "browsers ask for this picture by themselves"),
+        ("OPTIONS", "http://a/api", {"_resourceType": "preflight"}, "browsers ask leave so"),
+        ("POST", "http://a/beacon", {"_resourceType": "ping"}, "the browser reports so"),
+        ("GET", "http://a/old", {"_fromCache": "prefetch"}, "the browser had it in its cache"),
+        ("GET", "http://a/sw", {"response": {"_fetchedViaServiceWorker": True}}, "a script in the browser answered it"),
+        ("GET", "http://a/cut", {"_error": "the server broke off"}, "its answer is not whole: the server broke off"),
+        (
+            "GET",
+            "http://a/blocked",
+            {"response": {"status": 0, "_error": "net::ERR_BLOCKED_BY_CLIENT"}},
+            "there is no answer in the recording: net::ERR_BLOCKED_BY_CLIENT",
+        ),
+    ],
+)
+def test_what_browsers_do_beside_their_users(
+    method: str, url: str, changed: dict[str, Any], why: str, import_text: Importer
+) -> None:
+    """As Chromium saves its archives."""
+    odd = entry(0.2, method, url)
+    odd["response"].update(changed.pop("response", {}))
+    found = import_text("har", recording(entry(0, "GET", "http://a/"), {**odd, **changed}))
+    assert [step.get("get") for step in found.requests()] == ["/"]
+    assert next(told for _, what, told in found.notes() if what == f"{method} {url}").startswith(f"dropped: {why}")
+
+
+def test_passwords_of_forms_become_parameters(import_text: Importer) -> None:
+    login = {"post": "user=ana&password=s3cr3t+word%3D", "media": FORM}
+    change = {"post": json.dumps({"old": {"passwd": "s3cr3t word="}, "newPassword": 'x"${y}', "pin": 3})}
+    text = recording(entry(0, "POST", "http://a/in", **login), entry(4, "POST", "http://a/change", **change))
+    found = import_text("har", text)
+    first, second = found.requests()
+    assert first["form"] == {"user": "ana", "password": "${parameters.password}"}
+    assert second["json"] == {
+        "old": {"passwd": "${parameters.password}"},
+        "newPassword": "${parameters.password_2}",
+        "pin": 3,
+    }
+    assert found.workload["parameters"]["password"] == found.workload["parameters"]["password_2"] == "change-me"
+    assert "s3cr3t" not in found.text
+    assert found.noted("password in the field password") == [1]
+
+
+def test_cookies_that_no_answer_sets_are_told(import_text: Importer) -> None:
+    first = entry(0, "GET", "http://a/x", headers={"Cookie": "old=1"}, answered={"Set-Cookie": "sid=7; Path=/"})
+    second = entry(3, "GET", "http://a/y", headers={"Cookie": "sid=7; old=1; theme=dark"})
+    found = import_text("har", recording(first, second))
+    assert [what for _, what, _ in found.notes() if what.startswith("cookie ")] == ["cookie old", "cookie theme"]
+
+
+def test_parts_of_a_form_are_taken_out_of_its_text(import_text: Importer) -> None:
+    """Chromium saves the text of a multipart form and does not list its parts."""
+    parts = [
+        'Content-Disposition: form-data; name="title"\r\n\r\nA ${x}\r\n',
+        'Content-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Type: text/plain\r\n\r\n1234567\r\n',
+    ]
+    text = "".join(f"--XX\r\n{part}" for part in parts) + "--XX--\r\n"
+    found = import_text(
+        "har", recording(entry(0, "POST", "http://a/up", post=text, media="multipart/form-data; boundary=XX"))
+    )
+    assert found.requests()[0]["multipart"] == {
+        "title": "A $${x}",
+        "file": {"generated": {"size": "7 B"}, "filename": "a.txt", "content_type": "text/plain"},
+    }
+
+
+def test_a_value_whose_name_stands_behind_it(import_text: Importer) -> None:
+    """Two hidden fields begin alike: what stands behind the value tells them apart."""
+    page = '<input value="0011223344" name="a"><input value="99aabbccdd" name="token">'
+    form = {"post": "token=99aabbccdd", "media": FORM}
+    found = import_text("har", recording(entry(0, "GET", "http://a/f", page), entry(3, "POST", "http://a/f", **form)))
+    first, second = found.requests()
+    pattern = first["extract"]["token"]["regex"]
+    assert re.search(pattern, page.replace("99aabbccdd", "77")).group(1) == "77"  # type: ignore[union-attr]
+    assert second["form"] == {"token": "${token}"}
+
+
+def test_headers_of_the_browser_make_one_note(import_text: Importer) -> None:
+    headers = {":authority": "a", "sec-ch-ua": "x", "Sec-Fetch-Mode": "navigate", "Accept": "*/*"}
+    found = import_text("har", recording(entry(0, "GET", "http://a/x", headers=headers)))
+    assert found.requests()[0]["headers"] == {"Accept": "*/*"}
+    assert {note.what for note in found.draft.notes.sorted()} == {"headers sec-ch-*, sec-fetch-*", "recording"}

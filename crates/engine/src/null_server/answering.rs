@@ -12,12 +12,14 @@ use nix::sys::eventfd::EventFd;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
+use super::http2;
 use super::log::Log;
 use super::now_ns;
 use super::requests::{Request, RequestReader};
 use super::schedule::Schedule;
 
-const LISTENER: u64 = u64::MAX;
+/// Data of the first listener's events; those of the others follow. No slot has so high a number.
+const LISTENERS: u64 = 1 << 62;
 const STOP: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
 /// What one read takes; a read that fills less has emptied the socket. [B]
@@ -31,6 +33,8 @@ const OUT_OF_FILES_PAUSE: Duration = Duration::from_millis(10);
 pub struct Answer {
     bytes: Vec<u8>,
     head_bytes: usize,
+    /// The same head as HTTP/2 has it.
+    fields: http2::Fields,
 }
 
 impl Answer {
@@ -58,7 +62,16 @@ impl Answer {
         let head_bytes = head.len();
         let mut bytes = head.into_bytes();
         bytes.extend(b"towtank ".iter().cycle().take(body_bytes));
-        Self { bytes, head_bytes }
+        let status = status.split(' ').next().unwrap_or(status);
+        let length = body_bytes.to_string();
+        let mut named = vec![(":status", status), ("content-length", length.as_str())];
+        let lower = fields.trim_end().to_ascii_lowercase();
+        named.extend(lower.split_once(": "));
+        Self {
+            bytes,
+            head_bytes,
+            fields: http2::Fields::new(&named),
+        }
     }
 
     /// Head and body.
@@ -79,6 +92,8 @@ impl Answer {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     request: Request,
+    /// With HTTP/2.
+    stream: u32,
     /// Zero when nobody wants to know.
     arrival_ns: u64,
 }
@@ -98,6 +113,8 @@ struct Connection {
     /// Tells this connection from others that had the slot before.
     generation: u64,
     reader: RequestReader,
+    /// HTTP/2, where the client speaks it.
+    http2: Option<Box<http2::Connection>>,
     /// Answers that are due, in order.
     due: VecDeque<Pending>,
     /// How much of the first of them was written. [B]
@@ -108,13 +125,15 @@ struct Connection {
 #[derive(Debug)]
 pub struct Worker {
     epoll: Epoll,
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     timer: TimerFd,
     /// The instant the timer is set to.
     armed_ns: Option<u64>,
     answer: Arc<Answer>,
     schedule: Schedule,
     log: Option<Log>,
+    /// Whether clients may speak HTTP/2.
+    speaks_http2: bool,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     generations: u64,
@@ -127,16 +146,19 @@ pub struct Worker {
 
 impl Worker {
     pub fn new(
-        listener: TcpListener,
+        listeners: Vec<TcpListener>,
         answer: Arc<Answer>,
         schedule: Schedule,
         log: Option<Log>,
+        speaks_http2: bool,
         stop: Arc<EventFd>,
     ) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        // Of several threads that wait on the listener, one is woken.
+        // Of several threads that wait on a listener, one is woken.
         let exclusive = EpollFlags::EPOLLIN | EpollFlags::EPOLLEXCLUSIVE;
-        epoll.add(&listener, EpollEvent::new(exclusive, LISTENER))?;
+        for (listener, data) in listeners.iter().zip(LISTENERS..) {
+            epoll.add(listener, EpollEvent::new(exclusive, data))?;
+        }
         epoll.add(&*stop, EpollEvent::new(EpollFlags::EPOLLIN, STOP))?;
         let timer = TimerFd::new(
             ClockId::CLOCK_MONOTONIC,
@@ -149,12 +171,13 @@ impl Worker {
         )?;
         Ok(Self {
             epoll,
-            listener,
+            listeners,
             timer,
             armed_ns: None,
             answer,
             schedule,
             log,
+            speaks_http2,
             connections: Vec::new(),
             free: Vec::new(),
             generations: 0,
@@ -175,9 +198,12 @@ impl Worker {
             self.release_held()?;
             for event in &events[..count] {
                 match event.data() {
-                    LISTENER => self.accept()?,
-                    STOP => return self.log.as_mut().map_or(Ok(()), Log::flush),
+                    STOP => {
+                        self.say_farewell();
+                        return self.log.as_mut().map_or(Ok(()), Log::flush);
+                    }
                     TIMER => self.armed_ns = None,
+                    data @ LISTENERS.. => self.accept((data - LISTENERS) as usize)?,
                     slot => self.serve(slot as usize, event.events())?,
                 }
             }
@@ -185,9 +211,9 @@ impl Worker {
         }
     }
 
-    fn accept(&mut self) -> io::Result<()> {
+    fn accept(&mut self, listener: usize) -> io::Result<()> {
         loop {
-            let stream = match self.listener.accept() {
+            let stream = match self.listeners[listener].accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {
@@ -219,6 +245,7 @@ impl Worker {
                 stream,
                 generation: self.generations,
                 reader: RequestReader::default(),
+                http2: None,
                 due: VecDeque::new(),
                 written: 0,
             });
@@ -258,9 +285,10 @@ impl Worker {
             let until_ns = self.schedule.answer_ns(arrival_ns);
             let (held, due, generation) =
                 (&mut self.held, &mut connection.due, connection.generation);
-            let taken = connection.reader.feed(&self.buffer[..length], |request| {
+            let mut found = |request, stream| {
                 let pending = Pending {
                     request,
+                    stream,
                     arrival_ns,
                 };
                 if until_ns > arrival_ns {
@@ -273,7 +301,15 @@ impl Worker {
                 } else {
                     due.push_back(pending);
                 }
-            });
+            };
+            let bytes = &self.buffer[..length];
+            if self.speaks_http2 && connection.http2.is_none() && !connection.reader.has_begun() {
+                connection.http2 = http2::Connection::begun_with(bytes).map(Box::new);
+            }
+            let taken = match &mut connection.http2 {
+                Some(http2) => http2.feed(bytes, &mut found),
+                None => connection.reader.feed(bytes, |request| found(request, 0)),
+            };
             if taken.is_err() {
                 return false;
             }
@@ -288,6 +324,9 @@ impl Worker {
         let Some(connection) = self.connections[slot].as_mut() else {
             return Ok(());
         };
+        if connection.http2.is_some() {
+            return self.write_http2(slot);
+        }
         while let Some(&pending) = connection.due.front() {
             let bytes = self.answer.for_request(pending.request);
             match connection.stream.write(&bytes[connection.written..]) {
@@ -312,6 +351,50 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// The same by HTTP/2: answers are put into frames, and these written.
+    fn write_http2(&mut self, slot: usize) -> io::Result<()> {
+        let Some(connection) = self.connections[slot].as_mut() else {
+            return Ok(());
+        };
+        let Some(http2) = &mut connection.http2 else {
+            return Ok(());
+        };
+        let body = &self.answer.bytes[self.answer.head_bytes..];
+        while let Some(pending) = connection.due.pop_front() {
+            let has_body = !pending.request.is_head && !body.is_empty();
+            http2.answer(pending.stream, &self.answer.fields, has_body);
+            if let Some(log) = &mut self.log {
+                log.add(pending.arrival_ns, now_ns())?;
+            }
+        }
+        loop {
+            let bytes = http2.pending(body);
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            match connection.stream.write(bytes) {
+                Ok(length) => http2.advance(length),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(_) => {
+                    self.close(slot);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Clients that speak HTTP/2 are told that this is the end.
+    fn say_farewell(&mut self) {
+        let body = &self.answer.bytes[self.answer.head_bytes..];
+        for connection in self.connections.iter_mut().flatten() {
+            if let Some(http2) = &mut connection.http2 {
+                http2.say_farewell();
+                // One that takes no more does without.
+                let _ = connection.stream.write(http2.pending(body));
+            }
+        }
     }
 
     fn close(&mut self, slot: usize) {

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::validate::validate;
-use super::{Connections, Group, Load, Op, Pause, Plan, Pool, Transaction, Weighted};
+use super::validate::{validate, validate_stages};
+use super::{Connections, Group, Load, Pause, Plan, Pool, StageList, Transaction, Weighted};
 
 /// One thing that is wrong with a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +70,26 @@ pub fn read_text(text: &str) -> Result<Plan, Vec<Fault>> {
         Ok(plan)
     } else {
         Err(faults)
+    }
+}
+
+/// Reads and checks stages that come to the load of a plan while it runs.
+///
+/// # Errors
+/// Every fault of the stages.
+pub fn read_stages(plan: &Plan, values: Vec<Value>) -> Result<StageList, Vec<Fault>> {
+    let mut reader = Reader { faults: Vec::new() };
+    let stages = match plan.load {
+        Load::Closed { .. } => StageList::Closed(reader.list("stages", values)),
+        Load::Open { .. } => StageList::Open(reader.list("stages", values)),
+    };
+    if reader.faults.is_empty() {
+        reader.faults = validate_stages(plan, &stages);
+    }
+    if reader.faults.is_empty() {
+        Ok(stages)
+    } else {
+        Err(reader.faults)
     }
 }
 
@@ -196,13 +216,10 @@ impl Reader {
     /// A list whose elements are decoded one by one, so that each can have its fault.
     fn each<T: DeserializeOwned>(&mut self, map: &mut Map<String, Value>, key: &str) -> Vec<T> {
         let values: Vec<Value> = self.optional(map, key).unwrap_or_default();
-        let decoded = values.into_iter().enumerate();
-        decoded
-            .filter_map(|(index, value)| self.decode(&format!("{key}[{index}]"), value))
-            .collect()
+        self.list(key, values)
     }
 
-    fn ops(&mut self, place: &str, values: Vec<Value>) -> Vec<Op> {
+    fn list<T: DeserializeOwned>(&mut self, place: &str, values: Vec<Value>) -> Vec<T> {
         let decoded = values.into_iter().enumerate();
         decoded
             .filter_map(|(index, value)| self.decode(&format!("{place}[{index}]"), value))
@@ -215,7 +232,7 @@ impl Reader {
         for (index, value) in heads.into_iter().enumerate() {
             let place = format!("transactions[{index}]");
             if let Some(head) = self.decode::<TransactionHead>(&place, value) {
-                let ops = self.ops(&format!("{place}.ops"), head.ops);
+                let ops = self.list(&format!("{place}.ops"), head.ops);
                 transactions.push(Transaction {
                     name: head.name,
                     ops,
@@ -231,8 +248,8 @@ impl Reader {
         for (index, value) in heads.into_iter().enumerate() {
             let place = format!("groups[{index}]");
             if let Some(head) = self.decode::<GroupHead>(&place, value) {
-                let once = self.ops(&format!("{place}.once"), head.once);
-                let exit = self.ops(&format!("{place}.exit"), head.exit);
+                let once = self.list(&format!("{place}.once"), head.once);
+                let exit = self.list(&format!("{place}.exit"), head.exit);
                 let GroupHead {
                     name,
                     share,

@@ -65,6 +65,12 @@ impl LineBuilder {
                 edge.cpu_ns
             ),
         );
+        if edge.waiting > 0 {
+            put(
+                &mut self.line,
+                format_args!(r#","waiting":{}"#, edge.waiting),
+            );
+        }
         self.histogram("lag", &recorder.lag);
         self.histogram("connect", &recorder.connect);
         self.histogram("connection_wait", &recorder.connection_wait);

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::line::LineBuilder;
-use super::writer::{Header, WriterFailed};
+use super::writer::{Header, Stage, WriterFailed};
 
 /// The segment in hand, and what the next one needs.
 #[derive(Debug)]
@@ -53,13 +53,23 @@ impl Segments {
     /// Appends a line, to a new segment if this one is full.
     pub(super) fn append(&mut self, line: &[u8]) -> Result<(), WriterFailed> {
         if self.written >= self.segment_bytes {
-            self.sync()?;
-            self.part += 1;
-            (self.path, self.file) = open(&self.folder, self.header.worker, self.part)?;
-            self.written = 0;
-            self.write_header()?;
+            self.begin_next()?;
         }
         self.write(line)
+    }
+
+    /// Begins a new segment with other stages.
+    pub(super) fn turn(&mut self, stages: Vec<Stage>, edits: usize) -> Result<(), WriterFailed> {
+        (self.header.stages, self.header.edits) = (stages, edits);
+        self.begin_next()
+    }
+
+    fn begin_next(&mut self) -> Result<(), WriterFailed> {
+        self.sync()?;
+        self.part += 1;
+        (self.path, self.file) = open(&self.folder, self.header.worker, self.part)?;
+        self.written = 0;
+        self.write_header()
     }
 
     /// Waits until everything is on disk.

@@ -144,6 +144,7 @@ fn a_cleared_recorder_is_as_new() {
         users: 0,
         user_ns: 0,
         in_flight: 0,
+        waiting: 0,
         connections: 0,
         cpu_ns: 0,
     };

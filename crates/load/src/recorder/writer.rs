@@ -42,6 +42,12 @@ pub struct Stage {
     /// Arrival rate at its end, in an open load. [1/s]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
+    /// Users of each group at its end, where groups have users of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub users_by_group: Option<Vec<u64>>,
+    /// Arrival rate of each group at its end, where groups have arrivals of their own. [1/s]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rates_by_group: Option<Vec<f64>>,
 }
 
 /// A step or a page, and the transaction it belongs to.
@@ -66,8 +72,11 @@ pub struct Header {
     pub monotonic_ns: u64,
     /// Wall clock at the start of the run, since 1970. [ns]
     pub wall_ns: u64,
-    /// The stages of the load.
+    /// The stages of the load, as they are known when the segment begins.
     pub stages: Vec<Stage>,
+    /// How many edits made the stages what they are; left out when none did.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub edits: usize,
     /// Names of the transactions.
     pub transactions: Vec<String>,
     /// The pages.
@@ -76,6 +85,11 @@ pub struct Header {
     pub steps: Vec<Named>,
     /// Names of the user groups.
     pub groups: Vec<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Where an interval lies, and the gauges at its end. Times count from the start of the run.
@@ -93,6 +107,8 @@ pub struct IntervalEdge {
     pub user_ns: u64,
     /// Requests in flight at the end.
     pub in_flight: u64,
+    /// Arrivals that wait for a user at the end.
+    pub waiting: u64,
     /// Open connections at the end.
     pub connections: u64,
     /// CPU time that the thread used in the interval. [ns]
@@ -174,6 +190,7 @@ pub struct SegmentWriter {
 #[derive(Debug)]
 enum Work {
     Interval(Box<Recorder>, IntervalEdge),
+    Stages(Vec<Stage>, usize),
     End {
         reason: EndReason,
         message: Option<String>,
@@ -269,6 +286,14 @@ impl SegmentWriter {
         let filled = std::mem::replace(recorder, empty);
         self.behind += 1;
         self.order(Work::Interval(Box::new(filled), edge))
+    }
+
+    /// The stages are others from now on, which this many edits made: a new segment begins, whose header has them.
+    ///
+    /// # Errors
+    /// When an earlier interval could not be written.
+    pub fn stages(&self, stages: Vec<Stage>, edits: usize) -> Result<(), WriterFailed> {
+        self.order(Work::Stages(stages, edits))
     }
 
     /// Sums over all intervals handed over so far; `in_flight` is zero.
@@ -371,6 +396,7 @@ impl Writing {
                     // Nobody waits for it when the run is at its end.
                     let _ = give_back.send(*recorder);
                 }
+                Work::Stages(stages, edits) => self.segments.turn(stages, edits)?,
                 Work::End {
                     reason,
                     message,

@@ -4,12 +4,16 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::live::{Frame, stage_line};
-use crate::pause::nanoseconds;
-use crate::recorder::LiveCounts;
 use crate::recorder::writer::Stage;
+use crate::schedule::Course;
 use crate::sys::{self, Bell, Signals};
-use crate::worker::{LEAVE, STOP, Shared};
+use crate::worker::{LEAVE, Published, STOP, Shared};
+
+use super::commands::{Commander, Input};
+use super::timeline::Timeline;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -29,6 +33,8 @@ pub struct Switches {
     pub live: bool,
     /// The end of standard input stops the run.
     pub until_stdin_closes: bool,
+    /// Lines of standard input are commands, and its end stops the run.
+    pub control: bool,
 }
 
 /// Control of a run.
@@ -37,8 +43,7 @@ pub struct Control {
     switches: Switches,
     signals: Option<Signals>,
     bell: Arc<Bell>,
-    stages: Vec<Stage>,
-    origin_ns: u64,
+    timeline: Timeline,
     stops: usize,
     leave_at_ns: Option<u64>,
     /// When the run was stopped: the drain began then.
@@ -58,8 +63,7 @@ impl Control {
             switches,
             signals,
             bell: Arc::new(Bell::new()?),
-            stages: Vec::new(),
-            origin_ns: 0,
+            timeline: Timeline::default(),
             stops: 0,
             leave_at_ns: None,
             stopped_at_ns: None,
@@ -81,32 +85,45 @@ impl Control {
         self.stops > 0
     }
 
-    pub(super) fn begin(&mut self, stages: &[Stage], origin_ns: u64) {
-        stages.clone_into(&mut self.stages);
-        self.origin_ns = origin_ns;
+    pub(super) fn begin(&mut self, course: &Course, origin_ns: u64) {
+        self.timeline = Timeline::new(course.clone(), origin_ns);
     }
 
     fn now_ns(&self) -> u64 {
-        sys::monotonic_ns().saturating_sub(self.origin_ns)
+        self.timeline.now_ns()
+    }
+
+    /// The stages as they are, with the drain.
+    pub(super) fn stages(&self) -> &[Stage] {
+        self.timeline.stages()
+    }
+
+    /// The edits that were made, as results tell them.
+    pub(super) fn edits(&self) -> Vec<Value> {
+        self.timeline.edits()
     }
 
     /// Watches until all threads have ended.
-    pub(super) fn watch(&mut self, shared: &[Shared], ended: impl Fn() -> bool) {
-        let mut input_open = self.switches.until_stdin_closes;
+    pub(super) fn watch(
+        &mut self,
+        shared: &[Shared],
+        commander: &Commander<'_>,
+        ended: impl Fn() -> bool,
+    ) {
+        let mut input =
+            (self.switches.until_stdin_closes || self.switches.control).then(Input::default);
         self.tell_stage();
         while !ended() {
             let mut files = vec![self.bell.as_raw_fd()];
             files.extend(self.signals.as_ref().map(AsRawFd::as_raw_fd));
-            if input_open {
+            if input.is_some() {
                 files.push(0);
             }
             let ready = sys::poll(&files, self.wait_ms()).unwrap_or_default();
             let signals = self.signals.as_ref().map_or(0, Signals::take);
             self.stop(shared, signals);
-            if input_open && ready.last() == Some(&true) && sys::input_closed() {
-                input_open = false;
-                self.stop(shared, 1);
-                self.leave_at_ns = Some(self.now_ns() + INPUT_GRACE_NS);
+            if ready.last() == Some(&true) {
+                self.take_input(shared, commander, &mut input);
             }
             if self.leave_at_ns.is_some_and(|at_ns| self.now_ns() >= at_ns) {
                 self.leave_at_ns = None;
@@ -117,13 +134,46 @@ impl Control {
         }
     }
 
+    /// Commands, and the end of standard input.
+    fn take_input(
+        &mut self,
+        shared: &[Shared],
+        commander: &Commander<'_>,
+        input: &mut Option<Input>,
+    ) {
+        let Some((lines, ended)) = input.as_mut().map(Input::read) else {
+            return;
+        };
+        for line in lines {
+            if self.switches.control {
+                self.obey(shared, commander, &line);
+            }
+        }
+        if ended {
+            *input = None;
+            self.stop(shared, 1);
+            self.leave_at_ns = Some(self.now_ns() + INPUT_GRACE_NS);
+        }
+    }
+
+    fn obey(&mut self, shared: &[Shared], commander: &Commander<'_>, line: &[u8]) {
+        let stopped = self.stopped_at_ns.is_some();
+        commander.obey(line, &mut self.timeline, stopped);
+        // A thread that sleeps shall know of the change in time.
+        for one in shared {
+            one.bell.ring();
+        }
+    }
+
     fn wait_ms(&self) -> u64 {
         if !self.switches.live {
             return LONGEST_WAIT_NS / 1_000_000;
         }
-        let next_ns = self.last_frame_ns + SECOND_NS + FRAME_DELAY_NS;
-        let until_frame_ns = next_ns.saturating_sub(self.now_ns()).max(1_000_000);
-        until_frame_ns.min(LONGEST_WAIT_NS).div_ceil(1_000_000)
+        let now_ns = self.now_ns();
+        let frame_ns = self.last_frame_ns + SECOND_NS + FRAME_DELAY_NS;
+        let edge_ns = self.timeline.end_ns(self.stage_now());
+        let until_ns = frame_ns.min(edge_ns).saturating_sub(now_ns).max(1_000_000);
+        until_ns.min(LONGEST_WAIT_NS).div_ceil(1_000_000)
     }
 
     /// So many further requests to stop: the first is graceful, the second is not.
@@ -140,21 +190,18 @@ impl Control {
     }
 
     fn stage_now(&self) -> usize {
-        let now_ns = self
-            .stopped_at_ns
-            .map_or_else(|| self.now_ns(), |_| u64::MAX);
-        let planned = self.stages.len().saturating_sub(1);
-        self.stages[..planned]
-            .iter()
-            .position(|stage| now_ns < nanoseconds(stage.end_s))
-            .unwrap_or(planned)
+        match self.stopped_at_ns {
+            Some(_) => self.timeline.drain(),
+            None => self.timeline.stage_at(self.now_ns()),
+        }
     }
 
     fn tell_stage(&mut self) {
-        let stage = self.stage_now();
-        if self.switches.live && self.told_stage != Some(stage) {
-            self.told_stage = Some(stage);
-            say(&stage_line(self.now_ns() as f64 / 1e9, &self.stages[stage]));
+        let index = self.stage_now();
+        if self.switches.live && self.told_stage != Some(index) {
+            self.told_stage = Some(index);
+            let t_s = self.now_ns() as f64 / 1e9;
+            say(&stage_line(t_s, index, &self.stages()[index]));
         }
     }
 
@@ -163,21 +210,20 @@ impl Control {
         if !self.switches.live || second_ns <= self.last_frame_ns {
             return;
         }
-        let mut counts = LiveCounts::default();
-        let mut users = 0;
+        let mut sum = Published::default();
         for one in shared {
             if let Ok(mut published) = one.published.lock() {
-                counts.merge(&std::mem::take(&mut published.counts));
-                users += published.users;
+                sum.take(&mut published);
             }
         }
         let usage = sys::usage();
         let cpu_s = usage.user_s + usage.system_s;
+        let index = self.stage_now();
         let frame = Frame {
             t_s: second_ns as f64 / 1e9,
-            stage: &self.stages[self.stage_now()],
-            users,
-            counts: &counts,
+            stage_index: index,
+            stage: &self.stages()[index],
+            published: &sum,
             seconds: (second_ns - self.last_frame_ns) as f64 / 1e9,
             cpu_s: cpu_s - self.last_cpu_s,
         };
@@ -187,7 +233,7 @@ impl Control {
 }
 
 /// A frame that nobody reads is lost; the run goes on, its results are files.
-fn say(line: &str) {
+pub(super) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }

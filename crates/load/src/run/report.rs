@@ -11,6 +11,9 @@ use crate::plan::Plan;
 use crate::recorder::writer::Stage;
 use crate::recorder::{LiveCounts, Totals};
 use crate::sys;
+use crate::worker::Http2Counts;
+
+use super::files::Spread;
 
 /// What is told of a run.
 #[derive(Debug)]
@@ -25,8 +28,16 @@ pub struct Report<'a> {
     pub counts: &'a LiveCounts,
     /// Connections that could not be made, by reason.
     pub connect_failures: &'a BTreeMap<String, u64>,
+    /// Connections that speak HTTP/2.
+    pub http2: Http2Counts,
     /// End of the run. [ns]
     pub end_ns: u64,
+    /// The stages as they were.
+    pub stages: &'a [Stage],
+    /// The edits that made them so.
+    pub edits: Vec<Value>,
+    /// How open files were divided.
+    pub(super) spread: Spread,
 }
 
 fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
@@ -38,8 +49,21 @@ fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
     )
 }
 
+/// CPUs that the load threads can work on at once.
+fn cores(plan: &Plan) -> usize {
+    let mut cpus = plan.cpus.clone();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let there = if cpus.is_empty() {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    } else {
+        cpus.len()
+    };
+    there.min(plan.threads)
+}
+
 impl Report<'_> {
-    fn document(&self, plan: &Plan, stages: &[Stage]) -> Value {
+    fn document(&self, plan: &Plan) -> Value {
         let usage = sys::usage();
         let cpu_s = usage.user_s + usage.system_s;
         let totals = self.totals;
@@ -53,7 +77,14 @@ impl Report<'_> {
             "message": self.message,
             "threads": plan.threads,
             "cpus": plan.cpus,
-            "stages": stages,
+            "cores": cores(plan),
+            "open_files": {
+                "limit": self.spread.limit,
+                "tables": self.spread.tables(),
+                "connections_at_most": self.spread.needed,
+            },
+            "stages": self.stages,
+            "edits": self.edits,
             "totals": {
                 "offered": totals.offered,
                 "started": totals.started,
@@ -65,6 +96,12 @@ impl Report<'_> {
             "identity": {"offered_holds": totals.offered_holds(), "started_holds": totals.started_holds()},
             "connect_failures": self.connect_failures,
             "handshakes": {"full": self.counts.handshakes.full, "resumed": self.counts.handshakes.resumed},
+            "http2": {
+                "connections": self.http2.connections,
+                "goaways": self.http2.goaways,
+                "cancelled": self.http2.cancelled,
+                "sent_again": self.http2.sent_again,
+            },
             "generator": {
                 "cpu_s": cpu_s,
                 "cpu_user_s": usage.user_s,
@@ -81,8 +118,8 @@ impl Report<'_> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write(&self, folder: &Path, plan: &Plan, stages: &[Stage]) -> std::io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(&self.document(plan, stages))?;
+    pub fn write(&self, folder: &Path, plan: &Plan) -> std::io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(&self.document(plan))?;
         text.push(b'\n');
         let temporary = folder.join(".engine.json.part");
         let mut file = std::fs::File::create(&temporary)?;

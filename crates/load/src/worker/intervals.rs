@@ -1,11 +1,11 @@
 //! The clock of a thread, and what happens when it passes the edge of an interval.
 
-use crate::pause::nanoseconds;
 use crate::recorder::LiveCounts;
-use crate::recorder::writer::{IntervalEdge, SegmentWriter, Stage, WriterFailed};
+use crate::recorder::writer::{IntervalEdge, SegmentWriter};
+use crate::schedule::Course;
 use crate::sys;
 
-use super::Worker;
+use super::{Worker, WorkerFailed};
 
 /// Length of an interval. [ns]
 pub const INTERVAL_NS: u64 = 1_000_000_000;
@@ -19,32 +19,34 @@ pub(super) struct Clock {
     stage: usize,
     interval_start_ns: u64,
     interval_end_ns: u64,
+    /// When the stages may change. [ns]
+    edit_at_ns: Option<u64>,
     /// Integral of the active users over the interval, up to `users_since_ns`.
     user_ns: u64,
     active: u64,
     users_since_ns: u64,
     cpu_ns: u64,
+    /// When the thread looked at the clock for what is due. [ns]
+    pub(super) ticked_ns: u64,
     pub(super) writer: SegmentWriter,
-    pub(super) failure: Option<WriterFailed>,
+    pub(super) failure: Option<WorkerFailed>,
     pub(super) lifetime: LiveCounts,
 }
 
 impl Clock {
-    pub(super) fn new(origin_ns: u64, stages: &[Stage], writer: SegmentWriter) -> Self {
-        let planned = stages.len().saturating_sub(1);
+    pub(super) fn new(origin_ns: u64, course: &Course, writer: SegmentWriter) -> Self {
         let mut clock = Self {
             origin_ns,
-            stage_ends_ns: stages[..planned]
-                .iter()
-                .map(|stage| nanoseconds(stage.end_s))
-                .collect(),
+            stage_ends_ns: course.ends_ns(),
             stage: 0,
             interval_start_ns: 0,
             interval_end_ns: 0,
+            edit_at_ns: None,
             user_ns: 0,
             active: 0,
             users_since_ns: 0,
             cpu_ns: sys::thread_cpu_ns(),
+            ticked_ns: 0,
             writer,
             failure: None,
             lifetime: LiveCounts::default(),
@@ -59,6 +61,18 @@ impl Clock {
 
     pub(super) fn next_edge_ns(&self) -> u64 {
         self.interval_end_ns
+    }
+
+    /// An interval shall end at this instant, where the stages may change.
+    pub(super) fn expect_edit(&mut self, at_ns: Option<u64>) {
+        self.edit_at_ns = at_ns;
+        self.set_edge();
+    }
+
+    /// The stages are others from now on.
+    pub(super) fn follow(&mut self, course: &Course) {
+        self.stage_ends_ns = course.ends_ns();
+        self.enter_stage();
     }
 
     /// Whether all stages of the plan are over.
@@ -94,11 +108,14 @@ impl Clock {
         {
             self.stage += 1;
         }
-        let second_ns = (start_ns / INTERVAL_NS + 1) * INTERVAL_NS;
-        self.interval_end_ns = self
-            .stage_ends_ns
-            .get(self.stage)
-            .map_or(second_ns, |end_ns| second_ns.min(*end_ns));
+        self.set_edge();
+    }
+
+    fn set_edge(&mut self) {
+        let second_ns = (self.interval_start_ns / INTERVAL_NS + 1) * INTERVAL_NS;
+        let edges = [self.stage_ends_ns.get(self.stage).copied(), self.edit_at_ns];
+        let edge_ns = edges.into_iter().flatten().fold(second_ns, u64::min);
+        self.interval_end_ns = edge_ns;
     }
 }
 
@@ -106,8 +123,11 @@ impl Worker<'_> {
     /// Reads the clock, and closes every interval that is over.
     pub(super) fn tick(&mut self) -> u64 {
         let now_ns = self.clock.now_ns();
+        let before_ns = std::mem::replace(&mut self.clock.ticked_ns, now_ns);
+        self.look_for_edits(before_ns);
         while now_ns >= self.clock.interval_end_ns {
             self.close_interval(self.clock.interval_end_ns);
+            self.make_edits(self.clock.interval_start_ns);
             if self.clock.failure.is_some() {
                 break;
             }
@@ -133,16 +153,19 @@ impl Worker<'_> {
             users: clock.active,
             user_ns: clock.user_ns,
             in_flight,
+            waiting: self.waiting as u64,
             connections,
             cpu_ns: cpu_ns - clock.cpu_ns,
         };
         if let Err(failure) = clock.writer.interval(&mut self.recorder, edge) {
-            clock.failure = Some(failure);
+            clock.failure = Some(WorkerFailed::Disk(failure.to_string()));
         }
         clock.lifetime.merge(&counts);
         if let Ok(mut published) = self.shared.published.lock() {
             published.counts.merge(&counts);
             published.users = clock.active;
+            published.in_flight = in_flight;
+            published.waiting = self.waiting as u64;
         }
         (clock.user_ns, clock.cpu_ns, clock.interval_start_ns) = (0, cpu_ns, end_ns);
         clock.enter_stage();

@@ -5,37 +5,45 @@
 
 mod connections;
 mod deadlines;
+mod edits;
 mod exchange;
 mod interpret;
 mod intervals;
+mod multiplex;
 mod pool;
 mod population;
 mod secure;
+mod stream_pool;
 mod user;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::extract::Scratch;
+use crate::gate::Ticket;
 use crate::http::response::Limits;
+use crate::http2::Bounds;
 use crate::plan::Balance;
 use crate::program::Program;
 use crate::recorder::writer::{EndReason, Header, SegmentWriter};
 use crate::recorder::{LiveCounts, Recorder, Shape, Totals};
-use crate::schedule::{Arrival, Arrivals, Moves};
+use crate::schedule::{Arrival, Arrivals, Course, Moves};
 use crate::sys::{self, Address, Bell, Epoll};
 use crate::wheel::Wheel;
 
 use connections::{Model, Parting, Reasons};
 use deadlines::Deadlines;
 use intervals::Clock;
+use multiplex::Multiplexing;
 use secure::Session;
 use user::{Connection, Exchange, User};
 
-pub use connections::{Ownership, Sources};
+pub use connections::{Ownership, PARTING_AT_MOST, Sources};
+pub use edits::{Edits, Proposal};
+pub use multiplex::Counts as Http2Counts;
 pub use secure::TargetTls;
 
 /// Events taken from the kernel at once: enough for a batch to pay, few enough for due users not to wait long.
@@ -96,6 +104,20 @@ pub struct Published {
     pub counts: LiveCounts,
     /// Active users.
     pub users: u64,
+    /// Requests under way.
+    pub in_flight: u64,
+    /// Arrivals that wait for a user.
+    pub waiting: u64,
+}
+
+impl Published {
+    /// Adds what another thread published, and leaves its counts at zero.
+    pub fn take(&mut self, other: &mut Self) {
+        self.counts.merge(&std::mem::take(&mut other.counts));
+        self.users += other.users;
+        self.in_flight += other.in_flight;
+        self.waiting += other.waiting;
+    }
 }
 
 /// Where a target is.
@@ -109,6 +131,8 @@ pub struct TargetPlace {
     pub next: usize,
     /// How TLS is spoken, if it is.
     pub tls: Option<TargetTls>,
+    /// Whether HTTP/2 is spoken.
+    pub http2: bool,
 }
 
 /// What a thread needs to know before it starts.
@@ -130,14 +154,20 @@ pub struct Setup<'a> {
     pub backlog_at_most: usize,
     /// Group of every user.
     pub groups: &'a [u16],
+    /// The stages.
+    pub course: Course,
     /// Starts and departures of users.
     pub moves: Moves,
     /// Arrivals of all threads.
     pub arrivals: Arrivals,
+    /// How the stages change while the load runs.
+    pub edits: &'a Edits,
     /// Targets.
     pub targets: Vec<TargetPlace>,
     /// Who owns connections.
     pub ownership: Ownership,
+    /// Requests at once over one connection (HTTP/2).
+    pub streams: u32,
     /// Where connections leave from.
     pub sources: &'a Sources,
     /// Bounds on answers.
@@ -148,9 +178,9 @@ pub struct Setup<'a> {
     pub drain_ns: u64,
     /// CPU to run on.
     pub cpu: Option<usize>,
-    /// Start of the run by the monotonic clock. [ns]
-    pub origin_ns: u64,
-    /// First line of the segments.
+    /// Whether this thread keeps its open files apart from those of the others.
+    pub own_files: bool,
+    /// First line of the segments; the start of the run is filled in when it is known.
     pub header: Header,
     /// Folder of the segments.
     pub folder: PathBuf,
@@ -169,6 +199,8 @@ pub struct Ended {
     pub end_ns: u64,
     /// Connections that could not be made, by reason.
     pub connect_failures: BTreeMap<String, u64>,
+    /// Connections that speak HTTP/2.
+    pub http2: Http2Counts,
 }
 
 /// Why a thread could not go on.
@@ -193,8 +225,13 @@ pub(crate) struct Worker<'a> {
     /// Users that are not absent.
     present: usize,
     ready: VecDeque<u32>,
-    moves: std::iter::Peekable<Moves>,
-    arrivals: std::iter::Peekable<Arrivals>,
+    course: Course,
+    moves: Moves,
+    arrivals: Arrivals,
+    edits: &'a Edits,
+    edits_seen: usize,
+    /// Edits of the stages to come.
+    proposals: VecDeque<Arc<Proposal>>,
     /// Idle users of each group (open load).
     idle: Vec<Vec<u32>>,
     /// Users of each group that have not started (open load), last first.
@@ -209,6 +246,7 @@ pub(crate) struct Worker<'a> {
     connections: Vec<Connection>,
     /// TLS of the connections; empty when no target speaks it.
     sessions: Vec<Option<Box<Session>>>,
+    http2: Multiplexing,
     /// What TLS decrypted last.
     plain: Vec<u8>,
     parting: Parting,
@@ -241,12 +279,21 @@ const BELL: u64 = u64::MAX;
 ///
 /// # Errors
 /// [`WorkerFailed`] when results cannot be written or the system refuses something basic.
-pub fn work(setup: Setup<'_>) -> Result<Ended, WorkerFailed> {
+pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFailed> {
     let refused = |what: &str, error: &io::Error| WorkerFailed::System(format!("{what}: {error}"));
     if let Some(cpu) = setup.cpu {
         sys::pin(&[cpu]).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
     }
+    if setup.own_files {
+        // Before anything is opened here, so that it is opened in the table of this thread.
+        let what = "this plan needs more connections than one process may have open files (ulimit -Hn), and the \
+                    system does not let threads have open files of their own";
+        sys::own_files().map_err(|error| refused(what, &error))?;
+    }
     sys::sharp_timers();
+    let people = People::new(&setup);
+    let start = ticket.hand_in();
+    (setup.header.monotonic_ns, setup.header.wall_ns) = (start.monotonic_ns, start.wall_ns);
     let shape = shape_of(&setup);
     let writer = SegmentWriter::create(&setup.folder, setup.header.clone(), shape)
         .map_err(|error| WorkerFailed::Disk(error.to_string()))?;
@@ -257,9 +304,42 @@ pub fn work(setup: Setup<'_>) -> Result<Ended, WorkerFailed> {
     epoll
         .add(&setup.shared.bell, BELL)
         .map_err(|error| refused("cannot watch the bell", &error))?;
-    let mut worker = Worker::new(setup, shape, writer, epoll);
+    let mut worker = Worker::new(setup, people, shape, writer, epoll);
     let result = worker.turn_until_done();
     worker.end(result)
+}
+
+/// What takes memory for every user, and so takes time to make.
+struct People {
+    users: Vec<User>,
+    /// Users of each group that have not started (open load), last first.
+    fresh: Vec<Vec<u32>>,
+    model: Model,
+    connections: Vec<Connection>,
+    wheel: Wheel,
+}
+
+impl People {
+    fn new(setup: &Setup<'_>) -> Self {
+        let numbers = (setup.worker..setup.groups.len()).step_by(setup.workers);
+        let users: Vec<User> = numbers
+            .map(|number| User::new(number as u32, setup.groups[number], setup.seed))
+            .collect();
+        let mut fresh = vec![Vec::new(); setup.header.groups.len()];
+        if setup.open {
+            for (index, user) in users.iter().enumerate().rev() {
+                fresh[usize::from(user.group)].push(index as u32);
+            }
+        }
+        let (model, places) = setup.ownership.model(users.len(), &setup.targets);
+        Self {
+            fresh,
+            model,
+            connections: (0..places).map(|_| Connection::new()).collect(),
+            wheel: Wheel::new(users.len()),
+            users,
+        }
+    }
 }
 
 fn shape_of(setup: &Setup<'_>) -> Shape {
@@ -274,21 +354,18 @@ fn shape_of(setup: &Setup<'_>) -> Shape {
 }
 
 impl<'a> Worker<'a> {
-    fn new(setup: Setup<'a>, shape: Shape, writer: SegmentWriter, epoll: Epoll) -> Self {
-        let numbers = (setup.worker..setup.groups.len()).step_by(setup.workers);
-        let users: Vec<User> = numbers
-            .map(|number| User::new(number as u32, setup.groups[number], setup.seed))
-            .collect();
+    fn new(
+        setup: Setup<'a>,
+        people: People,
+        shape: Shape,
+        writer: SegmentWriter,
+        epoll: Epoll,
+    ) -> Self {
         let groups = shape.groups;
-        let mut fresh = vec![Vec::new(); groups];
-        if setup.open {
-            for (index, user) in users.iter().enumerate().rev() {
-                fresh[usize::from(user.group)].push(index as u32);
-            }
-        }
-        let (model, places) = setup.ownership.model(users.len(), setup.targets.len());
+        let places = people.connections.len();
         let secure = setup.targets.iter().any(|target| target.tls.is_some());
-        let wheel = Wheel::new(users.len());
+        let http2 = setup.targets.iter().any(|target| target.http2);
+        let bounds = Bounds::new(setup.streams, setup.limits.header_bytes);
         Self {
             program: setup.program,
             shared: setup.shared,
@@ -296,21 +373,25 @@ impl<'a> Worker<'a> {
             workers: setup.workers as u32,
             open: setup.open,
             users_at_most: setup.users_at_most,
-            users,
+            users: people.users,
             present: 0,
             ready: VecDeque::new(),
-            moves: setup.moves.peekable(),
-            arrivals: setup.arrivals.peekable(),
+            moves: setup.moves,
+            arrivals: setup.arrivals,
+            edits: setup.edits,
+            edits_seen: 0,
+            proposals: VecDeque::new(),
             idle: vec![Vec::new(); groups],
-            fresh,
+            fresh: people.fresh,
             backlog: vec![VecDeque::new(); groups],
             waiting: 0,
             backlog_at_most: setup.backlog_at_most,
             targets: setup.targets,
             sources: setup.sources,
-            model,
-            connections: (0..places).map(|_| Connection::new()).collect(),
+            model: people.model,
+            connections: people.connections,
             sessions: (0..if secure { places } else { 0 }).map(|_| None).collect(),
+            http2: Multiplexing::new(if http2 { places } else { 0 }, bounds),
             plain: Vec::new(),
             parting: Parting::default(),
             reasons: Reasons::default(),
@@ -323,14 +404,15 @@ impl<'a> Worker<'a> {
             connect_timeout_ns: setup.connect_timeout_ns,
             drain_ns: setup.drain_ns,
             drain_until_ns: None,
-            wheel,
+            wheel: people.wheel,
             deadlines: Deadlines::default(),
             due: Vec::new(),
             epoll,
             buffer: vec![0; READ_BYTES],
             scratch: Scratch::default(),
             recorder: Recorder::new(shape),
-            clock: Clock::new(setup.origin_ns, &setup.header.stages, writer),
+            clock: Clock::new(setup.header.monotonic_ns, &setup.course, writer),
+            course: setup.course,
         }
     }
 
@@ -344,7 +426,7 @@ impl<'a> Worker<'a> {
         loop {
             let now_ns = self.tick();
             if let Some(failure) = self.clock.failure.take() {
-                return Err(WorkerFailed::Disk(failure.to_string()));
+                return Err(failure);
             }
             let command = self.shared.command.load(Ordering::Relaxed);
             if command == LEAVE {
@@ -367,6 +449,7 @@ impl<'a> Worker<'a> {
             self.take_turns();
             self.sweep(now_ns);
             self.parting.sweep(now_ns);
+            self.say_all();
             self.wait()?;
         }
     }
@@ -393,7 +476,12 @@ impl<'a> Worker<'a> {
         for _ in 0..self.revisit.len() {
             let (connection, generation, closed) = self.revisit.swap_remove(0);
             let place = &self.connections[connection as usize];
-            if place.generation == generation && place.phase == user::Phase::Busy {
+            if place.generation != generation {
+                continue;
+            }
+            if place.phase == user::Phase::Shared {
+                self.receive_shared(connection as usize, closed);
+            } else if place.phase == user::Phase::Busy {
                 let (exchange, secure) = (place.exchange as usize, place.secure);
                 if secure {
                     self.receive_secure(exchange, closed);
@@ -462,7 +550,7 @@ impl<'a> Worker<'a> {
             .end(reason, message.as_deref(), end_ns, &totals);
         result?;
         if let Some(failure) = self.clock.failure {
-            return Err(WorkerFailed::Disk(failure.to_string()));
+            return Err(failure);
         }
         ended.map_err(|error| WorkerFailed::Disk(error.to_string()))?;
         Ok(Ended {
@@ -470,6 +558,7 @@ impl<'a> Worker<'a> {
             counts,
             end_ns,
             connect_failures: self.reasons.texts(),
+            http2: self.http2.counts,
         })
     }
 }

@@ -176,6 +176,7 @@ impl Worker<'_> {
     pub(super) fn begin_drain(&mut self, now_ns: u64) {
         if !self.clock.is_past_stages() {
             self.close_interval(now_ns);
+            self.note_edits();
             self.clock.skip_to_drain();
         }
         self.drain_until_ns = Some(now_ns + self.drain_ns);

@@ -45,10 +45,19 @@ class Options:
         Hosts whose requests are kept; empty for the one that the importer takes as the main one.
     folder : Path
         Where the workload file will be, so that files it names can be given relative to it.
+    source : str
+        What notes call the file; empty for its own name.
+    host_option : str
+        The option that keeps a host, as notes name it.
+    keep_passwords : bool
+        Whether passwords of recordings go into the parameters of the workload.
     """
 
     hosts: tuple[str, ...] = ()
     folder: Path = Path()
+    source: str = ""
+    host_option: str = "--host"
+    keep_passwords: bool = False
 
 
 @dataclass
@@ -108,6 +117,8 @@ class Draft:
         Address of each target as the file has it, `https://shop.example:8443`.
     findings : dict
         What else was learned and belongs into a study or a report: load, objectives, fits.
+    origin : str
+        First line of the workload file; empty for one that names file and format.
     """
 
     source: str
@@ -121,6 +132,7 @@ class Draft:
     transactions: dict[str, list[Step]] = field(default_factory=dict)
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     findings: dict[str, Any] = field(default_factory=dict)
+    origin: str = ""
     notes: Notes = field(init=False)
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from towtank.errors import Fault, StudyError
+from towtank.units import exact_size
 from towtank.workload.importers import jsonfile
 from towtank.workload.importers.bodies import body_keys
 from towtank.workload.importers.draft import (
@@ -31,8 +32,10 @@ from towtank.workload.importers.draft import (
     unique,
 )
 from towtank.workload.importers.har_correlation import Correlation, Exchange
+from towtank.workload.importers.har_secrets import Secrets
 from towtank.workload.importers.har_thinking import between_pages
 from towtank.workload.importers.headers import carry
+from towtank.workload.importers.multipart import multipart_params
 from towtank.workload.importers.nodes import child_of, items_of, number_of, place_of, text_of
 from towtank.yamlfile import Node
 
@@ -60,7 +63,7 @@ class View:
 def read(path: Path, options: Options) -> Draft:
     """Read a recording."""
     root = jsonfile.load(path)
-    draft = Draft(str(path), "har", identifier(path.stem, "recording"), f"Recording {path.name}")
+    draft = Draft(options.source or str(path), "har", identifier(path.stem, "recording"), f"Recording {path.name}")
     log = root.child("log")
     if log is None or not isinstance(log.value, dict) or log.child("entries") is None:
         message = "must be an HTTP Archive with log.entries, got none"
@@ -69,8 +72,10 @@ def read(path: Path, options: Options) -> Draft:
     if not exchanges:
         return draft
     views = _views(exchanges)
+    secrets = Secrets(draft, options.keep_passwords)
     for exchange in exchanges:
-        exchange.step = _step(exchange, draft)
+        exchange.step = _step(exchange, draft, secrets)
+    _cookies_of_nobody(exchanges, draft)
     correlation = Correlation(exchanges, draft)
     correlation.find()
     _targets(draft, exchanges)
@@ -155,20 +160,54 @@ def _is_asset(entry: Node, url: str) -> bool:
 
 def _why_not(exchange: Exchange) -> str | None:
     """Say why an entry makes no request of the workload, or nothing."""
-    scheme = urlsplit(exchange.url).scheme
-    if scheme in {"ws", "wss"} or text_of(exchange.node, "_resourceType") == "websocket":
+    scheme, kind = urlsplit(exchange.url).scheme, text_of(exchange.node, "_resourceType").lower()
+    if scheme in {"ws", "wss"} or kind == "websocket":
         return "dropped: WebSocket is not spoken"
     try:
         address_of(exchange.url)
     except ValueError:
         return f"dropped: {scheme or 'it'} goes to no server"
-    if text_of(exchange.node, "_fromCache") in {"memory", "disk"}:
-        return "dropped: the browser had it in its cache; users who come anew would ask for it"
+    noise = _from_browser(exchange) or _noise(exchange, kind)
+    if noise is not None:
+        return f"dropped: {noise}"
     if exchange.method not in METHODS:
         return f"dropped: requests have the methods {', '.join(sorted(METHODS))}"
+    error = text_of(exchange.node, "_error") or text_of(exchange.node, "response", "_error")
     if exchange.status == 0:
-        return "dropped: it was blocked or broken off, there is no answer in the recording"
+        error = f"there is no answer in the recording: {error or 'it was blocked or broken off'}"
+    elif error:
+        error = f"its answer is not whole: {error}"
+    return f"dropped: {error}" if error else None
+
+
+def _from_browser(exchange: Exchange) -> str | None:
+    """Say why no server saw a request, or nothing."""
+    if text_of(exchange.node, "_fromCache"):
+        return "the browser had it in its cache; users who come anew would ask for it"
+    if _is_true(exchange.node, "response", "_fetchedViaServiceWorker"):
+        return "a script in the browser answered it; what that script asked for is an entry of its own"
     return None
+
+
+def _noise(exchange: Exchange, kind: str) -> str | None:
+    """Say what a browser asked for by itself, beside what its user does; nothing of other requests."""
+    if kind == "preflight" or (exchange.method == "OPTIONS" and _asks_leave(exchange)):
+        return "browsers ask leave so before they send to another origin; users of a workload need none"
+    if kind in {"ping", "csp-violation-report", "report"}:
+        return "the browser reports so, and no user waits for it"
+    if urlsplit(exchange.url).path == "/favicon.ico":
+        return "browsers ask for this picture by themselves, once"
+    return None
+
+
+def _asks_leave(exchange: Exchange) -> bool:
+    names = {text_of(each, "name").lower() for each in items_of(exchange.node, "request", "headers")}
+    return "access-control-request-method" in names
+
+
+def _is_true(node: Node, *path: str) -> bool:
+    found = child_of(node, *path)
+    return found is not None and found.value is True
 
 
 def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> list[Exchange]:
@@ -183,7 +222,7 @@ def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> lis
         if host in hosts:
             kept.append(exchange)
             continue
-        reason = f"dropped: it goes to another host; --host {host} keeps it"
+        reason = f"dropped: it goes to another host; {options.host_option} {host} keeps it"
         draft.notes.add(place_of(exchange.node), f"{exchange.method} {exchange.url[:100]}", reason)
     return kept
 
@@ -202,7 +241,30 @@ def _views(exchanges: list[Exchange]) -> list[View]:
     return views
 
 
-def _step(exchange: Exchange, draft: Draft) -> Step:
+def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
+    """Note cookies that were sent and are set by no answer: users of the workload will not have them."""
+    known: set[str] = set()
+    for exchange in exchanges:
+        for name in _cookies(exchange, "request", "cookie", ";"):
+            if name not in known:
+                known.add(name)
+                why = "no answer of the recording sets it (a script did, or it is older): users do not send it"
+                draft.notes.add(place_of(exchange.node), f"cookie {name[:60]}", why)
+        known.update(_cookies(exchange, "response", "set-cookie", "\n"))
+
+
+def _cookies(exchange: Exchange, side: str, header: str, separator: str) -> list[str]:
+    """Names of cookies in headers; browsers put several Set-Cookie into one, line by line."""
+    values = [
+        text_of(each, "value")
+        for each in items_of(exchange.node, side, "headers")
+        if text_of(each, "name").lower() == header
+    ]
+    parts = [part for value in values for part in value.split(separator)]
+    return [part.partition("=")[0].strip() for part in parts if "=" in part]
+
+
+def _step(exchange: Exchange, draft: Draft, secrets: Secrets) -> Step:
     path, query = path_and_query(exchange.url)
     pairs = [
         (text_of(header, "name"), text_of(header, "value"), place_of(header))
@@ -214,11 +276,10 @@ def _step(exchange: Exchange, draft: Draft) -> Step:
     exchange.bearer = carried.bearer
     auth = None
     if carried.basic is not None:
-        draft.parameters.setdefault("password", "change-me")
-        why = "passwords of recordings are not copied: set parameters.password"
-        draft.notes.add(place_of(exchange.node), f"password of {carried.basic[0]}", why)
-        auth = {"user": literal(carried.basic[0]), "password": "${parameters.password}"}
-    return request(
+        user, password = carried.basic
+        secrets.note(f"password of {user}", password, place_of(exchange.node))
+        auth = {"user": literal(user), "password": secrets.place(password)}
+    step = request(
         exchange.method,
         literal(path),
         target=draft.target(address_of(exchange.url)),
@@ -229,6 +290,8 @@ def _step(exchange: Exchange, draft: Draft) -> Step:
         check=_check(exchange, draft),
         on_failure="go_on" if exchange.asset else None,
     )
+    secrets.hide(step, place_of(exchange.node))
+    return step
 
 
 def _check(exchange: Exchange, draft: Draft) -> dict[str, Any]:
@@ -250,7 +313,10 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
     if media.lower().startswith("multipart/form-data"):
         if given is not None:
             del headers[given]
-        return {"multipart": _parts(data, draft)} if items_of(data, "params") else _no_parts(data, draft)
+        return _multipart(data, media, draft)
+    if left_out := text_of(data, "_left_out"):
+        draft.notes.add(place_of(data), "body of the request", f"left out, the request is sent without: {left_out}")
+        return {}
     text = text_of(data, "text")
     params = items_of(data, "params")
     if not text and params:
@@ -265,17 +331,33 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
     return body
 
 
-def _parts(data: Node, draft: Draft) -> dict[str, Any]:
+def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
+    """Parts of a form: as the recording lists them, or taken out of its text, as Chromium saves them."""
+    listed = items_of(data, "params")
+    if not listed:
+        raw = text_of(data, "text").encode("utf-8", "surrogatepass")
+        listed = [_node_of(param, data) for param in multipart_params(raw, media)]
+    return {"multipart": _parts(listed, draft)} if listed else _no_parts(data, draft)
+
+
+def _node_of(value: Any, place: Node) -> Node:
+    """A value with the place of a node."""
+    inner = {key: _node_of(each, place) for key, each in value.items()} if isinstance(value, dict) else value
+    return Node(inner, place.path, place.line, place.column, place.file)
+
+
+def _parts(listed: list[Node], draft: Draft) -> dict[str, Any]:
     parts: dict[str, Any] = {}
-    for each in items_of(data, "params"):
+    for each in listed:
         name, file = text_of(each, "name"), text_of(each, "fileName")
         if name in parts:
             draft.notes.add(place_of(each), f"part {name}", "dropped: parts of a body have different names")
         elif file:
-            why = "its content is not in the recording: content of 10 KiB is made in its place"
+            size = exact_size(int(number_of(each, "_size", default=10 * 1024)))
+            why = f"its content is not carried over: content of {size} is made in its place"
             draft.notes.add(place_of(each), f"file {file}", why)
             media = text_of(each, "contentType")
-            parts[name] = {"generated": {"size": "10 KiB"}, "filename": literal(file)}
+            parts[name] = {"generated": {"size": size}, "filename": literal(file)}
             parts[name].update({"content_type": media} if media else {})
         else:
             parts[name] = literal(text_of(each, "value"))
@@ -303,7 +385,8 @@ def _say_what_browsers_do(views: list[View], draft: Draft) -> None:
     first = place_of(views[0].exchanges[0].node)
     if any(len(view.exchanges) > 1 for view in views):
         why = (
-            "made one after the other: a user of the workload has one connection; its time is longer than in a browser"
+            "made one after the other, as they began: a user of the workload has one connection; "
+            "its time is longer than in a browser"
         )
         draft.notes.add(first, "parallel requests of a page", why)
     if not any(exchange.body for exchange in views[0].exchanges) and not draft.findings.get("correlations"):

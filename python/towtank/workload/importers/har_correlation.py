@@ -107,6 +107,9 @@ class Correlation:
         self.variables: dict[tuple[int, str], str] = {}
         self.names: set[str] = set()
         self.findings: list[dict[str, Any]] = []
+        # Looked at once for every later request: sessions have thousands.
+        self.locations = [exchange.header("location") for exchange in exchanges]
+        self.headers = [_headers(exchange) for exchange in exchanges]
         # Taken before anything is replaced.
         self.sent = [list(_sent(exchange)) for exchange in exchanges]
         self.first_sent: dict[str, int] = {}
@@ -140,8 +143,11 @@ class Correlation:
                 self._replace(index, earlier, sent, source)
                 return
         exchange = self.exchanges[index]
-        if strong and any(sent.value in _headers(each) for each in self.exchanges[:index]):
+        if strong and any(sent.value in each for each in self.headers[:index]):
             why = "is a part of a header of an answer before, of which only the whole can be taken"
+            self.draft.notes.add(place_of(exchange.node), f"value of {sent.name or 'the path'}", why)
+        elif strong and any(sent.value in each.body for each in self.exchanges[:index]):
+            why = "is in an answer before, at a place that no pattern finds again: the workload sends the recorded one"
             self.draft.notes.add(place_of(exchange.node), f"value of {sent.name or 'the path'}", why)
         elif strong and _TOKEN.search(sent.name):
             why = "looks like a value the server made, and is in no answer before: the workload sends the recorded one"
@@ -152,7 +158,7 @@ class Correlation:
         exchange = self.exchanges[index]
         made = any(_strong(each.value) or (not each.name and each.value.isdecimal()) for each in self.sent[index])
         for earlier in range(index - 1, -1, -1):
-            value = self.exchanges[earlier].header("location")
+            value = self.locations[earlier]
             if not made or not value or urljoin(self.exchanges[earlier].url, value) != exchange.url:
                 continue
             if not value.startswith("/") or value.startswith("//"):
@@ -303,11 +309,20 @@ def _pattern(body: str, value: str) -> str | None:
         return None
     for length in _CONTEXT:
         before = body[max(0, at - length) : at].rpartition("\n")[2]
-        pattern = f"{re.escape(before).replace(chr(92) + ' ', ' ')}([^{re.escape(following)}]+)"
-        match = re.search(pattern, body)
-        if before and match is not None and match.group(1) == value:
-            return expressions.capturing_regex(pattern)
+        end = at + len(shown)
+        after = body[end : end + length].partition("\n")[0]
+        # What stands behind is asked for only where what stands in front is not enough.
+        for behind in ("", after):
+            pattern = f"{_escaped(before)}([^{re.escape(following)}]+){_escaped(behind)}"
+            match = re.search(pattern, body)
+            if (before or behind) and match is not None and match.group(1) == value:
+                return expressions.capturing_regex(pattern)
     return None
+
+
+def _escaped(text: str) -> str:
+    """Text as a regular expression that finds it; blanks need no escape and read better without."""
+    return re.escape(text).replace("\\ ", " ")
 
 
 def put(step: Step, value: str, variable: str) -> bool:
@@ -348,7 +363,7 @@ def _put_json(step: Step, value: str, variable: str) -> None:
     if marked == step["json"]:
         return
     # Places in texts of JSON are encoded by the engine; in a body of plain text they must say so.
-    text = re.sub(r"(?<!\$)\$\{([a-z]\w*)\}", r"${\1|json}", json.dumps(marked, ensure_ascii=False))
+    text = re.sub(r"(?<!\$)\$\{([a-z][\w.]*)\}", r"${\1|json}", json.dumps(marked, ensure_ascii=False))
     del step["json"]
     step["body"] = text.replace(f'"{marks}"', f"${{{variable}}}")
     step.setdefault("headers", {})["Content-Type"] = "application/json"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from towtank.workload.importers.draft import TRANSPORT_HEADERS, Notes, literal
 
 _CONDITIONAL = frozenset({"if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"})
+_OF_BROWSER = ("sec-ch-", "sec-fetch-", "sec-gpc")
 Place = tuple[int, int]
 
 
@@ -49,7 +50,9 @@ def carry(pairs: Iterable[tuple[str, str, Place]], notes: Notes) -> Carried:
             continue
         reason = _why_not(low)
         if reason is not None:
-            notes.add(place, f"header {name}", reason)
+            # Browsers describe themselves in ten headers of every request, for one reason.
+            what = "headers sec-ch-*, sec-fetch-*" if low.startswith(_OF_BROWSER) else f"header {name}"
+            notes.add(place, what, reason)
         elif low == "authorization":
             _authorization(value, place, carried, notes)
         else:
@@ -67,7 +70,7 @@ def _why_not(name: str) -> str | None:
         return "dropped: users have no cache, so that they ask for the whole content"
     if name == "accept-encoding":
         return "dropped: answers are asked for without compression, so that they can be checked"
-    if name.startswith(("sec-ch-", "sec-fetch-", "sec-gpc")):
+    if name.startswith(_OF_BROWSER):
         return "dropped: it describes the browser"
     return None
 

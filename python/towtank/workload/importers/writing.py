@@ -60,10 +60,10 @@ def finish(draft: Draft, folder: Path) -> Imported:
 
 def _header(draft: Draft) -> str:
     notes = draft.notes.sorted()
-    lines = [f"Imported from {Path(draft.source).name} ({draft.form})."]
+    lines = [draft.origin or f"Imported from {Path(draft.source).name} ({draft.form})."]
     lines += [f"Target {name} was {address}." for name, address in draft.targets.items()]
     if notes:
-        lines.append(f"{len(notes)} things could not be carried over as they were: the import tells them line by line.")
+        lines.append(f"{len(notes)} things could not be carried over as they were: they were told line by line.")
     printable = ("".join(char if char.isprintable() else "?" for char in line) for line in lines)
     return "".join(f"# {line}\n" for line in printable)
 

@@ -19,6 +19,7 @@ const EDGE: IntervalEdge = IntervalEdge {
     users: 12,
     user_ns: 11_800_000_000,
     in_flight: 3,
+    waiting: 0,
     connections: 11,
     cpu_ns: 31_000_000,
 };

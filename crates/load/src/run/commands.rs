@@ -1,0 +1,143 @@
+//! Commands on standard input: JSON lines that change the stages while the load runs.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::plan::{self, Plan};
+use crate::schedule::{Change, Edit, Refused};
+use crate::sys;
+use crate::worker::Edits;
+
+use super::control::say;
+use super::timeline::Timeline;
+
+/// Longest line of a command. A trace of a million instants is about half of it. [B]
+const LINE_BYTES_AT_MOST: usize = 64 << 20;
+
+/// An edit takes place so much later than it was asked for, so that all threads know of it in time. [ns]
+const LEAD_NS: u64 = 50_000_000;
+
+/// Times that an edit is tried again, each with twice the lead, when a thread could not be told in time.
+const TRIES: u32 = 6;
+
+const MILLISECOND_NS: u64 = 1_000_000;
+
+/// Lines of standard input as they come.
+#[derive(Debug, Default)]
+pub(super) struct Input {
+    bytes: Vec<u8>,
+}
+
+impl Input {
+    /// Takes what can be read: whole lines, and whether the input has ended.
+    pub(super) fn read(&mut self) -> (Vec<Vec<u8>>, bool) {
+        let open = sys::read_input(&mut self.bytes);
+        let mut lines = Vec::new();
+        if let Some(end) = self.bytes.iter().rposition(|byte| *byte == b'\n') {
+            let rest = self.bytes.split_off(end + 1);
+            let whole = std::mem::replace(&mut self.bytes, rest);
+            let each = whole.split(|byte| *byte == b'\n');
+            lines = each
+                .filter(|line| !line.is_empty())
+                .map(<[u8]>::to_vec)
+                .collect();
+        }
+        if self.bytes.len() > LINE_BYTES_AT_MOST {
+            // What is left of the line is refused when its end comes.
+            self.bytes.clear();
+        }
+        (lines, !open)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+enum Command {
+    Next { stage: usize },
+    Append { stages: Vec<Value> },
+}
+
+impl Command {
+    fn name(&self) -> &'static str {
+        match self {
+            Command::Next { .. } => "next",
+            Command::Append { .. } => "append",
+        }
+    }
+}
+
+/// Carries commands out.
+#[derive(Debug)]
+pub(super) struct Commander<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) edits: &'a Edits,
+}
+
+impl Commander<'_> {
+    /// Does what a line says, or says why not.
+    pub(super) fn obey(&self, line: &[u8], timeline: &mut Timeline, stopped: bool) {
+        let command: Command = match serde_json::from_slice(line) {
+            Ok(command) => command,
+            Err(error) => return refuse(&named_in(line), &error.to_string()),
+        };
+        let (name, first) = (json!(command.name()), timeline.course().len());
+        if stopped {
+            return refuse(&name, "the drain has begun");
+        }
+        let change = match command {
+            Command::Next { stage } => Change::Next(stage),
+            Command::Append { stages } => match plan::read_stages(self.plan, stages) {
+                Ok(stages) => Change::Append(stages),
+                Err(faults) => {
+                    let each: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                    return refuse(&name, &each.join("; "));
+                }
+            },
+        };
+        match self.make(change, timeline) {
+            Ok(()) if timeline.course().len() > first => {
+                let count = timeline.course().len() - first;
+                let end_s = timeline.stages()[timeline.drain()].start_s;
+                let told = json!({"k": "appended", "first": first, "count": count, "end_s": end_s});
+                say(&told.to_string());
+            }
+            Ok(()) => {}
+            Err(Refused(why)) => refuse(&name, &why),
+        }
+    }
+
+    /// Makes a change in all threads at one instant a little ahead.
+    fn make(&self, change: Change, timeline: &mut Timeline) -> Result<(), Refused> {
+        let mut edit = Edit { at_ns: 0, change };
+        for attempt in 0..TRIES {
+            let now_ns = timeline.now_ns();
+            let at_ns = (now_ns + (LEAD_NS << attempt)).next_multiple_of(MILLISECOND_NS);
+            edit.at_ns = at_ns.max(timeline.last_edit_ns());
+            timeline.course().check(&edit, now_ns)?;
+            let proposal = self.edits.propose(edit.clone());
+            // Ordering: the clock is read after all threads can see the proposal.
+            let in_time = timeline.now_ns() < edit.at_ns;
+            let made = if in_time {
+                proposal.decide()
+            } else {
+                proposal.decline()
+            };
+            if made {
+                timeline.follow(edit);
+                return Ok(());
+            }
+        }
+        Err(Refused("the threads could not be told in time".to_owned()))
+    }
+}
+
+/// The name of a command that cannot be read, as far as it has one.
+fn named_in(line: &[u8]) -> Value {
+    let read: Option<Value> = serde_json::from_slice(line).ok();
+    read.and_then(|value| value.get("do").cloned())
+        .unwrap_or(Value::Null)
+}
+
+fn refuse(name: &Value, why: &str) {
+    say(&json!({"k": "refused", "do": name, "why": why}).to_string());
+}

@@ -1,0 +1,304 @@
+//! Arrivals of an open load.
+
+use std::sync::Arc;
+
+use crate::pause::nanoseconds;
+use crate::plan::{Arrivals as Spacing, Load, Plan};
+use crate::rng::{Alias, Random, Stream};
+
+use super::course::Course;
+
+/// One transaction that an open load wants started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Number in its sequence, which is the common one, or that of its group, which begins at the number of the group.
+    pub index: u64,
+    /// Intended start. [ns]
+    pub at_ns: u64,
+    /// Time since the arrival before it in its sequence; of the first, since the start of the run. [ns]
+    pub gap_ns: u64,
+    /// Group of the user that does it.
+    pub group: usize,
+    /// What is done.
+    pub transaction: usize,
+}
+
+/// A stretch of time over which the rate is linear.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RatePiece {
+    start_s: f64,
+    duration_s: f64,
+    from: f64,
+    to: f64,
+    /// When it was cut short, if it was. [ns]
+    cut_ns: Option<u64>,
+}
+
+impl RatePiece {
+    pub(super) fn new(
+        start_s: f64,
+        duration_s: f64,
+        (from, to): (f64, f64),
+        cut_ns: Option<u64>,
+    ) -> Self {
+        Self {
+            start_s,
+            duration_s,
+            from,
+            to,
+            cut_ns,
+        }
+    }
+
+    /// Rate at its end. [1/s]
+    pub(super) fn reached(self) -> f64 {
+        self.cut_ns.map_or(self.to, |cut_ns| {
+            let share = (cut_ns as f64 / 1e9 - self.start_s) / self.duration_s;
+            self.from + (self.to - self.from) * share
+        })
+    }
+
+    /// Integral of the rate up to its end.
+    fn integral(self) -> f64 {
+        let length_s = self
+            .cut_ns
+            .map_or(self.duration_s, |cut_ns| cut_ns as f64 / 1e9 - self.start_s);
+        length_s * f64::midpoint(self.from, self.reached())
+    }
+
+    /// When the integral reaches `wanted`, if within the piece. What a cut leaves keeps the times that it had, to the
+    /// nanosecond. [ns]
+    fn instant_of(self, wanted: f64) -> Option<u64> {
+        if wanted >= self.duration_s * f64::midpoint(self.from, self.to) {
+            return None;
+        }
+        let at_ns = nanoseconds(self.start_s + self.time_of(wanted));
+        (self.cut_ns.is_none_or(|cut_ns| at_ns < cut_ns)).then_some(at_ns)
+    }
+
+    /// Time within the piece at which the integral reaches `wanted`: the root of
+    /// from t + (to - from) t² / (2 duration) = wanted, in the form that does not cancel.
+    fn time_of(self, wanted: f64) -> f64 {
+        if wanted <= 0.0 {
+            return 0.0;
+        }
+        let slope = (self.to - self.from) / self.duration_s;
+        2.0 * wanted
+            / (self.from
+                + (self.from * self.from + 2.0 * slope * wanted)
+                    .max(0.0)
+                    .sqrt())
+    }
+}
+
+/// Turns the time of the unit process into run time. Asked for times in order, it goes through the pieces once.
+#[derive(Debug, Clone)]
+struct TimeChange {
+    pieces: Arc<[RatePiece]>,
+    piece: usize,
+    /// Integral of the rate at the start of the piece in hand.
+    base: f64,
+}
+
+impl TimeChange {
+    fn new(pieces: Arc<[RatePiece]>) -> Self {
+        Self {
+            pieces,
+            piece: 0,
+            base: 0.0,
+        }
+    }
+
+    /// When the integral of the rate reaches `target`; `None` behind the last piece. [ns]
+    fn instant_of(&mut self, target: f64) -> Option<u64> {
+        loop {
+            let piece = *self.pieces.get(self.piece)?;
+            if let Some(at_ns) = piece.instant_of(target - self.base) {
+                return Some(at_ns);
+            }
+            self.base += piece.integral();
+            self.piece += 1;
+        }
+    }
+}
+
+/// The arrivals of an open load, in order of time.
+///
+/// Arrival k is at the time t with Λ(t) = k (constant), or Λ(t) = `E_0` + ... + `E_k` with exponential E of mean 1
+/// (Poisson), where Λ is the integral of the rate: the time change of a unit process (E. Çinlar, *Introduction to
+/// Stochastic Processes*, Prentice-Hall, 1975, chapter 4). What an arrival is for belongs to the unit process too, so
+/// that an edit of the stages moves arrivals in time and changes nothing else. Where groups have arrivals of their own,
+/// each has such a sequence by itself; at the same instant the group named first is first.
+#[derive(Debug, Clone)]
+pub struct Arrivals {
+    lanes: Vec<Lane>,
+    spacing: Spacing,
+    shares: Alias,
+    mixes: Vec<(Alias, Vec<usize>)>,
+}
+
+/// A sequence of arrivals.
+#[derive(Debug, Clone)]
+struct Lane {
+    /// The group it is of; `None`: of all, by their shares.
+    group: Option<usize>,
+    time: TimeChange,
+    /// What comes next, without its time.
+    next: Unit,
+    /// Where the arrival before it was in the unit process, and when it came. [ns]
+    before: Option<(f64, u64)>,
+    /// What comes next with its time, once looked at.
+    ahead: Option<Arrival>,
+    gaps: Random,
+    kinds: Random,
+}
+
+/// An arrival of the unit process.
+#[derive(Debug, Clone, Copy, Default)]
+struct Unit {
+    index: u64,
+    target: f64,
+    group: usize,
+    transaction: usize,
+}
+
+impl Lane {
+    fn new(plan: &Plan, group: Option<usize>, pieces: Arc<[RatePiece]>) -> Self {
+        // The generators of the common sequence are those of number 0, of a group those of its number from 1.
+        let number = group.map_or(0, |group| group as u64 + 1);
+        Self {
+            group,
+            time: TimeChange::new(pieces),
+            next: Unit::default(),
+            before: None,
+            ahead: None,
+            gaps: Random::for_stream(plan.seed, number, Stream::Gaps),
+            kinds: Random::for_stream(plan.seed, number, Stream::Kinds),
+        }
+    }
+
+    fn follow(&mut self, pieces: Arc<[RatePiece]>) {
+        self.time = TimeChange::new(pieces);
+        self.ahead = None;
+        if let Some((target, at_ns)) = &mut self.before {
+            // It came, unless it is another thread's and was looked at ahead of time; then it may come later, or never.
+            *at_ns = self.time.instant_of(*target).unwrap_or(*at_ns);
+        }
+    }
+
+    fn peek(&mut self) -> Option<Arrival> {
+        if self.ahead.is_none() {
+            let Unit {
+                index,
+                target,
+                group,
+                transaction,
+            } = self.next;
+            let at_ns = self.time.instant_of(target)?;
+            let before_ns = self.before.map_or(0, |(_, at_ns)| at_ns);
+            self.ahead = Some(Arrival {
+                // Groups begin at different numbers, so that single arrivals of many groups go to different threads.
+                index: index + self.group.unwrap_or(0) as u64,
+                at_ns,
+                gap_ns: at_ns.saturating_sub(before_ns),
+                group,
+                transaction,
+            });
+        }
+        self.ahead
+    }
+}
+
+impl Arrivals {
+    /// The arrivals of a plan; none with a closed load.
+    #[must_use]
+    pub fn new(plan: &Plan, course: &Course) -> Self {
+        let spacing = match &plan.load {
+            Load::Open { arrivals, .. } => *arrivals,
+            Load::Closed { .. } => Spacing::Constant,
+        };
+        let shares: Vec<f64> = plan.groups.iter().map(|group| group.share).collect();
+        let mixes = plan.groups.iter().map(|group| {
+            let weights: Vec<f64> = group.mix.iter().map(|entry| entry.weight).collect();
+            (
+                Alias::new(&weights),
+                group.mix.iter().map(|entry| entry.transaction).collect(),
+            )
+        });
+        let by_group = plan.load.is_by_group();
+        let lanes = course.pieces().into_iter().enumerate();
+        let mut arrivals = Self {
+            lanes: lanes
+                .map(|(number, pieces)| {
+                    Lane::new(plan, by_group.then_some(number), pieces.concat().into())
+                })
+                .collect(),
+            spacing,
+            shares: Alias::new(&shares),
+            mixes: mixes.collect(),
+        };
+        for lane in 0..arrivals.lanes.len() {
+            arrivals.lanes[lane].next = arrivals.unit(lane, 0, 0.0);
+        }
+        arrivals
+    }
+
+    /// Draws the next arrival of the unit process.
+    fn unit(&mut self, lane: usize, index: u64, before: f64) -> Unit {
+        let lane = &mut self.lanes[lane];
+        let target = match self.spacing {
+            Spacing::Constant => index as f64,
+            Spacing::Poisson => before + lane.gaps.exponential(),
+        };
+        let group = lane
+            .group
+            .unwrap_or_else(|| self.shares.draw(&mut lane.kinds));
+        let (mix, transactions) = &self.mixes[group];
+        let transaction = transactions[mix.draw(&mut lane.kinds)];
+        Unit {
+            index,
+            target,
+            group,
+            transaction,
+        }
+    }
+
+    /// Goes on with the course as an edit made it. Arrivals before the instant of the edit keep their times, since the
+    /// stages before it do.
+    pub fn follow(&mut self, course: &Course) {
+        for (lane, pieces) in self.lanes.iter_mut().zip(course.pieces()) {
+            lane.follow(pieces.concat().into());
+        }
+    }
+
+    fn first(&mut self) -> Option<(usize, Arrival)> {
+        let lanes = self.lanes.iter_mut().enumerate();
+        let next = lanes.filter_map(|(number, lane)| Some((number, lane.peek()?)));
+        next.min_by_key(|(_, one)| one.at_ns)
+    }
+
+    /// The next arrival.
+    #[must_use]
+    pub fn peek(&mut self) -> Option<Arrival> {
+        self.first().map(|(_, one)| one)
+    }
+
+    /// Takes the next arrival if `take` wants it.
+    pub fn next_if(&mut self, take: impl FnOnce(&Arrival) -> bool) -> Option<Arrival> {
+        let (number, next) = self.first().filter(|(_, one)| take(one))?;
+        let lane = &mut self.lanes[number];
+        lane.ahead = None;
+        lane.before = Some((lane.next.target, next.at_ns));
+        let Unit { index, target, .. } = lane.next;
+        self.lanes[number].next = self.unit(number, index + 1, target);
+        Some(next)
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Arrival;
+
+    fn next(&mut self) -> Option<Arrival> {
+        self.next_if(|_| true)
+    }
+}

@@ -1,0 +1,188 @@
+//! Starts and departures of users.
+
+use super::course::Course;
+
+/// A user starts, or is told to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Move {
+    /// When. [ns]
+    pub at_ns: u64,
+    /// Which user.
+    pub user: u32,
+    /// Whether it starts.
+    pub starts: bool,
+}
+
+/// The number of users over one stage.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ramp {
+    start_ns: u64,
+    duration_ns: u64,
+    from: u32,
+    to: u32,
+    /// Users that start or leave in it; fewer than `from` to `to` where the stage was cut short.
+    steps: u32,
+}
+
+impl Ramp {
+    pub(super) fn new(
+        start_ns: u64,
+        duration_ns: u64,
+        (from, to): (u32, u32),
+        cut_ns: Option<u64>,
+    ) -> Self {
+        let mut ramp = Self {
+            start_ns,
+            duration_ns,
+            from,
+            to,
+            steps: from.abs_diff(to),
+        };
+        if let Some(cut_ns) = cut_ns {
+            ramp.steps = ramp.steps_before(cut_ns);
+        }
+        ramp
+    }
+
+    /// Users at its end.
+    pub(super) fn reached(&self) -> u32 {
+        if self.to > self.from {
+            self.from + self.steps
+        } else {
+            self.from - self.steps
+        }
+    }
+
+    fn at_ns(&self, step: u32) -> u64 {
+        let whole = u128::from(self.from.abs_diff(self.to));
+        let offset_ns = u128::from(self.duration_ns) * u128::from(step) / whole;
+        self.start_ns + offset_ns as u64
+    }
+
+    /// Steps of it that are before this time.
+    fn steps_before(&self, at_ns: u64) -> u32 {
+        let (mut low, mut high) = (0, self.steps);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.at_ns(middle) < at_ns {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    fn step(&self, step: u32) -> Move {
+        let starts = self.to > self.from;
+        Move {
+            at_ns: self.at_ns(step),
+            user: if starts {
+                self.from + step
+            } else {
+                self.from - 1 - step
+            },
+            starts,
+        }
+    }
+}
+
+/// All starts and departures of a closed load, in order of time.
+///
+/// User i of a ramp from a to b over d starts at d (i - a) / (b - a), i = a ... b - 1; in a ramp from b down to a the
+/// users leave in turn from the highest number, at the same instants. Where groups have users of their own, each group
+/// moves so by itself; at the same instant the group named first is first.
+#[derive(Debug, Clone)]
+pub struct Moves {
+    lanes: Vec<Lane>,
+}
+
+/// Users of one group, or of all together.
+#[derive(Debug, Clone)]
+struct Lane {
+    /// Number of its first user.
+    first: u32,
+    ramps: Vec<Ramp>,
+    /// The ramp and the step of it that come next.
+    place: (usize, u32),
+}
+
+impl Lane {
+    /// Goes back to the first move that is not before this instant, if it is past it.
+    fn go_back(&mut self, at_ns: u64) {
+        let mut ahead = (self.ramps.len(), 0);
+        for (number, ramp) in self.ramps.iter().enumerate() {
+            let before = ramp.steps_before(at_ns);
+            if before < ramp.steps {
+                ahead = (number, before);
+                break;
+            }
+        }
+        self.place = self.place.min(ahead);
+    }
+
+    fn peek(&mut self) -> Option<Move> {
+        loop {
+            let (ramp, step) = self.place;
+            let one = self.ramps.get(ramp)?;
+            if step < one.steps {
+                let mut next = one.step(step);
+                next.user += self.first;
+                return Some(next);
+            }
+            self.place = (ramp + 1, 0);
+        }
+    }
+}
+
+impl Moves {
+    /// The moves of a course; none with an open load.
+    #[must_use]
+    pub fn new(course: &Course) -> Self {
+        let lanes = course.ramps().into_iter().enumerate();
+        let lanes = lanes.map(|(number, ramps)| Lane {
+            first: course.first_users().get(number).copied().unwrap_or(0),
+            ramps,
+            place: (0, 0),
+        });
+        Self {
+            lanes: lanes.collect(),
+        }
+    }
+
+    /// Goes on with the course as an edit of this instant made it. Moves before it stay, also those not taken yet;
+    /// later ones that were taken (passed over because they are another thread's) are taken back.
+    pub fn follow(&mut self, course: &Course, at_ns: u64) {
+        for (lane, ramps) in self.lanes.iter_mut().zip(course.ramps()) {
+            lane.go_back(at_ns);
+            lane.ramps = ramps;
+        }
+    }
+
+    fn first(&mut self) -> Option<(usize, Move)> {
+        let lanes = self.lanes.iter_mut().enumerate();
+        let next = lanes.filter_map(|(number, lane)| Some((number, lane.peek()?)));
+        next.min_by_key(|(_, one)| one.at_ns)
+    }
+
+    /// The next move.
+    #[must_use]
+    pub fn peek(&mut self) -> Option<Move> {
+        self.first().map(|(_, one)| one)
+    }
+
+    /// Takes the next move if `take` wants it.
+    pub fn next_if(&mut self, take: impl FnOnce(&Move) -> bool) -> Option<Move> {
+        let (lane, next) = self.first().filter(|(_, one)| take(one))?;
+        self.lanes[lane].place.1 += 1;
+        Some(next)
+    }
+}
+
+impl Iterator for Moves {
+    type Item = Move;
+
+    fn next(&mut self) -> Option<Move> {
+        self.next_if(|_| true)
+    }
+}

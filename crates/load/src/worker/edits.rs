@@ -1,0 +1,140 @@
+//! Edits of the stages on their way from the control thread to the load threads.
+//!
+//! All threads must make an edit at the same instant, or none. The control thread proposes one for an instant a little
+//! ahead; if the clock is still before that instant once the proposal can be seen by all, it decides for it: a thread
+//! that passes the instant looks for proposals after it has read the clock, so it cannot miss this one. A thread that
+//! comes to the instant while nothing is decided decides against it, for all; the control thread then tries again.
+
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::schedule::Edit;
+
+use super::{Worker, WorkerFailed};
+
+const OPEN: u8 = 0;
+const MADE: u8 = 1;
+const DROPPED: u8 = 2;
+
+/// An edit that is made by all threads or by none.
+#[derive(Debug)]
+pub struct Proposal {
+    /// The edit.
+    pub edit: Edit,
+    state: AtomicU8,
+}
+
+impl Proposal {
+    /// Decides for it, unless it is decided otherwise. Whether it is made.
+    pub fn decide(&self) -> bool {
+        self.settle(MADE) == MADE
+    }
+
+    /// Decides against it, unless it is decided otherwise. Whether it is made.
+    pub fn decline(&self) -> bool {
+        self.settle(DROPPED) == MADE
+    }
+
+    fn settle(&self, wanted: u8) -> u8 {
+        match self
+            .state
+            .compare_exchange(OPEN, wanted, Ordering::SeqCst, Ordering::SeqCst)
+        {
+            Ok(_) => wanted,
+            Err(settled) => settled,
+        }
+    }
+}
+
+/// All proposals of a run, in order of their instants.
+#[derive(Debug, Default)]
+pub struct Edits {
+    count: AtomicUsize,
+    list: Mutex<Vec<Arc<Proposal>>>,
+}
+
+impl Edits {
+    /// Shows an edit to all threads. Its instant must not be before that of the one before it.
+    pub fn propose(&self, edit: Edit) -> Arc<Proposal> {
+        let proposal = Arc::new(Proposal {
+            edit,
+            state: AtomicU8::new(OPEN),
+        });
+        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        list.push(Arc::clone(&proposal));
+        // Ordering: whoever reads the count reads the clock before it, see above.
+        self.count.store(list.len(), Ordering::SeqCst);
+        proposal
+    }
+
+    /// Proposals after the first `seen`. Costs one load where there is none.
+    fn after(&self, seen: usize) -> Vec<Arc<Proposal>> {
+        if self.count.load(Ordering::SeqCst) == seen {
+            return Vec::new();
+        }
+        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        list[seen..].to_vec()
+    }
+}
+
+impl Worker<'_> {
+    /// Takes note of new proposals; to be called after the clock was read. `before_ns` is what it was read as the time
+    /// before: up to there everything is done already.
+    pub(super) fn look_for_edits(&mut self, before_ns: u64) {
+        let new = self.edits.after(self.edits_seen);
+        if new.is_empty() {
+            return;
+        }
+        self.edits_seen += new.len();
+        for one in new {
+            if one.edit.at_ns > before_ns {
+                self.proposals.push_back(one);
+            } else if one.decline() {
+                let message = "a change of the stages came too late".to_owned();
+                self.clock.failure = Some(WorkerFailed::System(message));
+            }
+        }
+        self.set_next_edit();
+    }
+
+    fn set_next_edit(&mut self) {
+        let next = self.proposals.front().map(|one| one.edit.at_ns);
+        self.clock.expect_edit(next);
+    }
+
+    /// Makes the edits of all instants up to this one, which an interval has just ended at.
+    pub(super) fn make_edits(&mut self, now_ns: u64) {
+        while self
+            .proposals
+            .front()
+            .is_some_and(|one| one.edit.at_ns <= now_ns)
+        {
+            if let Some(one) = self.proposals.pop_front()
+                && one.decline()
+            {
+                self.make_edit(&one.edit);
+            }
+        }
+        self.set_next_edit();
+    }
+
+    /// The run was stopped: what was decided on is noted in the stages, so that all threads tell the same ones.
+    pub(super) fn note_edits(&mut self) {
+        self.look_for_edits(self.clock.ticked_ns);
+        self.make_edits(u64::MAX);
+    }
+
+    fn make_edit(&mut self, edit: &Edit) {
+        self.course.apply(edit);
+        self.moves.follow(&self.course, edit.at_ns);
+        self.arrivals.follow(&self.course);
+        let told = self
+            .clock
+            .writer
+            .stages(self.course.stages(), self.course.edits());
+        if let Err(failure) = told {
+            self.clock.failure = Some(WorkerFailed::Disk(failure.to_string()));
+        }
+        self.clock.follow(&self.course);
+    }
+}

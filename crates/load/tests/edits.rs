@@ -1,0 +1,372 @@
+//! Stages that change while a load runs: what was before an edit stays, what comes after it is that of the new stages,
+//! and every thread sees the same.
+
+mod support;
+
+use serde_json::{Value, json};
+use towtank_load::plan::{Plan, read_stages, read_text};
+use towtank_load::rng::{Random, Stream};
+use towtank_load::schedule::{Arrival, Arrivals, Change, Course, Edit, Move, Moves};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn plan(load: &Value) -> Plan {
+    let mut plan = support::plan_of("127.0.0.1:1".parse().expect("an address"), &json!([]));
+    plan["out"] = json!("x");
+    plan["load"] = load.clone();
+    read_text(&plan.to_string()).expect("a plan")
+}
+
+fn closed(stages: &[Value]) -> Plan {
+    plan(&json!({"kind": "closed", "users_at_most": 100, "stages": stages}))
+}
+
+fn open(arrivals: &str, stages: &[Value]) -> Plan {
+    plan(
+        &json!({"kind": "open", "arrivals": arrivals, "users_at_most": 100, "backlog_at_most": 10, "stages": stages}),
+    )
+}
+
+fn stage(phase: &str, duration_s: f64, key: &str, amount: f64) -> Value {
+    let mut stage =
+        json!({"name": phase, "phase": phase, "duration_s": duration_s, "until": "told"});
+    stage[key] = if key == "users" {
+        json!(amount as u32)
+    } else {
+        json!(amount)
+    };
+    stage
+}
+
+fn next(at_ns: u64, stage: usize) -> Edit {
+    let change = Change::Next(stage);
+    Edit { at_ns, change }
+}
+
+fn append(at_ns: u64, plan: &Plan, stages: &[Value]) -> Edit {
+    let change = Change::Append(read_stages(plan, stages.to_vec()).expect("stages"));
+    Edit { at_ns, change }
+}
+
+/// What a thread may have done of what is before an edit when it makes it.
+#[derive(Clone, Copy)]
+enum Pace {
+    /// Everything; it also has looked at what comes next.
+    Eager,
+    /// Nothing: it was held up.
+    Late,
+}
+
+/// Own moves of one of several threads, taken as a load thread takes them.
+fn moves_of(plan: &Plan, edits: &[Edit], (worker, workers): (u32, u32), pace: Pace) -> Vec<Move> {
+    let mut course = Course::new(plan);
+    let mut moves = Moves::new(&course);
+    let mut taken = Vec::new();
+    let mut take = |moves: &mut Moves, until_ns: u64| {
+        loop {
+            while moves.next_if(|one| one.user % workers != worker).is_some() {}
+            match moves.next_if(|one| one.at_ns < until_ns) {
+                Some(one) => taken.push(one),
+                None => return,
+            }
+        }
+    };
+    for edit in edits {
+        if matches!(pace, Pace::Eager) {
+            take(&mut moves, edit.at_ns);
+        }
+        course.apply(edit);
+        moves.follow(&course, edit.at_ns);
+    }
+    take(&mut moves, u64::MAX);
+    taken
+}
+
+/// Own arrivals, likewise.
+fn arrivals_of(
+    plan: &Plan,
+    edits: &[Edit],
+    (worker, workers): (u64, u64),
+    pace: Pace,
+) -> Vec<Arrival> {
+    let mut course = Course::new(plan);
+    let mut arrivals = Arrivals::new(plan, &course);
+    let mut taken = Vec::new();
+    let mut take = |arrivals: &mut Arrivals, until_ns: u64| {
+        loop {
+            while arrivals
+                .next_if(|one| one.index % workers != worker)
+                .is_some()
+            {}
+            match arrivals.next_if(|one| one.at_ns < until_ns) {
+                Some(one) => taken.push(one),
+                None => return,
+            }
+        }
+    };
+    for edit in edits {
+        if matches!(pace, Pace::Eager) {
+            take(&mut arrivals, edit.at_ns);
+        }
+        course.apply(edit);
+        arrivals.follow(&course);
+    }
+    take(&mut arrivals, u64::MAX);
+    taken
+}
+
+/// All moves, after a check that three threads, eager or late, make the same ones.
+fn moves(plan: &Plan, edits: &[Edit]) -> Vec<Move> {
+    let alone = moves_of(plan, edits, (0, 1), Pace::Late);
+    for pace in [Pace::Eager, Pace::Late] {
+        assert_eq!(moves_of(plan, edits, (0, 1), pace), alone);
+        let mut all: Vec<Move> = (0..3)
+            .flat_map(|worker| moves_of(plan, edits, (worker, 3), pace))
+            .collect();
+        all.sort_by_key(|one| one.at_ns);
+        let mut expected = alone.clone();
+        // Users that move at the same instant may belong to different threads.
+        let key = |one: &Move| (one.at_ns, one.user, one.starts);
+        all.sort_by_key(key);
+        expected.sort_by_key(key);
+        assert_eq!(all, expected);
+    }
+    alone
+}
+
+/// All arrivals, checked likewise.
+fn arrivals(plan: &Plan, edits: &[Edit]) -> Vec<Arrival> {
+    let alone = arrivals_of(plan, edits, (0, 1), Pace::Late);
+    for pace in [Pace::Eager, Pace::Late] {
+        assert_eq!(arrivals_of(plan, edits, (0, 1), pace), alone);
+        let mut all: Vec<Arrival> = (0..3)
+            .flat_map(|worker| arrivals_of(plan, edits, (worker, 3), pace))
+            .collect();
+        all.sort_by_key(|one| one.index);
+        assert_eq!(all, alone);
+    }
+    alone
+}
+
+fn times(course: &Course) -> Vec<(f64, f64)> {
+    let stages = course.stages();
+    stages.iter().map(|one| (one.start_s, one.end_s)).collect()
+}
+
+#[test]
+fn a_ramp_that_is_cut_short_leaves_the_users_it_reached() {
+    let plan = closed(&[
+        stage("ramp_up", 10.0, "users", 10.0),
+        stage("settle", 100.0, "users", 4.0),
+        stage("ramp_down", 2.0, "users", 2.0),
+    ]);
+    let edits = [next(3_500_000_000, 0), next(5 * SECOND, 1)];
+    // Users 0 to 3 at 0 to 3 s. The settle stage asks for 4, which are there; nobody moves in it.
+    let found: Vec<_> = moves(&plan, &edits)
+        .iter()
+        .map(|one| (one.at_ns, one.user, one.starts))
+        .collect();
+    let expected = [
+        (0, 0, true),
+        (SECOND, 1, true),
+        (2 * SECOND, 2, true),
+        (3 * SECOND, 3, true),
+        (5 * SECOND, 3, false),
+        (6 * SECOND, 2, false),
+    ];
+    assert_eq!(found, expected);
+    let mut course = Course::new(&plan);
+    edits.iter().for_each(|edit| course.apply(edit));
+    assert_eq!(
+        times(&course),
+        [(0.0, 3.5), (3.5, 5.0), (5.0, 7.0), (7.0, 7.0)]
+    );
+    assert_eq!(course.stages()[0].users, Some(4));
+}
+
+#[test]
+fn what_is_due_at_the_instant_of_an_edit_belongs_to_the_next_stage() {
+    let plan = closed(&[
+        stage("ramp_up", 10.0, "users", 10.0),
+        stage("steady", 1.0, "users", 3.0),
+    ]);
+    // The fourth user was due at exactly 3 s.
+    assert_eq!(moves(&plan, &[next(3 * SECOND, 0)]).len(), 3);
+}
+
+#[test]
+fn a_ramp_down_that_is_cut_short_keeps_the_others() {
+    let plan = closed(&[
+        stage("ramp_up", 0.0, "users", 10.0),
+        stage("ramp_down", 10.0, "users", 0.0),
+        stage("ramp_up", 1.0, "users", 9.0),
+    ]);
+    let found = moves(&plan, &[next(2_001_000_000, 1)]);
+    // Users 9, 8 and 7 leave at 0, 1 and 2 s, then 7 and 8 come back.
+    let tail: Vec<_> = found[10..]
+        .iter()
+        .map(|one| (one.at_ns, one.user, one.starts))
+        .collect();
+    let expected = [
+        (0, 9, false),
+        (SECOND, 8, false),
+        (2 * SECOND, 7, false),
+        (2_001_000_000, 7, true),
+        (2_501_000_000, 8, true),
+    ];
+    assert_eq!(tail, expected);
+}
+
+#[test]
+fn appended_stages_go_on_from_the_last_one() {
+    let plan = closed(&[stage("ramp_up", 2.0, "users", 2.0)]);
+    let more = [
+        stage("ramp_up", 2.0, "users", 4.0),
+        stage("steady", 5.0, "users", 4.0),
+    ];
+    let found: Vec<_> = moves(&plan, &[append(SECOND, &plan, &more)])
+        .iter()
+        .map(|one| (one.at_ns / SECOND, one.user))
+        .collect();
+    assert_eq!(found, [(0, 0), (1, 1), (2, 2), (3, 3)]);
+}
+
+#[test]
+fn the_unit_process_goes_on_over_an_edit() {
+    let stages = [
+        stage("steady", 100.0, "rate", 20.0),
+        stage("steady", 50.0, "rate", 5.0),
+    ];
+    for kind in ["poisson", "constant"] {
+        let plan = open(kind, &stages);
+        let (before, after) = (
+            arrivals(&plan, &[]),
+            arrivals(&plan, &[next(30 * SECOND, 0)]),
+        );
+        assert_eq!(before[0], after[0]);
+        for (one, other) in before.iter().zip(&after) {
+            assert_eq!(
+                (one.index, one.group, one.transaction),
+                (other.index, other.group, other.transaction)
+            );
+            if one.at_ns < 30 * SECOND {
+                assert_eq!(one, other);
+            } else if one.at_ns < 60 * SECOND {
+                // 20 /s have become 5 /s: what was t after the edit is 4 t after it now, up to rounding.
+                let expected = 30 * SECOND + 4 * (one.at_ns - 30 * SECOND);
+                assert!(other.at_ns.abs_diff(expected) <= 4, "{one:?} {other:?}");
+            }
+        }
+        for pair in after.windows(2) {
+            assert_eq!(pair[1].gap_ns, pair[1].at_ns - pair[0].at_ns);
+        }
+        assert!(after.last().expect("arrivals").at_ns < 80 * SECOND);
+    }
+}
+
+#[test]
+fn a_rate_that_is_cut_short_goes_on_from_where_it_was() {
+    // 10 t /s up to 4 s, then from 40 /s down to 0 over 4 s: 80 arrivals each.
+    let plan = open(
+        "constant",
+        &[
+            stage("ramp_up", 10.0, "rate", 100.0),
+            stage("ramp_down", 4.0, "rate", 0.0),
+        ],
+    );
+    let found = arrivals(&plan, &[next(4 * SECOND, 0)]);
+    assert_eq!(found.len(), 160);
+    assert_eq!(found[80].at_ns, 4 * SECOND);
+    let mut course = Course::new(&plan);
+    course.apply(&next(4 * SECOND, 0));
+    assert_eq!(course.stages()[0].rate, Some(40.0));
+}
+
+#[test]
+fn an_edit_that_does_not_fit_is_refused_with_its_reason() {
+    let mut plain = stage("steady", 1.0, "users", 4.0);
+    plain.as_object_mut().expect("a stage").remove("until");
+    let plan = closed(&[stage("ramp_up", 1.0, "users", 4.0), plain]);
+    let course = Course::new(&plan);
+    let half = SECOND / 2;
+    let why = |edit: &Edit, now_ns| course.check(edit, now_ns).expect_err("refused").0;
+    assert_eq!(course.check(&next(half, 0), 0), Ok(()));
+    assert_eq!(why(&next(half, 2), 0), "there is no stage 2 of 2");
+    assert_eq!(
+        why(&next(half, 1), 0),
+        "stage 1 is not under way, stage 0 is"
+    );
+    assert_eq!(
+        why(&next(SECOND, 0), half),
+        "stage 0 is about to end by itself"
+    );
+    assert_eq!(
+        why(&next(3 * half, 1), SECOND),
+        "stage 1 has no until: told"
+    );
+    let more = [stage("steady", 1.0, "users", 4.0)];
+    assert_eq!(
+        course.check(&append(2 * SECOND - 1, &plan, &more), SECOND),
+        Ok(())
+    );
+    assert_eq!(
+        why(&append(2 * SECOND, &plan, &more), SECOND),
+        "the drain is about to begin"
+    );
+    assert_eq!(
+        why(&append(3 * SECOND, &plan, &more), 2 * SECOND),
+        "the drain has begun"
+    );
+}
+
+#[test]
+fn any_edits_leave_the_past_as_it_was_in_every_thread() {
+    let mut random = Random::for_stream(3, 0, Stream::User);
+    let mut number = |below: u64| (random.unit() * below as f64) as u64;
+    for round in 0..40 {
+        let is_closed = round % 2 == 0;
+        let key = if is_closed { "users" } else { "rate" };
+        let mut random_stage = || {
+            let phase = ["ramp_up", "settle", "steady", "ramp_down"][number(4) as usize];
+            let duration_s = 1.0 + number(50) as f64 / 10.0;
+            stage(phase, duration_s, key, number(60) as f64)
+        };
+        let stages: Vec<Value> = (0..4).map(|_| random_stage()).collect();
+        let more = [random_stage(), random_stage()];
+        let plan = if is_closed {
+            closed(&stages)
+        } else {
+            open("poisson", &stages)
+        };
+        let mut course = Course::new(&plan);
+        let mut edits: Vec<Edit> = Vec::new();
+        let mut now_ns = 0;
+        for _ in 0..4 {
+            now_ns += number(2_500) * 1_000_000;
+            let edit = match course.stage_at(now_ns) {
+                Some(stage) if number(2) == 0 => next(now_ns + 50_000_000, stage),
+                Some(_) => append(now_ns + 50_000_000, &plan, &more),
+                None => break,
+            };
+            if course.check(&edit, now_ns).is_ok() {
+                course.apply(&edit);
+                edits.push(edit);
+            }
+        }
+        for count in 1..=edits.len() {
+            let (before, after) = (&edits[..count - 1], &edits[..count]);
+            let at_ns = edits[count - 1].at_ns;
+            let past = |all: Vec<u64>| -> Vec<u64> {
+                all.into_iter().filter(|time| *time < at_ns).collect()
+            };
+            if is_closed {
+                let at = |edits: &[Edit]| moves(&plan, edits).iter().map(|one| one.at_ns).collect();
+                assert_eq!(past(at(before)), past(at(after)));
+            } else {
+                let at =
+                    |edits: &[Edit]| arrivals(&plan, edits).iter().map(|one| one.at_ns).collect();
+                assert_eq!(past(at(before)), past(at(after)));
+            }
+        }
+    }
+}

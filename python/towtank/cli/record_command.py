@@ -1,0 +1,195 @@
+"""`towtank record proxy|browser`: a session of a browser or another client becomes a workload."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from towtank.errors import ExitStatus, StudyError
+
+if TYPE_CHECKING:
+    from towtank.cli.options import Given
+    from towtank.record.finishing import Recording
+    from towtank.record.script import Action
+
+group = typer.Typer(
+    help="Record a session into a workload: by a proxy, or in a headless browser.", no_args_is_help=True
+)
+
+# A browser sends the same headers with every request: one place of each note is enough on the terminal.
+_PLACES_SHOWN = 1
+_Out = Annotated[Path | None, typer.Option(help="Workload file to write; on standard output if left out.")]
+_Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
+_Har = Annotated[Path | None, typer.Option(help="Keep the recording too, as an HTTP Archive; it has secrets in it.")]
+_Only = Annotated[list[str] | None, typer.Option(help="Record this host only; repeatable.")]
+_Passwords = Annotated[
+    bool, typer.Option("--keep-passwords", help="Copy recorded passwords into the parameters of the workload.")
+]
+_Insecure = Annotated[bool, typer.Option("--insecure", help="Do not verify the certificates of servers.")]
+_Authorities = Annotated[str | None, typer.Option("--cacert", help="PEM file of authorities, in place of this host's.")]
+_Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+_Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+
+
+@group.command("proxy")
+def proxy(
+    *,
+    listen: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1:8899",
+    out: _Out = None,
+    force: _Force = False,
+    har: _Har = None,
+    only: _Only = None,
+    for_: Annotated[str | None, typer.Option("--for", help="Stop after this time; else Ctrl-C does.")] = None,
+    no_tls: Annotated[bool, typer.Option("--no-tls", help="Pass HTTPS through without recording it.")] = False,
+    listen_anywhere: Annotated[
+        bool,
+        typer.Option("--listen-anywhere", help="Let other machines use the proxy: it relays for all who reach it."),
+    ] = False,
+    keep_passwords: _Passwords = False,
+    insecure: _Insecure = False,
+    cacert: _Authorities = None,
+    json: _Json = False,
+    quiet: _Quiet = False,
+) -> None:
+    """Record what a browser or another client does through a local proxy."""
+    from towtank.cli.options import Given  # noqa: PLC0415
+    from towtank.conduct.envelope import state_folder  # noqa: PLC0415
+    from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
+    from towtank.record.authority import kept_authority  # noqa: PLC0415
+    from towtank.record.finishing import Recording, archive_at  # noqa: PLC0415
+    from towtank.record.proxy import Proxy, trust_of  # noqa: PLC0415
+    from towtank.record.recorder import Recorder  # noqa: PLC0415
+    from towtank.record.running import record_proxy  # noqa: PLC0415
+
+    given = Given()
+    address = _address(given, listen, anywhere=listen_anywhere)
+    for_s = given.positive("--for", for_) if for_ is not None else None
+    _files(given, out, har, force=force)
+    given.refuse_faults()
+    folder = state_folder() / "record"
+    authority = None if no_tls else kept_authority(folder)
+    tell = _teller(quiet=quiet)
+    with StopRequest() as stop, archive_at(har, _note) as archive:
+        recorder = Recorder(archive, frozenset(host.lower() for host in only or ()), tell)
+        relay = Proxy(recorder, authority, trust_of(cacert, insecure=insecure), address)
+        relay.distrusted = f"it does not trust {folder / 'ca.pem'}: install that, or give --no-tls"
+
+        def started() -> None:
+            end = "Ctrl-C ends it" if for_s is None else f"it ends after {for_}"
+            tell(f"recording: set {relay.where} as the HTTP and HTTPS proxy; {end}")
+            if authority is not None:
+                tell(f"HTTPS is recorded where the client trusts {folder / 'ca.pem'}")
+
+        record_proxy(relay, started, lambda: stop.requested, for_s)
+        _finish(Recording("proxy", recorder, har, keep_passwords), out, json=json)
+
+
+@group.command("browser")
+def browser(
+    url: Annotated[list[str] | None, typer.Argument(metavar="URL...", help="Pages to visit, in this order.")] = None,
+    *,
+    script: Annotated[
+        Path | None, typer.Option(help="File of steps (open, click, fill, wait) in place of URLs.")
+    ] = None,
+    think: Annotated[str, typer.Option(help="Pause between pages.")] = "5 s",
+    timeout: Annotated[str, typer.Option(help="Time for a page to become quiet.")] = "30 s",
+    out: _Out = None,
+    force: _Force = False,
+    har: _Har = None,
+    only: _Only = None,
+    keep_passwords: _Passwords = False,
+    insecure: _Insecure = False,
+    cacert: _Authorities = None,
+    json: _Json = False,
+    quiet: _Quiet = False,
+) -> None:
+    """Record a session in a headless Chromium."""
+    from towtank.cli.options import Given  # noqa: PLC0415
+    from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
+    from towtank.record.finishing import Recording, archive_at  # noqa: PLC0415
+    from towtank.record.proxy import Proxy, trust_of  # noqa: PLC0415
+    from towtank.record.recorder import Recorder  # noqa: PLC0415
+    from towtank.record.running import Session, record_browser  # noqa: PLC0415
+
+    given = Given()
+    think_s, timeout_s = given.duration("--think", think), given.positive("--timeout", timeout)
+    _files(given, out, har, force=force)
+    if bool(url) == (script is not None):
+        given.fault("URL", f"must be given, or else --script, got {'both' if url else 'neither'}")
+    given.refuse_faults()
+    session = Session(_actions(url or [], script), think_s, timeout_s)
+    with StopRequest() as stop, archive_at(har, _note) as archive:
+        hosts = frozenset(host.lower() for host in only or ())
+        recorder = Recorder(archive, hosts, _teller(quiet=quiet), own_pages=True)
+        relay = Proxy(recorder, None, trust_of(cacert, insecure=insecure))
+        record_browser(relay, session, lambda: stop.requested)
+        _finish(Recording("browser", recorder, har, keep_passwords), out, json=json)
+    if stop.requested:
+        raise typer.Exit(ExitStatus.STOPPED)
+
+
+def _actions(urls: list[str], script: Path | None) -> list[Action]:
+    from towtank.record.script import load_script, opened  # noqa: PLC0415
+
+    return load_script(script) if script is not None else opened(urls)
+
+
+def _address(given: Given, text: str, *, anywhere: bool) -> tuple[str, int]:
+    """Host and port to listen at: of this machine only, unless the user wants otherwise."""
+    import ipaddress  # noqa: PLC0415
+
+    from towtank.record.proxy import is_loopback  # noqa: PLC0415
+
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        named = host == "localhost" or bool(ipaddress.ip_address(host))
+    except ValueError:
+        named = False
+    if not named or not port.isdecimal() or int(port[:6]) > 65535:
+        given.fault("--listen", f"must be an IP address and a port as 127.0.0.1:8899, got {text!r} instead")
+        return "127.0.0.1", 0
+    if not is_loopback(host) and not anywhere:
+        given.fault("--listen", f"must be a loopback address (or give --listen-anywhere), got {host!r} instead")
+    return host, int(port)
+
+
+def _files(given: Given, out: Path | None, har: Path | None, *, force: bool) -> None:
+    given.new_file("--out", out, force=force)
+    given.new_file("--har", har, force=force)
+    if out is not None and out == har:
+        given.fault("--har", "must be another file than --out, got the same")
+
+
+def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
+    """Write the workload, and tell what came of the recording."""
+    from towtank.cli.import_command import tell_notes  # noqa: PLC0415
+    from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
+    from towtank.cli.output import print_json  # noqa: PLC0415
+
+    imported = recording.workload(out)
+    if out is not None:
+        try:
+            out.write_text(imported.text, encoding="utf-8")
+        except OSError as error:
+            message = f"must be a file that can be written, got: {error.strerror}"
+            raise StudyError.at(COMMAND_LINE, message, where="--out") from None
+    if json:
+        print_json(recording.document(imported, out))
+    elif out is None:
+        print(imported.text, end="")
+    tell_notes(imported, out, places=_PLACES_SHOWN, addresses=True)
+    if recording.archive.fault:
+        _note(f"warning: the recording ended early: {recording.archive.fault}")
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _teller(*, quiet: bool) -> Callable[[str], None]:
+    return (lambda _: None) if quiet else _note

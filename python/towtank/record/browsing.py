@@ -1,0 +1,177 @@
+"""A browser session: opens, clicks, fills in, and waits as a person would, behind a recording proxy."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+from urllib.parse import urldefrag, urlsplit
+
+import anyio
+
+from towtank.errors import TargetError
+from towtank.record.devtools import Devtools, DevtoolsError
+from towtank.record.recorder import Recorder
+from towtank.record.script import Action
+
+# A page is complete when nothing was in flight for so long: scripts ask for more within it. [s]
+_QUIET_S = 0.5
+_POLL_S = 0.05
+_ELEMENT_WITHIN_S = 10.0
+
+
+@dataclass
+class Browsing:
+    """Performs actions in a browser.
+
+    Attributes
+    ----------
+    think_s : float
+        Pause between the end of a page and the next one. [s]
+    timeout_s : float
+        How long a page may take until it is quiet. [s]
+    """
+
+    devtools: Devtools
+    recorder: Recorder
+    think_s: float
+    timeout_s: float
+    _session: str = ""
+    _target: str = ""
+    _popups: list[str] = field(default_factory=list)
+    _scripts: dict[str, str] = field(default_factory=dict)
+
+    async def perform(self, actions: list[Action]) -> None:
+        """Do everything, in its order.
+
+        Raises
+        ------
+        StudyError
+            If something to click or to fill in is not there.
+        TargetError
+            If a page cannot be reached, or the browser ended.
+        """
+        try:
+            await self._begin()
+            thought = True  # nobody thinks before the first page
+            for action in actions:
+                if action.kind in {"open", "click"} and not thought:
+                    await self._until(self.recorder.last_end_s + self.think_s)
+                await getattr(self, f"_{action.kind}")(action)
+                thought = action.kind == "wait" or (thought and action.kind == "fill")
+        except DevtoolsError as error:
+            raise TargetError(f"the browser session broke off: {error}") from None
+
+    async def _begin(self) -> None:
+        self.devtools.on = {
+            "Target.targetCreated": self._target_created,
+            "Network.requestWillBeSent": self._request_will_be_sent,
+        }
+        await self.devtools.call("Target.setDiscoverTargets", discover=True)
+        targets = (await self.devtools.call("Target.getTargets"))["targetInfos"]
+        await self._attach(next(each["targetId"] for each in targets if each["type"] == "page"))
+        await self.devtools.call("Browser.setDownloadBehavior", behavior="deny")
+
+    async def _attach(self, target: str) -> None:
+        """Make a tab the one that is worked in."""
+        answer = await self.devtools.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session, self._target = str(answer["sessionId"]), target
+        self.devtools.on["Page.javascriptDialogOpening"] = self._dialog
+        for domain in ("Network", "Page", "Runtime"):
+            await self.devtools.call(f"{domain}.enable", self._session)
+
+    def _target_created(self, parameters: dict[str, Any], _: str) -> None:
+        info = parameters["targetInfo"]
+        if info["type"] == "page" and info.get("openerId") == self._target:
+            self._popups.append(str(info["targetId"]))
+
+    def _request_will_be_sent(self, parameters: dict[str, Any], _: str) -> None:
+        request = parameters["request"]
+        key = (str(request["method"]), urldefrag(str(request["url"])).url)
+        self.recorder.kinds[key] = str(parameters.get("type", "")).lower()
+
+    def _dialog(self, _: dict[str, Any], session: str) -> None:
+        """Confirm what the page asks: until then it stands still. Nobody waits for the answer here."""
+        self.devtools.post("Page.handleJavaScriptDialog", session, accept=True)
+
+    async def _open(self, action: Action) -> None:
+        self.recorder.begin_page(action.value)
+        asked = urldefrag(action.value).url
+        url = asked if urlsplit(asked).path else f"{asked}/"
+        self.recorder.errors.pop(url, None)
+        begun = time.monotonic()
+        answer = await self.devtools.call("Page.navigate", self._session, url=action.value)
+        await self._settle(begun)
+        error = self.recorder.errors.get(url) or answer.get("errorText", "")
+        # What is downloaded is no page: the browser gives the navigation up, and the answer is there all the same.
+        if error and error != "net::ERR_ABORTED":
+            raise TargetError(f"{action.value} cannot be opened: {error}")
+
+    async def _click(self, action: Action) -> None:
+        self.recorder.begin_page(f"click {action.value}")
+        begun = time.monotonic()
+        await self._on_element(action, str(action.value), "click", "")
+        await self._settle(begun)
+        if self._popups:
+            await self._attach(self._popups.pop())
+            self._popups.clear()
+            await self._settle(begun)
+
+    async def _fill(self, action: Action) -> None:
+        for selector, value in action.value.items():
+            await self._on_element(action, selector, "fill", value)
+
+    async def _wait(self, action: Action) -> None:
+        await self._until(max(self.recorder.last_end_s, time.monotonic() - _QUIET_S) + action.value)
+
+    async def _until(self, moment_s: float) -> None:
+        await anyio.sleep(max(0.0, moment_s - time.monotonic()))
+
+    async def _on_element(self, action: Action, selector: str, what: str, value: str) -> None:
+        """Do something to an element, as soon as it is there."""
+        call = f"({_script(what)})({json.dumps(selector)}, {json.dumps(value)})"
+        deadline = time.monotonic() + _ELEMENT_WITHIN_S
+        found = "is not there"
+        while time.monotonic() < deadline:
+            outcome = await self._evaluate(call)
+            if outcome == "done":
+                return
+            if outcome.startswith("SyntaxError"):
+                raise action.fault(f"must be a CSS selector, got {selector!r} instead")
+            found = outcome or found
+            await anyio.sleep(_POLL_S)
+        page = await self._evaluate("location.href")
+        within = f"after {_ELEMENT_WITHIN_S:.0f} s on {page[:200]}"
+        raise action.fault(f"must be an element to {what}, got {selector!r}, which {found} {within}")
+
+    async def _evaluate(self, expression: str) -> str:
+        """Text that an expression gives; nothing while the page goes away."""
+        try:
+            answer = await self.devtools.call(
+                "Runtime.evaluate", self._session, expression=expression, returnByValue=True, userGesture=True
+            )
+        except DevtoolsError as error:
+            if "context" in str(error).lower() or "navigated" in str(error).lower():
+                return ""
+            raise
+        if "exceptionDetails" in answer:
+            return str(answer["exceptionDetails"].get("exception", {}).get("description", "failed")).partition("\n")[0]
+        return str(answer.get("result", {}).get("value", ""))
+
+    async def _settle(self, begun_s: float) -> None:
+        """Wait until the page is complete and nothing more is asked for."""
+        deadline = begun_s + self.timeout_s
+        while (now := time.monotonic()) < deadline:
+            quiet_since = max(self.recorder.last_end_s, begun_s)
+            quiet = not self.recorder.in_flight and now - quiet_since >= _QUIET_S
+            if quiet and await self._evaluate("document.readyState") == "complete":
+                return
+            await anyio.sleep(_POLL_S)
+        self.recorder.tell(f"a page was not quiet after {self.timeout_s:g} s: the recording went on without waiting")
+
+
+def _script(name: str) -> str:
+    """A function of JavaScript that does something to an element."""
+    return resources.files("towtank.record").joinpath(f"{name}.js").read_text("utf-8")

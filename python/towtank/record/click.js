@@ -1,0 +1,8 @@
+(selector) => {
+  const element = document.querySelector(selector);
+  if (!element) return "is not there";
+  if (element.disabled) return "is disabled";
+  element.scrollIntoView({ block: "center" });
+  element.click();
+  return "done";
+}

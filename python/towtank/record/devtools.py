@@ -1,0 +1,107 @@
+"""The DevTools protocol over pipes: calls with their answers, and events as they come.
+
+https://chromedevtools.github.io/devtools-protocol/ - messages are JSON, each ended by a zero byte.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Self
+
+from towtank.record.chromium import Chromium
+
+# The longest message; contents of answers do not come this way. [byte]
+_MESSAGE_AT_MOST = 64 * 2**20
+_ANSWERS_WITHIN_S = 30.0
+Handler = Callable[[dict[str, Any], str], None]
+
+
+class DevtoolsError(Exception):
+    """The browser refused a call, or is gone."""
+
+
+class Devtools:
+    """Speaks with a browser.
+
+    Attributes
+    ----------
+    on : dict of str to callable
+        What is called for an event, with its parameters and session.
+    """
+
+    def __init__(self, browser: Chromium) -> None:
+        self.on: dict[str, Handler] = {}
+        self._browser = browser
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._calls = 0
+        self._gone = ""
+
+    async def __aenter__(self) -> Self:
+        reader = asyncio.StreamReader(limit=_MESSAGE_AT_MOST)
+        pipe = os.fdopen(os.dup(self._browser.reads), "rb", buffering=0)
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+        self._listener = asyncio.create_task(self._listen(reader))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._transport.close()
+        self._listener.cancel()
+        await asyncio.gather(self._listener, return_exceptions=True)
+
+    async def call(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any]:
+        """Call a method, and wait for its answer.
+
+        Raises
+        ------
+        DevtoolsError
+            If the browser refuses it, does not answer, or is gone.
+        """
+        if self._gone:
+            raise DevtoolsError(self._gone)
+        self._calls += 1
+        number = self._calls
+        message = {"id": number, "method": method, "params": parameters, **({"sessionId": session} if session else {})}
+        self._answers[number] = asyncio.get_running_loop().create_future()
+        try:
+            os.write(self._browser.writes, json.dumps(message).encode() + b"\0")
+            return await asyncio.wait_for(self._answers[number], _ANSWERS_WITHIN_S)
+        except TimeoutError:
+            raise DevtoolsError(f"no answer to {method} within {_ANSWERS_WITHIN_S:.0f} s") from None
+        except OSError as error:
+            raise DevtoolsError(f"the browser is gone: {error.strerror}") from None
+        finally:
+            del self._answers[number]
+
+    def post(self, method: str, session: str, **parameters: Any) -> None:
+        """Call a method whose answer nobody needs."""
+        self._calls += 1
+        message = {"id": self._calls, "method": method, "params": parameters, "sessionId": session}
+        with suppress(OSError):
+            os.write(self._browser.writes, json.dumps(message).encode() + b"\0")
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        try:
+            while True:
+                self._take(json.loads((await reader.readuntil(b"\0"))[:-1]))
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+            words = self._browser.last_words()
+            self._gone = "the browser ended" + (f": {words}" if words else "")
+            for answer in self._answers.values():
+                if not answer.done():
+                    answer.set_exception(DevtoolsError(self._gone))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        answer = self._answers.get(message.get("id", 0))
+        if answer is not None and not answer.done():
+            if "error" in message:
+                answer.set_exception(DevtoolsError(str(message["error"].get("message", "refused"))))
+            else:
+                answer.set_result(message.get("result", {}))
+        handler = self.on.get(message.get("method", ""))
+        if handler is not None:
+            handler(message.get("params", {}), message.get("sessionId", ""))

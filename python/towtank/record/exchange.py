@@ -1,0 +1,140 @@
+"""One request and its answer as they were seen, and how an HTTP Archive (HAR 1.2) writes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from towtank.record.bodies import Capture, decompressed, is_text, lowered, text_of
+from towtank.workload.importers.multipart import multipart_params
+
+Headers = list[tuple[str, str]]
+
+
+@dataclass
+class Exchange:
+    """One request and its answer.
+
+    Attributes
+    ----------
+    started_at : float
+        When the request came, since 1970. [s]
+    began_s, answered_s, ended_s : float
+        When it came, when the head of its answer was there, when all of it was, by the monotonic clock. [s]
+    status : int
+        Of the answer; 0 where there is none.
+    error : str
+        Why there is no whole answer; empty where there is one.
+    kind : str
+        Kind of resource as browsers name it (`document`, `script`, ...); empty where it is unknown.
+    page : str
+        Page that it belongs to; empty where pages are told by pauses.
+    """
+
+    method: str
+    url: str
+    request_headers: Headers
+    started_at: float
+    began_s: float
+    answered_s: float = 0.0
+    ended_s: float = 0.0
+    status: int = 0
+    reason: str = ""
+    answer_headers: Headers = field(default_factory=list)
+    request_body: Capture = field(default_factory=Capture)
+    answer_body: Capture = field(default_factory=Capture)
+    error: str = ""
+    kind: str = ""
+    page: str = ""
+
+    @property
+    def host(self) -> str:
+        """Host and port of its URL."""
+        return urlsplit(self.url).netloc.rpartition("@")[2]
+
+    def header(self, name: str) -> str:
+        """A header of the request; empty where it has none of that name."""
+        return lowered(self.request_headers).get(name, "")
+
+    def answer_header(self, name: str) -> str:
+        """A header of the answer; empty where it has none of that name."""
+        return lowered(self.answer_headers).get(name, "")
+
+    def entry(self) -> dict[str, Any]:
+        """The entry of an HTTP Archive."""
+        wait = max(self.answered_s - self.began_s, 0.0)
+        receive = max(self.ended_s - max(self.answered_s, self.began_s), 0.0)
+        started = datetime.fromtimestamp(self.started_at, UTC).isoformat(timespec="milliseconds")
+        entry: dict[str, Any] = {
+            **({"pageref": self.page} if self.page else {}),
+            "startedDateTime": started.replace("+00:00", "Z"),
+            "time": round(1000 * (wait + receive), 3),
+            "request": self._request(),
+            "response": self._response(),
+            "cache": {},
+            "timings": {"send": 0, "wait": round(1000 * wait, 3), "receive": round(1000 * receive, 3)},
+        }
+        if self.kind:
+            entry["_resourceType"] = self.kind
+        if self.error:
+            entry["_error"] = self.error
+        return entry
+
+    def _request(self) -> dict[str, Any]:
+        query = parse_qsl(urlsplit(self.url).query, keep_blank_values=True)
+        request: dict[str, Any] = {
+            "method": self.method,
+            "url": self.url,
+            "httpVersion": "HTTP/1.1",
+            "cookies": [],
+            "headers": _pairs(self.request_headers),
+            "queryString": _pairs(query),
+            "headersSize": -1,
+            "bodySize": self.request_body.size,
+        }
+        if self.request_body.size:
+            request["postData"] = self._post_data()
+        return request
+
+    def _post_data(self) -> dict[str, Any]:
+        """Body of the request: parts of a multipart form, else text; what is no text has its length only."""
+        media, body = self.header("content-type"), self.request_body
+        data: dict[str, Any] = {"mimeType": media, "params": [], "text": ""}
+        if not body.whole:
+            return {**data, "_left_out": f"a body of {body.size} bytes, longer than what is kept"}
+        raw = decompressed(body, self.header("content-encoding"))
+        if media.lower().startswith("multipart/form-data"):
+            data["params"] = multipart_params(raw or b"", media)
+            return data
+        try:
+            return {**data, "text": (raw or b"").decode("utf-8" if raw is not None else "ascii")}
+        except UnicodeDecodeError:
+            if is_text(media):
+                return {**data, "text": text_of(raw or b"", media)}
+            return {**data, "_left_out": f"a body of {body.size} bytes that is no text"}
+
+    def _response(self) -> dict[str, Any]:
+        media, coding = self.answer_header("content-type"), self.answer_header("content-encoding")
+        content: dict[str, Any] = {"size": self.answer_body.size, "mimeType": media}
+        raw = decompressed(self.answer_body, coding) if is_text(media) or not media else None
+        if raw is not None and (media or b"\0" not in raw):
+            content["text"] = text_of(raw, media)
+        elif is_text(media):
+            content["comment"] = f"compressed with {coding}, which is not undone"
+        return {
+            "status": self.status,
+            "statusText": self.reason,
+            "httpVersion": "HTTP/1.1",
+            "cookies": [],
+            "headers": _pairs(self.answer_headers),
+            "content": content,
+            "redirectURL": self.answer_header("location"),
+            "headersSize": -1,
+            "bodySize": self.answer_body.size,
+        }
+
+
+def _pairs(pairs: Headers) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in pairs]

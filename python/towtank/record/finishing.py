@@ -1,0 +1,171 @@
+"""From a recording to a workload file, and what is told about it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import TargetError
+from towtank.record.archive import Archive
+from towtank.record.recorder import Recorder
+from towtank.workload.importers import Options, har
+from towtank.workload.importers.draft import Draft, identifier
+from towtank.workload.importers.writing import Imported, finish, json_document
+
+SCHEMA = "towtank/record/1"
+# What notes call a recording that is not kept; line n of it is request n.
+UNKEPT = "recording"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording that has ended.
+
+    Attributes
+    ----------
+    how : str
+        `proxy` or `browser`.
+    har : Path or None
+        The archive, where the user keeps it.
+    """
+
+    how: str
+    recorder: Recorder
+    har: Path | None
+    keep_passwords: bool = False
+
+    @property
+    def archive(self) -> Archive:
+        """Where its exchanges are."""
+        return self.recorder.archive
+
+    def workload(self, out: Path | None) -> Imported:
+        """Make the workload of it.
+
+        Raises
+        ------
+        TargetError
+            If nothing was recorded.
+        StudyError
+            If nothing of it can be carried over.
+        """
+        if not self.archive.count:
+            raise TargetError(f"nothing was recorded{self._instead()}", hint=_HINTS[self.how])
+        folder = out.parent if out is not None else Path()
+        options = Options(
+            hosts=tuple(sorted(self.recorder.only)),
+            folder=folder,
+            source="" if self.har is not None else UNKEPT,
+            host_option="--only",
+            keep_passwords=self.keep_passwords,
+        )
+        draft = har.read(self.archive.path, options)
+        draft.name = identifier(out.stem if out is not None else "", "recording")
+        hosts = ", ".join(sorted({address.partition("://")[2] for address in draft.targets.values()}))
+        draft.title = f"Recorded session on {hosts}"
+        draft.form = "recording"
+        draft.origin = f"Recorded by towtank record {self.how}."
+        if self.har is None:
+            _without_columns(draft)
+        draft.findings["summary"] = [*self._summary(draft), *draft.findings.get("summary", [])]
+        return finish(draft, folder)
+
+    def _instead(self) -> str:
+        recorder = self.recorder
+        parts = [
+            (len(recorder.passed), "hosts passed through"),
+            (len(recorder.untrusted), "hosts refused by the client"),
+            (len(recorder.unrecorded), "hosts not among those of --only"),
+        ]
+        told = [f"{count} {what}" for count, what in parts if count]
+        return f" ({', '.join(told)})" if told else ""
+
+    def document(self, imported: Imported, out: Path | None) -> dict[str, Any]:
+        """The JSON document of the command."""
+        recorder = self.recorder
+        head = {
+            "schema": SCHEMA,
+            "how": self.how,
+            "har": str(self.har) if self.har is not None else None,
+            "requests": self.archive.count,
+            "without_answer": self.archive.failed,
+            "hosts": dict(sorted(self.archive.hosts.items())),
+            "in_workload": in_workload(imported.draft),
+            "not_recorded": {
+                "passed_through": dict(recorder.passed),
+                "refused_by_client": dict(recorder.untrusted),
+                "other_hosts": dict(recorder.unrecorded),
+                "browser_services": dict(recorder.refused),
+            },
+        }
+        rest = json_document(imported, str(out) if out is not None else None)
+        return {**head, **{key: value for key, value in rest.items() if key not in {"schema", "format", "file"}}}
+
+    def _summary(self, draft: Draft) -> list[str]:
+        """What was recorded, for people."""
+        count, archive = in_workload(draft), self.archive
+        hosts = ", ".join(f"{host} ({number})" for host, number in sorted(archive.hosts.items()))
+        lines = [
+            f"recorded: {archive.count} requests, {archive.failed} of them without a whole answer: {hosts}",
+            f"in the workload: {count['requests']} requests on {count['pages']} pages, "
+            f"{archive.count - count['requests']} left out, "
+            f"{len(draft.findings.get('correlations', []))} correlated values",
+        ]
+        for what, counter in (
+            ("passed through unread", self.recorder.passed),
+            ("refused by the client, which does not trust the certificate authority", self.recorder.untrusted),
+            ("not recorded, as it is not among the hosts of --only", self.recorder.unrecorded),
+            ("not relayed, as the browser asks there by itself", self.recorder.refused),
+        ):
+            lines += [f"{host}: {what}: {number} times" for host, number in sorted(counter.items())]
+        return lines
+
+
+_HINTS = {
+    "proxy": "set the proxy of the client to the address that was told, and see docs/guides/record.md for HTTPS",
+    "browser": "check that the first URL answers",
+}
+
+
+def in_workload(draft: Draft) -> dict[str, int]:
+    """Requests and pages of a workload that was recorded."""
+    pages = [item for items in draft.transactions.values() for item in items if "page" in item]
+    return {"requests": sum(len(page["steps"]) for page in pages), "pages": len(pages)}
+
+
+def _without_columns(draft: Draft) -> None:
+    """Lines are numbers of requests; columns in a file that nobody has say nothing."""
+    for note in draft.notes.sorted():
+        lines = sorted({(line, 0) for line, _ in note.places})
+        note.times -= len(note.places) - len(lines)
+        note.places = lines
+
+
+@contextmanager
+def archive_at(path: Path | None, tell: Callable[[str], None]) -> Iterator[Archive]:
+    """An archive in the file the user named, or in one that goes when all went well.
+
+    Where anything fails, what was recorded stays, and is told.
+    """
+    scratch = None
+    if path is None:
+        descriptor, scratch = tempfile.mkstemp(prefix="towtank-recording-", suffix=".har")
+        os.close(descriptor)
+    archive = Archive(path or Path(str(scratch)))
+    try:
+        yield archive
+    except BaseException:
+        archive.close()
+        if path is not None or archive.count > archive.failed:
+            tell(f"what was recorded is kept in {archive.path}: towtank import har {archive.path}")
+        else:
+            archive.path.unlink(missing_ok=True)
+        raise
+    archive.close()
+    if scratch is not None:
+        archive.path.unlink(missing_ok=True)

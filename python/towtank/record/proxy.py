@@ -1,0 +1,249 @@
+"""A forward proxy that records: HTTP by requests in absolute form, HTTPS by CONNECT.
+
+It goes only where its client sends it, and listens on loopback unless told otherwise. In a tunnel it speaks TLS with
+a certificate of its own authority; where it has none, or a host is not to be recorded, the tunnel is passed through.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+import h11
+from anyio.abc import ByteStream, SocketAttribute, SocketStream
+from anyio.streams.tls import TLSStream
+
+from towtank.errors import StudyError
+from towtank.record.authority import Authority
+from towtank.record.peer import GONE, Peer, PeerGone, Prefixed, join
+from towtank.record.recorder import Recorder
+from towtank.record.relay import Origin, Relay, refuse
+
+# First byte of a TLS handshake (RFC 8446, section 5.1).
+_HANDSHAKE = b"\x16"
+# Clients begin to speak in a tunnel at once. [s]
+_FIRST_BYTES_S = 30.0
+_HANDSHAKE_S = 30.0
+AUTHORITY_PATH = "/ca.pem"
+
+
+@dataclass
+class Proxy:
+    """What it relays with.
+
+    Attributes
+    ----------
+    authority : Authority or None
+        Makes certificates for hosts; None passes TLS through unread.
+    trust : ssl.SSLContext
+        How certificates of servers are verified.
+    address : (str, int)
+        Where it listens.
+    distrusted : str
+        What to do when a client does not accept a certificate.
+    refuses : callable
+        Whether a host is not relayed to.
+    """
+
+    recorder: Recorder
+    authority: Authority | None
+    trust: ssl.SSLContext
+    address: tuple[str, int] = ("127.0.0.1", 0)
+    distrusted: str = ""
+    refuses: Callable[[str], bool] = lambda _: False
+
+    @property
+    def where(self) -> str:
+        """Where it listens, as URLs have it."""
+        host, port = self.address
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    async def serve(self, stream: SocketStream) -> None:
+        """Serve one client until it or the recording ends."""
+        client = Peer(stream, h11.SERVER)
+        try:
+            await self._converse(client, Relay(client, self.recorder, self.trust))
+        finally:
+            await client.close()
+
+    async def _converse(self, client: Peer, relay: Relay) -> None:
+        """Relay one exchange after the other."""
+        try:
+            while isinstance(request := await client.next(), h11.Request):
+                if request.method == b"CONNECT":
+                    await self._tunnel(client, request.target.decode("latin-1"))
+                    return
+                destination = relay.destination(request)
+                if destination is None or self._is_own(destination[0]):
+                    await self._explain(client, request, destination[1] if destination else "")
+                elif self.refuses(destination[0].host):
+                    await self._refuse(client, destination[0].host)
+                else:
+                    await relay.exchange(request, *destination)
+                if not client.idle:
+                    return
+                client.http.start_next_cycle()
+        except PeerGone as error:
+            await refuse(client, 400, f"not understood: {error}")
+        finally:
+            await relay.close()
+
+    def _is_own(self, origin: Origin) -> bool:
+        """Whether a request would come back here for ever."""
+        return origin.port == self.address[1] and (origin.host == self.address[0] or is_loopback(origin.host))
+
+    async def _explain(self, client: Peer, request: h11.Request, path: str) -> None:
+        """Answer what is meant for the proxy itself: its certificate, or what it is."""
+        asked = path or request.target.decode("latin-1")
+        if asked == AUTHORITY_PATH and self.authority is not None:
+            await refuse(client, 200, self.authority.pem.decode().strip(), "application/x-x509-ca-cert")
+            return
+        text = (
+            f"This is the recording proxy of towtank at {self.where}: set it as the HTTP and HTTPS proxy of the client."
+        )
+        if self.authority is not None:
+            text += f"\nThe certificate authority to trust while recording HTTPS: http://{self.where}{AUTHORITY_PATH}"
+        await refuse(client, 400, text)
+
+    async def _refuse(self, client: Peer, host: str) -> None:
+        self.recorder.refused[host] += 1
+        await refuse(client, 403, f"{host} is not relayed to")
+
+    async def _tunnel(self, client: Peer, target: str) -> None:
+        """Open a tunnel; what goes through it is recorded where it can be."""
+        origin = tunnel_end(target)
+        if origin is None or self._is_own(origin):
+            await refuse(client, 400, f"CONNECT must name host:port of a server, got {target[:80]!r} instead")
+            return
+        if self.refuses(origin.host):
+            await self._refuse(client, origin.host)
+            return
+        while not isinstance(await client.next(), h11.EndOfMessage):
+            pass
+        await client.send(h11.Response(status_code=200, headers=[]))
+        if not self.recorder.records(origin.host):
+            await self._pass(Prefixed(client.stream, client.rest), origin, "not among the hosts of --only")
+            return
+        first = await _first_bytes(client)
+        stream = Prefixed(client.stream, first)
+        if first[:1].isalpha():
+            plain = Peer(stream, h11.SERVER)
+            await self._converse(plain, Relay(plain, self.recorder, self.trust, Origin("http", *origin.place)))
+        elif first[:1] == _HANDSHAKE and self.authority is not None:
+            await self._inside(stream, origin, self.authority)
+        elif first:
+            why = "TLS is passed through with --no-tls" if first[:1] == _HANDSHAKE else "neither HTTP nor TLS"
+            await self._pass(stream, origin, why)
+
+    async def _inside(self, stream: ByteStream, origin: Origin, authority: Authority) -> None:
+        """Speak TLS with the client in place of the server."""
+        try:
+            context = authority.context(origin.host)
+        except ValueError:  # no certificate can be made for what is no name of a host
+            return
+        try:
+            with anyio.fail_after(_HANDSHAKE_S):
+                secure = await TLSStream.wrap(stream, server_side=True, ssl_context=context, standard_compatible=False)
+        except (*GONE, TimeoutError):
+            self.recorder.distrusted(origin.host, self.distrusted)
+            return
+        client = Peer(secure, h11.SERVER)
+        await self._converse(client, Relay(client, self.recorder, self.trust, origin))
+
+    async def _pass(self, stream: ByteStream, origin: Origin, why: str) -> None:
+        """Carry a tunnel unread."""
+        self.recorder.passes(origin.host, why)
+        try:
+            with anyio.fail_after(_FIRST_BYTES_S):
+                server = await anyio.connect_tcp(*origin.place)
+        except (*GONE, TimeoutError):
+            return
+        async with server:
+            await join(stream, server)
+
+
+async def _first_bytes(client: Peer) -> bytes:
+    """What the client says first in its tunnel; nothing where it ends it, or is silent for long."""
+    if client.rest:
+        return client.rest
+    with anyio.move_on_after(_FIRST_BYTES_S):
+        try:
+            return await client.stream.receive()
+        except GONE:
+            return b""
+    return b""
+
+
+def tunnel_end(target: str) -> Origin | None:
+    """Server of a CONNECT request; None where it names none.
+
+    Examples
+    --------
+    >>> tunnel_end("shop.example:443"), tunnel_end("shop.example")
+    (Origin(scheme='https', host='shop.example', port=443), None)
+    """
+    host, _, port = target.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or not 0 < int(port[:6]) < 65536:
+        return None
+    return Origin("https", host.lower(), int(port))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address; names but `localhost` are not looked up."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def trust_of(cacert: str | None, *, insecure: bool) -> ssl.SSLContext:
+    """How certificates of servers are verified.
+
+    Raises
+    ------
+    StudyError
+        If the file of authorities cannot be used.
+    """
+    try:
+        context = ssl.create_default_context(cafile=cacert)
+    except (OSError, ssl.SSLError):
+        message = f"must be a PEM file of certificate authorities, got {cacert!r} instead"
+        raise StudyError.at("<command line>", message, where="--cacert") from None
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+@asynccontextmanager
+async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
+    """Listen while it is entered, and give host and port; at its end every connection is closed.
+
+    Raises
+    ------
+    StudyError
+        If nothing can listen there.
+    """
+    host, port = proxy.address
+    try:
+        listener = await anyio.create_tcp_listener(local_host=host, local_port=port)
+    except OSError as error:
+        message = f"must be an address of this machine with a free port, got {proxy.where}: {error.strerror or error}"
+        raise StudyError.at("<command line>", message, where="--listen") from None
+    proxy.address = (host, listener.extra(SocketAttribute.local_port))
+    async with listener, anyio.create_task_group() as tasks:
+
+        async def serve(stream: SocketStream) -> None:
+            try:
+                await proxy.serve(stream)
+            except GONE:  # a client that leaves takes nobody along
+                return
+
+        tasks.start_soon(listener.serve, serve, tasks)
+        yield proxy.address
+        tasks.cancel_scope.cancel()

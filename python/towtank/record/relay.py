@@ -1,0 +1,282 @@
+"""Relays the exchanges of one client: request to the server it names, answer back, both kept on the way."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import anyio
+import h11
+
+from towtank.record.bodies import CODINGS, lowered
+from towtank.record.exchange import Exchange, Headers
+from towtank.record.peer import GONE, Event, Peer, PeerGone, Prefixed, join
+from towtank.record.recorder import Recorder
+
+# Headers of one connection, which a proxy does not pass on (RFC 9110, section 7.6.1). What frames bodies stays.
+_OF_CONNECTION = frozenset(
+    {"connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "expect"}
+    | {"proxy-authorization", "proxy-authenticate"}
+)
+# Requests that may be sent once more where a connection that was kept open turns out to be closed.
+_REPEATABLE = frozenset({b"GET", b"HEAD", b"OPTIONS"})
+_CONNECT_S = 10.0
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A server: scheme, host and port."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def address(self) -> str:
+        """Host and port as URLs have them, without the port that goes without saying."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Host and port."""
+        return self.host, self.port
+
+
+class ServerGone(Exception):  # noqa: N818 - it is what happened, and no fault of ours
+    """The server cannot be reached, or broke off."""
+
+
+@dataclass
+class Relay:
+    """The exchanges of one client over one connection.
+
+    Attributes
+    ----------
+    client : Peer
+        The client.
+    trust : ssl.SSLContext
+        How certificates of servers are verified.
+    origin : Origin or None
+        The server of a tunnel; None where every request names its own.
+    """
+
+    client: Peer
+    recorder: Recorder
+    trust: ssl.SSLContext
+    origin: Origin | None = None
+    _servers: dict[Origin, Peer] = field(default_factory=dict)
+
+    def destination(self, request: h11.Request) -> tuple[Origin, str] | None:
+        """Server and path of a request; None where it names no server."""
+        target = request.target.decode("latin-1")
+        if self.origin is not None and (target.startswith("/") or target == "*"):
+            return self.origin, target
+        try:
+            parts = urlsplit(target)
+            port = parts.port
+        except ValueError:
+            return None
+        if parts.scheme not in _PORTS or not parts.hostname:
+            return None
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        return Origin(parts.scheme, parts.hostname, port or _PORTS[parts.scheme]), path
+
+    async def exchange(self, request: h11.Request, origin: Origin, path: str) -> None:
+        """Relay one request and its answer, and keep both, whatever becomes of them."""
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw_items()]
+        method = request.method.decode("latin-1")
+        exchange = self.recorder.begin(method, f"{origin.scheme}://{origin.address}{path}", _end_to_end(headers))
+        exchange.error = "the recording ended before the answer was there"
+        try:
+            asked = h11.Request(method=request.method, target=path, headers=_asked(headers, origin))
+            await self._relay(exchange, origin, asked)
+            exchange.error = ""
+        except ServerGone as error:
+            exchange.error = str(error)
+            await refuse(self.client, 502, f"{origin.address}: {error}")
+        except PeerGone as error:
+            exchange.error = f"the client broke off: {error}"
+        finally:
+            self.recorder.end(exchange)
+
+    async def _relay(self, exchange: Exchange, origin: Origin, request: h11.Request) -> None:
+        server, answer = await self._ask(exchange, origin, request)
+        try:
+            exchange.status, exchange.reason = answer.status_code, answer.reason.decode("latin-1")
+            headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.headers.raw_items()]
+            exchange.answer_headers = _end_to_end(headers)
+            self.recorder.answered(exchange)
+            if answer.status_code == 101:
+                await self._switch(exchange, server, headers)
+                return
+            await self.client.send(h11.Response(status_code=answer.status_code, headers=exchange.answer_headers))
+            await self._carry_answer(exchange, server)
+            if server.idle:
+                server.http.start_next_cycle()
+                self._servers[origin] = server
+        finally:
+            if self._servers.get(origin) is not server:
+                await server.close()
+
+    async def _carry_answer(self, exchange: Exchange, server: Peer) -> None:
+        while not isinstance(event := await _from_server(server), h11.EndOfMessage):
+            if not isinstance(event, h11.Data):
+                raise ServerGone("the server closed the connection in the middle of its answer")
+            exchange.answer_body.add(event.data)
+            await self.client.send(h11.Data(data=event.data))
+        await self.client.send(h11.EndOfMessage())
+
+    async def _ask(self, exchange: Exchange, origin: Origin, request: h11.Request) -> tuple[Peer, Event]:
+        """Send a request, and wait for the head of its answer."""
+        kept = self._servers.pop(origin, None)
+        again = request.method in _REPEATABLE and not _has_body(request)
+        if again:
+            await self._carry_body(exchange, None)
+        if kept is not None and again:
+            try:
+                return kept, await self._head(exchange, kept, request, body=False)
+            except ServerGone:  # it closed its idle connection meanwhile
+                await kept.close()
+        elif kept is not None:
+            await kept.close()
+        server = await self._connect(origin)
+        try:
+            return server, await self._head(exchange, server, request, body=not again)
+        except (ServerGone, PeerGone):
+            await server.close()
+            raise
+
+    async def _head(self, exchange: Exchange, server: Peer, request: h11.Request, *, body: bool) -> Event:
+        try:
+            await server.send(request)
+            if not body:
+                await server.send(h11.EndOfMessage())
+        except PeerGone as error:
+            raise ServerGone(f"the server broke off: {error}") from None
+        if body:
+            await self._carry_body(exchange, server)
+        while True:
+            event = await _from_server(server)
+            if isinstance(event, h11.Response) or getattr(event, "status_code", 0) == 101:
+                return event
+            # Interim answers (early hints, processing) are for impatient clients; nothing is lost without them.
+            if not isinstance(event, h11.InformationalResponse):
+                raise ServerGone("the server closed the connection before its answer")
+
+    async def _carry_body(self, exchange: Exchange, server: Peer | None) -> None:
+        """Carry the body of the request; a server that takes no more of it may still answer."""
+        while not isinstance(event := await self.client.next(), h11.EndOfMessage):
+            if not isinstance(event, h11.Data):
+                raise PeerGone("it closed the connection in the middle of its request")
+            exchange.request_body.add(event.data)
+            if server is not None and not await _taken(server, h11.Data(data=event.data)):
+                return
+        if server is not None:
+            await _taken(server, h11.EndOfMessage())
+
+    async def _connect(self, origin: Origin) -> Peer:
+        try:
+            with anyio.fail_after(_CONNECT_S):
+                if origin.scheme == "https":
+                    stream = await anyio.connect_tcp(
+                        origin.host, origin.port, ssl_context=self.trust, tls_standard_compatible=False
+                    )
+                    return Peer(stream, h11.CLIENT)
+                return Peer(await anyio.connect_tcp(origin.host, origin.port), h11.CLIENT)
+        except TimeoutError:
+            raise ServerGone(f"the server could not be reached within {_CONNECT_S:.0f} s") from None
+        except ssl.SSLCertVerificationError as error:
+            hint = "give --cacert FILE, or --insecure"
+            raise ServerGone(f"the certificate of the server is not trusted ({error.verify_message}): {hint}") from None
+        except GONE as error:
+            raise ServerGone(f"the server could not be reached: {_why(error)}") from None
+
+    async def _switch(self, exchange: Exchange, server: Peer, headers: Headers) -> None:
+        """From here on it is another protocol, which is carried and not read."""
+        exchange.kind = "websocket"
+        self.recorder.open_ended(exchange)
+        await self.client.send(h11.InformationalResponse(status_code=101, headers=headers))
+        await join(Prefixed(self.client.stream, self.client.rest), Prefixed(server.stream, server.rest))
+
+    async def close(self) -> None:
+        """Close the connections to servers that were kept open."""
+        for server in self._servers.values():
+            await server.close()
+
+
+async def refuse(client: Peer, status: int, text: str, media: str = "text/plain") -> None:
+    """Answer in place of a server, where that is still possible; what was begun cannot be taken back."""
+    if client.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
+        return
+    body = f"{text}\n".encode()
+    headers = [("Content-Type", f"{media}; charset=utf-8"), ("Content-Length", str(len(body))), ("Connection", "close")]
+    try:
+        await client.send(h11.Response(status_code=status, headers=headers))
+        await client.send(h11.Data(data=body))
+        await client.send(h11.EndOfMessage())
+    except PeerGone:
+        return
+
+
+async def _taken(server: Peer, event: Event) -> bool:
+    try:
+        await server.send(event)
+    except PeerGone:
+        return False
+    return True
+
+
+async def _from_server(server: Peer) -> Event:
+    try:
+        return await server.next()
+    except PeerGone as error:
+        raise ServerGone(f"the server broke off: {error}") from None
+
+
+def _why(error: BaseException) -> str:
+    """What the operating system said at the bottom of an error that stands for several attempts."""
+    while (below := error.__cause__) is not None:
+        error = below.exceptions[0] if isinstance(below, BaseExceptionGroup) else below
+    number = getattr(error, "errno", None)
+    # Those of name resolution are below 0 and have their own words.
+    named = os.strerror(number) if isinstance(number, int) and number > 0 else getattr(error, "strerror", None)
+    return named or str(error) or type(error).__name__
+
+
+def _has_body(request: h11.Request) -> bool:
+    names = {name for name, _ in request.headers}
+    return (
+        bool(names & {b"transfer-encoding", b"upgrade"}) or dict(request.headers).get(b"content-length", b"0") != b"0"
+    )
+
+
+def _end_to_end(headers: Headers) -> Headers:
+    """Headers without those of the connection."""
+    named = {
+        each.strip().lower() for name, value in headers if name.lower() == "connection" for each in value.split(",")
+    }
+    # A header that frames the body is never one of the connection, whoever says so.
+    dropped = (_OF_CONNECTION | named) - {"content-length", "transfer-encoding", "host"}
+    return [(name, value) for name, value in headers if name.lower() not in dropped]
+
+
+def _asked(headers: Headers, origin: Origin) -> Headers:
+    """Headers as the server gets them: compressed only in ways that can be undone; WebSocket may still be asked for."""
+    asked = [
+        (name, _codings(value) if name.lower() == "accept-encoding" else value) for name, value in _end_to_end(headers)
+    ]
+    asked = [(name, value) for name, value in asked if name.lower() != "host"]
+    if lowered(headers).get("upgrade", "").lower() == "websocket":
+        asked += [("Connection", "Upgrade"), ("Upgrade", "websocket")]
+    return [("Host", origin.address), *asked]
+
+
+def _codings(accepted: str) -> str:
+    """Those of the accepted compressions that are known here."""
+    parts = [part.strip() for part in accepted.split(",")]
+    known = [part for part in parts if part.partition(";")[0].strip().lower() in {*CODINGS, "identity"}]
+    return ", ".join(known) or "identity"

@@ -1,0 +1,119 @@
+"""Runs recordings from start to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import anyio
+
+from towtank.record.authority import new_authority
+from towtank.record.browsing import Browsing
+from towtank.record.chromium import Chromium, asks_by_itself, find_chromium
+from towtank.record.devtools import Devtools
+from towtank.record.proxy import Proxy, listening
+from towtank.record.script import Action
+
+# How often the wish to stop is looked at. [s]
+_POLL_S = 0.1
+# After the last page answers may still be under way. [s]
+_FINISH_S = 2.0
+Stopped = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Session:
+    """A browser session.
+
+    Attributes
+    ----------
+    think_s : float
+        Pause between pages. [s]
+    timeout_s : float
+        How long a page may take. [s]
+    """
+
+    actions: list[Action]
+    think_s: float
+    timeout_s: float
+
+
+def record_proxy(proxy: Proxy, started: Callable[[], None], stopped: Stopped, for_s: float | None) -> None:
+    """Record what clients of a proxy do until the user stops it, or for some time.
+
+    Parameters
+    ----------
+    started : callable
+        Called when it listens; `proxy.address` has its port then.
+    stopped : callable
+        Whether the user wants to stop.
+    for_s : float or None
+        Time after which it ends. [s]
+    """
+
+    async def run() -> None:
+        async with listening(proxy):
+            started()
+            deadline = None if for_s is None else time.monotonic() + for_s
+            while not stopped() and not proxy.recorder.archive.fault:
+                if deadline is not None and time.monotonic() >= deadline:
+                    return
+                await anyio.sleep(_POLL_S)
+
+    _run(run)
+
+
+def record_browser(proxy: Proxy, session: Session, stopped: Stopped) -> None:
+    """Record a browser session to its end, or until the user stops it.
+
+    Raises
+    ------
+    StudyError, TargetError
+        As `Browsing.perform`; what was recorded until then is in the archive.
+    """
+    find_chromium()
+    proxy.authority = new_authority()
+    asked = {urlsplit(action.value).hostname or "" for action in session.actions if action.kind == "open"}
+    # Whoever tests one of these services wants to go there.
+    proxy.refuses = lambda host: asks_by_itself(host) and not any(map(asks_by_itself, asked))
+    pin = proxy.authority.pin
+
+    async def run() -> None:
+        async with listening(proxy) as (host, port):
+            with Chromium.start(f"{host}:{port}", pin) as browser:
+                async with Devtools(browser) as devtools:
+                    browsing = Browsing(devtools, proxy.recorder, session.think_s, session.timeout_s)
+                    await _unless_stopped(browsing, session.actions, stopped)
+                    with anyio.move_on_after(_FINISH_S):
+                        while proxy.recorder.in_flight:
+                            await anyio.sleep(_POLL_S)
+
+    _run(run)
+
+
+async def _unless_stopped(browsing: Browsing, actions: list[Action], stopped: Stopped) -> None:
+    work = asyncio.create_task(browsing.perform(actions))
+    try:
+        while not work.done() and not stopped() and not browsing.recorder.archive.fault:
+            await asyncio.wait({work}, timeout=_POLL_S)
+        if work.done():
+            await work
+    finally:
+        work.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await work
+
+
+def _run(function: Callable[[], object]) -> None:
+    """Run to the end; of errors that several tasks had, the first one counts."""
+    try:
+        anyio.run(function)  # type: ignore[arg-type]
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None

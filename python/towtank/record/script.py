@@ -1,0 +1,143 @@
+"""Scripts of browser sessions: what is opened, clicked and filled in, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from towtank import yamlfile
+from towtank.errors import Fault, StudyError
+from towtank.fields import Duration, FileModel, Text
+from towtank.treecheck import validate_tree
+from towtank.workload.importers.draft import address_of
+from towtank.yamlfile import Document
+
+SCHEMA = "towtank/browser-script/1"
+# A session that takes longer is no session of one user. [s]
+_WAIT_AT_MOST_S = 3600.0
+_TEXT_AT_MOST = 10_000
+
+
+def _url(value: str) -> str:
+    address_of(value)
+    return value
+
+
+def _short(value: float) -> float:
+    if value > _WAIT_AT_MOST_S:
+        raise ValueError(f"must be at most 1 h, got {value / 3600:g} h instead")
+    return value
+
+
+Selector = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class ScriptStep(FileModel):
+    """One step: exactly one of its keys is given."""
+
+    open: Annotated[str, AfterValidator(_url)] | None = Field(None, description="Go to this http or https URL.")
+    click: Selector | None = Field(None, description="Click the first element that this CSS selector finds.")
+    fill: dict[Selector, Annotated[Text, Field(max_length=_TEXT_AT_MOST)]] | None = Field(
+        None, min_length=1, description="CSS selectors of fields and what goes into them; `true` ticks a box."
+    )
+    wait: Annotated[Duration, AfterValidator(_short)] | None = Field(
+        None, description="Pause, in place of the think time before the next page."
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> ScriptStep:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"must have one of open, click, fill, wait, got {' and '.join(given) or 'none'} instead")
+        return self
+
+    @property
+    def kind(self) -> str:
+        """The key that is given."""
+        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+
+
+class ScriptFile(FileModel):
+    """What is done in a browser session that is recorded."""
+
+    schema_: Literal["towtank/browser-script/1"] = Field(alias="schema", description="The format of the file.")
+    steps: list[ScriptStep] = Field(min_length=1, max_length=1000, description="What is done, in this order.")
+
+
+@dataclass(frozen=True)
+class Action:
+    """A step with its place.
+
+    Attributes
+    ----------
+    kind : str
+        `open`, `click`, `fill` or `wait`.
+    value : str, dict or float
+        URL, selector, values by selector, or pause. [s]
+    file, line, column, where
+        Place of the step, for messages.
+    """
+
+    kind: str
+    value: Any
+    file: str = "<command line>"
+    line: int = 0
+    column: int = 0
+    where: str = "URL"
+
+    def fault(self, message: str) -> StudyError:
+        """The error that says what is wrong with this step."""
+        return StudyError.at(self.file, message, line=self.line, column=self.column, where=self.where)
+
+
+def check_script(document: Document) -> tuple[ScriptFile | None, list[Fault]]:
+    """Check a script; its faults, all at once."""
+    checked = validate_tree(document.root, ScriptFile)
+    faults = list(checked.faults)
+    steps = document.root.child("steps")
+    first = steps.child(0) if steps is not None else None
+    if first is not None and isinstance(first.value, dict) and "open" not in first.value:
+        faults.append(document.fault(("steps", 0), "must be a step with the key open: there is no page before it"))
+    return checked.model, sorted(faults)
+
+
+def load_script(path: Path) -> list[Action]:
+    """Read a script.
+
+    Raises
+    ------
+    StudyError
+        With every fault.
+    """
+    document = yamlfile.load(path)
+    script, faults = check_script(document)
+    if faults or script is None:
+        raise StudyError(faults)
+    actions = []
+    for index, step in enumerate(script.steps):
+        place = document.fault(("steps", index, step.kind), "")
+        value = getattr(step, step.kind)
+        actions.append(Action(step.kind, value, str(path), place.line, place.column, place.where))
+    return actions
+
+
+def opened(urls: list[str]) -> list[Action]:
+    """Steps that open URLs one after the other.
+
+    Raises
+    ------
+    StudyError
+        With every one that is none.
+    """
+    actions, faults = [], []
+    for url in urls:
+        try:
+            actions.append(Action("open", _url(url)))
+        except ValueError as error:
+            faults.append(Fault("<command line>", 0, 0, "URL", str(error)))
+    if faults:
+        raise StudyError(faults)
+    return actions

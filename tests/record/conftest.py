@@ -1,0 +1,92 @@
+"""Sites that are recorded, and what records them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import anyio
+import pytest
+from record_bench import WITHIN_S, Bench, Running, until
+from record_site import Site, serving
+
+from towtank.record.archive import Archive
+from towtank.record.authority import Authority, new_authority
+from towtank.record.proxy import Proxy, listening, trust_of
+from towtank.record.recorder import Recorder
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with serving() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def authority() -> Authority:
+    """The authority that proxies of these tests have."""
+    return new_authority()
+
+
+@pytest.fixture
+def secure_site(tmp_path: Path) -> Iterator[Site]:
+    """A site over TLS, whose certificate no one trusts but by `server-ca.pem`."""
+    issuer = new_authority()
+    (tmp_path / "server-ca.pem").write_bytes(issuer.pem)
+    (tmp_path / "server.pem").write_bytes(issuer.signed("127.0.0.1"))
+    with serving(tmp_path / "server.pem") as made:
+        yield made
+
+
+@pytest.fixture
+def run_proxy(tmp_path: Path, authority: Authority) -> Iterator[Callable[..., Running]]:
+    """Starts proxies; at the end they are stopped."""
+    with ExitStack() as stack:
+
+        def start(*, tls: bool = True, cacert: Path | None = None, only: frozenset[str] = frozenset()) -> Running:
+            path = tmp_path / "recording.har"
+            archive = Archive(path)
+            told: list[str] = []
+            recorder = Recorder(archive, only, told.append)
+            trust = trust_of(str(cacert) if cacert else None, insecure=False)
+            proxy = Proxy(recorder, authority if tls else None, trust, distrusted="install it")
+            running = Running(proxy, path, told)
+            ready, stop = threading.Event(), threading.Event()
+
+            async def serve() -> None:
+                async with listening(proxy):
+                    ready.set()
+                    while not stop.is_set():
+                        await anyio.sleep(0.02)
+
+            thread = threading.Thread(target=anyio.run, args=(serve,), daemon=True)
+            thread.start()
+
+            def end() -> None:
+                stop.set()
+                thread.join(WITHIN_S)
+                archive.close()
+
+            stack.callback(end)
+            assert ready.wait(WITHIN_S)
+            return running
+
+        yield start
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    # Short, as temporary folders are: browsers make sockets in it.
+    with tempfile.TemporaryDirectory(prefix="tr-") as scratch:
+        environment = {**os.environ, "TOWTANK_STATE": str(tmp_path / "state"), "TMPDIR": scratch}
+        made = Bench(tmp_path, Path(scratch), environment)
+        yield made
+        for process in made.started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        until(lambda: not made.left())

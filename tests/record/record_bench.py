@@ -1,0 +1,109 @@
+"""Proxies in this process, and the command line in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from towtank.record.proxy import Proxy
+
+WITHIN_S = 60.0
+
+
+def until(true: Callable[[], Any], within_s: float = WITHIN_S) -> Any:
+    """Wait for something to become true, and return it."""
+    deadline = time.monotonic() + within_s
+    while not (value := true()):
+        assert time.monotonic() < deadline, f"did not come true within {within_s} s"
+        time.sleep(0.02)
+    return value
+
+
+@dataclass
+class Running:
+    """A proxy that runs in a thread of this process."""
+
+    proxy: Proxy
+    path: Path
+    told: list[str] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        return "{}:{}".format(*self.proxy.address)
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"
+
+    def entries(self, at_least: int = 0) -> list[dict[str, Any]]:
+        """Entries of the archive, once there are enough; an exchange is kept a moment after its end."""
+        until(lambda: self.proxy.recorder.archive.count >= at_least)
+        entries: list[dict[str, Any]] = json.loads(self.path.read_text())["log"]["entries"]
+        return entries
+
+
+@dataclass
+class Bench:
+    """A folder, and the command line to run in it; temporary files of it go to `scratch`."""
+
+    folder: Path
+    scratch: Path
+    environment: dict[str, str]
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        """Start a command in a session of its own."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "towtank", *map(str, arguments)],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.started.append(process)
+        return process
+
+    def towtank(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        process = self.start(*arguments)
+        out, errors = process.communicate(timeout=100)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, errors)
+
+    def start_proxy(self, *arguments: str | Path) -> tuple[subprocess.Popen[str], str]:
+        """Start a recording proxy; its address."""
+        process = self.start("record", "proxy", "--listen", "127.0.0.1:0", *arguments)
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r"set (127\.0\.0\.1:\d+) as", line)
+        assert found is not None, line + process.stderr.read()
+        return process, found[1]
+
+    def stop(self, process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+        """End a recording as Ctrl-C does."""
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=100)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
+
+    def left(self) -> list[str]:
+        """Processes and scratch files of commands that have ended."""
+        marker = str(self.scratch).encode()
+        found = [str(path) for path in self.scratch.iterdir() if "chromium" in path.name]
+        for entry in Path("/proc").iterdir():
+            try:
+                command = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+            except OSError:
+                continue
+            if marker in command:
+                found.append(f"{entry.name} {command.replace(bytes(1), b' ').decode()[:120]}")
+        return found
