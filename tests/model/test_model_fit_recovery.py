@@ -84,6 +84,34 @@ def test_a_closed_system_gives_its_demands_back() -> None:
     assert (hits / 60 >= 0.90).all(), hits
 
 
+def test_cpu_time_tells_the_demand_below_saturation() -> None:
+    users = np.array([20.0, 50, 80, 110])
+    curve = ClosedCurve(2, 2.0, with_busy=True)
+    # 0.2 of two servers are taken by background work: the rest serves 40 ms in 40 / 0.9 ms.
+    truth = np.array([[0.040, 0.1, 0.2]])
+    rate = curve.throughput(truth, users)[0]
+    assert rate == pytest.approx(ClosedCurve(2, 2.0).throughput(np.array([[0.040 / 0.9, 0.1]]), users)[0], rel=1e-9)
+    assert float(curve.derived(truth)["limit_throughput"][0]) == pytest.approx((2 - 0.2) / 0.040)
+    busy = 0.2 + 0.040 * rate
+    hits = np.zeros(3)
+    for seed in range(60):
+        noise = np.random.default_rng(seed).standard_normal((2, 4))
+        points = observations(
+            users,
+            rate * (1 + 0.01 * noise[0]),
+            error=0.01 * rate,
+            think=np.full(4, 2.0),
+            busy=busy * (1 + 0.02 * noise[1]),
+            busy_error=0.02 * busy,
+        )
+        found = fit_curve(curve, points)
+        assert found.freedom == 5
+        assert found.parameters[0] == pytest.approx(0.040, rel=0.25)
+        told = intervals.t_intervals(found)
+        hits += [holds(told[name], value) for name, value in zip(curve.parameters, truth[0], strict=True)]
+    assert (hits / 60 >= 0.88).all(), hits
+
+
 @pytest.mark.parametrize("name", ["closed", "amdahl", "linear"])
 def test_the_curve_that_made_the_points_is_chosen(name: str) -> None:
     users = np.array([5.0, 10, 20, 40, 80, 120, 160, 240])

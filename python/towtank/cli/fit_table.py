@@ -20,6 +20,7 @@ _TITLES = {
     "limit_throughput": "limit of throughput, 1/s",
     "bottleneck_demand_s": "demand at the bottleneck, s",
     "other_s": "time elsewhere, s",
+    "background": "background at the bottleneck, servers",
     "demand_s": "demand in all, s",
     "largest_demand_s": "demand per server, s",
     "knee_load": "knee (D + Z) / D_max",

@@ -26,6 +26,7 @@ def command(
     y: Annotated[str | None, typer.Option("--y", help="Column of the throughput, per second.")] = None,
     response: Annotated[str | None, typer.Option(help="Column of the mean response time in seconds.")] = None,
     error: Annotated[str | None, typer.Option(help="Column of the standard error of the throughput.")] = None,
+    busy: Annotated[str | None, typer.Option(help="Column of the busy servers of the bottleneck.")] = None,
     think: Annotated[str | None, typer.Option(help="Think time, as 2 s, or its column in seconds.")] = None,
     servers: Annotated[int | None, typer.Option(help="Servers of the bottleneck of a closed curve.")] = None,
     at: Annotated[str | None, typer.Option(help="Loads to predict, as 500,750.")] = None,
@@ -56,7 +57,7 @@ def command(
     elif source.is_dir() and not results:
         given.fault("CSV|RESULTS", f"must be a CSV file or a results folder, got the folder {str(source)!r}")
     if results:
-        for option, value in (("--x", x), ("--y", y), ("--response", response), ("--error", error)):
+        for option, value in (("--x", x), ("--y", y), ("--response", response), ("--error", error), ("--busy", busy)):
             if value is not None:
                 given.fault(option, f"must not be given with a results folder, got {value!r}")
         think_s = None if think is None else given.duration("--think", think)
@@ -68,7 +69,7 @@ def command(
         given.fault("--out", f"must be given with closed or auto, got {curve!r}: other curves are no network")
     given.refuse_faults()
     wish = Wish(curve, servers, loads, hold_out, think_s)
-    answers = _answers(source, Columns(x, y, response, error, think), wish, configuration, results=results)
+    answers = _answers(source, Columns(x, y, response, error, think, busy), wish, configuration, results=results)
     return _show(answers, source, out, results=results, json=json)
 
 

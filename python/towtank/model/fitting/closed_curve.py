@@ -26,6 +26,8 @@ from towtank.errors import ModelError
 from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Floats, Observations
 
+# Background work of more than this share of the servers is the load, and no background. [ratio]
+_MOST_BACKGROUND = 0.9
 _LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
 # Knots of a spline over the logarithm of the ratio; with these it is right to about 1e-7.
 _KNOTS = 160
@@ -116,19 +118,38 @@ class ClosedCurve:
         m at the bottleneck. [1]
     think_s : float
         Z for loads that were not measured. [s]
+    with_busy : bool, default False
+        Whether the use of the bottleneck was measured too, U = b + S X; then the background b is a third parameter.
+        It takes its share of the servers, which serve transactions m / (m - b) times more slowly for it.
     """
 
     servers: int
     think_s: float
+    with_busy: bool = False
     _tables: dict[int, ThroughputTable] = field(default_factory=dict, repr=False)
 
     name = "closed"
-    parameters = ("bottleneck_demand_s", "other_s")
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """S and O, and b where the use of the bottleneck was measured."""
+        return ("bottleneck_demand_s", "other_s", *(("background",) if self.with_busy else ()))
 
     @property
     def bounds(self) -> Bounds:
-        """Times are not negative."""
-        return Bounds(np.array([0.0, 0.0]), np.array([np.inf, np.inf]))
+        """Times are not negative; background work leaves some of the servers."""
+        upper = [np.inf, np.inf, *([_MOST_BACKGROUND * self.servers] if self.with_busy else [])]
+        return Bounds(np.zeros(len(upper)), np.array(upper))
+
+    def held_up(self, parameters: Floats) -> Floats:
+        """Demand at the bottleneck as background work makes it, S m / (m - b); shape (n_problems,). [s]"""
+        demand = np.maximum(parameters[:, 0], 1e-300)
+        background = parameters[:, 2] if self.with_busy else np.zeros(len(parameters))
+        return np.asarray(demand * self.servers / (self.servers - background), dtype=float)
+
+    def busy(self, parameters: Floats, rate: Floats) -> Floats:
+        """Busy servers of the bottleneck at throughputs of shape (n_problems, n_loads), U = b + S X. [1]"""
+        return np.asarray(parameters[:, 2, None] + parameters[:, 0, None] * rate, dtype=float)
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
         """Throughput at each number of users, with the think time of the curve. [1/s]"""
@@ -139,7 +160,7 @@ class ClosedCurve:
 
         A number of users that is not whole, as a mean over a window may be, lies on the line between its neighbours.
         """
-        demand = np.maximum(parameters[:, 0], 1e-300)
+        demand = self.held_up(parameters)
         columns = []
         for users, think in zip(load, think_s, strict=True):
             ratios = (think + parameters[:, 1]) / demand
@@ -172,11 +193,12 @@ class ClosedCurve:
         demands = [share * most for share in (0.05, 0.3, 0.7, 0.95, 1.0)]
         spare = max(lowest, 1e-3 * cycle, 1e-3 * most)
         others = [share * spare for share in (0.01, 0.3, 0.9)]
-        return np.array([(demand, other) for demand in demands for other in others])
+        idle = (0.0,) if self.with_busy else ()
+        return np.array([(demand, other, *idle) for demand in demands for other in others])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
         """Total demand, largest demand per server, limit of throughput and knee (D + Z) / D_max."""
-        demand, other = parameters[:, 0], parameters[:, 1]
+        demand, other = self.held_up(parameters), parameters[:, 1]
         largest = demand / self.servers
         with np.errstate(divide="ignore", invalid="ignore"):
             return {

@@ -21,10 +21,10 @@ CURVES = ("usl", "amdahl", "linear", "closed")
 _AT_BOUND = 1e-6
 
 
-def curve_named(name: str, servers: int, think_s: float) -> Curve:
-    """The family of a name; servers and think time are those of the closed system."""
+def curve_named(name: str, servers: int, think_s: float, *, with_busy: bool = False) -> Curve:
+    """The family of a name; servers, think time and use of the bottleneck are those of the closed system."""
     if name == "closed":
-        return ClosedCurve(servers, think_s)
+        return ClosedCurve(servers, think_s, with_busy)
     return {"usl": USL, "amdahl": AMDAHL, "linear": LINEAR}[name]
 
 
@@ -34,7 +34,8 @@ class Problem:
 
     Both are one thing in a closed system, R = N / X - Z. Throughput tells the demand of the bottleneck and hardly
     anything of the time elsewhere, as most of a cycle is thinking; response times at low load tell just that. So
-    both are fitted, each over its own error, while the degrees of freedom count the points once.
+    both are fitted, each over its own error, while the degrees of freedom count the points once. Where the use of the
+    bottleneck was measured, U = b + S X is fitted as well; it is an observation of its own and counts as one.
     """
 
     curve: Curve
@@ -48,17 +49,30 @@ class Problem:
     @property
     def target(self) -> Floats:
         """Throughputs, then response times where they are used."""
-        if not self.uses_response or self.points.response is None:
-            return self.points.throughput
-        return np.concatenate([self.points.throughput, self.points.response])
+        return self._joined(self.points.throughput, self.points.response, self.points.busy)
 
     @property
     def deviations(self) -> Floats:
         """Standard deviations of the values, up to a common factor."""
-        times = self.points.response_deviations
-        if not self.uses_response or times is None:
-            return self.points.deviations
-        return np.concatenate([self.points.deviations, times])
+        return self._joined(self.points.deviations, self.points.response_deviations, self.points.busy_deviations)
+
+    def _joined(self, rates: Floats, times: Floats | None, busy: Floats | None) -> Floats:
+        parts = [rates]
+        if self.uses_response and times is not None:
+            parts.append(times)
+        if self.uses_busy and busy is not None:
+            parts.append(busy)
+        return np.concatenate(parts)
+
+    @property
+    def uses_busy(self) -> bool:
+        """Whether the use of the bottleneck is among the values."""
+        return isinstance(self.curve, ClosedCurve) and self.curve.with_busy
+
+    @property
+    def independent(self) -> int:
+        """Observations of a point that do not follow from one another. [1]"""
+        return 2 if self.uses_busy else 1
 
     def model(self, parameters: Floats) -> Floats:
         """Fitted values of shape (n_problems, n_values)."""
@@ -67,7 +81,12 @@ class Problem:
             return self.curve.throughput(parameters, load)
         think = self.think_s
         rate = self.curve.throughput_thinking(parameters, load, think)
-        return np.concatenate([rate, load / rate - think], axis=1) if self.uses_response else rate
+        parts = [rate]
+        if self.uses_response:
+            parts.append(load / rate - think)
+        if self.uses_busy:
+            parts.append(self.curve.busy(parameters, rate))
+        return np.concatenate(parts, axis=1)
 
     @property
     def think_s(self) -> Floats:
@@ -109,8 +128,8 @@ class Fit:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom: points less parameters, those at a bound among them. [1]"""
-        return self.points.count - len(self.parameters)
+        """Degrees of freedom: observations less parameters, those at a bound among them. [1]"""
+        return self.points.count * self.problem.independent - len(self.parameters)
 
     @property
     def fitted(self) -> Floats:
@@ -145,6 +164,16 @@ class Fit:
         return np.asarray(self.curve.throughput(self.parameters[None, :], load)[0], dtype=float)
 
 
+def levels_needed(curve: Curve) -> int:
+    """Different loads without which a curve cannot be fitted: one more than its shape has parameters."""
+    return shape_parameters(curve) + 1
+
+
+def shape_parameters(curve: Curve) -> int:
+    """Parameters of the shape of throughput over load; background work shows in the use of the bottleneck only."""
+    return len(curve.parameters) - int(isinstance(curve, ClosedCurve) and curve.with_busy)
+
+
 def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None = None) -> Fit:
     """Fit a curve to points.
 
@@ -160,10 +189,10 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
     ModelError
         If there are not more different loads than parameters.
     """
-    needed = len(curve.parameters) + 1
+    needed = levels_needed(curve)
     if len(points.levels) < needed:
         raise ModelError(
-            f"{curve.name}: must have at least {needed} different loads for {len(curve.parameters)} parameters, "
+            f"{curve.name}: must have at least {needed} different loads for {needed - 1} parameters, "
             f"got {len(points.levels)} instead",
             hint="measure more load levels, or fit a curve with fewer parameters",
         )

@@ -17,7 +17,7 @@ from scipy import stats
 from towtank.errors import ModelError
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import WIDER
-from towtank.model.fitting.fit import Fit, fit_curve
+from towtank.model.fitting.fit import Fit, fit_curve, levels_needed, shape_parameters
 
 SUPPORTED, DOUBTFUL, REJECTED = "supported", "doubtful", "rejected"
 LEVEL = 0.01
@@ -96,7 +96,7 @@ def aicc(fit: Fit) -> float | None:
     .. [1] C. M. Hurvich and C.-L. Tsai, "Regression and time series model selection in small samples", Biometrika
            76(2), 297-307, 1989, doi:10.1093/biomet/76.2.297.
     """
-    count, size = fit.points.count, len(fit.parameters) + 1
+    count, size = fit.points.count, shape_parameters(fit.curve) + 1
     if count - size - 1 <= 0:
         return None
     squares = float(fit.misses @ fit.misses)
@@ -149,7 +149,7 @@ def _held(fit: Fit, judgement: Judgement) -> None:
             )
         elif name == "sigma" and value == 0:
             judgement.reject("sigma is at its bound 0: the points show no contention; they grow at least in proportion")
-        elif name != "other_s":  # all of the work at the bottleneck is no fault of a curve
+        elif name not in ("other_s", "background"):  # a system may have neither
             judgement.reject(f"{name} is at its bound {value:g}")
 
 
@@ -281,7 +281,7 @@ def hold_out(fit: Fit, highest: int) -> dict[str, Any] | None:
     dict or None
         `levels`, `worst_error` (relative, of throughput) and `points`; None where too few levels are left.
     """
-    if len(fit.points.levels) - highest < len(fit.parameters) + 1:
+    if len(fit.points.levels) - highest < levels_needed(fit.curve):
         return None
     below, above = fit.points.split(highest)
     return predicted_against_measured(

@@ -79,6 +79,7 @@ class Configuration:
         response = [from_document(point["response_time_s"]["mean"]) for point in self.points]
         think = [point.get("think_time_s") for point in self.points]
         timed = all(one.value for one in response)
+        busy, busy_error = self._busy()
         return observations(
             np.array([float(point["load"]) for point in self.points]),
             _values(rate),
@@ -86,8 +87,23 @@ class Configuration:
             response=_values(response) if timed else None,
             response_error=_errors(response) if timed else None,
             think=np.array(think, dtype=float) if all(one is not None for one in think) else None,
+            busy=busy,
+            busy_error=busy_error,
             names=tuple(", ".join(point["runs"]) for point in self.points),
         )
+
+    def _busy(self) -> tuple[Floats | None, Floats | None]:
+        """CPUs used of the bottleneck, with standard errors; None where a point does not tell them."""
+        bottleneck = self.bottleneck()
+        if bottleneck is None or not np.isfinite(used := self.cpus(bottleneck)).all():
+            return None, None
+        squares = np.zeros(len(self.points))
+        for tier in bottleneck.tiers:
+            errors = _errors([from_document(point["tiers"][tier].get("cpus_used")) for point in self.points])
+            if errors is None:
+                return used, None
+            squares += errors**2
+        return used, np.sqrt(squares)
 
     @property
     def think_s(self) -> float:

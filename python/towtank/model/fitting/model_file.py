@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from towtank.errors import ModelError
 from towtank.model.fitting.closed_curve import ClosedCurve, network_throughput
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.selection import Candidate
@@ -42,9 +43,12 @@ def stations(candidate: Candidate, one: Configuration | None, demands: dict[str,
     The bottleneck has the demand that was fitted. Other resources have the demand measured at them, taken out of the
     time elsewhere, where there is that much.
     """
-    demand, left = (float(value) for value in candidate.fit.parameters)
     curve = candidate.fit.curve
-    servers = curve.servers if isinstance(curve, ClosedCurve) else 1
+    if not isinstance(curve, ClosedCurve):
+        raise ModelError(f"a curve {curve.name} is no network")
+    left, servers = float(candidate.fit.parameters[1]), curve.servers
+    # Background work at the bottleneck is in the demand: what is left of the servers works as much longer.
+    demand = float(curve.held_up(candidate.fit.parameters[None, :])[0])
     bottleneck = one.bottleneck() if one else None
     found = [Station(_safe(bottleneck.name if bottleneck else "bottleneck"), servers, demand, "fitted to the curve")]
     for resource in one.resources if one else []:

@@ -11,6 +11,10 @@ Floats = npt.NDArray[np.float64]
 
 LEAST_RELATIVE_ERROR = 0.005
 """No throughput repeats better from run to run; a narrower interval tells only how even one run was. [ratio]"""
+LEAST_RESPONSE_ERROR = 0.10
+"""Waiting depends on how much service times vary, which a curve with one demand does not know: its response times are
+hardly closer than this however well they were measured, and must not pull the demand away from what CPU time tells.
+[ratio]"""
 FEW_RUNS = 5
 """With fewer repetitions than this the standard errors of all levels are pooled: one of two or three runs is hardly
 an estimate, and as a weight it would make the luckiest level decide. [1]"""
@@ -34,6 +38,10 @@ class Observations:
         Its standard error. [s]
     think : ndarray of shape (n_points,) or None
         Mean think time Z as measured, or as given. [s]
+    busy : ndarray of shape (n_points,) or None
+        Servers of the bottleneck that are busy, U. [1]
+    busy_error : ndarray of shape (n_points,) or None
+        Its standard error. [1]
     names : tuple of str
         Where each point comes from: runs, or lines of a file.
     place : ndarray of shape (n_points,)
@@ -46,6 +54,8 @@ class Observations:
     response: Floats | None = None
     response_error: Floats | None = None
     think: Floats | None = None
+    busy: Floats | None = None
+    busy_error: Floats | None = None
     names: tuple[str, ...] = ()
     place: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
@@ -74,9 +84,23 @@ class Observations:
         """Standard deviation of each response time, on the same footing as `deviations`. [s]"""
         if self.response is None:
             return None
-        if self.response_error is None or self.error is None:
+        if self.error is None:
             return np.abs(self.response)
-        return np.asarray(np.hypot(self.response_error, LEAST_RELATIVE_ERROR * self.response), dtype=float)
+        error = self._common() * self.response if self.response_error is None else self.response_error
+        return np.asarray(np.hypot(error, LEAST_RESPONSE_ERROR * self.response), dtype=float)
+
+    @property
+    def busy_deviations(self) -> Floats | None:
+        """Standard deviation of each number of busy servers, on the same footing as `deviations`. [1]"""
+        if self.busy is None:
+            return None
+        if self.busy_error is None or self.error is None:
+            return np.full(self.count, float(np.mean(self.busy))) * self._common()
+        return np.asarray(np.hypot(self.busy_error, LEAST_RELATIVE_ERROR * self.busy), dtype=float)
+
+    def _common(self) -> float:
+        """Relative error that stands for one that is not known: that of throughput, or 1 where no error is known."""
+        return 1.0 if self.error is None else float(np.median(self.deviations / self.throughput))
 
     def think_s(self) -> Floats:
         """Think time of each point; zero where none was given. [s]"""
@@ -92,6 +116,8 @@ class Observations:
             response=None if self.response is None else self.response[mask],
             response_error=None if self.response_error is None else self.response_error[mask],
             think=None if self.think is None else self.think[mask],
+            busy=None if self.busy is None else self.busy[mask],
+            busy_error=None if self.busy_error is None else self.busy_error[mask],
             names=tuple(name for name, kept in zip(self.names, mask, strict=True) if kept),
             place=self.place[mask],
         )
@@ -110,6 +136,8 @@ def observations(
     response: Floats | None = None,
     response_error: Floats | None = None,
     think: Floats | None = None,
+    busy: Floats | None = None,
+    busy_error: Floats | None = None,
     names: tuple[str, ...] = (),
 ) -> Observations:
     """Points in ascending order of load, whatever order they were measured in."""
@@ -126,6 +154,8 @@ def observations(
         sorted_(response),
         sorted_(response_error),
         sorted_(think),
+        sorted_(busy),
+        sorted_(busy_error),
         tuple(names[place] for place in order),
         order.astype(np.int64),
     )

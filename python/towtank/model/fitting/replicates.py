@@ -64,7 +64,7 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
     stream = np.random.default_rng(seed)
     problem, points = fit.problem, fit.points.count
     freedom = max(1, fit.freedom)
-    rows = fit.solution.residuals.reshape(-1, points) * math.sqrt(points / freedom)
+    rows = fit.solution.residuals.reshape(-1, points) * math.sqrt(points * problem.independent / freedom)
     rows = rows - rows.mean(axis=1, keepdims=True)
     drawn = rows[:, _drawn(fit, count, stream)]  # (n_kinds, count, n_points)
     size = np.sqrt(freedom / stream.chisquare(freedom, count))
@@ -103,7 +103,7 @@ def further_measurement(fit: Fit, loads: Floats, curves: Floats, seed: int = SEE
     """
     stream = np.random.default_rng(seed + 1)
     freedom = max(1, fit.freedom)
-    pool = fit.misses * math.sqrt(fit.points.count / freedom)
+    pool = fit.misses * math.sqrt(fit.points.count * fit.problem.independent / freedom)
     drawn = (pool - pool.mean())[stream.integers(0, len(pool), curves.shape)]
     size = np.sqrt(freedom / stream.chisquare(freedom, len(curves)))[:, None]
     if fit.points.error is None:

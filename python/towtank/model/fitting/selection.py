@@ -99,7 +99,7 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
     ModelError
         If there are too few levels.
     """
-    curve = curve_named(name, servers, think_s)
+    curve = curve_named(name, servers, think_s, with_busy=points.busy is not None)
     if held:
         if held >= len(points.levels):
             raise ModelError(f"held out: must be fewer than the {len(points.levels)} levels, got {held} instead")

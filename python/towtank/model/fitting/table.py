@@ -32,6 +32,8 @@ class Columns:
         Mean response time. [s]
     error : str or None
         Standard error of the throughput. [1/s]
+    busy : str or None
+        Busy servers of the bottleneck. [1]
     think : str or None
         A duration that holds for all rows, or a column. [s]
     """
@@ -41,6 +43,7 @@ class Columns:
     response: str | None = None
     error: str | None = None
     think: str | None = None
+    busy: str | None = None
 
 
 @dataclass
@@ -90,6 +93,7 @@ def read_points(path: Path, columns: Columns) -> Observations:
         error=values.get("error"),
         response=values.get("response"),
         think=think,
+        busy=values.get("busy"),
         names=tuple(f"line {line}" for line, _, _ in reader.rows),
     )
 
@@ -144,6 +148,7 @@ def _places(reader: _Reader, columns: Columns) -> dict[str, int]:
         ("throughput", "--y", columns.throughput, THROUGHPUT_NAMES),
         ("response", "--response", columns.response, ()),
         ("error", "--error", columns.error, ()),
+        ("busy", "--busy", columns.busy, ()),
     ):
         place = _place(reader, role, option, given, known)
         if place is not None:
