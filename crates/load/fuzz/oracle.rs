@@ -95,8 +95,9 @@ fn laxer(bytes: &[u8], ours: &Response) -> bool {
     lines > HYPER_FIELDS
         // Hyper wants a status that `http::StatusCode` can hold.
         || !(100..1000).contains(&ours.status)
-        // Hyper refuses any encoding in an answer of HTTP/1.0, and a body after 1xx.
-        || bytes.windows(8).any(|part| part == b"HTTP/1.0")
+        // Hyper refuses any encoding in an answer of HTTP/1.0, and minor versions that do not exist yet, which RFC 9110
+        // (section 6.2) has a recipient read as the highest one that it knows.
+        || bytes.windows(8).any(|part| part.starts_with(b"HTTP/1.") && part[7] != b'1')
 }
 
 fn by_scanner(bytes: &[u8], head: bool, names: &[String]) -> Result<Response, ProtocolError> {

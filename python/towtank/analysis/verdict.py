@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.analysis import audit
+from towtank.analysis.backlog import BEYOND_NOISE, SHORT
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.rates import CLOCK_JUMP_S, GAP_S
 from towtank.analysis.tiers import Observed
@@ -97,6 +98,8 @@ class Evidence:
         CPUs that they could work on at once. [1]
     connect_failures : int
         Requests of the whole run that got no connection. [1]
+    settle : dict or None
+        The event of the settle stage before the window, where it ended without the evidence asked for.
     relative_half_width : float or None
         Half width of the interval of the mean response time, relative to it.
     """
@@ -122,6 +125,7 @@ class Evidence:
     connect_failures: int = 0
     generator_cores: int = 1
     offered_share: float | None = None
+    settle: dict[str, Any] | None = None
     lag_grows: bool = False
 
     @property
@@ -330,6 +334,30 @@ def _steady(evidence: Evidence) -> Iterator[Doubt]:
         yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, recorded, planned, "s")
 
 
+def _settled(evidence: Evidence) -> Iterator[Doubt]:
+    event = evidence.settle
+    if event is not None:
+        why = (event.get("evidence") or {}).get("why") or "no evidence"
+        length = float(event.get("length_s") or 0.0)
+        text = f"{event.get('stage')} ended after {seconds(length)} without evidence of a steady state: {why}"
+        yield Doubt(Kind.NOT_SETTLED, Level.SUSPECT, text, length, length, "s")
+
+
+def _backlog(evidence: Evidence) -> Iterator[Doubt]:
+    found, window = evidence.summary["backlog"], evidence.window
+    if found is None or window is None or not found["excess_at_start"]:
+        return
+    drained, length = found["drained_s"], window.end_s - window.start_s
+    end = "was not worked off" if drained is None else f"was worked off after {seconds(drained)}"
+    text = (
+        f"the window began with {found['at_start']:,} requests in flight and {found['waiting_at_start']:,} arrivals "
+        f"waiting, where its load needs {found['needs']:.3g} in flight; the rest {end}"
+    )
+    level = Level.NOTE if drained is not None and drained <= SHORT * length else Level.SUSPECT
+    limit = found["needs"] + BEYOND_NOISE * found["swing"]
+    yield Doubt(Kind.BACKLOG, level, text, float(found["at_start"] + found["waiting_at_start"]), limit)
+
+
 def _samples(evidence: Evidence) -> Iterator[Doubt]:
     if evidence.window is None:
         return
@@ -450,6 +478,8 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Doubt]], ...] = (
     _pool,
     _start_lag,
     _steady,
+    _settled,
+    _backlog,
     _samples,
     _laws,
     _audit,

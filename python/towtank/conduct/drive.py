@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from towtank.conduct.connecting import COMMAND_LINE, UNIX, Reach
 from towtank.conduct.display import Display
+from towtank.conduct.envelope import require_ports
 from towtank.conduct.outlets import Outlets
 from towtank.conduct.run import RunOutcome, disk_is_full, drive_engine, marked
 from towtank.conduct.stopping import StopRequest
@@ -247,9 +248,12 @@ def conduct_drive(
 
     Raises
     ------
+    StudyError
+        If there are fewer ports than connections that the users keep.
     EngineError
         If the engine ended in a way it must not.
     """
+    require_ports(plan)
     write_json(run.plan, plan)
     run.update(status="running")
     outcome = RunOutcome(came_up=True)

@@ -42,6 +42,8 @@ class NullServer(PlainService):
         given = self._settings
         command = [str(binary()), "null-server", "--listen", f"{_HOST}:{self._port}"]
         command += ["--ports", str(self._ports), "--threads", str(given.threads), "--body", str(given.body)]
+        if given.delay > 0:
+            command += ["--delay", repr(1000 * given.delay)]
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
