@@ -1,11 +1,12 @@
-"""`towtank model ...`: models of a measured system."""
+"""`towtank model ...`: models of a measured system, and queueing networks from files."""
 
 from __future__ import annotations
 
 import typer
 
-from towtank.cli import model_demands, model_fit
+from towtank.cli import model_demands, model_fit, model_solve
 
-group = typer.Typer(help="Fit a model to measurements.", no_args_is_help=True)
+group = typer.Typer(help="Explain and predict by models.", no_args_is_help=True)
 group.command("fit")(model_fit.command)
 group.command("demands")(model_demands.command)
+group.command("solve")(model_solve.command)

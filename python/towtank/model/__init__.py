@@ -1,1 +1,6 @@
-"""Models of a measured system: fitted to measurements, solved, and used to predict what was not measured."""
+"""Models of a system: queueing networks from files, solved by the engine; `fitting` makes them of measurements."""
+
+from towtank.model.loading import ModelProblem, check_model, load_model
+from towtank.model.solving import METHODS, solve_models
+
+__all__ = ["METHODS", "ModelProblem", "check_model", "load_model", "solve_models"]

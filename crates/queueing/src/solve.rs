@@ -1,0 +1,347 @@
+//! Chooses a method, solves, and says what the answer rests on.
+//!
+//! Exact where the network has product form and the cost is bearable; else by the approximation that fits, which the
+//! answer names. A model without a steady state is refused with the name of what is overloaded.
+
+use crate::amva::{self, Estimate};
+use crate::answer::Answer;
+use crate::assemble;
+use crate::exact;
+use crate::model::{Discipline, Fault, Model};
+use crate::network::{Load, Network};
+use crate::pools;
+use crate::row;
+
+/// Most servers or jobs of a table that finite stations and pools are worked through for.
+pub(crate) const TABLE_AT_MOST: u64 = 10_000_000;
+/// Which method to use.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Method {
+    /// Exact where it can be, else the best approximation.
+    #[default]
+    Auto,
+    /// Exact, or a fault that says why not.
+    Exact,
+    /// Approximate mean value analysis after Bard and Schweitzer.
+    BardSchweitzer,
+    /// Approximate mean value analysis by the Linearizer.
+    Linearizer,
+}
+
+impl Method {
+    /// Method of a name: `auto`, `exact`, `bard-schweitzer`, `linearizer`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "auto" => Some(Self::Auto),
+            "exact" => Some(Self::Exact),
+            "bard-schweitzer" => Some(Self::BardSchweitzer),
+            "linearizer" => Some(Self::Linearizer),
+            _ => None,
+        }
+    }
+}
+
+/// Mean values as solvers give them; lists by class, then station or pool.
+#[derive(Clone, Debug, Default)]
+pub struct Solution {
+    /// Completed transactions. [1/s]
+    pub throughput: Vec<f64>,
+    /// Transactions that reach and enter each station. [1/s]
+    pub flow: Vec<Vec<f64>>,
+    /// Mean numbers of jobs.
+    pub jobs: Vec<Vec<f64>>,
+    /// Response times. [s]
+    pub response: Vec<f64>,
+    /// Share of arrivals lost at each station.
+    pub loss: Vec<f64>,
+    /// Units held, by pool.
+    pub held: Vec<f64>,
+    /// Jobs waiting for a unit, by class and pool.
+    pub waiting: Vec<Vec<f64>>,
+    /// How it was worked out.
+    pub method: String,
+    /// Whether that is exact here.
+    pub exact: bool,
+    /// What the reader must know.
+    pub warnings: Vec<String>,
+}
+
+/// Solves a model.
+///
+/// # Errors
+///
+/// All faults of the model; the stations and pools that have no steady state; an exact solution asked for where there is
+/// none.
+pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
+    let whole = Network::of(model)?;
+    let faults = unsteady(&whole);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let network = whole.without_idle_pools();
+    let mut solution = match method {
+        Method::Auto | Method::Exact => choose(&network)?,
+        Method::BardSchweitzer => approximate(&network, Estimate::BardSchweitzer)?,
+        Method::Linearizer => approximate(&network, Estimate::Linearizer)?,
+    };
+    if method == Method::Exact && !solution.exact {
+        let why = solution.warnings.first().cloned().unwrap_or_default();
+        return Err(vec![Fault::new(
+            &["method"],
+            format!("must be one that this model allows, got 'exact': {why}"),
+        )]);
+    }
+    solution.extend_pools(&whole, &network);
+    Ok(assemble::answer(&whole, &solution))
+}
+
+/// Stations whose open classes bring more than they can do, and tables too long to work through.
+fn unsteady(network: &Network) -> Vec<Fault> {
+    let flows = row::open_flows(network).0;
+    let mut faults = Vec::new();
+    for (index, center) in network.centers.iter().enumerate() {
+        let load: f64 = flows
+            .iter()
+            .zip(&center.demand)
+            .map(|(flow, need)| flow[index] * need)
+            .sum();
+        let utilization = load / center.speed.limit();
+        if center
+            .capacity
+            .is_some_and(|capacity| capacity > TABLE_AT_MOST)
+        {
+            let message = format!(
+                "must be at most {TABLE_AT_MOST} for solving, got {} instead",
+                center.capacity.unwrap_or(0)
+            );
+            faults.push(Fault::new(&["stations", &center.name, "capacity"], message));
+        } else if center.capacity.is_none() && utilization >= 1.0 {
+            faults.push(Fault::new(
+                &["stations", &center.name],
+                overloaded(utilization),
+            ));
+        }
+    }
+    faults
+}
+
+fn overloaded(utilization: f64) -> String {
+    format!(
+        "must have a utilization below 1 for a steady state, got {utilization:.4} from the arrivals of open classes"
+    )
+}
+
+fn choose(network: &Network) -> Result<Solution, Vec<Fault>> {
+    let (closed, open) = (network.closed(), network.open());
+    if !network.holds.is_empty() {
+        return with_pools(network, &closed, &open);
+    }
+    if closed.is_empty() {
+        return Ok(row::all_open(network));
+    }
+    if network.is_product_form() {
+        if let Some(solution) = exact::solve(network, &closed) {
+            return Ok(solution);
+        }
+        let mut solution = approximate(network, Estimate::Linearizer)?;
+        solution.warnings.insert(
+            0,
+            "an exact solution would take too long or too much memory: the answer is approximate"
+                .into(),
+        );
+        return Ok(solution);
+    }
+    approximate(network, Estimate::Linearizer)
+}
+
+fn with_pools(network: &Network, closed: &[usize], open: &[usize]) -> Result<Solution, Vec<Fault>> {
+    let plain = network.splits.is_empty()
+        && network
+            .centers
+            .iter()
+            .all(|center| center.is_product_form() && center.capacity.is_none());
+    let poisson = matches!(
+        network.loads[0],
+        Load::Closed { .. } | Load::Open { poisson: true, .. }
+    );
+    if network.loads.len() == 1 && plain && poisson {
+        let state = if closed.is_empty() {
+            pools::solve_open(network).map_err(|(pool, utilization)| {
+                vec![Fault::new(
+                    &["pools", &network.holds[pool].name],
+                    overloaded(utilization),
+                )]
+            })?
+        } else {
+            pools::solve_closed(network)
+        };
+        if let Some(state) = state {
+            return Ok(from_state(network, &state));
+        }
+    }
+    let mut solution = approximate(network, Estimate::BardSchweitzer)?;
+    if !open.is_empty() {
+        for (pool, hold) in network.holds.iter().enumerate() {
+            let utilization = solution.held[pool] / hold.size as f64;
+            if utilization >= 1.0 {
+                return Err(vec![Fault::new(
+                    &["pools", &hold.name],
+                    overloaded(utilization),
+                )]);
+            }
+        }
+    }
+    solution.warnings.push(
+        "pools of several classes are solved as stations that hold others: check with a simulation"
+            .into(),
+    );
+    Ok(solution)
+}
+
+fn from_state(network: &Network, state: &pools::State) -> Solution {
+    let stations = network.centers.len();
+    let total: f64 = state.jobs.iter().sum::<f64>() + state.waiting.iter().sum::<f64>();
+    Solution {
+        throughput: vec![state.throughput],
+        flow: vec![vec![state.throughput; stations]],
+        jobs: vec![state.jobs.clone()],
+        response: vec![total / state.throughput],
+        loss: vec![0.0; stations],
+        held: state.held.clone(),
+        waiting: vec![state.waiting.clone()],
+        method: "flow-equivalent servers".into(),
+        exact: false,
+        warnings: vec![
+            "a pool limits how many jobs are inside: solved by decomposition, which is approximate"
+                .into(),
+        ],
+    }
+}
+
+/// Why a network has no closed form, for people.
+pub(crate) fn why_not_exact(network: &Network) -> String {
+    let named = |found: &dyn Fn(&crate::network::Center) -> bool| {
+        network
+            .centers
+            .iter()
+            .find(|center| found(center))
+            .map(|center| &center.name)
+    };
+    if !network.splits.is_empty() {
+        return "forks have no product form: the answer is approximate".into();
+    }
+    if let Some(name) = named(&|center| center.discipline == Discipline::Priority) {
+        return format!(
+            "station {name:?} serves by priority, which has no product form: the answer is approximate"
+        );
+    }
+    if let Some(name) = named(&|center| center.capacity.is_some()) {
+        return format!(
+            "station {name:?} drops jobs, and what follows it is not reached by Poisson arrivals: the answer is approximate"
+        );
+    }
+    if let Some(name) = named(&|center| !center.is_product_form()) {
+        return format!(
+            "station {name:?} has service times that differ between classes or are not exponential, which first come first served does not turn into product form: the answer is approximate"
+        );
+    }
+    "arrivals are not Poisson: the answer is approximate".into()
+}
+
+fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fault>> {
+    if let Some(center) = network
+        .centers
+        .iter()
+        .find(|center| center.capacity.is_some())
+    {
+        let message = "must be left out here: stations with a capacity are solved among open classes only, without pools; simulate";
+        return Err(vec![Fault::new(
+            &["stations", &center.name, "capacity"],
+            message,
+        )]);
+    }
+    let means = amva::solve(network, estimate);
+    let stations = network.centers.len();
+    let mut warnings = Vec::new();
+    if !network.is_product_form() && network.holds.is_empty() {
+        warnings.push(why_not_exact(network));
+    }
+    let finite = means.response.iter().all(|time| time.is_finite());
+    if !means.converged || !finite {
+        warnings
+            .push("the fixed point was not reached: the answer may be far off, simulate".into());
+    }
+    let name = match estimate {
+        Estimate::BardSchweitzer => "approximate MVA (Bard-Schweitzer)",
+        Estimate::Linearizer => "approximate MVA (Linearizer)",
+    };
+    let times = |rows: &[Vec<f64>]| -> Vec<Vec<f64>> {
+        rows.iter()
+            .zip(&means.throughput)
+            .map(|(row, rate)| row.iter().map(|time| time * rate).collect())
+            .collect()
+    };
+    let held = times(&means.pool_hold);
+    Ok(Solution {
+        flow: means
+            .throughput
+            .iter()
+            .map(|&rate| vec![rate; stations])
+            .collect(),
+        jobs: times(&means.residence),
+        waiting: times(&means.pool_wait),
+        held: (0..network.holds.len())
+            .map(|pool| held.iter().map(|row| row[pool]).sum())
+            .collect(),
+        throughput: means.throughput,
+        response: means.response,
+        loss: vec![0.0; stations],
+        method: name.into(),
+        exact: false,
+        warnings,
+    })
+}
+
+impl Solution {
+    /// Puts pools that never limit back in: nobody waits for them.
+    fn extend_pools(&mut self, whole: &Network, solved: &Network) {
+        let of = |name: &str| solved.holds.iter().position(|hold| hold.name == name);
+        let held = (whole.holds.iter().enumerate())
+            .map(|(pool, hold)| {
+                of(&hold.name).map_or_else(|| self.inside(whole, pool), |kept| self.held[kept])
+            })
+            .collect();
+        let waiting = (self.waiting.iter())
+            .map(|row| {
+                whole
+                    .holds
+                    .iter()
+                    .map(|hold| of(&hold.name).map_or(0.0, |kept| row[kept]))
+                    .collect()
+            })
+            .collect();
+        self.held = held;
+        self.waiting = waiting;
+    }
+
+    /// Units held of a pool that never limits: the jobs inside.
+    fn inside(&self, network: &Network, pool: usize) -> f64 {
+        let hold = &network.holds[pool];
+        let classes = (0..network.loads.len()).filter(|&class| hold.concerns[class]);
+        let direct: f64 = classes
+            .map(|class| {
+                hold.stations
+                    .iter()
+                    .map(|&station| self.jobs[class][station])
+                    .sum::<f64>()
+            })
+            .sum();
+        direct
+            + hold
+                .pools
+                .iter()
+                .map(|&inner| self.inside(network, inner))
+                .sum::<f64>()
+    }
+}
