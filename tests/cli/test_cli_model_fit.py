@@ -95,6 +95,7 @@ def test_results_are_fitted_by_configuration_and_written_as_a_model(capsys: Any,
     text = out.read_text("utf-8")
     assert "content: {servers: 1, discipline: ps, demand: {transactions: " in text
     assert str(RESULTS_1) in text
+    assert main(["validate", str(out)]) == 0
 
 
 def test_a_run_that_fails_the_audit_is_not_modelled(capsys: Any, tmp_path: Path) -> None:
