@@ -82,8 +82,15 @@ fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
         // The scanner bounds the head in bytes, hyper by other means.
         ProtocolError::HeaderTooLarge => true,
         ProtocolError::BodyTooLarge => hyper.body.len() as u64 > LIMITS.body_bytes,
-        // Empty lines before a status line, which hyper skips.
-        ProtocolError::NotHttp => matches!(bytes.first(), Some(b'\r' | b'\n')),
+        // Empty lines before a status line, the one after an informational answer too, which hyper skips.
+        ProtocolError::NotHttp => {
+            let plain: Vec<u8> = bytes
+                .iter()
+                .copied()
+                .filter(|byte| *byte != b'\r')
+                .collect();
+            plain.starts_with(b"\n") || plain.windows(3).any(|part| part == b"\n\n\n")
+        }
         ProtocolError::Truncated => false,
     }
 }
