@@ -184,7 +184,14 @@ impl Worker<'_> {
     }
 
     /// Writes what was gathered.
+    #[inline]
     pub(super) fn say_all(&mut self) {
+        if !self.http2.gathered.is_empty() {
+            self.say_each();
+        }
+    }
+
+    fn say_each(&mut self) {
         while let Some(connection) = self.http2.gathered.pop() {
             if let Some(link) = self.http2.link(connection as usize) {
                 link.is_gathered = false;

@@ -183,12 +183,12 @@ impl Worker<'_> {
 
     /// No new work from now on: every user finishes what it has in hand and leaves.
     pub(super) fn begin_drain(&mut self, now_ns: u64) {
-        if !self.clock.is_past_stages() {
+        if self.clock.is_past_stages() {
+            self.admit_rest(now_ns);
+        } else {
             self.close_interval(now_ns);
             self.note_edits();
             self.clock.skip_to_drain();
-        } else {
-            self.admit_rest(now_ns);
         }
         self.drain_until_ns = Some(now_ns + self.drain_ns);
         self.forget_backlog();
