@@ -42,8 +42,8 @@ def _trace(trace: Json | None) -> list[Block]:
         paragraph(
             f"The arrival rate follows a file: {people.count(round(trace['arrivals']))} arrivals in "
             f"{people.plain(trace['length_s'])} s, {people.rate(trace['mean_rate_per_s'])} on average and "
-            f"{people.rate(trace['peak_rate_per_s'])} at most. While the load moves there is no steady state: means and "
-            "percentiles are those of the whole file, and an interval around them holds its ups and downs."
+            f"{people.rate(trace['peak_rate_per_s'])} at most. While the load moves there is no steady state: means "
+            "and percentiles are those of the whole file, and an interval around them holds its ups and downs."
         )
     ]
 
