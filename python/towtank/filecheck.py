@@ -7,8 +7,13 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
+<<<<<<< HEAD
 from towtank.record.script import SCHEMA as BROWSER_SCRIPT
 from towtank.record.script import check_script
+=======
+from towtank.model import check_model
+from towtank.model.file import SCHEMA as MODEL
+>>>>>>> queueing
 from towtank.study import load_study
 from towtank.study.model import SCHEMA as STUDY
 from towtank.system.model import SCHEMA as SYSTEM
@@ -18,7 +23,11 @@ from towtank.workload.loading import check_workload
 from towtank.workload.model import SCHEMA as WORKLOAD
 from towtank.yamlfile import Document, did_you_mean
 
+<<<<<<< HEAD
 SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT)
+=======
+SCHEMAS = (STUDY, WORKLOAD, SYSTEM, MODEL)
+>>>>>>> queueing
 
 
 @dataclass
@@ -30,7 +39,11 @@ class FileReport:
     file : str
         As the user named it.
     kind : str
+<<<<<<< HEAD
         `study`, `workload`, `system`, `browser-script`, or empty where that cannot be told.
+=======
+        `study`, `workload`, `system`, `model`, or empty where that cannot be told.
+>>>>>>> queueing
     faults : list of Fault
         Sorted by place.
     """
@@ -41,7 +54,11 @@ class FileReport:
 
 
 def check_file(path: Path | str) -> FileReport:
+<<<<<<< HEAD
     """Check a file of any kind; a study with the workload and the system it names."""
+=======
+    """Check a study, workload, system or model file; a study with the workload and the system it names."""
+>>>>>>> queueing
     report = FileReport(str(path))
     try:
         document = yamlfile.load(path)
@@ -49,7 +66,7 @@ def check_file(path: Path | str) -> FileReport:
         if fault is not None:
             report.faults = [fault]
             return report
-        report.kind = str(document.data["schema"]).split("/")[1]
+        report.kind = str(document.data.get("schema", MODEL)).split("/")[1]
         report.faults = _check(document, report.kind, path)
     except StudyError as error:
         report.faults = error.faults
@@ -63,6 +80,8 @@ def _check(document: Document, kind: str, path: Path | str) -> list[Fault]:
         return check_script(document)[1]
     if kind == "system":
         return check_system(document)[1]
+    if kind == "model":
+        return check_model(document)
     load_study(path)
     return []
 
@@ -74,6 +93,8 @@ def _schema_fault(document: Document) -> Fault | None:
     if not isinstance(root.value, dict):
         return document.fault((), f"must be a mapping of keys to values, got {shown(root.plain())} instead")
     schema = root.child("schema")
+    if schema is None and root.child("stations") is not None and root.child("classes") is not None:
+        return None  # a model file may do without: no other file has these keys
     if schema is None:
         return document.fault((), f"must have the key 'schema' with one of {allowed}, got none")
     if schema.value not in SCHEMAS:

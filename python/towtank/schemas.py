@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from towtank.model.file import ModelFile
 from towtank.record.script import ScriptFile
 from towtank.study.model import StudyFile
 from towtank.system.model import SERVICE_KINDS, SystemFile
@@ -24,6 +25,7 @@ FILES: dict[str, type[BaseModel]] = {
     "workload": WorkloadFile,
     "system": SystemFile,
     "browser-script": ScriptFile,
+    "model": ModelFile,
 }
 REFERENCE = Path("docs/reference/files.md")
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

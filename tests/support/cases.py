@@ -15,9 +15,10 @@ DATA = Path(__file__).parent.parent / "certified" / "data"
 
 def case(identity: str) -> dict[str, Any]:
     """One published case."""
-    for one in json.loads((DATA / "cases.json").read_text("utf-8")):
-        if one["id"] == identity:
-            return dict(one)
+    for file in ("cases.json", "queueing.json"):
+        for one in json.loads((DATA / file).read_text("utf-8")):
+            if one["id"] == identity:
+                return dict(one)
     raise KeyError(identity)
 
 

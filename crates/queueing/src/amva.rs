@@ -1,0 +1,506 @@
+//! Approximate mean value analysis, for what has no product form or is too large for exact solution.
+//!
+//! A fixed point: from the mean numbers of jobs an arriving job finds, the time it stays; from the times, by Little's
+//! law, the numbers. What an arriving job of a closed class finds is estimated as Bard and Schweitzer do, or by the
+//! Linearizer (Chandy and Neuse, Comm. ACM 25(2), 1982), which corrects for the job's own absence.
+
+use crate::join;
+use crate::model::Discipline;
+use crate::network::{Center, Load, Network, Speed};
+use crate::special::erlang_c;
+
+/// Relative change of the numbers of jobs at which the fixed point is reached.
+const TOLERANCE: f64 = 1e-13;
+/// Rounds at most: near saturation of an open class the error shrinks by its load in each round.
+const ROUNDS_AT_MOST: usize = 50_000;
+/// Rounds of the Linearizer about its core.
+const CORRECTIONS: usize = 12;
+
+/// How the state that an arriving job finds is estimated.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Estimate {
+    /// Shares of the queue are those of the full population.
+    BardSchweitzer,
+    /// Shares are corrected from solutions with one job less.
+    Linearizer,
+}
+
+/// The fixed point.
+#[derive(Clone, Debug)]
+pub struct Means {
+    /// Throughput by class. [1/s]
+    pub throughput: Vec<f64>,
+    /// Residence time by class and station. [s]
+    pub residence: Vec<Vec<f64>>,
+    /// Wait for a unit by class and pool. [s]
+    pub pool_wait: Vec<Vec<f64>>,
+    /// Time a unit is held by class and pool. [s]
+    pub pool_hold: Vec<Vec<f64>>,
+    /// Response time by class. [s]
+    pub response: Vec<f64>,
+    /// Whether the fixed point was reached.
+    pub converged: bool,
+}
+
+/// Numbers of jobs by class and place (stations, then units held, then waits for units).
+type Numbers = Vec<Vec<f64>>;
+
+struct Problem<'a> {
+    network: &'a Network,
+    /// Stations and pools that no other pool holds, by class.
+    outermost_pools: Vec<Vec<usize>>,
+}
+
+/// What is known in one round.
+struct Round {
+    users: Vec<f64>,
+    numbers: Numbers,
+    throughput: Vec<f64>,
+    means: Means,
+}
+
+/// Solves a network of any kind.
+#[must_use]
+pub fn solve(network: &Network, estimate: Estimate) -> Means {
+    let problem = Problem::new(network);
+    let classes = network.loads.len();
+    let users: Vec<f64> = (0..classes)
+        .map(|class| network.users(class) as f64)
+        .collect();
+    let none = vec![vec![vec![0.0; problem.places()]; classes]; classes];
+    let mut full = problem.core(&users, problem.start(&users), &none);
+    if estimate == Estimate::BardSchweitzer {
+        return full.means;
+    }
+    let closed = network.closed();
+    let mut less: Vec<Option<Round>> = (0..classes).map(|_| None).collect();
+    let mut changes = none;
+    for _ in 0..CORRECTIONS {
+        for &class in &closed {
+            let mut fewer = users.clone();
+            fewer[class] -= 1.0;
+            let begin = less[class].take().map_or_else(
+                || problem.scaled(&full.numbers, &users, &fewer),
+                |round| round.numbers,
+            );
+            less[class] = Some(problem.core(&fewer, begin, &changes));
+        }
+        let before = full.throughput.clone();
+        changes = problem.changes(&full, &less);
+        full = problem.core(&users, full.numbers, &changes);
+        let moved = before
+            .iter()
+            .zip(&full.throughput)
+            .any(|(old, new)| (old - new).abs() > 1e-10 * new);
+        if !moved {
+            break;
+        }
+    }
+    full.means
+}
+
+impl<'a> Problem<'a> {
+    fn new(network: &'a Network) -> Self {
+        let held_by = |class: usize, pool: usize| {
+            network
+                .holds
+                .iter()
+                .any(|outer| outer.concerns[class] && outer.pools.contains(&pool))
+        };
+        let outermost_pools = (0..network.loads.len())
+            .map(|class| {
+                (0..network.holds.len())
+                    .filter(|&pool| network.holds[pool].concerns[class] && !held_by(class, pool))
+                    .collect()
+            })
+            .collect();
+        Self {
+            network,
+            outermost_pools,
+        }
+    }
+
+    fn stations(&self) -> usize {
+        self.network.centers.len()
+    }
+
+    fn places(&self) -> usize {
+        self.stations() + 2 * self.network.holds.len()
+    }
+
+    /// Users spread evenly over the stations of their class; open classes as if alone.
+    fn start(&self, users: &[f64]) -> Numbers {
+        (0..users.len())
+            .map(|class| {
+                let demand: f64 = self
+                    .network
+                    .centers
+                    .iter()
+                    .map(|center| center.demand[class])
+                    .sum();
+                let mut row = vec![0.0; self.places()];
+                for (number, center) in row.iter_mut().zip(&self.network.centers) {
+                    *number = match self.network.loads[class] {
+                        Load::Closed { think_time, .. } => {
+                            users[class] * center.demand[class] / (demand + think_time)
+                        }
+                        Load::Open { rate, .. } => rate * center.demand[class],
+                    };
+                }
+                row
+            })
+            .collect()
+    }
+
+    fn scaled(&self, numbers: &Numbers, users: &[f64], fewer: &[f64]) -> Numbers {
+        let factor = |class: usize| {
+            if users[class] > 0.0 {
+                fewer[class] / users[class]
+            } else {
+                1.0
+            }
+        };
+        (numbers.iter().enumerate())
+            .map(|(class, row)| row.iter().map(|number| number * factor(class)).collect())
+            .collect()
+    }
+
+    /// By how much the shares of queues change when one job of a class is away, `changes[absent][class][place]`.
+    fn changes(&self, full: &Round, less: &[Option<Round>]) -> Vec<Numbers> {
+        let share = |round: &Round, class: usize, place: usize| {
+            if round.users[class] > 0.0 {
+                round.numbers[class][place] / round.users[class]
+            } else {
+                0.0
+            }
+        };
+        (less.iter())
+            .map(|round| {
+                let each = |class: usize, place: usize| match round {
+                    Some(round) if round.users[class] > 0.0 => {
+                        share(round, class, place) - share(full, class, place)
+                    }
+                    _ => 0.0,
+                };
+                (0..full.users.len())
+                    .map(|class| (0..self.places()).map(|place| each(class, place)).collect())
+                    .collect()
+            })
+            .collect()
+    }
+
+    /// Goes round until the numbers stay.
+    fn core(&self, users: &[f64], numbers: Numbers, changes: &[Numbers]) -> Round {
+        let classes = users.len();
+        let mut round = Round {
+            users: users.to_vec(),
+            throughput: (0..classes)
+                .map(|class| self.first_throughput(users, class))
+                .collect(),
+            means: Means {
+                throughput: vec![0.0; classes],
+                residence: vec![vec![0.0; self.stations()]; classes],
+                pool_wait: vec![vec![0.0; self.network.holds.len()]; classes],
+                pool_hold: vec![vec![0.0; self.network.holds.len()]; classes],
+                response: vec![0.0; classes],
+                converged: false,
+            },
+            numbers,
+        };
+        for count in 0..ROUNDS_AT_MOST {
+            let moved = self.round(&mut round, changes, count);
+            if moved < TOLERANCE {
+                round.means.converged = true;
+                break;
+            }
+        }
+        round.means.throughput.clone_from(&round.throughput);
+        round
+    }
+
+    fn first_throughput(&self, users: &[f64], class: usize) -> f64 {
+        let demand: f64 = self
+            .network
+            .centers
+            .iter()
+            .map(|center| center.demand[class])
+            .sum();
+        match self.network.loads[class] {
+            Load::Closed { think_time, .. } => users[class] / (demand + think_time),
+            Load::Open { rate, .. } => rate,
+        }
+    }
+
+    /// One round; gives the largest relative change of a number of jobs.
+    fn round(&self, round: &mut Round, changes: &[Numbers], count: usize) -> f64 {
+        let stations = self.stations();
+        let mut moved = 0.0_f64;
+        let mut next = round.numbers.clone();
+        for class in 0..round.users.len() {
+            let open = matches!(self.network.loads[class], Load::Open { .. });
+            if round.users[class] <= 0.0 && !open {
+                round.throughput[class] = 0.0;
+                next[class].fill(0.0);
+                continue;
+            }
+            let found = self.found(round, class, &changes[class]);
+            for (station, center) in self.network.centers.iter().enumerate() {
+                let busy: Vec<f64> = (0..round.users.len())
+                    .map(|other| {
+                        self.own_absence(round, class, other, station)
+                            * round.throughput[other]
+                            * center.demand[other]
+                    })
+                    .collect();
+                let queue: Vec<f64> = found.iter().map(|row| row[station]).collect();
+                let enough = self.never_waits(round, center);
+                round.means.residence[class][station] =
+                    residence(center, class, &queue, &busy, enough);
+            }
+            let response = self.response(round, class, &found);
+            round.means.response[class] = response;
+            let throughput = match self.network.loads[class] {
+                Load::Closed { think_time, .. } => round.users[class] / (think_time + response),
+                Load::Open { rate, .. } => rate,
+            };
+            // Half steps after the first rounds: many servers near saturation swing otherwise.
+            let step = if count < 20 { 1.0 } else { 0.5 };
+            round.throughput[class] += step * (throughput - round.throughput[class]);
+            for place in 0..self.places() {
+                let time = if place < stations {
+                    round.means.residence[class][place]
+                } else if place < stations + self.network.holds.len() {
+                    round.means.pool_hold[class][place - stations]
+                } else {
+                    round.means.pool_wait[class][place - stations - self.network.holds.len()]
+                };
+                let number = round.throughput[class] * time;
+                let number =
+                    round.numbers[class][place] + step * (number - round.numbers[class][place]);
+                moved = moved.max((number - round.numbers[class][place]).abs() / number.max(1e-9));
+                next[class][place] = number;
+            }
+        }
+        round.numbers = next;
+        moved
+    }
+
+    /// Numbers that an arriving job of a class finds at each place.
+    fn found(&self, round: &Round, class: usize, changes: &Numbers) -> Numbers {
+        (0..round.users.len())
+            .map(|other| {
+                (0..self.places())
+                    .map(|place| {
+                        let number = round.numbers[other][place];
+                        if matches!(self.network.loads[other], Load::Open { .. })
+                            || round.users[other] <= 0.0
+                        {
+                            return number;
+                        }
+                        let open = matches!(self.network.loads[class], Load::Open { .. });
+                        let own = if open {
+                            1.0
+                        } else {
+                            self.own_absence(round, class, other, place)
+                        };
+                        let rest = round.users[other] - f64::from(other == class);
+                        let change = if open {
+                            0.0
+                        } else {
+                            rest * changes[other][place]
+                        };
+                        (number * own + change).max(0.0)
+                    })
+                    .collect()
+            })
+            .collect()
+    }
+
+    /// Share of a class's jobs at a place that an arriving job of `class` can find: it does not find itself. Within a
+    /// pool it is one of those that hold a unit, not one of all users.
+    fn own_absence(&self, round: &Round, class: usize, other: usize, place: usize) -> f64 {
+        if class != other || matches!(self.network.loads[class], Load::Open { .. }) {
+            return 1.0;
+        }
+        let holder = (self.network.holds.iter().enumerate()).find(|(_, hold)| {
+            hold.concerns[class] && place < self.stations() && self.reaches(hold, class, place)
+        });
+        let among = holder.map_or(round.users[class], |(pool, hold)| {
+            let held = |one: usize| round.throughput[one] * round.means.pool_hold[one][pool];
+            let all: f64 = (0..round.users.len()).map(held).sum();
+            let share = if all > 0.0 { held(class) / all } else { 1.0 };
+            round.users[class].min((hold.size as f64 * share).max(1.0))
+        });
+        (among - 1.0).max(0.0) / among
+    }
+
+    /// Whether a pool holds a station directly or through inner pools.
+    fn reaches(&self, hold: &crate::network::Hold, class: usize, station: usize) -> bool {
+        hold.stations.contains(&station)
+            || hold.pools.iter().any(|&pool| {
+                let inner = &self.network.holds[pool];
+                inner.concerns[class] && self.reaches(inner, class, station)
+            })
+    }
+
+    /// Whether closed classes alone come, with no more users than servers.
+    fn never_waits(&self, round: &Round, center: &Center) -> bool {
+        let Speed::Servers(servers) = center.speed else {
+            return false;
+        };
+        let jobs: f64 = (center.visitors())
+            .map(|class| match self.network.loads[class] {
+                Load::Closed { .. } => round.users[class],
+                Load::Open { .. } => f64::INFINITY,
+            })
+            .sum();
+        jobs <= f64::from(servers)
+    }
+
+    /// Response time of a class: its stations, forks and pools.
+    fn response(&self, round: &mut Round, class: usize, found: &Numbers) -> f64 {
+        let mut direct: Vec<usize> = (0..self.stations()).collect();
+        let mut time = 0.0;
+        for index in 0..self.outermost_pools[class].len() {
+            let pool = self.outermost_pools[class][index];
+            time += self.pool(round, class, pool, found);
+            direct.retain(|&station| !self.reaches(&self.network.holds[pool], class, station));
+        }
+        time + self.through(round, class, &direct)
+    }
+
+    /// Time for a number of stations, those of a fork at the same time.
+    fn through(&self, round: &Round, class: usize, stations: &[usize]) -> f64 {
+        let utilization: Vec<f64> = (self.network.centers.iter())
+            .map(|center| {
+                let load: f64 = round
+                    .throughput
+                    .iter()
+                    .zip(&center.demand)
+                    .map(|(rate, need)| rate * need)
+                    .sum();
+                load / center.speed.highest()
+            })
+            .collect();
+        join::through(
+            self.network,
+            class,
+            stations,
+            &round.means.residence[class],
+            &utilization,
+        )
+    }
+
+    /// Wait for a unit of a pool, and the time it is held; a pool is a station whose service is what goes on inside.
+    fn pool(&self, round: &mut Round, class: usize, pool: usize, found: &Numbers) -> f64 {
+        let hold = &self.network.holds[pool];
+        let mut held = self.through(round, class, &hold.stations);
+        for &inner in &hold.pools {
+            if self.network.holds[inner].concerns[class] {
+                held += self.pool(round, class, inner, found);
+            }
+        }
+        round.means.pool_hold[class][pool] = held;
+        let waiting = self.stations() + self.network.holds.len() + pool;
+        let classes = 0..round.users.len();
+        let busy: f64 = classes
+            .clone()
+            .map(|other| round.throughput[other] * round.means.pool_hold[other][pool])
+            .sum();
+        let ahead: f64 = classes
+            .map(|other| found[other][waiting] * round.means.pool_hold[other][pool])
+            .sum();
+        let most: f64 = (0..round.users.len())
+            .filter(|&other| hold.concerns[other])
+            .map(|other| {
+                if self.network.rate(other) > 0.0 {
+                    f64::INFINITY
+                } else {
+                    round.users[other]
+                }
+            })
+            .sum();
+        let units = hold.size as f64;
+        let wait = if most <= units || busy <= 0.0 {
+            0.0
+        } else {
+            let all_held = all_busy(hold.size.min(u64::from(u32::MAX)) as u32, busy);
+            (ahead + all_held * held) / units
+        };
+        round.means.pool_wait[class][pool] = wait;
+        wait + held
+    }
+}
+
+/// Probability that all servers are busy, as if arrivals were Poisson; certain where the load is that of all servers.
+fn all_busy(servers: u32, load: f64) -> f64 {
+    if load >= f64::from(servers) {
+        1.0
+    } else {
+        erlang_c(servers, load)
+    }
+}
+
+/// Residence time of a class at a station where it finds `queue` jobs by class, `busy` of them in service.
+fn residence(center: &Center, class: usize, queue: &[f64], busy: &[f64], enough: bool) -> f64 {
+    let demand = center.demand[class];
+    if demand == 0.0 || !center.is_queue() || enough {
+        return demand;
+    }
+    let jobs: f64 = queue.iter().sum();
+    let Speed::Servers(servers) = center.speed else {
+        return demand * (1.0 + jobs) / speed_between(&center.speed, 1.0 + jobs);
+    };
+    if servers == 1 && center.is_product_form() {
+        return demand * (1.0 + jobs);
+    }
+    let load: f64 = busy.iter().sum();
+    let all = all_busy(servers, load);
+    let servers = f64::from(servers);
+    if center.is_product_form() {
+        return demand * (1.0 + ((jobs - load).max(0.0) + all) / servers);
+    }
+    by_order(center, class, queue, busy, all)
+}
+
+/// First come first served with different service times, and ranks: the work that goes before a job.
+fn by_order(center: &Center, class: usize, queue: &[f64], busy: &[f64], all: f64) -> f64 {
+    let ranks = center.discipline == Discipline::Priority;
+    let (rank, servers) = (center.rank[class], center.speed.limit());
+    let load: f64 = busy.iter().sum();
+    let (mut waiting, mut residual, mut better) = (0.0, 0.0, 0.0);
+    for other in 0..queue.len() {
+        let time = center.service_time[other];
+        let goes_before = !ranks || center.rank[other] <= rank;
+        if goes_before {
+            waiting += time * (queue[other] - busy[other]).max(0.0);
+        }
+        if goes_before || !center.preemptive {
+            residual += busy[other] * time * (1.0 + center.scv[other]) / 2.0;
+        }
+        if ranks && center.rank[other] < rank {
+            better += busy[other];
+        }
+    }
+    let residual = if load > 0.0 {
+        residual / load * all
+    } else {
+        0.0
+    };
+    let ahead = (waiting + residual) / servers;
+    // A closed class cannot be kept out for ever by a better one that is closed too; the cap only guards the first rounds.
+    let left = (1.0 - better / servers).max(1e-3);
+    let time = center.service_time[class];
+    let stay = if center.preemptive {
+        (time + ahead) / left
+    } else {
+        time + ahead / left
+    };
+    center.visits[class] * stay
+}
+
+/// Speed at a mean number of jobs, between the entries of the table.
+fn speed_between(speed: &Speed, jobs: f64) -> f64 {
+    let (below, share) = (jobs.floor(), jobs.fract());
+    speed.at(below as u64) * (1.0 - share) + speed.at(below as u64 + 1) * share
+}

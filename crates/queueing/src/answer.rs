@@ -1,0 +1,138 @@
+//! The answer as data, with the laws checked on it.
+
+use std::ops::Index;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::bounds::Range;
+
+/// Entries by name, in the order of the model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Named<T>(pub Vec<(String, T)>);
+
+impl<T: Serialize> Serialize for Named<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<T> Named<T> {
+    /// The entry of a name, if there is one.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&T> {
+        self.0
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value)
+    }
+}
+
+impl<T> Index<&str> for Named<T> {
+    type Output = T;
+
+    fn index(&self, name: &str) -> &T {
+        self.get(name).expect("an entry of that name")
+    }
+}
+
+/// Mean values of a model in steady state.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// Kind and version of the format.
+    pub schema: &'static str,
+    /// By class.
+    pub classes: Named<ClassAnswer>,
+    /// By station.
+    pub stations: Named<StationAnswer>,
+    /// By pool.
+    pub pools: Named<PoolAnswer>,
+    /// How it was worked out.
+    pub method: String,
+    /// Whether the method is exact for this model.
+    pub exact: bool,
+    /// Bounds that hold whatever the method, by class.
+    pub bounds: Named<ClassBounds>,
+    /// Laws that any answer must keep.
+    pub checks: Checks,
+    /// What the reader must know.
+    pub warnings: Vec<String>,
+}
+
+/// What a class gets.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassAnswer {
+    /// Transactions completed. [1/s]
+    pub throughput_per_s: f64,
+    /// From the arrival to the end of a transaction, waits for pools included. [s]
+    pub response_time_s: f64,
+    /// Mean number of its jobs in the system, those of thinking users not included. [1]
+    pub users_in_system: f64,
+    /// Transactions dropped at full stations. [1/s]
+    pub dropped_per_s: f64,
+}
+
+/// What a station does.
+#[derive(Clone, Debug, Serialize)]
+pub struct StationAnswer {
+    /// Share of all servers that is busy, or of the highest speed that is used; 0 for a delay, which has servers without
+    /// end. In [0, 1].
+    pub utilization: f64,
+    /// Jobs present, those in service included. [1]
+    pub queue_length: f64,
+    /// Visits served. [1/s]
+    pub throughput_per_s: f64,
+    /// Share of visits that find the station full; 0 without a capacity.
+    pub loss_probability: f64,
+    /// Time of a transaction here over all its visits, by class. [s]
+    pub residence_time_s: Named<f64>,
+    /// Share of the servers that each class keeps busy.
+    pub utilization_by_class: Named<f64>,
+}
+
+/// What a pool does.
+#[derive(Clone, Debug, Serialize)]
+pub struct PoolAnswer {
+    /// Share of the units that is held.
+    pub utilization: f64,
+    /// Units held. [1]
+    pub held: f64,
+    /// Jobs that wait for a unit. [1]
+    pub waiting: f64,
+    /// Wait of a transaction for a unit, by class. [s]
+    pub waiting_time_s: Named<f64>,
+}
+
+/// Bounds of a class.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassBounds {
+    /// The closest of all. [1/s]
+    pub throughput_per_s: Range,
+    /// The closest of all. [s]
+    pub response_time_s: Range,
+    /// Number of users at which the asymptotes meet, N* = (D + Z) / D_max; closed classes only. [1]
+    pub knee_users: Option<f64>,
+    /// Station with the highest demand for a server.
+    pub bottleneck: String,
+    /// Throughput by kind of bounds: lower, upper. [1/s]
+    pub by_method: Named<[f64; 2]>,
+}
+
+/// Largest relative residual of each law over the answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Checks {
+    /// Queue length = throughput x residence time, at every station.
+    pub little: f64,
+    /// Utilization = throughput x demand / servers, at every station.
+    pub utilization_law: f64,
+    /// Users = throughput x (response time + think time), for every closed class.
+    pub population: f64,
+    /// Visits served = visits of a transaction x throughput, at every station.
+    pub forced_flow: f64,
+    /// Whether the answer lies within its bounds.
+    pub within_bounds: bool,
+}

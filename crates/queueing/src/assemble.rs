@@ -1,0 +1,389 @@
+//! Makes the answer of a solution: measures by name, bounds, and the laws checked on what is told.
+
+use crate::answer::{Answer, Checks, ClassAnswer, ClassBounds, Named, PoolAnswer, StationAnswer};
+use crate::bounds::{Range, Single};
+use crate::model::Discipline;
+use crate::network::{Center, Load, Network, Speed};
+use crate::solve::Solution;
+
+/// How far outside its bounds an answer may be by rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// The answer of a solution.
+#[must_use]
+pub fn answer(network: &Network, solution: &Solution) -> Answer {
+    let names = &network.names;
+    let classes = Named(
+        (0..names.len())
+            .map(|class| (names[class].clone(), class_answer(network, solution, class)))
+            .collect(),
+    );
+    let stations = (network.centers.iter().enumerate())
+        .map(|(index, center)| {
+            (
+                center.name.clone(),
+                station_answer(network, solution, index, center),
+            )
+        })
+        .collect();
+    let pools = (0..network.holds.len()).map(|pool| {
+        (
+            network.holds[pool].name.clone(),
+            pool_answer(network, solution, pool),
+        )
+    });
+    let bounds = Named(
+        (0..names.len())
+            .map(|class| (names[class].clone(), class_bounds(network, class)))
+            .collect(),
+    );
+    let stations = Named(stations);
+    let checks = checks(network, &classes, &stations, &bounds);
+    let mut warnings = solution.warnings.clone();
+    if !checks.within_bounds {
+        warnings.push("the answer lies outside of its bounds: do not use it, simulate".into());
+    }
+    Answer {
+        schema: "towtank/solve/1",
+        pools: Named(pools.collect()),
+        method: solution.method.clone(),
+        exact: solution.exact,
+        classes,
+        stations,
+        bounds,
+        checks,
+        warnings,
+    }
+}
+
+fn class_answer(network: &Network, solution: &Solution, class: usize) -> ClassAnswer {
+    let throughput = solution.throughput[class];
+    ClassAnswer {
+        throughput_per_s: throughput,
+        response_time_s: solution.response[class],
+        users_in_system: throughput * solution.response[class],
+        dropped_per_s: match network.loads[class] {
+            Load::Open { rate, .. } => (rate - throughput).max(0.0),
+            Load::Closed { .. } => 0.0,
+        },
+    }
+}
+
+fn station_answer(
+    network: &Network,
+    solution: &Solution,
+    index: usize,
+    center: &Center,
+) -> StationAnswer {
+    let used =
+        |class: usize| solution.flow[class][index] * center.demand[class] / center.speed.highest();
+    let classes: Vec<usize> = center.visitors().collect();
+    let by_class = |value: &dyn Fn(usize) -> f64| {
+        Named(
+            classes
+                .iter()
+                .map(|&class| (network.names[class].clone(), value(class)))
+                .collect(),
+        )
+    };
+    StationAnswer {
+        utilization: classes.iter().map(|&class| used(class)).sum(),
+        queue_length: solution.jobs.iter().map(|row| row[index]).sum(),
+        throughput_per_s: classes
+            .iter()
+            .map(|&class| solution.flow[class][index] * center.visits[class])
+            .sum(),
+        loss_probability: solution.loss[index],
+        residence_time_s: by_class(&|class| {
+            solution.jobs[class][index] / solution.flow[class][index]
+        }),
+        utilization_by_class: by_class(&used),
+    }
+}
+
+fn pool_answer(network: &Network, solution: &Solution, pool: usize) -> PoolAnswer {
+    let hold = &network.holds[pool];
+    let concerned = (0..network.names.len()).filter(|&class| hold.concerns[class]);
+    PoolAnswer {
+        utilization: solution.held[pool] / hold.size as f64,
+        held: solution.held[pool],
+        waiting: solution.waiting.iter().map(|row| row[pool]).sum(),
+        waiting_time_s: Named(
+            concerned
+                .map(|class| {
+                    (
+                        network.names[class].clone(),
+                        solution.waiting[class][pool] / solution.throughput[class],
+                    )
+                })
+                .collect(),
+        ),
+    }
+}
+
+/// Servers that open classes leave to closed ones.
+fn room(network: &Network, center: &Center) -> f64 {
+    center.speed.highest() - network.open_load(center)
+}
+
+/// Demand of a class at the stations and forks it goes through, if it never waited. [s]
+fn without_waiting(network: &Network, class: usize) -> f64 {
+    let least: Vec<f64> = (network.centers.iter())
+        .map(|center| match &center.speed {
+            Speed::Rates(_) => center.demand[class] / center.speed.highest(),
+            _ => center.demand[class],
+        })
+        .collect();
+    let mut time: f64 = least.iter().sum();
+    for split in network.splits.iter().filter(|split| split.concerns[class]) {
+        let branches = split
+            .branches
+            .iter()
+            .map(|branch| branch.iter().map(|&station| least[station]).sum::<f64>());
+        time += branches.clone().fold(0.0, f64::max) - branches.sum::<f64>();
+    }
+    time
+}
+
+/// Longest mean stay of a closed class at a station whatever the others do; nothing where there is no limit.
+fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -> Option<f64> {
+    let demand = center.demand[class];
+    let open = network.open_load(center);
+    if demand == 0.0 || !center.is_queue() {
+        return Some(demand);
+    }
+    let lowest = match &center.speed {
+        Speed::Rates(rates) => rates.iter().copied().fold(f64::INFINITY, f64::min),
+        speed => speed.limit(),
+    };
+    let sharing = matches!(center.discipline, Discipline::Ps)
+        || center.is_product_form() && center.discipline != Discipline::LcfsPr;
+    if sharing && (open == 0.0 || center.speed.is_single()) {
+        let servers = if matches!(center.speed, Speed::Rates(_)) {
+            lowest.min(1.0)
+        } else {
+            lowest
+        };
+        return Some(demand * (jobs / servers).max(1.0) / (1.0 - open));
+    }
+    if open > 0.0 || center.discipline != Discipline::Fcfs {
+        return None;
+    }
+    let work = |other: usize| {
+        network.users(other) as f64
+            * center.service_time[other]
+            * (1.0 + center.scv[other]).max(1.0)
+    };
+    let ahead: f64 = (0..network.names.len()).map(work).sum();
+    Some(demand + center.visits[class] * ahead / lowest.min(center.speed.highest()))
+}
+
+fn class_bounds(network: &Network, class: usize) -> ClassBounds {
+    let least = without_waiting(network, class);
+    let heaviest = (network.centers.iter())
+        .filter(|center| center.is_queue() && center.demand[class] > 0.0)
+        .max_by(|a, b| {
+            (a.demand[class] / room(network, a)).total_cmp(&(b.demand[class] / room(network, b)))
+        });
+    let bottleneck = heaviest.map_or_else(String::new, |center| center.name.clone());
+    let Load::Closed { users, think_time } = network.loads[class] else {
+        let rate = network.rate(class);
+        let lossy = network
+            .centers
+            .iter()
+            .any(|center| center.capacity.is_some() && center.demand[class] > 0.0);
+        return ClassBounds {
+            throughput_per_s: Range {
+                lower: if lossy { 0.0 } else { rate },
+                upper: Some(rate),
+            },
+            response_time_s: Range {
+                lower: if lossy { 0.0 } else { least },
+                upper: None,
+            },
+            knee_users: None,
+            bottleneck,
+            by_method: Named::default(),
+        };
+    };
+    let users = users as f64;
+    let jobs: f64 = network
+        .closed()
+        .iter()
+        .map(|&other| network.users(other) as f64)
+        .sum();
+    let heavy = heaviest.map_or(0.0, |center| center.demand[class] / room(network, center));
+    let pools = network.holds.iter().filter(|hold| hold.concerns[class]);
+    let most_by_pools = pools
+        .map(|hold| hold.size as f64 / held_without_waiting(network, hold, class))
+        .fold(f64::INFINITY, f64::min);
+    let longest: Option<f64> = network
+        .centers
+        .iter()
+        .map(|center| with_all_ahead(network, class, center, jobs))
+        .sum();
+    // A pool adds a wait in which all others may go ahead.
+    let longest = longest.filter(|_| network.holds.iter().all(|hold| !hold.concerns[class]));
+    let asymptotic = [
+        longest.map_or(0.0, |time| users / (think_time + time)),
+        (users / (think_time + least))
+            .min(1.0 / heavy)
+            .min(most_by_pools),
+    ];
+    let mut by_method = vec![("asymptotic".to_owned(), asymptotic)];
+    by_method.extend(single_class(network, class));
+    let lower = by_method
+        .iter()
+        .map(|(_, range)| range[0])
+        .fold(0.0, f64::max);
+    let upper = by_method
+        .iter()
+        .map(|(_, range)| range[1])
+        .fold(f64::INFINITY, f64::min);
+    let time = |throughput: f64| users / throughput - think_time;
+    ClassBounds {
+        throughput_per_s: Range {
+            lower,
+            upper: Some(upper),
+        },
+        response_time_s: Range {
+            lower: time(upper).max(least),
+            upper: (lower > 0.0).then(|| time(lower)),
+        },
+        knee_users: (heavy > 0.0).then(|| (least + think_time) / heavy),
+        bottleneck,
+        by_method: Named(by_method),
+    }
+}
+
+fn held_without_waiting(network: &Network, hold: &crate::network::Hold, class: usize) -> f64 {
+    // Branches of a fork overlap; their longest is at least the largest single station's time.
+    let forked = |station: usize| {
+        network
+            .splits
+            .iter()
+            .any(|split| split.concerns[class] && split.branches.concat().contains(&station))
+    };
+    let time = |&station: &usize| {
+        network.centers[station].demand[class]
+            / network.centers[station].speed.highest().min(1.0).max(
+                match &network.centers[station].speed {
+                    Speed::Rates(_) => network.centers[station].speed.highest(),
+                    _ => 1.0,
+                },
+            )
+    };
+    let plain: f64 = hold
+        .stations
+        .iter()
+        .filter(|&&station| !forked(station))
+        .map(time)
+        .sum();
+    let longest = hold
+        .stations
+        .iter()
+        .filter(|&&station| forked(station))
+        .map(time)
+        .fold(0.0, f64::max);
+    let inner: f64 = hold
+        .pools
+        .iter()
+        .map(|&pool| held_without_waiting(network, &network.holds[pool], class))
+        .sum();
+    plain + longest + inner
+}
+
+/// Closer bounds of a single closed class at single servers of product form.
+fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
+    let single = network.loads.len() == 1
+        && network.is_product_form()
+        && network
+            .centers
+            .iter()
+            .all(|center| !center.is_queue() || center.speed.is_single());
+    let demand: Vec<f64> = (network.centers.iter())
+        .filter(|center| center.is_queue() && center.demand[class] > 0.0)
+        .map(|center| center.demand[class])
+        .collect();
+    if !single || demand.is_empty() {
+        return Vec::new();
+    }
+    let delays: f64 = network
+        .centers
+        .iter()
+        .filter(|center| !center.is_queue())
+        .map(|center| center.demand[class])
+        .sum();
+    let bounds = Single {
+        users: network.users(class) as f64,
+        think_time: network.think_time(class) + delays,
+        demand,
+    };
+    vec![
+        ("balanced_job".into(), bounds.balanced_job()),
+        ("proportional".into(), bounds.proportional()),
+        ("geometric".into(), bounds.geometric()),
+    ]
+}
+
+fn relative(found: f64, expected: f64) -> f64 {
+    let error = (found - expected).abs() / expected.abs().max(f64::MIN_POSITIVE);
+    if found == expected { 0.0 } else { error }
+}
+
+fn checks(
+    network: &Network,
+    classes: &Named<ClassAnswer>,
+    stations: &Named<StationAnswer>,
+    bounds: &Named<ClassBounds>,
+) -> Checks {
+    let mut checks = Checks {
+        little: 0.0,
+        utilization_law: 0.0,
+        population: 0.0,
+        forced_flow: 0.0,
+        within_bounds: true,
+    };
+    let lossless = network
+        .centers
+        .iter()
+        .all(|center| center.capacity.is_none());
+    for (center, (_, station)) in network.centers.iter().zip(&stations.0).filter(|_| lossless) {
+        let rate = |class: usize| classes.0[class].1.throughput_per_s;
+        let sum = |each: &dyn Fn(usize) -> f64| center.visitors().map(each).sum::<f64>();
+        let stay = |class: usize| {
+            station
+                .residence_time_s
+                .get(&network.names[class])
+                .copied()
+                .unwrap_or(0.0)
+        };
+        checks.little = checks.little.max(relative(
+            sum(&|class| rate(class) * stay(class)),
+            station.queue_length,
+        ));
+        let busy = sum(&|class| rate(class) * center.demand[class]) / center.speed.highest();
+        checks.utilization_law = checks
+            .utilization_law
+            .max(relative(busy, station.utilization));
+        let visits = sum(&|class| rate(class) * center.visits[class]);
+        checks.forced_flow = checks
+            .forced_flow
+            .max(relative(visits, station.throughput_per_s));
+    }
+    for (class, (_, of_class)) in classes.0.iter().enumerate() {
+        if let Load::Closed { users, think_time } = network.loads[class] {
+            let found = of_class.throughput_per_s * (of_class.response_time_s + think_time);
+            checks.population = checks.population.max(relative(found, users as f64));
+        }
+        let range = &bounds.0[class].1;
+        checks.within_bounds &= within(range.throughput_per_s, of_class.throughput_per_s)
+            && within(range.response_time_s, of_class.response_time_s);
+    }
+    checks
+}
+
+fn within(range: Range, value: f64) -> bool {
+    let slack = ROUNDING * value.abs();
+    value >= range.lower - slack && range.upper.is_none_or(|upper| value <= upper + slack)
+}

@@ -1,0 +1,165 @@
+//! Bounds on throughput and response time that need no solution.
+//!
+//! Asymptotic bounds (Muntz and Wong 1974; Denning and Buzen 1978), balanced job bounds (Zahorjan, Sevcik, Eager and
+//! Galler, Comm. ACM 25(2), 1982), proportional bounds (Hsieh and Lam 1987) and geometric bounds (Casale, Muntz and
+//! Serazzi, IEEE Trans. Computers 57(6), 2008). The last three hold for one class at single servers of product form.
+
+use serde::Serialize;
+
+/// A range; no end where none is known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Range {
+    /// No less than this.
+    pub lower: f64,
+    /// No more than this.
+    pub upper: Option<f64>,
+}
+
+/// One class at single servers, Z with all delays.
+#[derive(Clone, Debug)]
+pub struct Single {
+    /// Users N, at least 1. [1]
+    pub users: f64,
+    /// Think time with delays. [s]
+    pub think_time: f64,
+    /// Demands at the servers, above 0. [s]
+    pub demand: Vec<f64>,
+}
+
+impl Single {
+    fn total(&self) -> f64 {
+        self.demand.iter().sum()
+    }
+
+    fn largest(&self) -> f64 {
+        self.demand.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// N / (D + Z + (N − 1) D_max) <= X <= min(1 / D_max, N / (D + Z)), where no job can meet more than N − 1 others.
+    #[must_use]
+    pub fn asymptotic(&self) -> [f64; 2] {
+        let (users, total, largest) = (self.users, self.total(), self.largest());
+        let alone = total + self.think_time;
+        [
+            users / (alone + (users - 1.0) * total),
+            (1.0 / largest).min(users / alone),
+        ]
+    }
+
+    /// N / (D + Z + (N−1) D_max / (1 + Z/(N D))) <= X <= min(1/D_max, N / (D + Z + (N−1) D_avg / (1 + Z/D))).
+    #[must_use]
+    pub fn balanced_job(&self) -> [f64; 2] {
+        let (users, total, largest) = (self.users, self.total(), self.largest());
+        let (think, average) = (self.think_time, total / self.demand.len() as f64);
+        let lower =
+            users / (total + think + (users - 1.0) * largest / (1.0 + think / (users * total)));
+        let upper = users / (total + think + (users - 1.0) * average / (1.0 + think / total));
+        [lower, upper.min(1.0 / largest)]
+    }
+
+    /// N / (D + Z + (N−1−Z X⁻) ΣD^N/ΣD^(N−1)) <= X <= min(1/D_max, N / (D + Z + (N−1−Z X⁺) ΣD²/ΣD)).
+    #[must_use]
+    pub fn proportional(&self) -> [f64; 2] {
+        let (users, total, largest) = (self.users, self.total(), self.largest());
+        let (least, most) = self.coarse(users - 1.0);
+        let powers = |power: f64| {
+            self.demand
+                .iter()
+                .map(|need| (need / largest).powf(power))
+                .sum::<f64>()
+        };
+        let alone = total + self.think_time;
+        let slow = largest * powers(users) / powers(users - 1.0);
+        let fast = largest * powers(2.0) / powers(1.0);
+        let lower = users / (alone + (users - 1.0 - self.think_time * least).max(0.0) * slow);
+        let upper = users / (alone + (users - 1.0 - self.think_time * most).max(0.0) * fast);
+        [lower, upper.min(1.0 / largest)]
+    }
+
+    /// Bounds of Casale et al.: the queues of all but the slowest server lie between geometric sums, and X(N − 1) between
+    /// X(N) (N − 1) / N and X(N), which leaves a quadratic equation in X(N).
+    #[must_use]
+    pub fn geometric(&self) -> [f64; 2] {
+        let (users, total, largest) = (self.users, self.total(), self.largest());
+        let alone = total + self.think_time;
+        let less = users - 1.0;
+        let (_, most) = self.coarse(less);
+        let bound = |ratio: &dyn Fn(f64) -> f64, thinking: f64| {
+            let smaller = self
+                .demand
+                .iter()
+                .filter(|&&need| need < largest * (1.0 - 1e-12));
+            let rest: f64 = smaller
+                .map(|&need| (largest - need) * geometric_sum(ratio(need), less))
+                .sum();
+            let linear = alone + largest * less - rest;
+            let root = linear * linear - 4.0 * self.think_time * largest * thinking;
+            (linear > 0.0 && root >= 0.0).then(|| 2.0 * users / (linear + root.sqrt()))
+        };
+        let lower = bound(&|need| need * less / (alone + largest * less), less);
+        let upper = bound(&|need| need * most, users);
+        let limit = (1.0 / largest).min(users / alone);
+        [
+            lower.unwrap_or(0.0),
+            upper.map_or(limit, |value| value.min(limit)),
+        ]
+    }
+
+    /// The coarsest bounds at a population.
+    fn coarse(&self, users: f64) -> (f64, f64) {
+        let alone = self.total() + self.think_time;
+        let largest = self.largest();
+        (
+            users / (alone + largest * (users - 1.0).max(0.0)),
+            (users / alone).min(1.0 / largest),
+        )
+    }
+}
+
+/// y + y² + ... + y^N.
+fn geometric_sum(ratio: f64, terms: f64) -> f64 {
+    if (1.0 - ratio).abs() < 1e-12 {
+        terms
+    } else {
+        (ratio - ratio.powf(terms + 1.0)) / (1.0 - ratio)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables IV and V of Casale, Muntz and Serazzi (2008), demands 0.1, 0.1, 0.09, 0.08 s.
+    #[test]
+    fn bounds_are_those_of_the_published_tables() {
+        let at = |users: f64, think_time: f64| Single {
+            users,
+            think_time,
+            demand: vec![0.1, 0.1, 0.09, 0.08],
+        };
+        let near =
+            |found: f64, printed: f64| assert!((found - printed).abs() < 1e-4, "{found} {printed}");
+        let proportional = [
+            (2.0, 4.3174, 4.3174),
+            (5.0, 6.66, 6.7297),
+            (10.0, 8.0219, 8.27),
+            (20.0, 8.8672, 9.3387),
+            (80.0, 9.6736, 10.0),
+        ];
+        for (users, lower, upper) in proportional {
+            let found = at(users, 0.0).proportional();
+            near(found[0], lower);
+            near(found[1], upper);
+        }
+        for (users, idle, thinking) in [
+            (2.0, 4.304, 1.4319),
+            (5.0, 6.6859, 3.3432),
+            (10.0, 8.1521, 5.7569),
+            (20.0, 9.0947, 8.0856),
+            (80.0, 9.8233, 9.7147),
+        ] {
+            near(at(users, 0.0).geometric()[0], idle);
+            near(at(users, 1.0).geometric()[0], thinking);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Queueing networks: what limits a system, and what it would do under another load.
+//!
+//! A [`model::Model`] is data: classes of jobs, stations where they are served, pools that they hold meanwhile.
+//! [`solve::solve`] gives its mean values in steady state, exactly where that is affordable and else by an
+//! approximation that says so, with bounds that bracket the answer.
+//!
+//! ```
+//! use towtank_queueing::model::Model;
+//! use towtank_queueing::solve::{Method, solve};
+//!
+//! // An interactive system: 20 users who think for 4 s, a CPU of 2 s and a disk of 3 s per transaction.
+//! let model: Model = serde_json::from_str(
+//!     r#"{"classes": [{"name": "web", "users": 20, "think_time_s": 4.0}],
+//!         "stations": [{"name": "cpu", "discipline": "ps", "services": [{"class": "web", "service_time_s": 2.0}]},
+//!                      {"name": "disk", "discipline": "fcfs", "services": [{"class": "web", "service_time_s": 3.0}]}]}"#,
+//! )
+//! .unwrap();
+//! let answer = solve(&model, Method::Auto).unwrap();
+//! assert!(answer.exact);
+//! assert!((answer.classes["web"].throughput_per_s - 0.333).abs() < 0.001);
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod amva;
+pub mod answer;
+mod assemble;
+pub mod bounds;
+pub mod convolution;
+pub mod grid;
+pub mod join;
+pub mod model;
+pub mod mva;
+pub mod network;
+pub mod open;
+pub mod pools;
+pub mod series;
+pub mod solve;
+pub mod special;

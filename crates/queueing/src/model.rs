@@ -1,0 +1,314 @@
+//! A queueing network as data: what `solve` and `simulate` read.
+//!
+//! All times are in seconds, all rates per second. Names refer: a service names its class, a pool what it holds.
+//! [`Model::check`] tells every fault at once; a model without faults can be solved or simulated.
+
+mod check;
+mod routing;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A network of stations with the jobs that visit them.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Kind and version of the format, `towtank/model/1`; may be left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// Kinds of jobs, each closed or open; at least one.
+    pub classes: Vec<Class>,
+    /// Where jobs are served; at least one.
+    pub stations: Vec<Station>,
+    /// Threads, connections, locks: what a job holds while it is served elsewhere.
+    #[serde(default)]
+    pub pools: Vec<Pool>,
+    /// Parts of a transaction that are done at the same time.
+    #[serde(default)]
+    pub forks: Vec<Fork>,
+    /// Ways of classes through the stations. A class without one visits each station as its services say, in the
+    /// order in which they stand.
+    #[serde(default)]
+    pub routing: Vec<Route>,
+}
+
+/// A kind of jobs: closed (a number of users, each with one job at a time) or open (arrivals at a rate).
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// Unique among classes.
+    pub name: String,
+    /// Number of users of a closed class.
+    #[serde(default)]
+    pub users: Option<u64>,
+    /// Mean pause of a user between an answer and the next job; closed classes only. [s]
+    #[serde(default)]
+    pub think_time_s: f64,
+    /// Variation of the think time. It changes no mean in steady state; the simulator draws from it.
+    #[serde(default)]
+    pub think: Variation,
+    /// Rate of arrivals of an open class, > 0. [1/s]
+    #[serde(default)]
+    pub arrival_rate_per_s: Option<f64>,
+    /// Variation of the times between arrivals; `exponential` makes Poisson arrivals.
+    #[serde(default)]
+    pub arrivals: Variation,
+    /// Rank at stations of discipline `priority`: 1 goes before 2. The last of all where it is not given.
+    #[serde(default)]
+    pub priority: Option<u32>,
+}
+
+impl Class {
+    /// Whether the class is closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.users.is_some()
+    }
+
+    /// Rank with the default put in.
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.priority.unwrap_or(u32::MAX)
+    }
+}
+
+/// Form of the distribution of a time.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distribution {
+    /// Squared coefficient of variation 1.
+    #[default]
+    Exponential,
+    /// Always the mean.
+    Deterministic,
+    /// A sum of equal exponential phases, `scv` 1/k.
+    Erlang,
+    /// One of two exponentials with balanced means, `scv` above 1.
+    Hyperexponential,
+    /// Gamma, any `scv` above 0.
+    Gamma,
+    /// Lognormal, any `scv` above 0.
+    Lognormal,
+    /// Uniform between 0 and twice the mean, `scv` 1/3.
+    Uniform,
+    /// Pareto (Lomax) with a heavy tail, `scv` above 1.
+    Pareto,
+}
+
+/// How much a time varies about its mean.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variation {
+    /// Form; follows from `scv` where it is not given.
+    #[serde(default)]
+    pub distribution: Option<Distribution>,
+    /// Squared coefficient of variation, variance over squared mean, >= 0. [1]
+    #[serde(default)]
+    pub scv: Option<f64>,
+}
+
+impl Variation {
+    /// Squared coefficient of variation with the default of the form put in: 1 where nothing is said.
+    #[must_use]
+    pub fn squared_coefficient(&self) -> f64 {
+        self.scv.unwrap_or(match self.distribution {
+            Some(Distribution::Deterministic) => 0.0,
+            Some(Distribution::Uniform) => 1.0 / 3.0,
+            _ => 1.0,
+        })
+    }
+
+    /// Form with the default of `scv` put in: constant for 0, exponential for 1, gamma below 1, hyperexponential above.
+    #[must_use]
+    pub fn form(&self) -> Distribution {
+        self.distribution.unwrap_or(match self.scv {
+            None => Distribution::Exponential,
+            Some(scv) if scv == 0.0 => Distribution::Deterministic,
+            Some(scv) if (scv - 1.0).abs() < 1e-12 => Distribution::Exponential,
+            Some(scv) if scv < 1.0 => Distribution::Gamma,
+            Some(_) => Distribution::Hyperexponential,
+        })
+    }
+
+    /// Whether the time is exponential.
+    #[must_use]
+    pub fn is_exponential(&self) -> bool {
+        self.form() == Distribution::Exponential
+    }
+}
+
+/// Order of service at a station.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Discipline {
+    /// First come, first served.
+    #[default]
+    Fcfs,
+    /// Processor sharing: all jobs at once, the servers shared evenly.
+    Ps,
+    /// Last come, first served, the interrupted job goes on where it was.
+    LcfsPr,
+    /// As many servers as jobs: nobody waits.
+    Delay,
+    /// By the rank of classes, first come first served within a rank.
+    Priority,
+}
+
+/// A place of service with one queue.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Station {
+    /// Unique among stations and pools.
+    pub name: String,
+    /// Order of service.
+    #[serde(default)]
+    pub discipline: Discipline,
+    /// Number of equal servers, at least 1; without meaning for `delay`.
+    #[serde(default = "one")]
+    pub servers: u32,
+    /// Speed with 1, 2, ... jobs present, in multiples of the speed that service times are given for; the last one
+    /// holds for more jobs. In place of `servers`. [1]
+    #[serde(default)]
+    pub rates: Vec<f64>,
+    /// Most jobs present, those in service included; who comes to a full station is dropped. Open classes only.
+    #[serde(default)]
+    pub capacity: Option<u64>,
+    /// At discipline `priority`: whether a job of a better rank interrupts one in service.
+    #[serde(default)]
+    pub preemptive: bool,
+    /// What classes need here; a class that is not listed does not come.
+    #[serde(default)]
+    pub services: Vec<Service>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What one class needs at one station.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Service {
+    /// Name of the class.
+    pub class: String,
+    /// Visits of one transaction, >= 0; 1 by default, and not given where the class has a route. [1]
+    #[serde(default)]
+    pub visits: Option<f64>,
+    /// Mean service time of one visit, >= 0. [s]
+    pub service_time_s: f64,
+    /// Variation of the service time.
+    #[serde(default)]
+    pub variation: Variation,
+    /// Rank of the class here, where it differs from that of the class.
+    #[serde(default)]
+    pub priority: Option<u32>,
+}
+
+/// A number of equal things (threads, connections, a lock) one of which a transaction holds from its first to its last
+/// service at what the pool lists.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pool {
+    /// Unique among stations and pools.
+    pub name: String,
+    /// Number of units, at least 1.
+    pub size: u64,
+    /// Stations and inner pools that are used while a unit is held.
+    pub holds: Vec<String>,
+    /// Classes that need a unit; all by default.
+    #[serde(default)]
+    pub classes: Vec<String>,
+}
+
+/// Parts of a transaction that go on at the same time; it goes on when all are done.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fork {
+    /// Unique among forks.
+    pub name: String,
+    /// Each branch is a list of stations; at least two branches, no station in two of them.
+    pub branches: Vec<Vec<String>>,
+    /// Classes that fork; all by default.
+    #[serde(default)]
+    pub classes: Vec<String>,
+}
+
+/// Where a job goes that leaves: name of a station, or [`END`], with its probability.
+pub type Branching = BTreeMap<String, f64>;
+
+/// The way out of the network: an open job leaves, a user of a closed class begins to think.
+pub const END: &str = "end";
+
+/// Way of a class through the stations.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// Name of the class.
+    pub class: String,
+    /// Where a job begins; the probabilities add up to 1.
+    pub start: Branching,
+    /// Where it goes from each station; what is missing to 1 goes to [`END`].
+    pub next: BTreeMap<String, Branching>,
+}
+
+/// Something wrong in a model, at the path of keys where it stands in the model file.
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Fault {
+    /// Keys, outermost first, as `["stations", "cpu", "servers"]`.
+    pub path: Vec<String>,
+    /// What must be, and what was got instead.
+    pub message: String,
+}
+
+impl Fault {
+    /// Makes a fault.
+    #[must_use]
+    pub fn new(path: &[&str], message: impl Into<String>) -> Self {
+        Self {
+            path: path.iter().map(|&part| part.to_owned()).collect(),
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.path.join("."), self.message)
+    }
+}
+
+impl Model {
+    /// All faults, sorted by place; none means that the model can be solved or simulated.
+    #[must_use]
+    pub fn check(&self) -> Vec<Fault> {
+        check::check(self)
+    }
+
+    /// Visits of one transaction of a class at each station, from its route or its services. [1]
+    ///
+    /// # Errors
+    ///
+    /// If its route has no way out. [`Model::check`] tells so too.
+    pub fn visits(&self, class: &Class) -> Result<Vec<f64>, Fault> {
+        routing::visits(self, class)
+    }
+
+    /// Rank of a class at a station: 1 goes before 2.
+    #[must_use]
+    pub fn rank(&self, class: &Class, station: &Station) -> u32 {
+        station
+            .service(&class.name)
+            .and_then(|service| service.priority)
+            .unwrap_or_else(|| class.rank())
+    }
+}
+
+impl Station {
+    /// What a class needs here.
+    #[must_use]
+    pub fn service(&self, class: &str) -> Option<&Service> {
+        self.services.iter().find(|service| service.class == class)
+    }
+}

@@ -1,0 +1,493 @@
+//! Everything that must hold in a model before it can be solved or simulated.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::{
+    Branching, Class, Discipline, Distribution, END, Fault, Fork, Model, Pool, Route, Service,
+    Station, Variation,
+};
+
+/// Most users, servers, units: whole numbers of this size are exact as floating-point numbers, with room for products.
+const COUNT_AT_MOST: u64 = 1_000_000_000;
+/// Most servers and entries of `rates`, which solvers keep tables of.
+const SERVERS_AT_MOST: usize = 1_000_000;
+/// How far probabilities may be from adding up to 1.
+const SHARE_TOLERANCE: f64 = 1e-9;
+
+/// Gathers faults.
+struct Faults(Vec<Fault>);
+
+impl Faults {
+    fn unless(&mut self, right: bool, path: &[&str], message: impl FnOnce() -> String) {
+        if !right {
+            self.0.push(Fault::new(path, message()));
+        }
+    }
+
+    fn non_negative(&mut self, value: f64, path: &[&str]) {
+        self.unless(value.is_finite() && value >= 0.0, path, || {
+            format!("must be a number of at least 0, got {value} instead")
+        });
+    }
+
+    fn positive(&mut self, value: f64, path: &[&str]) {
+        self.unless(value.is_finite() && value > 0.0, path, || {
+            format!("must be a number above 0, got {value} instead")
+        });
+    }
+
+    fn count(&mut self, value: u64, path: &[&str]) {
+        self.unless((1..=COUNT_AT_MOST).contains(&value), path, || {
+            format!("must be a whole number from 1 to {COUNT_AT_MOST}, got {value} instead")
+        });
+    }
+
+    fn unique<'a>(
+        &mut self,
+        names: impl Iterator<Item = &'a String>,
+        section: &str,
+        seen: &mut HashSet<&'a String>,
+    ) {
+        for name in names {
+            self.unless(!name.is_empty(), &[section], || {
+                "must have names that are not empty".into()
+            });
+            let new = seen.insert(name);
+            self.unless(new, &[section, name], || {
+                "must have a name of its own, got one that is taken".into()
+            });
+        }
+    }
+}
+
+/// All faults of a model, sorted by place.
+pub(super) fn check(model: &Model) -> Vec<Fault> {
+    let mut faults = Faults(Vec::new());
+    names(model, &mut faults);
+    for one in &model.classes {
+        class(model, one, &mut faults);
+    }
+    for one in &model.stations {
+        station(model, one, &mut faults);
+    }
+    for one in &model.pools {
+        pool(model, one, &mut faults);
+    }
+    pool_nesting(model, &mut faults);
+    for one in &model.forks {
+        fork(model, one, &mut faults);
+    }
+    for one in &model.routing {
+        route(model, one, &mut faults);
+    }
+    if faults.0.is_empty() {
+        demands(model, &mut faults);
+    }
+    faults.0.sort();
+    faults.0.dedup();
+    faults.0
+}
+
+fn names(model: &Model, faults: &mut Faults) {
+    faults.unless(!model.classes.is_empty(), &["classes"], || {
+        "must have at least one class, got none".into()
+    });
+    faults.unless(!model.stations.is_empty(), &["stations"], || {
+        "must have at least one station, got none".into()
+    });
+    faults.unique(
+        model.classes.iter().map(|one| &one.name),
+        "classes",
+        &mut HashSet::new(),
+    );
+    let mut places = HashSet::new();
+    faults.unique(
+        model.stations.iter().map(|one| &one.name),
+        "stations",
+        &mut places,
+    );
+    faults.unique(
+        model.pools.iter().map(|one| &one.name),
+        "pools",
+        &mut places,
+    );
+    faults.unique(
+        model.forks.iter().map(|one| &one.name),
+        "forks",
+        &mut HashSet::new(),
+    );
+    faults.unless(
+        !places.iter().any(|name| *name == END),
+        &["stations"],
+        || format!("must have no station or pool of the name {END:?}: it is the way out"),
+    );
+}
+
+fn class(model: &Model, class: &Class, faults: &mut Faults) {
+    let at = |key: &'static str| ["classes", class.name.as_str(), key];
+    match (class.users, class.arrival_rate_per_s) {
+        (Some(users), None) => {
+            faults.count(users, &at("users"));
+            faults.non_negative(class.think_time_s, &at("think"));
+        }
+        (None, Some(rate)) => {
+            faults.positive(rate, &at("rate"));
+            faults.unless(class.think_time_s == 0.0, &at("think"), || {
+                "must be left out: arrivals of an open class do not wait for answers".into()
+            });
+        }
+        _ => faults.unless(false, &["classes", &class.name], || {
+            "must have either 'users' (closed) or 'rate' (open), got both or none".into()
+        }),
+    }
+    variation(class.think, &at("think"), faults);
+    variation(class.arrivals, &at("arrivals"), faults);
+    let comes = model
+        .stations
+        .iter()
+        .any(|station| station.service(&class.name).is_some());
+    faults.unless(comes, &["classes", &class.name], || {
+        "must be served at one station at least, got none".into()
+    });
+}
+
+fn variation(variation: Variation, path: &[&str], faults: &mut Faults) {
+    if let Some(scv) = variation.scv {
+        faults.non_negative(scv, path);
+    }
+    let scv = variation.squared_coefficient();
+    let near = |value: f64| (scv - value).abs() < 1e-9;
+    let (fits, needs) = match variation.distribution {
+        None => (true, ""),
+        Some(Distribution::Exponential) => (near(1.0), "1"),
+        Some(Distribution::Deterministic) => (near(0.0), "0"),
+        Some(Distribution::Uniform) => (near(1.0 / 3.0), "1/3"),
+        Some(Distribution::Erlang) => (
+            scv > 0.0 && near(1.0 / (1.0 / scv).round()),
+            "1/k for k phases, as 0.5 or 0.25",
+        ),
+        Some(Distribution::Hyperexponential | Distribution::Pareto) => (scv > 1.0, "above 1"),
+        Some(Distribution::Gamma | Distribution::Lognormal) => (scv > 0.0, "above 0"),
+    };
+    faults.unless(fits, path, || {
+        format!("must have an scv that its distribution can have ({needs}), got {scv} instead")
+    });
+}
+
+fn station(model: &Model, station: &Station, faults: &mut Faults) {
+    let at = |key: &'static str| ["stations", station.name.as_str(), key];
+    let delay = station.discipline == Discipline::Delay;
+    faults.unless(
+        (1..=SERVERS_AT_MOST).contains(&(station.servers as usize)),
+        &at("servers"),
+        || {
+            format!(
+                "must be a whole number from 1 to {SERVERS_AT_MOST}, got {} instead",
+                station.servers
+            )
+        },
+    );
+    if !station.rates.is_empty() {
+        for &rate in &station.rates {
+            faults.positive(rate, &at("rates"));
+        }
+        faults.unless(station.rates.len() <= SERVERS_AT_MOST, &at("rates"), || {
+            format!(
+                "must have at most {SERVERS_AT_MOST} entries, got {} instead",
+                station.rates.len()
+            )
+        });
+        faults.unless(station.servers == 1, &at("rates"), || {
+            "must not be given together with 'servers'".into()
+        });
+        faults.unless(
+            !delay && station.discipline != Discipline::Priority,
+            &at("rates"),
+            || "must be left out at the disciplines delay and priority".into(),
+        );
+    }
+    if let Some(capacity) = station.capacity {
+        faults.count(capacity, &at("capacity"));
+        faults.unless(
+            capacity >= u64::from(station.servers) || delay,
+            &at("capacity"),
+            || {
+                format!(
+                    "must be at least the {} servers, got {capacity} instead",
+                    station.servers
+                )
+            },
+        );
+        faults.unless(!delay, &at("capacity"), || {
+            "must be left out at a delay: nobody waits there".into()
+        });
+        let closed = model
+            .classes
+            .iter()
+            .find(|class| class.is_closed() && station.service(&class.name).is_some());
+        faults.unless(closed.is_none(), &at("capacity"), || {
+            format!(
+                "must be left out: users of the closed class {:?} come here and cannot be dropped",
+                closed.map_or("", |class| &class.name)
+            )
+        });
+    }
+    faults.unless(
+        !station.preemptive || station.discipline == Discipline::Priority,
+        &at("preemptive"),
+        || "must be left out: the discipline is not priority".into(),
+    );
+    let mut seen = BTreeSet::new();
+    for one in &station.services {
+        let new = seen.insert(&one.class);
+        faults.unless(new, &at("services"), || {
+            format!("must have class {:?} once, got it twice", one.class)
+        });
+        service(model, station, one, faults);
+    }
+}
+
+fn service(model: &Model, station: &Station, service: &Service, faults: &mut Faults) {
+    let at = |key: &'static str| {
+        [
+            "stations",
+            station.name.as_str(),
+            key,
+            service.class.as_str(),
+        ]
+    };
+    faults.non_negative(service.service_time_s, &at("service_time"));
+    if let Some(visits) = service.visits {
+        faults.non_negative(visits, &at("visits"));
+        let routed = model
+            .routing
+            .iter()
+            .any(|route| route.class == service.class);
+        faults.unless(!routed, &at("visits"), || {
+            "must be left out: the routing of the class says how often it comes".into()
+        });
+    }
+    variation(service.variation, &at("scv"), faults);
+    let known = model
+        .classes
+        .iter()
+        .any(|class| class.name == service.class);
+    faults.unless(known, &at("service_time"), || {
+        format!(
+            "must be of a class of the model, got {:?} instead",
+            service.class
+        )
+    });
+}
+
+/// Whether something that may be restricted to classes concerns one.
+fn concerns(classes: &[String], class: &str) -> bool {
+    classes.is_empty() || classes.iter().any(|name| name == class)
+}
+
+fn known_classes(model: &Model, classes: &[String], path: &[&str], faults: &mut Faults) {
+    for name in classes {
+        let known = model.classes.iter().any(|class| class.name == *name);
+        faults.unless(known, path, || {
+            format!("must be classes of the model, got {name:?} instead")
+        });
+    }
+}
+
+fn pool(model: &Model, pool: &Pool, faults: &mut Faults) {
+    let at = |key: &'static str| ["pools", pool.name.as_str(), key];
+    faults.count(pool.size, &at("size"));
+    faults.unless(!pool.holds.is_empty(), &at("holds"), || {
+        "must have at least one station or pool, got none".into()
+    });
+    known_classes(model, &pool.classes, &at("classes"), faults);
+    for held in &pool.holds {
+        let known = model.stations.iter().any(|one| one.name == *held)
+            || model.pools.iter().any(|one| one.name == *held);
+        faults.unless(known, &at("holds"), || {
+            format!("must be stations or pools of the model, got {held:?} instead")
+        });
+        for class in model
+            .classes
+            .iter()
+            .filter(|class| concerns(&pool.classes, &class.name))
+        {
+            let other = model.pools.iter().find(|other| {
+                other.name != pool.name
+                    && other.holds.contains(held)
+                    && concerns(&other.classes, &class.name)
+            });
+            faults.unless(other.is_none(), &at("holds"), || {
+                format!(
+                    "must hold {held:?} for class {:?} alone, got the pool {:?} that does too",
+                    class.name,
+                    other.map_or("", |other| &other.name)
+                )
+            });
+        }
+    }
+}
+
+/// Pools may be nested, but not in a cycle.
+fn pool_nesting(model: &Model, faults: &mut Faults) {
+    let pools: HashMap<&String, &Pool> =
+        model.pools.iter().map(|pool| (&pool.name, pool)).collect();
+    for start in &model.pools {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![start];
+        while let Some(pool) = open.pop() {
+            for inner in pool.holds.iter().filter_map(|name| pools.get(name)) {
+                if reached.insert(&inner.name) {
+                    open.push(inner);
+                }
+            }
+        }
+        faults.unless(
+            !reached.contains(&start.name),
+            &["pools", &start.name, "holds"],
+            || "must not lead back to the pool itself, got a cycle".into(),
+        );
+    }
+}
+
+fn fork(model: &Model, fork: &Fork, faults: &mut Faults) {
+    let path = ["forks", fork.name.as_str(), "branches"];
+    known_classes(
+        model,
+        &fork.classes,
+        &["forks", &fork.name, "classes"],
+        faults,
+    );
+    faults.unless((2..=16).contains(&fork.branches.len()), &path, || {
+        format!(
+            "must have 2 to 16 branches, got {} instead",
+            fork.branches.len()
+        )
+    });
+    let mut seen = BTreeSet::new();
+    for branch in &fork.branches {
+        faults.unless(!branch.is_empty(), &path, || {
+            "must have at least one station in each branch".into()
+        });
+        for name in branch {
+            let known = model.stations.iter().any(|one| one.name == *name);
+            faults.unless(known, &path, || {
+                format!("must be stations of the model, got {name:?} instead")
+            });
+            faults.unless(seen.insert(name), &path, || {
+                format!("must have each station once, got {name:?} twice")
+            });
+            let elsewhere = model.forks.iter().any(|other| {
+                other.name != fork.name && other.branches.iter().any(|branch| branch.contains(name))
+            });
+            faults.unless(!elsewhere, &path, || {
+                format!("must have stations of no other fork, got {name:?} instead")
+            });
+        }
+    }
+    for pool in &model.pools {
+        let held = seen
+            .iter()
+            .filter(|name| pool.holds.contains(**name))
+            .count();
+        faults.unless(held == 0 || held == seen.len(), &path, || {
+            format!(
+                "must be held by the pool {:?} with all its stations or none",
+                pool.name
+            )
+        });
+    }
+}
+
+fn route(model: &Model, route: &Route, faults: &mut Faults) {
+    let path = ["routing", route.class.as_str()];
+    let known = model.classes.iter().any(|class| class.name == route.class);
+    faults.unless(known, &path, || {
+        format!(
+            "must be of a class of the model, got {:?} instead",
+            route.class
+        )
+    });
+    let twice = model
+        .routing
+        .iter()
+        .filter(|other| other.class == route.class)
+        .count()
+        > 1;
+    faults.unless(!twice, &path, || "must be given once for a class".into());
+    let total = branching(
+        model,
+        &route.class,
+        &route.start,
+        &["routing", &route.class, "start"],
+        faults,
+    );
+    faults.unless(
+        (total - 1.0).abs() < SHARE_TOLERANCE,
+        &["routing", &route.class, "start"],
+        || format!("must have probabilities that add up to 1, got {total} instead"),
+    );
+    for (from, next) in &route.next {
+        let path = ["routing", route.class.as_str(), from.as_str()];
+        let station = model.stations.iter().find(|one| one.name == *from);
+        faults.unless(station.is_some(), &path, || {
+            format!("must be a station of the model, got {from:?} instead")
+        });
+        let total = branching(model, &route.class, next, &path, faults);
+        faults.unless(total <= 1.0 + SHARE_TOLERANCE, &path, || {
+            format!("must have probabilities that add up to at most 1, got {total} instead")
+        });
+    }
+}
+
+/// Checks one branching and gives the sum of its probabilities.
+fn branching(
+    model: &Model,
+    class: &str,
+    next: &Branching,
+    path: &[&str],
+    faults: &mut Faults,
+) -> f64 {
+    for (name, &share) in next {
+        faults.unless((0.0..=1.0).contains(&share), path, || {
+            format!("must be probabilities from 0 to 1, got {share} for {name:?} instead")
+        });
+        let station = model.stations.iter().find(|one| one.name == *name);
+        let served = station.is_some_and(|station| station.service(class).is_some());
+        faults.unless(name == END || served, path, || {
+            format!(
+                "must lead to stations that serve the class, or to {END:?}, got {name:?} instead"
+            )
+        });
+    }
+    next.values().sum()
+}
+
+/// What can be told only of a model that is right otherwise.
+fn demands(model: &Model, faults: &mut Faults) {
+    for class in &model.classes {
+        match model.visits(class) {
+            Err(fault) => faults.0.push(fault),
+            Ok(visits) => {
+                let demand: f64 = (model.stations.iter().zip(&visits))
+                    .filter_map(|(station, count)| {
+                        station
+                            .service(&class.name)
+                            .map(|one| one.service_time_s * count)
+                    })
+                    .sum();
+                faults.positive_demand(demand, &class.name);
+            }
+        }
+    }
+}
+
+impl Faults {
+    fn positive_demand(&mut self, demand: f64, class: &str) {
+        self.unless(
+            demand.is_finite() && demand > 0.0,
+            &["classes", class],
+            || "must need time at one station at least, got a demand of 0".into(),
+        );
+    }
+}

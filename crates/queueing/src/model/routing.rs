@@ -1,0 +1,82 @@
+//! Visits from routes: the traffic equations v = start + v P, solved by elimination.
+
+use super::{Class, END, Fault, Model, Route};
+
+/// Most visits to one station that a route may ask for: above it the way out is lost in rounding.
+const VISITS_AT_MOST: f64 = 1e9;
+
+/// Visits of a class at each station.
+pub(super) fn visits(model: &Model, class: &Class) -> Result<Vec<f64>, Fault> {
+    if let Some(route) = model.routing.iter().find(|route| route.class == class.name) {
+        return routed(model, route);
+    }
+    let visits = model.stations.iter().map(|station| {
+        let service = station.service(&class.name);
+        service.map_or(0.0, |service| service.visits.unwrap_or(1.0))
+    });
+    Ok(visits.collect())
+}
+
+/// Solves the traffic equations of a route.
+fn routed(model: &Model, route: &Route) -> Result<Vec<f64>, Fault> {
+    let places = model.stations.len();
+    let index = |name: &str| {
+        model
+            .stations
+            .iter()
+            .position(|station| station.name == name)
+    };
+    let mut matrix = vec![vec![0.0; places + 1]; places];
+    for (row, line) in matrix.iter_mut().enumerate() {
+        line[row] = 1.0;
+    }
+    for (name, share) in &route.start {
+        if let Some(to) = index(name) {
+            matrix[to][places] += share;
+        }
+    }
+    for (from, next) in &route.next {
+        for (name, share) in next.iter().filter(|(name, _)| *name != END) {
+            if let (Some(from), Some(to)) = (index(from), index(name)) {
+                matrix[to][from] -= share;
+            }
+        }
+    }
+    eliminate(&mut matrix);
+    let visits: Vec<f64> = matrix.iter().map(|line| line[places]).collect();
+    if visits
+        .iter()
+        .all(|&count| (0.0..VISITS_AT_MOST).contains(&count))
+    {
+        return Ok(visits);
+    }
+    Err(Fault::new(
+        &["routing", &route.class],
+        "must have a way to 'end' from every station that it reaches, got a cycle without one",
+    ))
+}
+
+/// Gauss-Jordan elimination with partial pivoting; a singular matrix leaves values that are not finite.
+fn eliminate(matrix: &mut [Vec<f64>]) {
+    let rows = matrix.len();
+    for pivot in 0..rows {
+        let best = (pivot..rows)
+            .max_by(|&a, &b| matrix[a][pivot].abs().total_cmp(&matrix[b][pivot].abs()))
+            .unwrap_or(pivot);
+        matrix.swap(pivot, best);
+        let line: Vec<f64> = matrix[pivot]
+            .iter()
+            .map(|value| value / matrix[pivot][pivot])
+            .collect();
+        for (row, other) in matrix.iter_mut().enumerate() {
+            if row == pivot {
+                other.clone_from(&line);
+            } else if other[pivot] != 0.0 {
+                let factor = other[pivot];
+                for (value, part) in other.iter_mut().zip(&line) {
+                    *value -= factor * part;
+                }
+            }
+        }
+    }
+}

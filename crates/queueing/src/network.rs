@@ -1,0 +1,422 @@
+//! A model resolved into numbers: demands by station and class, speeds, ranks. What all solvers work on.
+
+use crate::model::{Discipline, Fault, Model, Station};
+
+/// How fast a station works when `n` jobs are present.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Speed {
+    /// Every job has a server of its own.
+    Delay,
+    /// `min(n, servers)`.
+    Servers(u32),
+    /// The n-th entry, the last one for more jobs.
+    Rates(Vec<f64>),
+}
+
+impl Speed {
+    /// Speed with `jobs` present, in multiples of one server. [1]
+    #[must_use]
+    pub fn at(&self, jobs: u64) -> f64 {
+        match self {
+            Self::Delay => jobs as f64,
+            Self::Servers(servers) => jobs.min(u64::from(*servers)) as f64,
+            Self::Rates(rates) if jobs == 0 => 0.0 * rates[0],
+            Self::Rates(rates) => rates[(jobs as usize).min(rates.len()) - 1],
+        }
+    }
+
+    /// Speed with more jobs than the table has; infinite for a delay. [1]
+    #[must_use]
+    pub fn limit(&self) -> f64 {
+        match self {
+            Self::Delay => f64::INFINITY,
+            Self::Servers(servers) => f64::from(*servers),
+            Self::Rates(rates) => *rates.last().unwrap_or(&1.0),
+        }
+    }
+
+    /// Highest speed that it ever has; infinite for a delay. [1]
+    #[must_use]
+    pub fn highest(&self) -> f64 {
+        match self {
+            Self::Rates(rates) => rates.iter().copied().fold(0.0, f64::max),
+            _ => self.limit(),
+        }
+    }
+
+    /// Whether it is one server of constant speed.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        match self {
+            Self::Servers(servers) => *servers == 1,
+            Self::Rates(rates) => rates.iter().all(|&rate| (rate - 1.0).abs() < f64::EPSILON),
+            Self::Delay => false,
+        }
+    }
+}
+
+/// A station in numbers; lists have one entry for each class.
+#[derive(Clone, Debug)]
+pub struct Center {
+    /// Name in the model.
+    pub name: String,
+    /// Order of service; `Priority` only where ranks differ.
+    pub discipline: Discipline,
+    /// How fast it works.
+    pub speed: Speed,
+    /// Most jobs present.
+    pub capacity: Option<u64>,
+    /// Whether better ranks interrupt.
+    pub preemptive: bool,
+    /// Visits of a transaction. [1]
+    pub visits: Vec<f64>,
+    /// Service time of a visit. [s]
+    pub service_time: Vec<f64>,
+    /// Service demand, visits times service time. [s]
+    pub demand: Vec<f64>,
+    /// Squared coefficient of variation of the service time. [1]
+    pub scv: Vec<f64>,
+    /// Rank of the class: lower goes first.
+    pub rank: Vec<u32>,
+}
+
+impl Center {
+    /// Whether the station has a queue.
+    #[must_use]
+    pub fn is_queue(&self) -> bool {
+        self.speed != Speed::Delay
+    }
+
+    /// Classes that need time here.
+    pub fn visitors(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.demand.len()).filter(|&class| self.demand[class] > 0.0)
+    }
+
+    /// Whether all classes that come have one and the same exponential service time.
+    #[must_use]
+    pub fn is_uniform_exponential(&self) -> bool {
+        let Some(first) = self.visitors().next() else {
+            return true;
+        };
+        self.visitors().all(|class| {
+            let (one, other) = (self.service_time[class], self.service_time[first]);
+            (one - other).abs() <= 1e-12 * other && (self.scv[class] - 1.0).abs() < 1e-12
+        })
+    }
+
+    /// Whether the station has product form (Baskett, Chandy, Muntz and Palacios, J. ACM 22(2), 1975, with the
+    /// multi-server and load-dependent forms of its four types).
+    #[must_use]
+    pub fn is_product_form(&self) -> bool {
+        match self.discipline {
+            Discipline::Delay | Discipline::Ps => true,
+            Discipline::LcfsPr => self.speed.is_single() || self.is_uniform_exponential(),
+            Discipline::Fcfs => self.is_uniform_exponential(),
+            Discipline::Priority => false,
+        }
+    }
+}
+
+/// A pool in numbers.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    /// Name in the model.
+    pub name: String,
+    /// Number of units.
+    pub size: u64,
+    /// Indices of the stations held directly.
+    pub stations: Vec<usize>,
+    /// Indices of the pools held directly.
+    pub pools: Vec<usize>,
+    /// Whether each class needs a unit.
+    pub concerns: Vec<bool>,
+}
+
+/// A fork in numbers: indices of stations by branch.
+#[derive(Clone, Debug)]
+pub struct Split {
+    /// Name in the model.
+    pub name: String,
+    /// Stations of each branch.
+    pub branches: Vec<Vec<usize>>,
+    /// Whether each class forks.
+    pub concerns: Vec<bool>,
+}
+
+/// What a class brings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// Users with a mean think time. [1], [s]
+    Closed {
+        /// Number of users.
+        users: u64,
+        /// Mean think time. [s]
+        think_time: f64,
+    },
+    /// Arrivals at a rate. [1/s]
+    Open {
+        /// Rate of arrivals. [1/s]
+        rate: f64,
+        /// Whether they are Poisson.
+        poisson: bool,
+        /// Squared coefficient of variation of the times between them. [1]
+        scv: f64,
+    },
+}
+
+/// A model in numbers.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Names of classes.
+    pub names: Vec<String>,
+    /// Loads of classes.
+    pub loads: Vec<Load>,
+    /// Stations.
+    pub centers: Vec<Center>,
+    /// Pools.
+    pub holds: Vec<Hold>,
+    /// Forks.
+    pub splits: Vec<Split>,
+}
+
+impl Network {
+    /// Resolves a model.
+    ///
+    /// # Errors
+    ///
+    /// All faults of the model.
+    pub fn of(model: &Model) -> Result<Self, Vec<Fault>> {
+        let faults = model.check();
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let visits: Result<Vec<_>, _> = model
+            .classes
+            .iter()
+            .map(|class| model.visits(class))
+            .collect();
+        let visits = visits.map_err(|fault| vec![fault])?;
+        Ok(Self {
+            names: model
+                .classes
+                .iter()
+                .map(|class| class.name.clone())
+                .collect(),
+            loads: model.classes.iter().map(load).collect(),
+            centers: (model.stations.iter().enumerate())
+                .map(|(index, station)| {
+                    center(
+                        model,
+                        station,
+                        visits.iter().map(|of_class| of_class[index]).collect(),
+                    )
+                })
+                .collect(),
+            holds: holds(model),
+            splits: splits(model),
+        })
+    }
+
+    /// Indices of closed classes.
+    #[must_use]
+    pub fn closed(&self) -> Vec<usize> {
+        (0..self.loads.len())
+            .filter(|&class| matches!(self.loads[class], Load::Closed { .. }))
+            .collect()
+    }
+
+    /// Indices of open classes.
+    #[must_use]
+    pub fn open(&self) -> Vec<usize> {
+        (0..self.loads.len())
+            .filter(|&class| matches!(self.loads[class], Load::Open { .. }))
+            .collect()
+    }
+
+    /// Users of a class; 0 for an open one.
+    #[must_use]
+    pub fn users(&self, class: usize) -> u64 {
+        match self.loads[class] {
+            Load::Closed { users, .. } => users,
+            Load::Open { .. } => 0,
+        }
+    }
+
+    /// Think time of a class. [s]
+    #[must_use]
+    pub fn think_time(&self, class: usize) -> f64 {
+        match self.loads[class] {
+            Load::Closed { think_time, .. } => think_time,
+            Load::Open { .. } => 0.0,
+        }
+    }
+
+    /// Arrival rate of a class; 0 for a closed one. [1/s]
+    #[must_use]
+    pub fn rate(&self, class: usize) -> f64 {
+        match self.loads[class] {
+            Load::Open { rate, .. } => rate,
+            Load::Closed { .. } => 0.0,
+        }
+    }
+
+    /// Work that open classes bring to a station per second: its load in servers. [1]
+    #[must_use]
+    pub fn open_load(&self, center: &Center) -> f64 {
+        self.open()
+            .iter()
+            .map(|&class| self.rate(class) * center.demand[class])
+            .sum()
+    }
+
+    /// The network without pools that have a unit for every user: nobody ever waits for those.
+    #[must_use]
+    pub fn without_idle_pools(&self) -> Self {
+        let idle = |hold: &Hold| {
+            let needed = (0..self.loads.len())
+                .filter(|&class| hold.concerns[class])
+                .map(|class| match self.loads[class] {
+                    Load::Closed { users, .. } => users,
+                    Load::Open { .. } => u64::MAX,
+                });
+            needed.fold(0, u64::saturating_add) <= hold.size
+        };
+        let mut network = self.clone();
+        let mut kept: Vec<usize> = (0..self.holds.len())
+            .filter(|&pool| !idle(&self.holds[pool]))
+            .collect();
+        for (pool, hold) in self.holds.iter().enumerate().filter(|(_, hold)| idle(hold)) {
+            // What it holds is then held by the pool around it, if there is one.
+            for outer in &mut network.holds {
+                if let Some(place) = outer.pools.iter().position(|&inner| inner == pool) {
+                    outer.pools.remove(place);
+                    outer.stations.extend(&hold.stations);
+                    outer.pools.extend(&hold.pools);
+                }
+            }
+        }
+        kept.sort_unstable();
+        network.holds = kept
+            .iter()
+            .map(|&pool| network.holds[pool].clone())
+            .collect();
+        for hold in &mut network.holds {
+            hold.pools = hold
+                .pools
+                .iter()
+                .filter_map(|pool| kept.iter().position(|one| one == pool))
+                .collect();
+        }
+        network
+    }
+
+    /// Whether the closed form of product-form networks holds.
+    #[must_use]
+    pub fn is_product_form(&self) -> bool {
+        let poisson = self
+            .loads
+            .iter()
+            .all(|load| !matches!(load, Load::Open { poisson: false, .. }));
+        let plain = self.holds.is_empty() && self.splits.is_empty() && poisson;
+        plain
+            && self
+                .centers
+                .iter()
+                .all(|center| center.is_product_form() && center.capacity.is_none())
+    }
+}
+
+fn load(class: &crate::model::Class) -> Load {
+    match class.users {
+        Some(users) => Load::Closed {
+            users,
+            think_time: class.think_time_s,
+        },
+        None => Load::Open {
+            rate: class.arrival_rate_per_s.unwrap_or(0.0),
+            poisson: class.arrivals.is_exponential(),
+            scv: class.arrivals.squared_coefficient(),
+        },
+    }
+}
+
+fn center(model: &Model, station: &Station, visits: Vec<f64>) -> Center {
+    let service = |class: &crate::model::Class| station.service(&class.name);
+    let service_time: Vec<f64> = (model.classes.iter())
+        .map(|class| service(class).map_or(0.0, |one| one.service_time_s))
+        .collect();
+    let rank: Vec<u32> = model
+        .classes
+        .iter()
+        .map(|class| model.rank(class, station))
+        .collect();
+    let demand: Vec<f64> = visits
+        .iter()
+        .zip(&service_time)
+        .map(|(count, time)| count * time)
+        .collect();
+    let mut ranks = (0..demand.len())
+        .filter(|&class| demand[class] > 0.0)
+        .map(|class| rank[class]);
+    let first = ranks.next();
+    // Without different ranks the order is that of arrival.
+    let one_rank = ranks.all(|other| Some(other) == first);
+    Center {
+        name: station.name.clone(),
+        discipline: match station.discipline {
+            Discipline::Priority if one_rank => Discipline::Fcfs,
+            other => other,
+        },
+        speed: match station.discipline {
+            Discipline::Delay => Speed::Delay,
+            _ if station.rates.is_empty() => Speed::Servers(station.servers),
+            _ => Speed::Rates(station.rates.clone()),
+        },
+        capacity: station.capacity,
+        preemptive: station.preemptive,
+        scv: (model.classes.iter())
+            .map(|class| service(class).map_or(1.0, |one| one.variation.squared_coefficient()))
+            .collect(),
+        visits,
+        service_time,
+        demand,
+        rank,
+    }
+}
+
+fn concerned(model: &Model, classes: &[String]) -> Vec<bool> {
+    model
+        .classes
+        .iter()
+        .map(|class| classes.is_empty() || classes.contains(&class.name))
+        .collect()
+}
+
+fn holds(model: &Model) -> Vec<Hold> {
+    let station = |name: &String| model.stations.iter().position(|one| one.name == *name);
+    let inner = |name: &String| model.pools.iter().position(|one| one.name == *name);
+    (model.pools.iter())
+        .map(|pool| Hold {
+            name: pool.name.clone(),
+            size: pool.size,
+            stations: pool.holds.iter().filter_map(station).collect(),
+            pools: pool.holds.iter().filter_map(inner).collect(),
+            concerns: concerned(model, &pool.classes),
+        })
+        .collect()
+}
+
+fn splits(model: &Model) -> Vec<Split> {
+    let station = |name: &String| model.stations.iter().position(|one| one.name == *name);
+    (model.forks.iter())
+        .map(|fork| Split {
+            name: fork.name.clone(),
+            branches: fork
+                .branches
+                .iter()
+                .map(|branch| branch.iter().filter_map(station).collect())
+                .collect(),
+            concerns: concerned(model, &fork.classes),
+        })
+        .collect()
+}

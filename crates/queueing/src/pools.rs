@@ -1,0 +1,323 @@
+//! Pools over product-form stations, one class: decomposition by flow-equivalent servers.
+//!
+//! Chandy, Herzog and Woo, IBM J. Res. Dev. 19(1), 1975: what a pool holds is solved alone for 1, 2, ... jobs, and stands
+//! in the network around it as one station whose speed with n jobs is that throughput, at most as many as there are
+//! units. Where the pool never limits this is exact (Norton's theorem); where it does it is an approximation, good
+//! while the inside comes to rest faster than its population changes (Courtois 1977).
+
+use crate::convolution::{Closed, Extras, Queue, solve};
+use crate::network::{Network, Speed};
+use crate::series::Series;
+
+/// What is inside a pool, or the whole network, at one number of jobs.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// Throughput. [1/s]
+    pub throughput: f64,
+    /// Mean number of jobs at each station of the network.
+    pub jobs: Vec<f64>,
+    /// Mean number of units held, by pool.
+    pub held: Vec<f64>,
+    /// Mean number of jobs that wait for a unit, by pool.
+    pub waiting: Vec<f64>,
+}
+
+impl State {
+    fn empty(network: &Network) -> Self {
+        Self {
+            throughput: 0.0,
+            jobs: vec![0.0; network.centers.len()],
+            held: vec![0.0; network.holds.len()],
+            waiting: vec![0.0; network.holds.len()],
+        }
+    }
+
+    fn add(&mut self, other: &Self, weight: f64) {
+        let rows = [
+            (&mut self.jobs, &other.jobs),
+            (&mut self.held, &other.held),
+            (&mut self.waiting, &other.waiting),
+        ];
+        for (mine, theirs) in rows {
+            mine.iter_mut()
+                .zip(theirs)
+                .for_each(|(value, more)| *value += weight * more);
+        }
+    }
+}
+
+/// One layer: stations and pools that are used side by side.
+struct Layer<'a> {
+    network: &'a Network,
+    stations: Vec<usize>,
+    pools: Vec<(usize, Vec<State>)>,
+    think_time: f64,
+}
+
+impl<'a> Layer<'a> {
+    /// Builds the layer with the tables of its pools, for at most `users` jobs.
+    fn new(
+        network: &'a Network,
+        stations: Vec<usize>,
+        pools: &[usize],
+        think_time: f64,
+        users: u64,
+    ) -> Option<Self> {
+        let mut tables = Vec::new();
+        for &pool in pools {
+            let hold = &network.holds[pool];
+            let most = hold.size.min(users);
+            let inside = Self::new(network, hold.stations.clone(), &hold.pools, 0.0, most)?;
+            tables.push((pool, inside.table(most)?));
+        }
+        Some(Self {
+            network,
+            stations,
+            pools: tables,
+            think_time,
+        })
+    }
+
+    fn delays(&self) -> f64 {
+        self.think_time
+            + self
+                .stations
+                .iter()
+                .map(|&one| &self.network.centers[one])
+                .filter(|one| !one.is_queue())
+                .map(|one| one.demand[0])
+                .sum::<f64>()
+    }
+
+    fn queues(&self) -> Vec<usize> {
+        self.stations
+            .iter()
+            .copied()
+            .filter(|&one| {
+                self.network.centers[one].is_queue() && self.network.centers[one].demand[0] > 0.0
+            })
+            .collect()
+    }
+
+    fn closed(&self, users: u64) -> Closed {
+        let mut queues: Vec<Queue> = (self.queues().iter())
+            .map(|&one| &self.network.centers[one])
+            .map(|center| Queue {
+                speed: center.speed.clone(),
+                open_load: 0.0,
+                demand: vec![center.demand[0]],
+            })
+            .collect();
+        for (_, table) in &self.pools {
+            let rates: Vec<f64> = table[1..].iter().map(|state| state.throughput).collect();
+            queues.push(Queue {
+                speed: Speed::Rates(rates),
+                open_load: 0.0,
+                demand: vec![1.0],
+            });
+        }
+        let think_time = self.delays();
+        let alone: f64 = think_time
+            + queues
+                .iter()
+                .map(|queue| queue.demand[0] / queue.speed.at(1))
+                .sum::<f64>();
+        let most = queues
+            .iter()
+            .map(|queue| queue.speed.highest() / queue.demand[0])
+            .fold(f64::INFINITY, f64::min);
+        let estimate = vec![most.min(users as f64 / alone)];
+        Closed {
+            users: vec![users],
+            think_time: vec![think_time],
+            queues,
+            estimate,
+        }
+    }
+
+    /// Solves the layer for a number of jobs.
+    fn state(&self, users: u64) -> Option<State> {
+        let mut state = State::empty(self.network);
+        if users == 0 {
+            return Some(state);
+        }
+        let extras = Extras {
+            marginals: !self.pools.is_empty(),
+            populations: false,
+        };
+        let queues = self.queues();
+        let means = solve(&self.closed(users), extras)?;
+        state.throughput = means.throughput[0];
+        self.delay_jobs(&mut state);
+        for (number, &station) in queues.iter().enumerate() {
+            state.jobs[station] = means.jobs[0][number];
+        }
+        for (number, (pool, table)) in self.pools.iter().enumerate() {
+            self.inside(
+                &mut state,
+                *pool,
+                table,
+                &means.marginals[queues.len() + number],
+            );
+        }
+        Some(state)
+    }
+
+    fn delay_jobs(&self, state: &mut State) {
+        for &station in &self.stations {
+            let center = &self.network.centers[station];
+            if !center.is_queue() {
+                state.jobs[station] = state.throughput * center.demand[0];
+            }
+        }
+    }
+
+    /// What goes on in a pool, over the distribution of the number of jobs that have or want a unit.
+    fn inside(&self, state: &mut State, pool: usize, table: &[State], marginal: &[f64]) {
+        let units = table.len() - 1;
+        for (jobs, &chance) in marginal.iter().enumerate() {
+            state.add(&table[jobs.min(units)], chance);
+            state.held[pool] += chance * jobs.min(units) as f64;
+            state.waiting[pool] += chance * jobs.saturating_sub(units) as f64;
+        }
+    }
+
+    /// States for 0, 1, ... `most` jobs; in one go where nothing is nested.
+    fn table(&self, most: u64) -> Option<Vec<State>> {
+        if !self.pools.is_empty() {
+            return (0..=most).map(|jobs| self.state(jobs)).collect();
+        }
+        let queues = self.queues();
+        let extras = Extras {
+            marginals: false,
+            populations: true,
+        };
+        let means = if queues.is_empty() {
+            None
+        } else {
+            solve(&self.closed(most), extras)
+        };
+        (0..=most)
+            .map(|jobs| {
+                let at = jobs as usize;
+                let throughput = means
+                    .as_ref()
+                    .map_or(f64::NAN, |means| means.throughput_at[at]);
+                if !throughput.is_finite() || (jobs > 0 && throughput <= 0.0) {
+                    return if queues.is_empty() {
+                        Some(self.only_delays(jobs))
+                    } else {
+                        self.state(jobs)
+                    };
+                }
+                let mut state = State {
+                    throughput,
+                    ..State::empty(self.network)
+                };
+                self.delay_jobs(&mut state);
+                for (number, &station) in queues.iter().enumerate() {
+                    state.jobs[station] = means.as_ref()?.jobs_at[number][at];
+                }
+                Some(state)
+            })
+            .collect()
+    }
+
+    fn only_delays(&self, jobs: u64) -> State {
+        let mut state = State {
+            throughput: jobs as f64 / self.delays(),
+            ..State::empty(self.network)
+        };
+        self.delay_jobs(&mut state);
+        state
+    }
+}
+
+/// Stations and pools that no pool holds.
+fn outermost(network: &Network) -> (Vec<usize>, Vec<usize>) {
+    let stations = (0..network.centers.len())
+        .filter(|one| !network.holds.iter().any(|hold| hold.stations.contains(one)));
+    let pools = (0..network.holds.len())
+        .filter(|one| !network.holds.iter().any(|hold| hold.pools.contains(one)));
+    (stations.collect(), pools.collect())
+}
+
+/// Solves a network of one closed class; nothing where numbers leave their range.
+#[must_use]
+pub fn solve_closed(network: &Network) -> Option<State> {
+    let (stations, pools) = outermost(network);
+    let users = network.users(0);
+    Layer::new(network, stations, &pools, network.think_time(0), users)?.state(users)
+}
+
+/// Solves a network of one open class.
+///
+/// # Errors
+///
+/// The index of a pool that has no steady state, with its utilization.
+pub fn solve_open(network: &Network) -> Result<Option<State>, (usize, f64)> {
+    let rate = network.rate(0);
+    let (stations, pools) = outermost(network);
+    let Some(layer) = Layer::new(network, stations, &pools, 0.0, u64::MAX) else {
+        return Ok(None);
+    };
+    let mut state = State {
+        throughput: rate,
+        ..State::empty(network)
+    };
+    layer.delay_jobs(&mut state);
+    for station in layer.queues() {
+        let center = &network.centers[station];
+        state.jobs[station] = Series::open_jobs(&center.speed, rate * center.demand[0]);
+    }
+    for (pool, table) in &layer.pools {
+        let rates: Vec<f64> = table[1..].iter().map(|inner| inner.throughput).collect();
+        let utilization = rate / rates[rates.len() - 1];
+        if utilization >= 1.0 {
+            return Err((*pool, utilization));
+        }
+        let (marginal, beyond) = birth_death(rate, &rates);
+        layer.inside(&mut state, *pool, table, &marginal);
+        // All larger numbers look the same from inside: the units are all held.
+        let weight: f64 = beyond.0;
+        state.add(&table[table.len() - 1], weight);
+        state.held[*pool] += weight * rates.len() as f64;
+        state.waiting[*pool] += beyond.1;
+    }
+    Ok(Some(state))
+}
+
+/// Probabilities of 0, 1, ... L jobs where L is the length of the table, and of more jobs with the mean number by which
+/// they are more.
+fn birth_death(rate: f64, rates: &[f64]) -> (Vec<f64>, (f64, f64)) {
+    let mut logs = vec![0.0_f64];
+    for speed in rates {
+        logs.push(logs[logs.len() - 1] + (rate / speed).ln());
+    }
+    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut weights: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
+    let ratio = rate / rates[rates.len() - 1];
+    let last = weights[weights.len() - 1];
+    let (beyond, excess) = (
+        last * ratio / (1.0 - ratio),
+        last * ratio / (1.0 - ratio).powi(2),
+    );
+    let total: f64 = weights.iter().sum::<f64>() + beyond;
+    weights.iter_mut().for_each(|weight| *weight /= total);
+    (weights, (beyond / total, excess / total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With rates 1, 2, ... m it is the M/M/m, of which the queue is known: L_q = C ρ / (1 − ρ).
+    #[test]
+    fn birth_and_death_at_m_servers_is_erlang() {
+        let (marginal, (beyond, excess)) = birth_death(3.96, &[1.0, 2.0, 3.0, 4.0]);
+        let wait = crate::special::erlang_c(4, 3.96);
+        assert!((marginal.iter().sum::<f64>() + beyond - 1.0).abs() < 1e-14);
+        assert!((marginal[4] + beyond - wait).abs() < 1e-13);
+        assert!((excess - wait * 0.99 / 0.01).abs() < 1e-9);
+    }
+}

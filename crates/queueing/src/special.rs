@@ -1,0 +1,52 @@
+//! Functions of numbers that several solvers need.
+
+/// Natural logarithms of 0!, 1!, ..., `last`!.
+#[must_use]
+pub fn log_factorials(last: usize) -> Vec<f64> {
+    let mut logs = Vec::with_capacity(last + 1);
+    // Kahan's compensation: a plain sum of 20,000 logarithms is off by some 1e-12, and is exponentiated later.
+    let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
+    logs.push(0.0);
+    for number in 1..=last {
+        let term = (number as f64).ln() - lost;
+        let next = sum + term;
+        lost = (next - sum) - term;
+        sum = next;
+        logs.push(sum);
+    }
+    logs
+}
+
+/// Probability that all servers of an M/M/m/m are busy, Erlang's B, by B(i) = a B(i−1) / (i + a B(i−1)).
+#[must_use]
+pub fn erlang_b(servers: u32, load: f64) -> f64 {
+    (1..=servers).fold(1.0, |loss, server| {
+        load * loss / (f64::from(server) + load * loss)
+    })
+}
+
+/// Probability that who comes to an M/M/m waits, Erlang's C; `load` below `servers`.
+#[must_use]
+pub fn erlang_c(servers: u32, load: f64) -> f64 {
+    let loss = erlang_b(servers, load);
+    loss / (1.0 - load / f64::from(servers) * (1.0 - loss))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn erlang_c_of_two_servers_is_rational() {
+        // C(2, a) = a² / (2 + a) for load a: at utilization 1/2, a = 1, it is 1/3.
+        assert!((erlang_c(2, 1.0) - 1.0 / 3.0).abs() < 1e-15);
+        assert!((erlang_c(2, 1.8) - 3.24 / 3.8).abs() < 1e-15);
+    }
+
+    #[test]
+    fn erlang_b_of_many_servers_does_not_overflow() {
+        // The square-root rule: at 10,000 servers and as much load, B is about 1 / (1 + sqrt(pi m / 2)).
+        let loss = erlang_b(10_000, 10_000.0);
+        assert!((loss * (std::f64::consts::PI * 5_000.0).sqrt() - 1.0).abs() < 0.02);
+    }
+}

@@ -1,0 +1,45 @@
+"""The engine's solver as a function: models in, answers out, many at a time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+from towtank.engine import binary
+from towtank.errors import EngineError
+
+METHODS = ("auto", "exact", "bard-schweitzer", "linearizer")
+
+
+def solve_models(models: list[dict[str, Any]], method: str = "auto") -> list[dict[str, Any]]:
+    """Solve models in one call of the engine, on all CPUs.
+
+    Parameters
+    ----------
+    models : list of dict
+        Models in the engine's form (`docs/reference/model.md`).
+    method : str, default "auto"
+        One of `METHODS`.
+
+    Returns
+    -------
+    list of dict
+        For each model either `{"answer": {...}}` or `{"faults": [{"path", "message"}]}`.
+    """
+    return _engine(models, "--method", method)
+
+
+def check_models(models: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Faults of models, as `[{"path", "message"}]` for each; nothing is solved."""
+    return [each.get("faults", []) for each in _engine(models, "--check")]
+
+
+def _engine(models: list[dict[str, Any]], *options: str) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [str(binary()), "solve", *options], input=json.dumps(models), capture_output=True, text=True, check=False
+    )
+    if done.returncode not in (0, 2) or not done.stdout:
+        raise EngineError(f"towtank-engine solve ended with status {done.returncode}: {done.stderr.strip()}")
+    answers: list[dict[str, Any]] = json.loads(done.stdout)
+    return answers

@@ -1,0 +1,45 @@
+"""Queueing models written as files and solved as a user would."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import StudyError
+from towtank.model import load_model, solve_models
+
+
+def seconds(value: Any) -> Any:
+    """Numbers as durations of a model file, by class or for all."""
+    return {key: seconds(one) for key, one in value.items()} if isinstance(value, dict) else f"{value!r} s"
+
+
+def model(classes: dict[str, Any], stations: dict[str, Any], **parts: Any) -> dict[str, Any]:
+    """A model with plain seconds and rates, as its file has it."""
+    units = {"think": seconds, "rate": lambda rate: f"{rate!r} /s", "demand": seconds, "service_time": seconds}
+    write = lambda part: {key: units.get(key, lambda same: same)(value) for key, value in part.items()}  # noqa: E731
+    return {
+        "classes": {name: write(part) for name, part in classes.items()},
+        "stations": {name: write(part) for name, part in stations.items()},
+        **parts,
+    }
+
+
+def solved(content: dict[str, Any], method: str = "auto") -> dict[str, Any]:
+    """The answer for a model, through its file; faults are raised as the command does."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.yaml"
+        path.write_text(json.dumps(content), "utf-8")
+        problem = load_model(path)
+    outcome = solve_models([problem.document], method)[0]
+    if "faults" in outcome:
+        raise StudyError(problem.faults(outcome["faults"]))
+    return dict(outcome["answer"])
+
+
+def closed(users: int, demands: list[float], think: float = 0.0, **station: Any) -> dict[str, Any]:
+    """One closed class `jobs` at stations `s0`, `s1`, ... with these demands."""
+    stations = {f"s{index}": {"demand": demand, **station} for index, demand in enumerate(demands)}
+    return model({"jobs": {"users": users, "think": think}}, stations)
