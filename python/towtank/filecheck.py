@@ -7,13 +7,10 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
-<<<<<<< HEAD
-from towtank.record.script import SCHEMA as BROWSER_SCRIPT
-from towtank.record.script import check_script
-=======
 from towtank.model import check_model
 from towtank.model.file import SCHEMA as MODEL
->>>>>>> queueing
+from towtank.record.script import SCHEMA as BROWSER_SCRIPT
+from towtank.record.script import check_script
 from towtank.study import load_study
 from towtank.study.model import SCHEMA as STUDY
 from towtank.system.model import SCHEMA as SYSTEM
@@ -23,11 +20,7 @@ from towtank.workload.loading import check_workload
 from towtank.workload.model import SCHEMA as WORKLOAD
 from towtank.yamlfile import Document, did_you_mean
 
-<<<<<<< HEAD
-SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT)
-=======
-SCHEMAS = (STUDY, WORKLOAD, SYSTEM, MODEL)
->>>>>>> queueing
+SCHEMAS = (STUDY, WORKLOAD, SYSTEM, MODEL, BROWSER_SCRIPT)
 
 
 @dataclass
@@ -39,11 +32,7 @@ class FileReport:
     file : str
         As the user named it.
     kind : str
-<<<<<<< HEAD
-        `study`, `workload`, `system`, `browser-script`, or empty where that cannot be told.
-=======
-        `study`, `workload`, `system`, `model`, or empty where that cannot be told.
->>>>>>> queueing
+        `study`, `workload`, `system`, `model`, `browser-script`, or empty where that cannot be told.
     faults : list of Fault
         Sorted by place.
     """
@@ -54,11 +43,7 @@ class FileReport:
 
 
 def check_file(path: Path | str) -> FileReport:
-<<<<<<< HEAD
     """Check a file of any kind; a study with the workload and the system it names."""
-=======
-    """Check a study, workload, system or model file; a study with the workload and the system it names."""
->>>>>>> queueing
     report = FileReport(str(path))
     try:
         document = yamlfile.load(path)

@@ -35,5 +35,6 @@ pub mod network;
 pub mod open;
 pub mod pools;
 pub mod series;
+pub mod simulate;
 pub mod solve;
 pub mod special;

@@ -15,11 +15,7 @@ from towtank.errors import ExitStatus, TowtankError
 # Each names a module of this package with a function `command`; the order is that of `towtank --help`.
 COMMANDS = ("run", "drive", "import", "report", "export", "list", "doctor", "validate")
 # Each names a module of this package with a Typer application `group`.
-<<<<<<< HEAD
-GROUPS = ("record", "system")
-=======
-GROUPS = ("system", "model")
->>>>>>> queueing
+GROUPS = ("record", "system", "model")
 
 # Typer may bring a Click of its own, so what is wrong with a command line is known by the base of Typer's exceptions.
 _UsageFault: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
