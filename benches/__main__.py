@@ -1,7 +1,7 @@
 """Benches of the load engine, beside its peers, in one run.
 
     python benches [--quick] [NAME ...]        names: generator_cpu stall constant_delay start_lag memory syscalls
-                                               allocations tls; all of them by default
+                                               allocations tls http2; all of them by default
 
 Server and generator are pinned to different cores; generators take turns (ABBA); answers are ratios or errors with
 95 % bootstrap intervals; raw runs go to `benches/raw/DATE-HOST-NAME.json`. What a machine lacks is skipped by name.
@@ -15,7 +15,7 @@ from importlib import import_module
 
 import harness
 
-BENCHES = ("generator_cpu", "stall", "constant_delay", "start_lag", "memory", "syscalls", "allocations", "tls")
+BENCHES = ("generator_cpu", "stall", "constant_delay", "start_lag", "memory", "syscalls", "allocations", "tls", "http2")
 
 
 def main() -> int:

@@ -215,6 +215,16 @@ def out_of_files(run):
     rewrite(run.engine / "worker-00.0000.ndjson", change)
 
 
+def waiting_for_the_pool(run):
+    """Two of eight requests in each second wait 100 ms of the 8 × 250 ms that all take."""
+
+    def change(document):
+        wait = {"connection_wait": encode_histogram([0] * 6 + [1e8] * 2)} if document["k"] == "interval" else {}
+        return {**document, **wait}
+
+    rewrite(run.engine / "worker-00.0000.ndjson", change)
+
+
 def overflowing(run):
     def change(document, at):
         document["host"]["tcp_listen_overflows_total"] = 5 + 3 * (at > 20)
@@ -357,6 +367,7 @@ CASES = [
     (heavy_neighbour, Kind.INTERFERENCE, "invalid"),
     (above_envelope, Kind.GENERATOR_SATURATED, "suspect"),
     (out_of_files, Kind.GENERATOR_SATURATED, "invalid"),
+    (waiting_for_the_pool, Kind.CONNECTION_WAIT, "note"),
     (overflowing, Kind.LISTEN_OVERFLOW, "suspect"),
     (retransmitting, Kind.RETRANSMITS, "suspect"),
     (probing_for_a_lost_tail, Kind.RETRANSMITS, "note"),

@@ -37,6 +37,15 @@ def program(folder: Path, name: str, output: str) -> None:
     path.chmod(0o755)
 
 
+def test_h2load_tells_its_count(bench) -> None:
+    told = "requests: 9 total, 10 started, 9 done, 9 succeeded, 0 failed, 0 errored, 0 timeout\n"
+    http2 = bench("http2")
+    assert http2.succeeded(told) == 9
+    for wrong in (told.replace("0 failed", "1 failed"), "nothing"):
+        with pytest.raises(SystemExit, match="h2load failed"):
+            http2.succeeded(wrong)
+
+
 def stalled_log(first_ns: int, *, sends_on: bool) -> np.ndarray:
     """Ten requests per second for ten seconds, 1 ms each, with a stall from 4 s to 6 s."""
     rows = []

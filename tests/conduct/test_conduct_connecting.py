@@ -55,6 +55,39 @@ def test_options_go_over_the_workload() -> None:
     assert Reach(sources=("127.0.0.3",)).connections_part(said) == {**said, "sources": ["127.0.0.3"]}
 
 
+def test_http2_and_streams(run: RunFolder, port: int) -> None:
+    reach = Reach(connections="4", http2=True, streams=25, connect_to=(f"127.0.0.1:{port}",))
+    plan = prepare_plan(run, Exchange("http://shop.example/cart"), Load(threads=1), [], [], reach=reach)
+    assert plan["targets"][0]["http"] == "2"
+    assert plan["connections"] == {"mode": "pool", "size": 4, "streams": 25}
+    assert "http" not in prepare_plan(run, Exchange(f"http://127.0.0.1:{port}/"), Load(), [], [])["targets"][0]
+
+
+@pytest.mark.parametrize(
+    "reach",
+    [
+        Reach(connections="4", streams=25),
+        Reach(http2=True, streams=25),
+        Reach(connections="new", http2=True, streams=25),
+    ],
+)
+def test_streams_need_a_pool_and_http2(reach: Reach) -> None:
+    with pytest.raises(StudyError, match="--streams: must be given together with --http2 and a number"):
+        reach.check(1)
+
+
+def test_streams_of_a_workload_need_http2(run: RunFolder, port: int, tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text(WORKLOAD.replace("connections: 6", "connections: {pool: 6, streams: 9}"))
+    addresses = [f"web=127.0.0.1:{port}"]
+    plan = prepare_plan(run, Exchange(str(path)), Load(), addresses, [], reach=Reach(http2=True))
+    assert plan["targets"][0]["http"] == "2"
+    assert plan["connections"] == {"mode": "pool", "size": 6, "streams": 9, "sources": ["127.0.0.2"]}
+    with pytest.raises(StudyError, match=r"one\.yaml:3:44: defaults.connections.streams: .* HTTP/2") as caught:
+        prepare_plan(run, Exchange(str(path)), Load(), addresses, [])
+    assert len(caught.value.faults) == 1
+
+
 def test_https_keeps_the_name_and_connects_elsewhere(run: RunFolder, port: int, tmp_path: Path) -> None:
     authority = tmp_path / "ca.pem"
     authority.write_text("")

@@ -7,11 +7,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from towtank.engine import binary
 
 STUDY = """
 schema: towtank/study/1
@@ -179,3 +182,18 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     for line in left:
         os.kill(int(line.split()[0]), signal.SIGKILL)
     assert left == [], "processes stayed behind"
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., str]]:
+    """Starts null servers; gives their addresses."""
+    with ExitStack() as stack:
+
+        def start(*options: str) -> str:
+            command = [str(binary()), "null-server", "--listen", "127.0.0.1:0", *options]
+            server = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            stack.callback(server.kill)
+            assert server.stdout is not None
+            return server.stdout.readline().rpartition(" ")[2].strip()
+
+        yield start

@@ -5,35 +5,18 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Bench, until
 
-from towtank.engine import binary
 from towtank.system.process import tail
 
 # What the engine may take at most with a few users, whatever a server sends: its limits are 64 KiB of header and 1 MiB
 # of captured body per user; program, tables and histograms take tens of megabytes.
 MEMORY_AT_MOST_BYTES = 150 * 2**20
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[..., str]]:
-    """Starts null servers; gives their addresses."""
-    with ExitStack() as stack:
-
-        def start(*options: str) -> str:
-            command = [str(binary()), "null-server", "--listen", "127.0.0.1:0", *options]
-            server = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-            stack.callback(server.kill)
-            assert server.stdout is not None
-            return server.stdout.readline().rpartition(" ")[2].strip()
-
-        yield start
 
 
 def drive(bench: Bench, *arguments: str) -> tuple[int, dict[str, Any], str]:

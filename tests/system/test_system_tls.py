@@ -46,6 +46,24 @@ def test_the_port_of_https_is_443(tmp_path: Path) -> None:
     assert system.services["web"].address == ["https://127.0.0.1:443"]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("version", ["2", "'2'", "2.0"])
+def test_a_target_may_speak_http2(tmp_path: Path, version: str) -> None:
+    system = load_system(written(tmp_path, "http://127.0.0.1:80", f"http: {version}"))
+    assert system.target_options(tmp_path) == {"shop": {"http": "2"}}
+
+
+@pytest.mark.parametrize("version", ["1.1", "'1.1'"])
+def test_http_1_1_is_no_option(tmp_path: Path, version: str) -> None:
+    system = load_system(written(tmp_path, "http://127.0.0.1:80", f"http: {version}"))
+    assert system.target_options(tmp_path) == {"shop": {}}
+
+
+@pytest.mark.parametrize("version", ["3", "h2", "true", "[2]", "1"])
+def test_other_versions_are_refused(tmp_path: Path, version: str) -> None:
+    with pytest.raises(StudyError, match=r"must be 1\.1 or 2"):
+        load_system(written(tmp_path, "http://127.0.0.1:80", f"http: {version}"))
+
+
 def test_a_plain_service_has_no_options(tmp_path: Path) -> None:
     system = load_system(written(tmp_path, "http://127.0.0.1:80", "balance: random"))
     assert system.target_options(tmp_path) == {"shop": {}}

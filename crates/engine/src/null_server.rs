@@ -5,6 +5,7 @@
 
 mod answering;
 mod bomb;
+mod http2;
 mod log;
 mod misbehaving;
 mod options;
@@ -114,6 +115,7 @@ fn start_workers(
                 Arc::clone(&answer),
                 schedule,
                 log.cloned(),
+                options.http2,
                 stop,
             )?;
             thread::Builder::new()

@@ -110,13 +110,13 @@ impl Client {
                 self.scanner.feed(&bytes).map_err(Failed::Protocol)?
             {
                 self.unread = bytes.split_off(consumed);
-                return Ok(self.scanner.status());
+                return Ok(self.scanner.answer().status());
             }
             let length = self.stream.read(&mut buffer).map_err(Failed::Stream)?;
             bytes = buffer[..length].to_vec();
             if length == 0 {
                 self.scanner.end_of_stream().map_err(Failed::Protocol)?;
-                return Ok(self.scanner.status());
+                return Ok(self.scanner.answer().status());
             }
         }
     }
@@ -173,7 +173,10 @@ fn a_connection_carries_many_requests() {
     for _ in 0..3 {
         assert_eq!(client.get().unwrap(), 200);
         assert_eq!(
-            (client.scanner.body_bytes(), client.scanner.keep_alive()),
+            (
+                client.scanner.answer().body_bytes(),
+                client.scanner.keep_alive()
+            ),
             (100, true)
         );
     }
@@ -207,7 +210,7 @@ fn bodies_larger_than_the_socket_takes_arrive_whole() {
     let mut client = server.connect();
     for _ in 0..2 {
         assert_eq!(client.get().unwrap(), 200);
-        assert_eq!(client.scanner.body_bytes(), 20_000_000);
+        assert_eq!(client.scanner.answer().body_bytes(), 20_000_000);
     }
 }
 
@@ -302,7 +305,10 @@ fn good_http_with_bad_news() {
     let server = Server::misbehaving("redirect-loop");
     let mut client = server.connect();
     assert_eq!(client.get().unwrap(), 302);
-    assert_eq!(client.scanner.header("location"), Some(b"/".as_slice()));
+    assert_eq!(
+        client.scanner.answer().header("location"),
+        Some(b"/".as_slice())
+    );
 }
 
 #[test]
@@ -345,7 +351,7 @@ fn servers_that_fall_silent() {
         .set_read_timeout(Some(Duration::from_millis(500)))
         .expect("a socket option");
     assert!(matches!(client.get(), Err(Failed::Stream(_))));
-    assert!(client.scanner.started() && client.scanner.body_bytes() > 0);
+    assert!(client.scanner.started() && client.scanner.answer().body_bytes() > 0);
     assert!(client.is_silent());
 }
 
@@ -368,12 +374,12 @@ fn a_gzip_bomb_is_small_on_the_wire() {
     let mut client = server.connect();
     assert_eq!(client.get().unwrap(), 200);
     assert_eq!(
-        client.scanner.header("content-encoding"),
+        client.scanner.answer().header("content-encoding"),
         Some(b"gzip".as_slice())
     );
-    let bytes = client.scanner.body_bytes();
+    let bytes = client.scanner.answer().body_bytes();
     assert!((5_000_000..15_000_000).contains(&bytes), "{bytes}");
-    assert!(client.scanner.body_truncated());
+    assert!(client.scanner.answer().body_truncated());
 }
 
 #[test]

@@ -101,21 +101,30 @@ impl Jar {
 
     /// Appends a Cookie header line, if any cookie is for this path.
     pub fn write_header(&self, target: u32, path: &[u8], out: &mut Vec<u8>) {
+        const OPENING: &[u8] = b"Cookie: ";
+        let start = out.len();
+        out.extend_from_slice(OPENING);
+        self.write(target, path, out);
+        if out.len() == start + OPENING.len() {
+            out.truncate(start);
+        } else {
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Appends the cookies that are for this path, as one value.
+    pub fn write(&self, target: u32, path: &[u8], out: &mut Vec<u8>) {
         let path = path.split(|byte| *byte == b'?').next().unwrap_or(path);
         let mut opened = false;
-        for cookie in self
-            .cookies
-            .iter()
-            .filter(|cookie| cookie.target == target && covers(&cookie.path, path))
-        {
-            out.extend_from_slice(if opened { b"; " } else { b"Cookie: " });
+        let all = self.cookies.iter();
+        for cookie in all.filter(|one| one.target == target && covers(&one.path, path)) {
+            if opened {
+                out.extend_from_slice(b"; ");
+            }
             out.extend_from_slice(&cookie.name);
             out.push(b'=');
             out.extend_from_slice(&cookie.value);
             opened = true;
-        }
-        if opened {
-            out.extend_from_slice(b"\r\n");
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod cookies;
 pub mod extract;
 pub mod histogram;
 pub mod http;
+pub mod http2;
 pub mod live;
 pub mod outcome;
 pub mod pause;

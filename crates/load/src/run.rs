@@ -17,12 +17,17 @@ use crate::recorder::writer::{Header, Named};
 use crate::recorder::{LiveCounts, Totals};
 use crate::schedule::{Arrivals, Course, Moves, assign_groups};
 use crate::sys;
-use crate::worker::{Edits, Ended, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work};
+use crate::worker::{
+    Edits, Ended, Http2Counts, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work,
+};
 
 use commands::Commander;
 use places::Place;
 
 pub use control::{Control, Switches};
+
+/// Requests at once over a connection of a pool, unless the plan says otherwise; what servers usually take.
+const STREAMS: u32 = 100;
 
 /// How a run ended, as engine.json tells it.
 #[derive(Debug)]
@@ -51,6 +56,7 @@ pub struct Prepared {
     sources: Sources,
     groups: Vec<u16>,
     course: Course,
+    arrivals: Arrivals,
     folder: PathBuf,
 }
 
@@ -66,7 +72,9 @@ impl Prepared {
         let groups = groups_of_users(&plan, &mut faults);
         match program {
             Ok(program) if faults.is_empty() => {
-                let (course, folder) = (Course::new(&plan), Path::new(&plan.out).to_owned());
+                let course = Course::new(&plan);
+                let arrivals = Arrivals::new(&plan, &course);
+                let folder = Path::new(&plan.out).to_owned();
                 Ok(Self {
                     plan,
                     program,
@@ -74,6 +82,7 @@ impl Prepared {
                     sources,
                     groups,
                     course,
+                    arrivals,
                     folder,
                 })
             }
@@ -143,10 +152,11 @@ impl Prepared {
             groups: &self.groups,
             course: self.course.clone(),
             moves: Moves::new(&self.course),
-            arrivals: Arrivals::new(plan, &self.course),
+            arrivals: self.arrivals.clone(),
             edits,
             targets: targets.collect(),
             ownership: self.ownership(worker),
+            streams: self.streams(),
             sources: &self.sources,
             limits: Limits {
                 header_bytes: plan.limits.header_bytes,
@@ -160,6 +170,14 @@ impl Prepared {
             header: self.header(worker, origin_ns, wall_ns),
             folder: self.folder.clone(),
             shared,
+        }
+    }
+
+    /// Requests at once over a connection that speaks HTTP/2.
+    fn streams(&self) -> u32 {
+        match self.plan.connections.mode {
+            ConnectionMode::Pool => self.plan.connections.streams.unwrap_or(STREAMS),
+            ConnectionMode::PerUser | ConnectionMode::NewEachTime => 1,
         }
     }
 
@@ -245,6 +263,7 @@ impl Prepared {
         let mut counts = LiveCounts::default();
         let mut end_ns = 0;
         let mut connect_failures = BTreeMap::<String, u64>::new();
+        let mut http2 = Http2Counts::default();
         let mut failure = None;
         for result in results {
             match result {
@@ -252,6 +271,7 @@ impl Prepared {
                     totals.add(&ended.totals);
                     counts.merge(&ended.counts);
                     end_ns = end_ns.max(ended.end_ns);
+                    http2.add(ended.http2);
                     for (reason, count) in ended.connect_failures {
                         *connect_failures.entry(reason).or_default() += count;
                     }
@@ -277,6 +297,7 @@ impl Prepared {
             totals: &totals,
             counts: &counts,
             connect_failures: &connect_failures,
+            http2,
             end_ns,
             stages: control.stages(),
             edits: control.edits(),
@@ -301,6 +322,9 @@ impl Prepared {
 fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
     let shares: Vec<f64> = plan.groups.iter().map(|group| group.share).collect();
     let (Load::Closed { users_at_most, .. } | Load::Open { users_at_most, .. }) = plan.load;
+    if plan.load.is_by_group() && matches!(plan.load, Load::Closed { .. }) {
+        return groups_in_blocks(&plan.load.users_of_groups(), users_at_most as usize);
+    }
     let groups = assign_groups(&shares, users_at_most as usize);
     if matches!(plan.load, Load::Open { .. }) {
         let has = |worker: usize, group: usize| {
@@ -320,5 +344,16 @@ fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
             });
         }
     }
+    groups
+}
+
+/// Group of every user where groups have users of their own: their numbers follow each other, group by group.
+fn groups_in_blocks(users: &[u32], users_at_most: usize) -> Vec<u16> {
+    let each = users.iter().zip(0_u16..);
+    let mut groups: Vec<u16> = each
+        .flat_map(|(users, group)| std::iter::repeat_n(group, *users as usize))
+        .collect();
+    // Users beyond those of the groups never start.
+    groups.resize(users_at_most, 0);
     groups
 }

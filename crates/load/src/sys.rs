@@ -393,7 +393,7 @@ pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
 
 /// Takes what can be read from standard input, after `taken`. Whether there may be more, some time.
 pub fn read_input(taken: &mut Vec<u8>) -> bool {
-    let mut bytes = [0_u8; 65_536];
+    let mut bytes = [0_u8; 8192];
     // Safety: the buffer has the size that is told.
     let count = unsafe { libc::read(libc::STDIN_FILENO, bytes.as_mut_ptr().cast(), bytes.len()) };
     if count > 0 {

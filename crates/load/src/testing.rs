@@ -76,6 +76,8 @@ pub(crate) fn header(worker: usize) -> Header {
         end_s: 10.0,
         users: Some(60),
         rate: None,
+        users_by_group: None,
+        rates_by_group: None,
     };
     Header {
         run: "r001".into(),

@@ -11,9 +11,12 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, SupportedProtocolVersion};
 
-use crate::plan::{Fault, Target, Tls, TlsVersion};
+use crate::plan::{Fault, HttpVersion, Target, Tls, TlsVersion};
 
 pub use sessions::Sessions;
+
+/// HTTP/2 as ALPN names it (RFC 9113, section 3.2).
+pub const HTTP2: &[u8] = b"h2";
 
 /// What TLS needs to know of one target, alike for all threads.
 #[derive(Debug, Clone)]
@@ -36,7 +39,11 @@ impl Secured {
             faults: Vec::new(),
         };
         let name = loading.server_name(&tls, &target.host);
-        let config = loading.config(&tls);
+        let protocol: &[u8] = match target.http {
+            HttpVersion::V11 => b"http/1.1",
+            HttpVersion::V2 => HTTP2,
+        };
+        let config = loading.config(&tls, protocol);
         match (name, config) {
             (Some(name), Some(config)) if loading.faults.is_empty() => Ok(Self {
                 config,
@@ -93,7 +100,7 @@ impl Loading<'_> {
         found
     }
 
-    fn config(&mut self, tls: &Tls) -> Option<ClientConfig> {
+    fn config(&mut self, tls: &Tls, protocol: &[u8]) -> Option<ClientConfig> {
         let provider = Arc::new(ring::default_provider());
         let versions: Vec<&SupportedProtocolVersion> =
             tls.versions.iter().map(|one| version(*one)).collect();
@@ -121,7 +128,7 @@ impl Loading<'_> {
                 }
             },
         };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![protocol.to_vec()];
         Some(config)
     }
 

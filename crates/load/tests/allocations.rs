@@ -50,13 +50,7 @@ fn serve(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     let mut requests = 0;
     while stream.read(&mut buffer).is_ok_and(|length| length > 0) {
         requests += 1;
-        if requests % STRETCH == 0 {
-            let mut looks = looks.lock().expect("the looks");
-            // Beyond the room made for them they would allocate themselves.
-            if looks.len() < looks.capacity() {
-                looks.push(ALLOCATIONS.load(Ordering::Relaxed));
-            }
-        }
+        note(requests, looks);
         if stream
             .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             .is_err()
@@ -66,7 +60,9 @@ fn serve(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     }
 }
 
-fn start(looks: &'static Mutex<Vec<u64>>) -> SocketAddr {
+type Serve = fn(TcpStream, &Mutex<Vec<u64>>);
+
+fn start(looks: &'static Mutex<Vec<u64>>, serve: Serve) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
@@ -96,11 +92,66 @@ fn plain(address: SocketAddr) -> Value {
     plan
 }
 
+/// The same by HTTP/2: answers every request that a read brings, allocates nothing.
+fn serve_http2(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let (mut buffer, mut requests) = ([0; 4096], 0);
+    let mut begun = false;
+    while let Ok(length) = stream.read(&mut buffer) {
+        let mut bytes = &buffer[..length];
+        if !begun {
+            begun = true;
+            bytes = bytes
+                .strip_prefix(towtank_load::http2::frames::PREFACE)
+                .expect("a preface");
+            stream.write_all(&SETTINGS).expect("a client");
+        }
+        while let [_, middle, low, kind, _, stream_id @ ..] = bytes {
+            if *kind == 1 {
+                requests += 1;
+                note(requests, looks);
+                let id = &stream_id[..4];
+                // Status 200 and a length of 2; then the body.
+                let mut answer = *b"\0\0\x05\x01\x04....\x88\x0f\x0d\x012\0\0\x02\0\x01....ok";
+                answer[5..9].copy_from_slice(id);
+                answer[19..23].copy_from_slice(id);
+                if stream.write_all(&answer).is_err() {
+                    return;
+                }
+            }
+            bytes = &bytes[9 + usize::from(*middle) * 256 + usize::from(*low)..];
+        }
+        if length == 0 {
+            return;
+        }
+    }
+}
+
+/// Notes the counter after each stretch of requests.
+fn note(requests: u64, looks: &Mutex<Vec<u64>>) {
+    if requests % STRETCH == 0 {
+        let mut looks = looks.lock().expect("the looks");
+        // Beyond the room made for them they would allocate themselves.
+        if looks.len() < looks.capacity() {
+            looks.push(ALLOCATIONS.load(Ordering::Relaxed));
+        }
+    }
+}
+
+/// One after the other, since the counter is one for all.
 #[test]
 fn a_request_of_a_plain_workload_allocates_nothing() {
-    let looks: &'static Mutex<Vec<u64>> = Box::leak(Box::new(Mutex::new(Vec::with_capacity(4096))));
-    run(plain(start(looks))).check_identity();
-    let looks = looks.lock().expect("the looks").clone();
+    for (http, serve) in [("1.1", serve as Serve), ("2", serve_http2)] {
+        let looks: &'static Mutex<Vec<u64>> =
+            Box::leak(Box::new(Mutex::new(Vec::with_capacity(4096))));
+        let mut plan = plain(start(looks, serve));
+        plan["targets"][0]["http"] = json!(http);
+        run(plan).check_identity();
+        check(&looks.lock().expect("the looks"), http);
+    }
+}
+
+fn check(looks: &[u64], http: &str) {
     assert!(
         looks[0] > 0,
         "the counter counts: a run begins with allocations"
@@ -112,12 +163,12 @@ fn a_request_of_a_plain_workload_allocates_nothing() {
         .collect();
     assert!(
         stretches.len() >= 5,
-        "too few requests to tell: {} stretches",
+        "too few requests by HTTP/{http} to tell: {} stretches",
         stretches.len()
     );
     let quiet = stretches.iter().filter(|count| **count == 0).count();
     assert!(
         quiet * 2 > stretches.len(),
-        "allocations per {STRETCH} requests, most of which must be none: {stretches:?}"
+        "allocations per {STRETCH} requests by HTTP/{http}, most of which must be none: {stretches:?}"
     );
 }

@@ -78,6 +78,21 @@ class Point:
         values = [run["laws"]["little"]["z_s"] for run in self.usable if run["laws"]["little"]]
         return plain_over_runs(values).value
 
+    def wait(self, name: str) -> float | None:
+        """A number about the requests that waited for a connection of a pool, over the runs; None without a pool."""
+        waits = [(run.get("connections") or {}).get("wait_time_s") for run in self.usable]
+        return plain_over_runs([one.get(name) for one in waits if one]).value
+
+    def connections(self) -> dict[str, Any]:
+        """Connections of the generator, over the runs."""
+        told = [run.get("connections") or {} for run in self.usable]
+        waits = {name: self.wait(name) for name in ("share_waited", "share_of_response_time", "mean", "p99")}
+        return {
+            "open_mean": plain_over_runs([one.get("open_mean") for one in told]).value,
+            "opened_per_s": over_runs(self.usable, "connections", "opened_per_s").document(),
+            "wait_time_s": None if waits["share_waited"] is None else waits,
+        }
+
     def document(self) -> dict[str, Any]:
         """As it stands in a study summary."""
         whole = int(self.load) if float(self.load).is_integer() else self.load
@@ -98,6 +113,7 @@ class Point:
             "errors_share": plain_over_runs([run["errors"]["share"] for run in self.usable]).value,
             "users_mean": plain_over_runs([run["users"]["mean"] for run in self.usable]).value,
             "think_time_s": self.think_s(),
+            "connections": self.connections(),
         }
 
     def _names(self) -> list[str]:

@@ -8,6 +8,7 @@ from towtank.analysis import estimates
 from towtank.analysis.aggregation import Point, over_runs
 from towtank.analysis.estimates import Estimate
 from towtank.analysis.run import estimate_of
+from towtank.analysis.verdict import CONNECTION_WAIT_SHARE
 
 SHORTFALL = 0.10
 """Throughput that falls short of the ideal line by more than this share has left it, in (0, 1)."""
@@ -143,7 +144,7 @@ def _evidence(usable: list[Point], short: list[Point], full: list[tuple[Point, s
         return (
             f"at {short[0].load:g} {_unit(short[0])} throughput is {100 * _shortfall(short[0], ideal):.0f} "
             f"% below the "
-            f"ideal line, yet no tier is saturated ({busiest}): the limit is not CPU time"
+            f"ideal line, yet no tier is saturated ({busiest}): the limit is not CPU time{_pool(short[0])}"
         )
     if len(usable) == 1:
         return f"not found: one load level only ({busiest})"
@@ -152,6 +153,14 @@ def _evidence(usable: list[Point], short: list[Point], full: list[tuple[Point, s
         f"not found: {reason}; at {top.load:g} {_unit(top)} throughput is within "
         f"{100 * SHORTFALL:.0f} % of the ideal line ({busiest})"
     )
+
+
+def _pool(point: Point) -> str:
+    """The pool of connections as a candidate, where requests spent a share of their time waiting for one."""
+    share = point.wait("share_of_response_time") or 0.0
+    if share <= CONNECTION_WAIT_SHARE:
+        return ""
+    return f", but may be the generator's own pool of connections: {100 * share:.0f} % of response time waits for one"
 
 
 def _busiest(point: Point) -> str:

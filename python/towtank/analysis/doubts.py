@@ -37,6 +37,7 @@ class Kind(StrEnum):
     STEAL_TIME = "steal_time"
     DATA_DAMAGED = "data_damaged"
     INTERFERENCE = "interference"
+    CONNECTION_WAIT = "connection_wait"
     LISTEN_OVERFLOW = "listen_overflow"
     RETRANSMITS = "retransmits"
     THROTTLED = "throttled"
@@ -127,6 +128,11 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.INTERFERENCE: (
         "Other programs worked on the CPUs of the system under test, so it waited for them and not for itself.",
         "stop what else runs on this machine, then repeat the run",
+    ),
+    Kind.CONNECTION_WAIT: (
+        "Requests waited for a free connection of the generator's own pool before they left. That wait is part of "
+        "their response time, and the pool may be what limits throughput rather than the system.",
+        "give the pool more connections, or a connection to each user, unless a pool of this size is what is studied",
     ),
     Kind.LISTEN_OVERFLOW: (
         "A server on this machine took connections too slowly and the kernel dropped the rest; each comes again only "

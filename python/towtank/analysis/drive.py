@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from towtank.analysis.connections import connections
 from towtank.analysis.doubts import Level
 from towtank.analysis.load import QUANTILES
 from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
@@ -55,6 +56,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "errors_by_kind": _kinds(requests, chosen),
         "connect_failures": (data.engine or {}).get("connect_failures") or {},
         "handshakes": (data.engine or {}).get("handshakes") or {"full": 0, "resumed": 0},
+        "connections": connections(measurement, chosen, data.engine),
         "generator": _generator(data, summary),
         "intervals": _intervals(measurement, chosen),
     }

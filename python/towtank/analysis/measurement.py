@@ -206,6 +206,10 @@ class Measurement:
         Requests in flight at the end of each bin. [1]
     arrivals : ndarray of shape (n_bins,)
         Arrivals of an open load, where they were handled. [1]
+    connections : ndarray of shape (n_bins,)
+        Connections open at the end of each bin. [1]
+    connect, tls, connection_wait : TimedHistograms
+        Times to make a connection, of handshakes, and of waiting for a connection of a pool.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -220,7 +224,8 @@ class Measurement:
         self.user_s, self.cpu_s = np.zeros(self.bins), np.zeros(self.bins)
         self.think_s, self.think_count = np.zeros(self.bins), np.zeros(self.bins)
         self.in_flight, self.arrivals = np.zeros(self.bins), np.zeros(self.bins)
-        self.lag = TimedHistograms(self.bins)
+        self.connections = np.zeros(self.bins)
+        self.lag, self.connect, self.tls, self.connection_wait = (TimedHistograms(self.bins) for _ in range(4))
         self._columns: dict[str, dict[int, Column]] = defaultdict(dict)
         self._recorded_until: dict[int, float] = {}
         for one in recording.intervals:
@@ -235,8 +240,15 @@ class Measurement:
         self.think_count[number] += one.think_count
         self.in_flight[number] += one.in_flight
         self.arrivals[number] += sum(one.arrivals)
-        if one.lag:
-            self.lag.encoded.append((number, one.lag))
+        self.connections[number] += one.connections
+        for timed, text in (
+            (self.lag, one.lag),
+            (self.connect, one.connect),
+            (self.tls, one.tls),
+            (self.connection_wait, one.connection_wait),
+        ):
+            if text:
+                timed.encoded.append((number, text))
         self._recorded_until[one.worker] = max(self._recorded_until.get(one.worker, 0.0), one.end_s)
         for series in one.series:
             columns = self._columns[series.of]

@@ -7,6 +7,7 @@ from typing import Any
 
 from towtank.analysis.comparison import strength
 from towtank.analysis.doubts import percent, seconds
+from towtank.analysis.verdict import CONNECTION_WAIT_SHARE
 
 Summary = dict[str, Any]
 Sentence = dict[str, Any]
@@ -26,6 +27,7 @@ def observations(summary: Summary) -> list[Sentence]:
         found += _limits(configuration)
         found += _response(configuration)
         found += _tiers(configuration)
+        found += _pool(configuration)
     found += _comparisons(summary)
     found += _objectives(summary)
     found += _quality(summary)
@@ -141,6 +143,22 @@ def _tiers(configuration: dict[str, Any]) -> Iterator[Sentence]:
                 text += f"; {100 * part_used / used:.0f} % of it in the {part}"
                 numbers[f"{part}_share"] = part_used / used
         yield _sentence("cpu", _capital(text + "."), **numbers)
+
+
+def _pool(configuration: dict[str, Any]) -> Iterator[Sentence]:
+    """The highest load at which waiting for a connection of the pool is a good part of response time."""
+    for point in reversed(_valid(configuration)):
+        waits = point["connections"]["wait_time_s"] or {}
+        share = waits.get("share_of_response_time") or 0.0
+        if share > CONNECTION_WAIT_SHARE:
+            text = (
+                f"{_prefix(configuration)}at {_load(point)} {percent(waits['share_waited'])} of the requests waited "
+                f"for a connection of the generator's pool, {seconds(waits['mean'])} on average and "
+                f"{seconds(waits['p99'])} at p99: {percent(share)} of response time. The pool is a candidate of "
+                f"what limits, before the system."
+            )
+            yield _sentence("connection_wait", _capital(text), **waits)
+            return
 
 
 def _comparisons(summary: Summary) -> Iterator[Sentence]:

@@ -14,6 +14,7 @@ from towtank import __version__
 from towtank.analysis import audit, estimates, laws, load, objective_scopes, tiers, verdict
 from towtank.analysis import window as windows
 from towtank.analysis.compaction import compact, is_compacted
+from towtank.analysis.connections import connections
 from towtank.analysis.doubts import Kind, level_of
 from towtank.analysis.generator import generator
 from towtank.analysis.measurement import Mask, Measurement
@@ -188,6 +189,7 @@ def describe(
     summary["audit"] = audit.audit(data.plan, data.measurement, summary["laws"]["little"], summary["accounting"])
     summary["objectives"] = objective_scopes.judge(objectives, data.measurement, data.asked, data.phases)
     summary["generator"] = generator(data.measurement, data.chosen, data.engine, data.manifest)
+    summary["connections"] = connections(data.measurement, data.chosen, data.engine)
     summary["timeline"] = {
         **load.timeline(data.measurement),
         **tiers.timeline(data.observed, data.measurement),
@@ -241,8 +243,17 @@ def _system(data: RunData) -> dict[str, Any]:
         "host": tiers.host(observed, measurement, chosen),
         "services": tiers.services(observed, measurement, chosen),
         "phases": _phases(data),
-        "observation": tiers.observation(observed, 0.0, end),
+        "observation": tiers.observation(observed, 0.0, end, _sending_cpus(data.events)),
     }
+
+
+def _sending_cpus(events: list[dict[str, Any]]) -> float | None:
+    """CPUs that sending results took while the run went on; None where nothing was sent."""
+    for event in events:
+        cpu, length = event.get("cpu_s"), event.get("seconds")
+        if event.get("k") == "sent" and isinstance(cpu, int | float) and isinstance(length, int | float) and length > 0:
+            return cpu / length
+    return None
 
 
 def _phases(data: RunData) -> dict[str, Any]:

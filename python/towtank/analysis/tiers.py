@@ -269,8 +269,17 @@ def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict
     return found
 
 
-def observation(observed: Observed, start_s: float, end_s: float) -> dict[str, Any]:
-    """What watching itself cost, and how regular it was, over the whole run."""
+def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: float | None = None) -> dict[str, Any]:
+    """What watching itself cost, and how regular it was, over the whole run.
+
+    Parameters
+    ----------
+    observed : Observed
+    start_s, end_s : float
+        The run. [s]
+    sending_cpus : float, optional
+        CPUs that sending results took while the run went on; None where nothing was sent.
+    """
     samples = observed.samples
     late = samples.gauge(start_s, end_s, "probe", "late_s")
     took = [value for one in observed.metrics.values() for value in one.gauge(start_s, end_s, "took_s")]
@@ -279,7 +288,8 @@ def observation(observed: Observed, start_s: float, end_s: float) -> dict[str, A
     scrapes = [one.track("cpu_s_total").mean_rate() for one in observed.metrics.values()]
     scraping = max((one for one in scrapes if one is not None), default=0.0)
     return {
-        "cpus_used": None if probe is None else probe + scraping,
+        "cpus_used": sending_cpus if probe is None else probe + scraping + (sending_cpus or 0.0),
+        "sending_cpus_used": sending_cpus,
         "samples": len(samples.samples),
         "late_max_s": max(late) if late else None,
         "scrape_s_mean": float(np.mean(took)) if took else None,

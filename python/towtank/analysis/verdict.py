@@ -31,6 +31,9 @@ RETRANSMITS_SHARE = 1e-3
 # same machine draws a few per 1,000 requests without any loss.
 _RETRANSMITS_SUSPECT = 10.0
 THROTTLED_SHARE = 0.01
+# Of the response time that requests spent waiting for a connection of the pool: what is less than the interval of most
+# means changes no conclusion.
+CONNECTION_WAIT_SHARE = 0.05
 _THROTTLED_INVALID = 0.10
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
@@ -249,6 +252,18 @@ def _connections(evidence: Evidence) -> Iterator[Doubt]:
             yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, used / limit, _CONNECTIONS_SHARE)
 
 
+def _pool(evidence: Evidence) -> Iterator[Doubt]:
+    waits = evidence.summary["connections"]["wait_time_s"] or {}
+    share = waits.get("share_of_response_time", 0.0)
+    if share > CONNECTION_WAIT_SHARE:
+        text = (
+            f"{percent(waits['share_waited'])} of the requests waited for a connection of the pool, "
+            f"{seconds(waits['mean'])} on average: {percent(share)} of response time, "
+            f"limit {percent(CONNECTION_WAIT_SHARE)}"
+        )
+        yield Doubt(Kind.CONNECTION_WAIT, Level.NOTE, text, share, CONNECTION_WAIT_SHARE)
+
+
 def _network(evidence: Evidence) -> Iterator[Doubt]:
     counts, window = evidence.summary["host"]["tcp"], evidence.window
     overflows = counts["listen_overflows"]
@@ -425,6 +440,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Doubt]], ...] = (
     _generator,
     _envelope,
     _connections,
+    _pool,
     _start_lag,
     _steady,
     _samples,

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from towtank.cli.options import COMMAND_LINE, Given
+from towtank.cli.options import COMMAND_LINE, Given, MaySend, Send, SendHeader, receivers
 from towtank.errors import ExitStatus, StudyError
 
 if TYPE_CHECKING:
     from towtank.conduct.connecting import Reach
     from towtank.conduct.drive import Exchange, Load
+    from towtank.conduct.outlets import Outlets
     from towtank.results.folder import RunFolder
 
 _ARRIVALS = ("constant", "poisson")
@@ -40,6 +41,12 @@ def command(
     connections: Annotated[
         str | None, typer.Option(help="per-user (the default), N for a pool of N per target, or new for each request.")
     ] = None,
+    http2: Annotated[
+        bool, typer.Option("--http2", help="Speak HTTP/2: by prior knowledge, or by ALPN with TLS.")
+    ] = False,
+    streams: Annotated[
+        int | None, typer.Option(help="Requests at once over each connection of a pool, with --http2; 100 if left out.")
+    ] = None,
     connect_to: Annotated[
         list[str] | None,
         typer.Option(help="Connect here in place of the URL's host: host:port or unix:/path; repeatable."),
@@ -56,12 +63,16 @@ def command(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Keep the run folder here.")] = None,
     i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
+    send: Send = None,
+    send_header: SendHeader = None,
+    i_may_send: MaySend = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
 ) -> int:
     """Load one URL, or one workload file, against something that already runs."""
     from towtank.conduct.connecting import Reach  # noqa: PLC0415
     from towtank.conduct.drive import Exchange, Load  # noqa: PLC0415
+    from towtank.conduct.outlets import Outlets  # noqa: PLC0415
 
     given = Given()
     load = Load(
@@ -82,9 +93,14 @@ def command(
         given.body(body),
         given.positive("--timeout", timeout),
     )
+    streams = given.at_least_one("--streams", streams)
     given.refuse_faults()
-    reach = Reach(connections, tuple(source or ()), tuple(connect_to or ()), insecure, cacert, cert, key)
-    return _drive(exchange, load, reach, address or [], out=out, allowed=i_may_load or [], json=json, quiet=quiet)
+    ways = (tuple(source or ()), tuple(connect_to or ()), insecure, cacert, cert, key)
+    reach = Reach(connections, *ways, http2=http2, streams=streams)
+    outlets = Outlets(receivers(send, i_may_send, send_header), study="drive", run=out.name if out else "drive")
+    return _drive(
+        exchange, load, reach, address or [], out=out, allowed=i_may_load or [], json=json, quiet=quiet, outlets=outlets
+    )
 
 
 def _drive(
@@ -97,6 +113,7 @@ def _drive(
     allowed: list[str],
     json: bool,
     quiet: bool,
+    outlets: Outlets,
 ) -> int:
     from towtank.cli.output import console  # noqa: PLC0415
     from towtank.conduct.display import display_for  # noqa: PLC0415
@@ -107,8 +124,10 @@ def _drive(
     with StopRequest() as stop, _run_folder(out, load) as run:
         plan = prepare_plan(run, exchange, load, addresses, allowed, reach=reach)
         with display_for(console(quiet=quiet), quiet=quiet) as display:
-            conduct_drive(run, exchange.url, plan, stop, display)
-        document = _document(run, exchange.url)
+            outcome = conduct_drive(run, exchange.url, plan, stop, display, outlets=outlets)
+        document = {**_document(run, exchange.url), **_sent(run)}
+        for note in outcome.notes:
+            console().print(f"note: {note}", markup=False, soft_wrap=True)
         _print(document, json=json)
         if stop.requested:
             return ExitStatus.STOPPED
@@ -120,6 +139,11 @@ def _document(run: RunFolder, target: str) -> dict[str, Any]:
 
     document: dict[str, Any] = drive_document(run, target)
     return document
+
+
+def _sent(run: RunFolder) -> dict[str, Any]:
+    """What receivers took while the run went on; nothing where nothing was sent."""
+    return next(({"sent": event["receivers"]} for event in run.events() if event.get("k") == "sent"), {})
 
 
 @contextmanager

@@ -16,6 +16,7 @@ def drive_table(document: dict[str, Any]) -> list[RenderableType]:
         _headline(document),
         _times(document),
         *_errors(document),
+        *_connections(document),
         _generator(document),
         *_doubts(document),
     ]
@@ -46,6 +47,27 @@ def _errors(document: dict[str, Any]) -> list[str]:
     lines = ["errors: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())] if kinds else []
     reasons = document.get("connect_failures") or {}
     return lines + [f"no connection, {count:,} times: {reason}" for reason, count in reasons.items()]
+
+
+def _connections(document: dict[str, Any]) -> list[str]:
+    """How long connections took and requests waited for one; nothing where there is nothing of the kind."""
+    told = document.get("connections") or {}
+    parts = []
+    for title, times in (("connect", told.get("connect_time_s")), ("TLS handshake", told.get("tls_time_s"))):
+        if times:
+            parts.append(f"{title} mean {_millis(times['mean'])}, p99 {_millis(times['p99'])}")
+    lines = [f"connections: {told['opened_in_run']:,} opened; " + "; ".join(parts)] if parts else []
+    waits = told.get("wait_time_s")
+    if waits and waits["waited"]:
+        lines.append(
+            f"waited for a connection of the pool: {100 * waits['share_waited']:.3g} % of the requests, mean "
+            f"{_millis(waits['mean'])}, p99 {_millis(waits['p99'])}"
+        )
+    return lines
+
+
+def _millis(value: float) -> str:
+    return f"{1e3 * value:,.3g} ms"
 
 
 def _generator(document: dict[str, Any]) -> str:

@@ -3,10 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from towtank.errors import Fault, StudyError
 
+if TYPE_CHECKING:
+    from towtank.sending.receiver import Receiver
+
 COMMAND_LINE = "<command line>"
+
+Send = Annotated[
+    list[str] | None,
+    typer.Option(help="Send results while the run goes on: prometheus=URL or otlp=URL; repeatable."),
+]
+SendHeader = Annotated[list[str] | None, typer.Option(help="With --send: header, 'Name: value'; repeatable.")]
+MaySend = Annotated[list[str] | None, typer.Option(help="Receiver outside of loopback and private ranges.")]
+
+
+def receivers(send: list[str] | None, allowed: list[str] | None, headers: list[str] | None) -> tuple[Receiver, ...]:
+    """Where results are sent while a run goes on."""
+    if not send and not headers:
+        return ()
+    from towtank.sending.receiver import receivers as found  # noqa: PLC0415
+
+    given = Given()
+    pairs = given.headers(headers, "--send-header")
+    given.refuse_faults()
+    return tuple(found(send or [], allowed or [], pairs))
 
 
 class Given:
@@ -97,13 +122,13 @@ class Given:
             return ()
         return tuple(int(part) for part in parts)
 
-    def headers(self, headers: list[str] | None) -> tuple[tuple[str, str], ...]:
+    def headers(self, headers: list[str] | None, option: str = "--header") -> tuple[tuple[str, str], ...]:
         """Headers as pairs."""
         pairs = []
         for text in headers or []:
             name, colon, value = text.partition(":")
             if not colon or not name.strip() or "\n" in text or "\r" in text:
-                self.fault("--header", f"must be 'Name: value', got {text!r} instead")
+                self.fault(option, f"must be 'Name: value', got {text!r} instead")
             pairs.append((name.strip(), value.strip()))
         return tuple(pairs)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from towtank.cli.options import COMMAND_LINE
+from towtank.cli.options import COMMAND_LINE, MaySend, Send, SendHeader, receivers
 from towtank.errors import StudyError
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ def command(
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the order of runs and of everything random.")] = None,
     i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
+    send: Send = None,
+    send_header: SendHeader = None,
+    i_may_send: MaySend = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Whether the report is written.")] = True,
@@ -43,10 +46,19 @@ def command(
         request = StudyRequest(study, preset, repetitions, seed, tuple(set_ or ()), tuple(i_may_load or ()))
     else:
         raise StudyError.at(COMMAND_LINE, "must name a study, or a results folder with --resume", where="STUDY")
+    outlets = receivers(send, i_may_send, send_header)
     loaded = request.load()
     folder = resume or out or new_folder(loaded.name)
     display = display_for(console(quiet=quiet), quiet=quiet)
-    outcome = run_study(loaded, folder, display, resume is not None, command=request.document(), report=report)
+    outcome = run_study(
+        loaded,
+        folder,
+        display,
+        resume is not None,
+        command=request.document(),
+        report=report,
+        receivers=outlets,
+    )
     _print(outcome, request, json=json)
     return outcome.exit_status
 

@@ -29,6 +29,10 @@ class Reach:
         Do not verify the server's certificate.
     cacert, cert, key : str or None
         PEM files: authorities to trust, the client's certificate, its key.
+    http2 : bool
+        Speak HTTP/2.
+    streams : int or None
+        Requests at once over each connection of a pool, with HTTP/2.
     """
 
     connections: str | None = None
@@ -38,6 +42,8 @@ class Reach:
     cacert: str | None = None
     cert: str | None = None
     key: str | None = None
+    http2: bool = False
+    streams: int | None = None
 
     def check(self, threads: int) -> None:
         """Refuse what cannot be.
@@ -48,6 +54,8 @@ class Reach:
             With every fault.
         """
         faults = [*self._connection_faults(threads), *self._source_faults(), *self._file_faults()]
+        if self.streams is not None and not (self.http2 and self._is_pool):
+            faults.append(_fault("--streams", "must be given together with --http2 and a number of --connections"))
         if self.insecure and self.cacert is not None:
             faults.append(_fault("--cacert", "must not be given together with --insecure, which trusts everybody"))
         if faults:
@@ -63,8 +71,18 @@ class Reach:
         part = dict(said or {"mode": "per_user"})
         if self.connections is not None:
             sources = {"sources": part["sources"]} if "sources" in part else {}
-            part = {**_model(self.connections), **sources}
+            streams = {} if self.streams is None else {"streams": self.streams}
+            part = {**_model(self.connections), **streams, **sources}
         return {**part, "sources": list(self.sources)} if self.sources else part
+
+    @property
+    def http_part(self) -> dict[str, Any]:
+        """The plan's `http` of every target, where it is not the default."""
+        return {"http": "2"} if self.http2 else {}
+
+    @property
+    def _is_pool(self) -> bool:
+        return self.connections is not None and self.connections not in {"per-user", "new"}
 
     def tls_part(self) -> dict[str, Any]:
         """The plan's `tls` of a target that speaks it."""

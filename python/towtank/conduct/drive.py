@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from towtank.conduct.connecting import COMMAND_LINE, UNIX, Reach
 from towtank.conduct.display import Display
+from towtank.conduct.outlets import Outlets
 from towtank.conduct.run import RunOutcome, disk_is_full, drive_engine, marked
 from towtank.conduct.stopping import StopRequest
 from towtank.errors import EngineError, StudyError, TargetError
@@ -203,6 +204,7 @@ def url_plan(run: RunFolder, exchange: Exchange, load: Load, addresses: list[str
                 "balance": "round_robin",
                 "host": host,
                 **tls,
+                **reach.http_part,
             }
         ],
         "connections": reach.connections_part(),
@@ -232,8 +234,16 @@ def url_plan(run: RunFolder, exchange: Exchange, load: Load, addresses: list[str
     }
 
 
-def conduct_drive(run: RunFolder, title: str, plan: dict[str, Any], stop: StopRequest, display: Display) -> RunOutcome:
-    """Let the engine do a plan; what it recorded is in the run folder.
+def conduct_drive(
+    run: RunFolder,
+    title: str,
+    plan: dict[str, Any],
+    stop: StopRequest,
+    display: Display,
+    *,
+    outlets: Outlets | None = None,
+) -> RunOutcome:
+    """Let the engine do a plan, and send to the outlets meanwhile; what it recorded is in the run folder.
 
     Raises
     ------
@@ -243,7 +253,7 @@ def conduct_drive(run: RunFolder, title: str, plan: dict[str, Any], stop: StopRe
     write_json(run.plan, plan)
     run.update(status="running")
     outcome = RunOutcome(came_up=True)
-    with marked(run.path):
+    with marked(run.path), (outlets or Outlets()).open(run, display, outcome.notes):
         drive_engine(run, title, plan, ended=list, outcome=outcome, stop=stop, display=display)
     if outcome.disk_full:
         raise disk_is_full(run.path)

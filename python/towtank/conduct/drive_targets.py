@@ -103,8 +103,8 @@ def _workload_plan(
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
     given = _by_target(workload, addresses)
     targets = {name: _places(each, allowed) for name, each in given.items()}
-    options = {name: options for name, each in given.items() if (options := _options(each, reach))}
-    if reach.has_tls and not options:
+    options = {name: _options(each, reach) for name, each in given.items()}
+    if reach.has_tls and not any("tls" in each for each in options.values()):
         message = "must be https://host:port for a target with --insecure, --cacert, --cert or --key"
         raise StudyError.at(COMMAND_LINE, message, where="--address")
     compiled = compile_workload(workload, targets=targets, options=options)
@@ -116,15 +116,15 @@ def _workload_plan(
 
 
 def _options(addresses: list[str], reach: Reach) -> dict[str, Any]:
-    """What the plan says of a target that speaks TLS: its name is not to be lost with the numbers."""
+    """What the plan says of a target beside its addresses; with TLS its name is not to be lost with the numbers."""
     secure = [address for address in addresses if address.startswith("https://")]
     if not secure:
-        return {}
+        return reach.http_part
     if len(secure) < len(addresses):
         message = "must be https:// for all addresses of a target, or for none"
         raise StudyError.at(COMMAND_LINE, message, where="--address")
     host = secure[0].removeprefix("https://").partition("/")[0]
-    return {"scheme": "https", "host": host, "tls": reach.tls_part()}
+    return {"scheme": "https", "host": host, "tls": reach.tls_part(), **reach.http_part}
 
 
 def _refuse_request_options(exchange: Exchange, load: Load) -> None:

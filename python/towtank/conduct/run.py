@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import generator_facts
+from towtank.conduct.outlets import Outlets
 from towtank.conduct.pinning import Pinning, on_generator
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import EngineProcess
@@ -66,6 +67,8 @@ class RunTask:
         Makes the observation from what came up.
     pinning : Pinning
         CPUs by role.
+    outlets : Outlets
+        Where it is sent while it goes on.
     """
 
     run: RunFolder
@@ -74,6 +77,7 @@ class RunTask:
     plan: Callable[[Endpoints], dict[str, Any]]
     observe: Callable[[RunFolder, Endpoints], AbstractContextManager[Observing]]
     pinning: Pinning
+    outlets: Outlets = field(default_factory=Outlets)
 
 
 @dataclass
@@ -90,6 +94,8 @@ class RunOutcome:
         Whether the system came up.
     disk_full : bool
         Whether the disk was full, so that no further run makes sense.
+    notes : list of str
+        What the user must know although the run is whole.
     """
 
     status: str = "complete"
@@ -97,6 +103,7 @@ class RunOutcome:
     came_up: bool = False
     disk_full: bool = False
     died: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def fail(self, reason: str) -> None:
         """Mark as failed; the first reason stands."""
@@ -172,7 +179,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         run.update(tiers=endpoints.tiers, settings=endpoints.settings)
         plan = task.plan(endpoints)
         write_json(run.plan, plan)
-        with task.observe(run, endpoints) as observation:
+        with task.observe(run, endpoints) as observation, task.outlets.open(run, display, outcome.notes):
             run.event("observation_started")
             # The generator is watched too: a CPU limit that holds it up must be known.
             watched = GENERATOR_GROUP not in endpoints.groups

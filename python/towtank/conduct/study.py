@@ -6,12 +6,13 @@ import errno
 import fcntl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from towtank.conduct import provenance
 from towtank.conduct.display import Display
+from towtank.conduct.outlets import Outlets
 from towtank.conduct.run import RunOutcome, conduct_run, disk_is_full
 from towtank.conduct.stopping import StopRequest
 from towtank.conduct.wiring import make_task
@@ -19,6 +20,7 @@ from towtank.errors import EngineError, ExitStatus, StudyError, TowtankError
 from towtank.results.folder import ResultsFolder, RunFolder
 
 if TYPE_CHECKING:
+    from towtank.sending.receiver import Receiver
     from towtank.study import RunSpec, Study
 
 _LOCK = ".lock"
@@ -74,6 +76,7 @@ def run_study(
     *,
     command: dict[str, Any] | None = None,
     report: bool = True,
+    receivers: tuple[Receiver, ...] = (),
 ) -> StudyOutcome:
     """Do all runs of a study that are not done yet, then summarise and report.
 
@@ -91,6 +94,8 @@ def run_study(
         How the study was asked for, so that it can be resumed.
     report : bool, default True
         Whether the report is written.
+    receivers : tuple of Receiver, optional
+        Where each run is sent while it goes on.
 
     Raises
     ------
@@ -103,7 +108,8 @@ def run_study(
         with held(results), display:
             outcome = StudyOutcome(results.path)
             results.event("study_resumed" if resume else "study_started")
-            ended = _Runs(study, results, display, stop).all(specs)
+            ended = _Runs(study, results, display, stop, receivers).all(specs)
+            outcome.messages += [note for each in ended for note in each.notes]
             results.event("study_ended", stopped=stop.requested)
             display.note("analysing")
             _summarise(results, outcome, report=report)
@@ -133,6 +139,7 @@ class _Runs:
     results: ResultsFolder
     display: Display
     stop: StopRequest
+    receivers: tuple[Receiver, ...] = ()
 
     def all(self, specs: list[RunSpec]) -> list[RunOutcome]:
         """Do those that are missing; how each ended."""
@@ -153,7 +160,10 @@ class _Runs:
         run = RunFolder.create(self.results.run_path(spec.run), run_manifest(spec))
         self.display.note(f"{title}: bringing the system up")
         task = make_task(spec, run, title, self.stop, self.display)
+        if self.receivers:
+            task = replace(task, outlets=Outlets(self.receivers, self.study.name, spec.run, spec.factors))
         outcome = conduct_run(task, self.stop, self.display)
+        outcome.notes = [f"{spec.run}: {note}" for note in outcome.notes]
         _summarise_run(run, self.results, self.display)
         return outcome
 

@@ -83,6 +83,11 @@ class Interval:
         Encoded histogram of the gaps between intended arrivals.
     gaps_sum_s : float
         Exact sum of these gaps. [s]
+    connect, tls, connection_wait : str or None
+        Encoded histograms of the time to make a connection, of a handshake, and that a request waited for a
+        connection of a pool (0 where one was free).
+    handshakes : dict
+        How many were `full` and how many `resumed`.
     waiting : int
         Arrivals of an open load that waited for a user at the end.
     """
@@ -105,6 +110,9 @@ class Interval:
     arrivals: list[int] = field(default_factory=list)
     gaps: str | None = None
     gaps_sum_s: float = 0.0
+    tls: str | None = None
+    connection_wait: str | None = None
+    handshakes: dict[str, int] = field(default_factory=dict)
     waiting: int = 0
 
 
@@ -168,7 +176,7 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
         try:
             kind = document["k"]
             if kind == "header":
-                recording.header = _newer(recording.header, document)
+                recording.header = newer_header(recording.header, document)
             elif kind == "interval":
                 recording.intervals.append(_interval(document, worker))
             elif kind == "end":
@@ -177,7 +185,15 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
             recording.damage.bad_lines += 1
 
 
-def _newer(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
+def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
+    """Read one line of kind `interval`; None where it is broken."""
+    try:
+        return _interval(document, worker)
+    except _BROKEN:
+        return None
+
+
+def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
     """The header whose stages went through more edits; the first of several.
 
     All threads make the same edits, so what one header says of stages that are past, all later ones say.
@@ -206,6 +222,9 @@ def _interval(document: dict[str, Any], worker: int) -> Interval:
         arrivals=[int(count) for count in document.get("arrivals") or ()],
         gaps=document.get("gaps"),
         gaps_sum_s=document.get("gaps_sum_ns", 0) / _SECOND_NS,
+        tls=document.get("tls"),
+        connection_wait=document.get("connection_wait"),
+        handshakes=dict(document.get("handshakes") or {}),
         waiting=int(document.get("waiting", 0)),
     )
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from towtank import units
 from towtank.errors import Fault
 from towtank.study.design import LOAD_FACTORS
-from towtank.study.model import EachRamp, Load, StudyFile
+from towtank.study.model import EachRamp, Load, Stages, StudyFile
 from towtank.study.objectives import read_objective
 from towtank.study.overrides import apply_to_system, check_override, overrides_of, parameters_of
+from towtank.study.schedulechecks import check_schedule
 from towtank.system.model import check_tree
 from towtank.workload.loading import check_workload
 from towtank.yamlfile import Document, Node, Path_, did_you_mean, fault_at
@@ -88,30 +89,50 @@ class StudyCheck:
         """The amount of load comes from one place, and fits the kind."""
         load = self.study.load
         given = [f"factors.{name}" for name in LOAD_FACTORS if name in self.study.factors]
-        given += [f"load.{name}" for name in ("users", "rate", "levels") if getattr(load, name) is not None]
+        written = ("users", "rate", "levels", "schedule", "trace")
+        given += [f"load.{name}" for name in written if getattr(load, name) is not None]
         if len(given) != 1:
             allowed = (
-                "factors.users, load.users or load.levels"
+                "factors.users, load.users, load.levels or load.schedule"
                 if load.kind == "closed"
-                else "factors.rate, load.rate or load.levels"
+                else "factors.rate, load.rate, load.levels, load.schedule or load.trace"
             )
             yield self._at(
                 ("load",),
                 f"must have its amount from one of {allowed}, got {' and '.join(given) or 'none'} instead",
                 key=True,
             )
-        other = "rate" if load.kind == "closed" else "users"
-        if getattr(load, other) is not None:
-            yield self._at(("load", other), f"must not be given with {load.kind} load", key=True)
+        for other in ("rate",) if load.kind == "closed" else ("users",):
+            if getattr(load, other) is not None:
+                yield self._at(("load", other), f"must not be given with {load.kind} load", key=True)
         for index, level in enumerate(load.levels or []):
             message = _wrong_level("users" if load.kind == "closed" else "rate", level)
             if message is not None:
                 yield self._at(("load", "levels", index), message)
-        yield from self._ramps(load)
+        yield from self._stages(load)
 
-    def _ramps(self, load: Load) -> Iterator[Fault]:
+    def _stages(self, load: Load) -> Iterator[Fault]:
+        """Stages come from one place too."""
+        if load.trace is not None and load.kind == "closed":
+            yield self._at(("load", "trace"), "must not be given with closed load", key=True)
+        whole = next((name for name in ("schedule", "trace") if getattr(load, name) is not None), None)
+        if whole is not None and load.stages is not None:
+            yield self._at(("load", "stages"), f"must not be given with load.{whole}, which says it all", key=True)
+        elif whole is None and load.stages is None:
+            yield self._at(("load",), "must have the key 'stages', got none", key=True)
+        if load.stages is not None:
+            yield from self._ramps(load, load.stages)
+        if load.schedule is not None:
+            yield from check_schedule(load, load.schedule, self._group_names(), self._at)
+
+    def _group_names(self) -> list[str] | None:
+        """Names of the groups of the workload; None where they are not known."""
+        groups = self.workload.root.child("groups") if self.workload is not None else None
+        return list(groups.value) if groups is not None and isinstance(groups.value, dict) else None
+
+    def _ramps(self, load: Load, stages: Stages) -> Iterator[Fault]:
         for name in ("ramp_up", "ramp_down"):
-            if load.kind == "open" and isinstance(getattr(load.stages, name), EachRamp):
+            if load.kind == "open" and isinstance(getattr(stages, name), EachRamp):
                 yield self._at(("load", "stages", name), "must be a duration with open load, got {each: ...} instead")
         if load.kind == "open" and load.rate == 0:
             yield self._at(("load", "rate"), "must be above 0, got 0 instead")

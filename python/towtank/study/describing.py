@@ -52,7 +52,18 @@ def _load(study: Study) -> dict[str, Any]:
     levels = sorted({level for run in study.design() for level in run.levels})
     described: dict[str, Any] = {"kind": load.kind, "levels": [_whole(level) for level in levels]}
     if load.kind == "open":
-        described |= {"arrivals": load.arrivals, "users_at_most": load.users_at_most}
+        described |= {
+            "arrivals": load.arrivals,
+            "users_at_most": load.users_at_most,
+            "backlog_at_most": load.backlog_at_most,
+        }
+    if study.curve is not None:
+        described["trace"] = {
+            "length_s": study.curve.length_s,
+            "arrivals": study.curve.arrivals,
+            "mean_rate_per_s": study.curve.mean_rate,
+            "peak_rate_per_s": max(rate for _, rate in study.curve.knots),
+        }
     return described
 
 
@@ -63,6 +74,9 @@ def _whole(value: float) -> float:
 def stages(study: Study) -> list[dict[str, Any]]:
     """The stages of a run; a ramp with a time for each user has `each_s` in place of `duration_s`."""
     written = study.study.load.stages
+    if written is None:
+        kept = ("name", "phase", "duration_s")
+        return [{key: stage[key] for key in kept} for stage in study.load_part(())["stages"]]
     described: list[dict[str, Any]] = []
     for phase in ("ramp_up", "settle", "steady", "ramp_down"):
         value = getattr(written, phase)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from towtank.study.stages import plan_load
 from towtank.system.model import SystemFile
 from towtank.workload.compiling import compile_workload
 
@@ -112,7 +111,7 @@ class RunSpec:
     @property
     def stages(self) -> list[dict[str, Any]]:
         """What the run goes through, as in the plan."""
-        stages: list[dict[str, Any]] = plan_load(self.study.study.load, self.levels)["stages"]
+        stages: list[dict[str, Any]] = self.study.load_part(self.levels)["stages"]
         return stages
 
     def document(self) -> dict[str, Any]:
@@ -172,7 +171,7 @@ class RunSpec:
             "threads": threads,
             "cpus": list(cpus),
             **workload,
-            "load": plan_load(self.study.study.load, self.levels),
+            "load": self.study.load_part(self.levels),
         }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from towtank import yamlfile
@@ -13,12 +13,13 @@ from towtank.study.checks import StudyCheck
 from towtank.study.model import StudyFile
 from towtank.study.overrides import apply_to_system, overrides_of
 from towtank.study.study import Study
+from towtank.study.traces import Curve, read_trace
 from towtank.system.model import SystemFile, check_system, check_tree
 from towtank.treecheck import validate_tree
 from towtank.workload import templates
 from towtank.workload.compiling import target_faults
 from towtank.workload.loading import Workload, check_workload
-from towtank.yamlfile import Document, Node, did_you_mean
+from towtank.yamlfile import Document, Node, did_you_mean, fault_at
 
 STUDY_FILE = "study.yaml"
 COMMAND_LINE = "<command line>"
@@ -118,10 +119,32 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
         workload_is_right=not workload.faults,
     )
     faults += check.faults()
+    curve, more = _curve(document, checked.tree, study)
+    faults += more
     if system.system is None or workload.workload is None or system.document is None:
         return None
     faults += _seams(workload.workload, system.system)
-    return _make((document, checked.tree, study), system.document, workload.workload, faults)
+    made = _make((document, checked.tree, study), system.document, workload.workload, faults)
+    return made if made is None or curve is None else _with_curve(made, curve)
+
+
+def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | None, list[Fault]]:
+    """What the trace says, where the load follows one; a file that cannot be read is a fault of the study."""
+    trace = study.load.trace
+    if trace is None:
+        return None, []
+    curve, faults = read_trace(document.path.parent / trace.csv, trace)
+    at = ("load", "trace", "csv")
+    return curve, [fault if fault.line else fault_at(tree, at, f"{fault.message} ({fault.file})") for fault in faults]
+
+
+def _with_curve(study: Study, curve: Curve) -> Study:
+    """The study with its trace, whose text is kept with those of the other files."""
+    trace = study.study.load.trace
+    assert trace is not None
+    path = study.path.parent / trace.csv
+    files = {**study.files, path.name: path.read_text("utf-8-sig")}
+    return replace(study, curve=curve, files=files)
 
 
 def _make(

@@ -13,6 +13,17 @@ from towtank.study.objectives import read_objective
 SCHEMA = "towtank/study/1"
 
 
+UsersOfAll = Annotated[int, Field(ge=0, le=10_000_000)]
+UsersAsked = Annotated[
+    Annotated[dict[Name, UsersOfAll], Field(min_length=1), Tag("<mapping>")] | Annotated[UsersOfAll, Tag("<plain>")],
+    Discriminator(mapping_or_plain),
+]
+RateAsked = Annotated[
+    Annotated[dict[Name, Rate], Field(min_length=1), Tag("<mapping>")] | Annotated[Rate, Tag("<plain>")],
+    Discriminator(mapping_or_plain),
+]
+
+
 class EachRamp(FileModel):
     """A ramp that takes the same time for every user."""
 
@@ -52,6 +63,42 @@ def _level(value: object) -> object:
 Level = Annotated[int | str, BeforeValidator(_level)]
 
 
+class ScheduleStage(FileModel):
+    """One stage of a load whose stages are written out."""
+
+    name: str | None = Field(None, min_length=1, description="Its name; the phase where left out.")
+    phase: Literal["ramp_up", "settle", "steady", "ramp_down"] = Field(
+        description="What it is for; only `steady` counts, everything is recorded."
+    )
+    duration: Duration = Field(alias="for", description="How long it takes.")
+    users: UsersAsked | None = Field(None, description="Users at its end, of all groups or of each by name.")
+    rate: RateAsked | None = Field(
+        None, description="Arrivals, of all groups or of each by name; a ramp ends there, other stages hold it."
+    )
+
+    @property
+    def amount(self) -> float | dict[str, float]:
+        """Users, or rate, as far as given. [1, 1/s]"""
+        if self.users is not None:
+            return self.users if isinstance(self.users, int) else {name: float(n) for name, n in self.users.items()}
+        return 0.0 if self.rate is None else self.rate
+
+
+class Trace(FileModel):
+    """Arrivals whose rate follows a file."""
+
+    csv: str = Field(
+        min_length=1, description="CSV file whose first line names the columns, relative to this one; at least two rows."
+    )
+    time: str = Field("time", description="The column with the instants, in increasing order; the first one is the start.")
+    rate: str = Field("rate", description="The column with the rates; between two instants the rate moves evenly.")
+    time_unit: Literal["ns", "us", "ms", "s", "min", "h", "d"] = Field("s", description="Unit of the instants.")
+    rate_unit: Literal["/s", "/min", "/h", "/d"] = Field("/s", description="Unit of the rates.")
+    scale: float = Field(1.0, gt=0, le=1e9, description="Every rate is multiplied by this.")
+    stretch: float = Field(1.0, gt=0, le=1e9, description="Every time is multiplied by this: 0.5 takes half as long.")
+    settle: Duration = Field(0.0, description="The first rate is held for so long before the trace begins.")
+
+
 class Load(FileModel):
     """How much load, and how it comes."""
 
@@ -66,11 +113,21 @@ class Load(FileModel):
         description="Levels of load that every run goes through one after the other, in place of a factor.",
     )
     arrivals: Literal["constant", "poisson"] = Field("poisson", description="How arrivals of open load come.")
-    users_at_most: int = Field(10_000, ge=1, le=10_000_000, description="Users that open load may have.")
-    backlog_at_most: int = Field(
-        1_000_000, ge=0, description="Arrivals that may wait for a user; further ones are not started."
+    users_at_most: int = Field(
+        10_000, ge=1, le=10_000_000, description="Users that open load may have: transactions in hand at once."
     )
-    stages: Stages = Field(description="What a run goes through.")
+    backlog_at_most: int = Field(
+        1_000_000,
+        ge=0,
+        description="Arrivals that may wait for a user; further ones are not started and count as `overflow`.",
+    )
+    stages: Stages | None = Field(None, description="What a run goes through at each level of load.")
+    schedule: list[ScheduleStage] | None = Field(
+        None, min_length=1, max_length=10_000, description="The stages one by one, in place of an amount and `stages`."
+    )
+    trace: Trace | None = Field(
+        None, description="A file that the rate of open load follows, in place of an amount and `stages`."
+    )
 
 
 class PinnedCpus(FileModel):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from towtank.study.model import EachRamp, Load
+from towtank.study.schedules import Groups, schedule_stages, trace_stages, users_needed
+from towtank.study.traces import Curve
 
 
 def ramp_duration(ramp: EachRamp | float, users: float) -> float:
@@ -12,7 +14,7 @@ def ramp_duration(ramp: EachRamp | float, users: float) -> float:
     return ramp.each * users if isinstance(ramp, EachRamp) else ramp
 
 
-def plan_load(load: Load, levels: tuple[float, ...]) -> dict[str, Any]:
+def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curve | None = None) -> dict[str, Any]:
     """Write `load` of a plan.
 
     Parameters
@@ -21,7 +23,31 @@ def plan_load(load: Load, levels: tuple[float, ...]) -> dict[str, Any]:
         As in the study.
     levels : tuple of float
         Users, or arrival rates [1/s], that the run goes through in this order.
+    groups : Groups
+        User groups of the workload.
+    curve : Curve, optional
+        What the trace says, where the load follows one.
     """
+    if curve is not None:
+        stages = trace_stages(load, curve)
+    elif load.schedule is not None:
+        stages = schedule_stages(load, groups)
+    else:
+        stages = level_stages(load, levels)
+    if load.kind == "closed":
+        return {"kind": "closed", "users_at_most": users_needed(stages), "stages": stages}
+    return {
+        "kind": "open",
+        "arrivals": load.arrivals,
+        "users_at_most": load.users_at_most,
+        "backlog_at_most": load.backlog_at_most,
+        "stages": stages,
+    }
+
+
+def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
+    """Stages of the plan for amounts of load that run through `load.stages` one after the other."""
+    assert load.stages is not None  # the checks saw to it
     key = "users" if load.kind == "closed" else "rate"
     stages: list[dict[str, Any]] = []
 
@@ -41,12 +67,4 @@ def plan_load(load: Load, levels: tuple[float, ...]) -> dict[str, Any]:
     ramp_down = ramp_duration(load.stages.ramp_down, before)
     if ramp_down > 0:
         add("ramp_down", len(levels) - 1, ramp_down, 0)
-    if load.kind == "closed":
-        return {"kind": "closed", "users_at_most": int(max(levels)), "stages": stages}
-    return {
-        "kind": "open",
-        "arrivals": load.arrivals,
-        "users_at_most": load.users_at_most,
-        "backlog_at_most": load.backlog_at_most,
-        "stages": stages,
-    }
+    return stages

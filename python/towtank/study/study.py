@@ -14,6 +14,9 @@ from towtank.study.design import LOAD_FACTORS, Factor, RunSpec, design
 from towtank.study.model import StudyFile
 from towtank.study.objectives import Objective, read_objective
 from towtank.study.overrides import Override, apply_to_system, overrides_of, parameters_of
+from towtank.study.schedules import Groups, levels_of
+from towtank.study.stages import plan_load
+from towtank.study.traces import Curve
 from towtank.system.model import SystemFile, check_tree
 from towtank.workload.loading import Workload
 from towtank.yamlfile import Document, Node
@@ -36,7 +39,9 @@ class Study:
     preset : str or None
         Name of the preset in force.
     files : dict of str to str
-        Texts of the three files by name, for the results folder.
+        Texts of the three files by name, and that of a trace, for the results folder.
+    curve : Curve or None
+        What the trace says, where the load follows one.
     """
 
     study: StudyFile
@@ -47,6 +52,7 @@ class Study:
     files: dict[str, str]
     tree: Node = field(repr=False)
     system_document: Document = field(repr=False)
+    curve: Curve | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -85,6 +91,8 @@ class Study:
     def load_levels(self, factors: dict[str, str]) -> tuple[float, ...]:
         """Levels of load that a run with these levels of factors goes through: users, or rates [1/s]."""
         load = self.study.load
+        if load.schedule is not None or self.curve is not None:
+            return levels_of(load, self.curve)
         named = [factors[name] for name in LOAD_FACTORS if name in factors]
         if named:
             return tuple(level_value(text) for text in named)
@@ -93,6 +101,16 @@ class Study:
         only = load.users if load.kind == "closed" else load.rate
         assert only is not None  # the checks saw to it
         return (float(only),)
+
+    @property
+    def groups(self) -> Groups:
+        """User groups of the workload."""
+        groups = self.workload.file.groups
+        return Groups(tuple(groups), tuple(group.share for group in groups.values()))
+
+    def load_part(self, levels: tuple[float, ...]) -> dict[str, Any]:
+        """`load` of the plan of a run that goes through these levels."""
+        return plan_load(self.study.load, levels, self.groups, self.curve)
 
     def overrides_with(self, factors: dict[str, str]) -> list[Override]:
         """What the study and these levels set, later ones over earlier ones."""

@@ -261,6 +261,17 @@ class Tls(FileModel):
         return part
 
 
+def _http(value: object) -> object:
+    """A version as people write it: YAML makes numbers of them."""
+    versions: dict[object, str] = {1.1: "1.1", 2: "2", "1.1": "1.1", "2": "2"}
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or value not in versions:
+        raise ValueError(f"must be 1.1 or 2, got {value!r} instead")
+    return versions[value]
+
+
+Http = Annotated[Literal["1.1", "2"], BeforeValidator(_http, json_schema_input_type=Literal["1.1", "2", 2] | float)]
+
+
 class Target(FileModel):
     """Where requests go: the addresses of a service."""
 
@@ -272,6 +283,10 @@ class Target(FileModel):
         None, min_length=1, pattern=r"^[!-~]+$", description="Host header in place of the first address."
     )
     tls: Tls | None = Field(None, description="How TLS is spoken, with a service at `https://`.")
+    http: Http = Field(
+        "1.1",
+        description="Version of HTTP that is spoken: `1.1`, or `2` (by prior knowledge, or by ALPN with TLS).",
+    )
 
 
 class SystemFile(FileModel):
@@ -304,7 +319,8 @@ class SystemFile(FileModel):
         options: dict[str, dict[str, Any]] = {}
         for name, target in self.all_targets.items():
             secure = {"scheme": "https", "tls": (target.tls or Tls()).plan(folder)} if self.is_secure(target) else {}
-            options[name] = {**({"host": target.host} if target.host else {}), **secure}
+            version = {"http": target.http} if target.http != "1.1" else {}
+            options[name] = {**({"host": target.host} if target.host else {}), **secure, **version}
         return options
 
 

@@ -51,7 +51,7 @@ def compile_workload(
     balance : dict of str to str, optional
         `round_robin` (the default) or `random` by name of target.
     options : dict, optional
-        Further keys of a target of the plan by its name: `scheme`, `host`, `tls`.
+        Further keys of a target of the plan by its name: `scheme`, `host`, `tls`, `http`.
 
     Returns
     -------
@@ -116,7 +116,7 @@ class _Compiler:
         }
 
     def plan(self) -> dict[str, Any]:
-        faults = self._missing_targets() + self._missing_exports()
+        faults = self._missing_targets() + self._missing_exports() + self._idle_streams()
         if faults:
             raise StudyError(faults)
         pools = self._pools()
@@ -148,6 +148,15 @@ class _Compiler:
 
     def _missing_targets(self) -> list[Fault]:
         return target_faults(self.workload, list(self.targets))
+
+    def _idle_streams(self) -> list[Fault]:
+        """Several requests at once over a connection need a target that speaks HTTP/2."""
+        if "streams" not in self.file.defaults.plan_connections:
+            return []
+        if any(options.get("http") == "2" for options in self.options.values()):
+            return []
+        message = "must only be given where a target speaks HTTP/2 (`http: 2` of a target of the system, or --http2)"
+        return [self._fault(("defaults", "connections", "streams"), message)]
 
     def _missing_exports(self) -> list[Fault]:
         """Everything the workload asks of the running system must be there."""

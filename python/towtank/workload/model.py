@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 
 from towtank.fields import PARAMETER, FileModel, Name, PositiveDuration, Share, Text
 from towtank.workload.pauses import Pause, PauseModel, read_pacing
-from towtank.workload.steps import Auth, Step, Template
+from towtank.workload.steps import Auth, Step, Template, mapping_or_plain
 
 SCHEMA = "towtank/workload/1"
 
@@ -59,16 +59,36 @@ def _ip_address(value: str) -> str:
     return value
 
 
+class ConnectionPool(FileModel):
+    """A pool of connections, with what may go over each at once."""
+
+    pool: int = Field(ge=1, description="Connections to each target.")
+    streams: int | None = Field(
+        None,
+        ge=1,
+        le=2**20,
+        description="Requests at once over each connection, with targets that speak HTTP/2; 100 if left out.",
+    )
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The plan's `connections`."""
+        streams = {} if self.streams is None else {"streams": self.streams}
+        return {"mode": "pool", "size": self.pool, **streams}
+
+
 def _connections(value: object) -> object:
     pool = isinstance(value, int) and not isinstance(value, bool) and value > 0
-    if not pool and value not in {"per_user", "new_each_time"}:
-        raise ValueError(f"must be per_user, new_each_time, or the size of a pool above 0, got {value!r} instead")
+    if not pool and not isinstance(value, dict | ConnectionPool) and value not in ("per_user", "new_each_time"):
+        known = "per_user, new_each_time, the size of a pool above 0, or {pool: 4, streams: 100}"
+        raise ValueError(f"must be {known}, got {value!r} instead")
     return value
 
 
 Connections = Annotated[
-    Literal["per_user", "new_each_time"] | int,
-    BeforeValidator(_connections, json_schema_input_type=Literal["per_user", "new_each_time"] | int),
+    Annotated[ConnectionPool, Tag("<mapping>")] | Annotated[Literal["per_user", "new_each_time"] | int, Tag("<plain>")],
+    Discriminator(mapping_or_plain),
+    BeforeValidator(_connections, json_schema_input_type=Literal["per_user", "new_each_time"] | int | ConnectionPool),
 ]
 
 
@@ -84,7 +104,8 @@ class Defaults(FileModel):
     think: Pause | None = Field(None, description="Think time of loops that name none.")
     connections: Connections = Field(
         "per_user",
-        description="Who owns connections: each user its own, a number for a pool per target, or each request.",
+        description="Who owns connections: each user its own, a number for a pool per target "
+        "(`{pool: 4, streams: 100}` with what HTTP/2 has at once over each), or each request.",
     )
     sources: list[Annotated[str, AfterValidator(_ip_address)]] = Field(
         default_factory=list, description="Addresses of the generator that connections leave from, in turn."
@@ -94,7 +115,11 @@ class Defaults(FileModel):
     def plan_connections(self) -> dict[str, Any]:
         """The plan's `connections`."""
         mode = self.connections
-        part: dict[str, Any] = {"mode": "pool", "size": mode} if isinstance(mode, int) else {"mode": mode}
+        part: dict[str, Any]
+        if isinstance(mode, ConnectionPool):
+            part = mode.plan
+        else:
+            part = {"mode": "pool", "size": mode} if isinstance(mode, int) else {"mode": mode}
         return {**part, "sources": self.sources} if self.sources else part
 
 

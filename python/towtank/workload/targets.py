@@ -53,15 +53,19 @@ def host_and_port(address: str) -> tuple[str, int]:
     return parts.hostname, port or (443 if parts.scheme == "https" else 80)
 
 
-def check_targets(addresses: Iterable[str], allowed: Iterable[str] = ()) -> dict[str, list[str]]:
-    """Make sure that every address may be loaded.
+def check_targets(
+    addresses: Iterable[str], allowed: Iterable[str] = (), *, where: str = "target", permit: str = "--i-may-load"
+) -> dict[str, list[str]]:
+    """Make sure that every address may be loaded, or sent to.
 
     Parameters
     ----------
     addresses : iterable of str
         `host:port` or `http://host:port/...`.
     allowed : iterable of str
-        Hosts named with `--i-may-load`, as names or numbers.
+        Hosts named with the option `permit`, as names or numbers.
+    where, permit : str
+        What faults are about, and the option that allows an address.
 
     Returns
     -------
@@ -83,19 +87,22 @@ def check_targets(addresses: Iterable[str], allowed: Iterable[str] = ()) -> dict
         try:
             host, port = host_and_port(address)
         except ValueError as error:
-            faults.append(Fault(COMMAND_LINE, 0, 0, "target", str(error)))
+            faults.append(Fault(COMMAND_LINE, 0, 0, where, str(error)))
             continue
         numbers = resolved.get(host) or _resolve(host, port)
         resolved[host] = numbers
         outside = [number for number in numbers if not is_own(number)]
         if outside and host.lower() not in permitted and not set(outside) <= permitted and host not in refused:
             refused.append(host)
-            where = host if host in outside else f"{host} ({', '.join(outside)})"
-            message = f"must be on this machine or in a private network, got {where} instead"
-            faults.append(Fault(COMMAND_LINE, 0, 0, "target", message))
+            shown = host if host in outside else f"{host} ({', '.join(outside)})"
+            message = f"must be on this machine or in a private network, got {shown} instead"
+            faults.append(Fault(COMMAND_LINE, 0, 0, where, message))
     if faults:
-        options = " ".join(f"--i-may-load {host}" for host in refused)
-        hint = f"load only systems that you are allowed to load; if you are, add {options}" if refused else None
+        options = " ".join(f"{permit} {host}" for host in refused)
+        rule = {"--i-may-load": "load only systems that you are allowed to load"}.get(
+            permit, "what is measured leaves your network"
+        )
+        hint = f"{rule}; if you may, add {options}" if refused else None
         raise StudyError(faults, hint=hint)
     return resolved
 

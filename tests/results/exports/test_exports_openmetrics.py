@@ -59,6 +59,7 @@ def test_values_are_those_of_the_summaries(results, found):
     name = "towtank_throughput_transactions_per_second"
     for key, bound in (("value", "estimate"), ("low", "low"), ("high", "high")):
         assert value(found, name, **labels, bound=bound) == run["throughput_per_s"][key]
+    assert value(found, "towtank_connections_open", **labels) == run["connections"]["open_mean"]
     p95 = {"statistic": "p95", "bound": "estimate"}
     name = "towtank_response_time_seconds"
     assert value(found, name, **labels, **p95) == run["response_time_s"]["p95"]["value"]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mixed_run import EXCHANGES, TRANSACTIONS, UNTIMED
+from small_receiver import Receiver, listening
 from synthetic_runs import WALL_NS
 
 from towtank.errors import TargetError
@@ -158,41 +157,10 @@ def test_every_value_is_in_one_of_at_most_160_buckets(pairs):
         assert inside
 
 
-class Receiver:
-    """A small collector: keeps what it is sent, and answers as it is told to."""
-
-    def __init__(self) -> None:
-        self.answers: list[tuple[int, dict[str, str], bytes]] = []
-        self.requests: list[tuple[str, dict[str, str], bytes]] = []
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.requests.append((self.path, dict(self.headers), body))
-                status, headers, answer = receiver.answers.pop(0) if receiver.answers else (200, {}, b"{}")
-                self.send_response(status)
-                for name, value in {"Content-Length": str(len(answer)), **headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *_: object) -> None:
-                """Says nothing."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-
-
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    found = Receiver()
-    thread = Thread(target=found.server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield found
-    found.server.shutdown()
-    thread.join()
-    found.server.server_close()
+    with listening() as found:
+        yield found
 
 
 @pytest.fixture

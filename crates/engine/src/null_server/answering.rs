@@ -12,6 +12,7 @@ use nix::sys::eventfd::EventFd;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
+use super::http2;
 use super::log::Log;
 use super::now_ns;
 use super::requests::{Request, RequestReader};
@@ -31,6 +32,8 @@ const OUT_OF_FILES_PAUSE: Duration = Duration::from_millis(10);
 pub struct Answer {
     bytes: Vec<u8>,
     head_bytes: usize,
+    /// The same head as HTTP/2 has it.
+    fields: http2::Fields,
 }
 
 impl Answer {
@@ -58,7 +61,16 @@ impl Answer {
         let head_bytes = head.len();
         let mut bytes = head.into_bytes();
         bytes.extend(b"towtank ".iter().cycle().take(body_bytes));
-        Self { bytes, head_bytes }
+        let status = status.split(' ').next().unwrap_or(status);
+        let length = body_bytes.to_string();
+        let mut named = vec![(":status", status), ("content-length", length.as_str())];
+        let lower = fields.trim_end().to_ascii_lowercase();
+        named.extend(lower.split_once(": "));
+        Self {
+            bytes,
+            head_bytes,
+            fields: http2::Fields::new(&named),
+        }
     }
 
     /// Head and body.
@@ -79,6 +91,8 @@ impl Answer {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     request: Request,
+    /// With HTTP/2.
+    stream: u32,
     /// Zero when nobody wants to know.
     arrival_ns: u64,
 }
@@ -98,6 +112,8 @@ struct Connection {
     /// Tells this connection from others that had the slot before.
     generation: u64,
     reader: RequestReader,
+    /// HTTP/2, where the client speaks it.
+    http2: Option<Box<http2::Connection>>,
     /// Answers that are due, in order.
     due: VecDeque<Pending>,
     /// How much of the first of them was written. [B]
@@ -115,6 +131,8 @@ pub struct Worker {
     answer: Arc<Answer>,
     schedule: Schedule,
     log: Option<Log>,
+    /// Whether clients may speak HTTP/2.
+    speaks_http2: bool,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     generations: u64,
@@ -131,6 +149,7 @@ impl Worker {
         answer: Arc<Answer>,
         schedule: Schedule,
         log: Option<Log>,
+        speaks_http2: bool,
         stop: Arc<EventFd>,
     ) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
@@ -155,6 +174,7 @@ impl Worker {
             answer,
             schedule,
             log,
+            speaks_http2,
             connections: Vec::new(),
             free: Vec::new(),
             generations: 0,
@@ -176,7 +196,10 @@ impl Worker {
             for event in &events[..count] {
                 match event.data() {
                     LISTENER => self.accept()?,
-                    STOP => return self.log.as_mut().map_or(Ok(()), Log::flush),
+                    STOP => {
+                        self.say_farewell();
+                        return self.log.as_mut().map_or(Ok(()), Log::flush);
+                    }
                     TIMER => self.armed_ns = None,
                     slot => self.serve(slot as usize, event.events())?,
                 }
@@ -219,6 +242,7 @@ impl Worker {
                 stream,
                 generation: self.generations,
                 reader: RequestReader::default(),
+                http2: None,
                 due: VecDeque::new(),
                 written: 0,
             });
@@ -258,9 +282,10 @@ impl Worker {
             let until_ns = self.schedule.answer_ns(arrival_ns);
             let (held, due, generation) =
                 (&mut self.held, &mut connection.due, connection.generation);
-            let taken = connection.reader.feed(&self.buffer[..length], |request| {
+            let mut found = |request, stream| {
                 let pending = Pending {
                     request,
+                    stream,
                     arrival_ns,
                 };
                 if until_ns > arrival_ns {
@@ -273,7 +298,15 @@ impl Worker {
                 } else {
                     due.push_back(pending);
                 }
-            });
+            };
+            let bytes = &self.buffer[..length];
+            if self.speaks_http2 && connection.http2.is_none() && !connection.reader.has_begun() {
+                connection.http2 = http2::Connection::begun_with(bytes).map(Box::new);
+            }
+            let taken = match &mut connection.http2 {
+                Some(http2) => http2.feed(bytes, &mut found),
+                None => connection.reader.feed(bytes, |request| found(request, 0)),
+            };
             if taken.is_err() {
                 return false;
             }
@@ -288,6 +321,9 @@ impl Worker {
         let Some(connection) = self.connections[slot].as_mut() else {
             return Ok(());
         };
+        if connection.http2.is_some() {
+            return self.write_http2(slot);
+        }
         while let Some(&pending) = connection.due.front() {
             let bytes = self.answer.for_request(pending.request);
             match connection.stream.write(&bytes[connection.written..]) {
@@ -312,6 +348,50 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// The same by HTTP/2: answers are put into frames, and these written.
+    fn write_http2(&mut self, slot: usize) -> io::Result<()> {
+        let Some(connection) = self.connections[slot].as_mut() else {
+            return Ok(());
+        };
+        let Some(http2) = &mut connection.http2 else {
+            return Ok(());
+        };
+        let body = &self.answer.bytes[self.answer.head_bytes..];
+        while let Some(pending) = connection.due.pop_front() {
+            let has_body = !pending.request.is_head && !body.is_empty();
+            http2.answer(pending.stream, &self.answer.fields, has_body);
+            if let Some(log) = &mut self.log {
+                log.add(pending.arrival_ns, now_ns())?;
+            }
+        }
+        loop {
+            let bytes = http2.pending(body);
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            match connection.stream.write(bytes) {
+                Ok(length) => http2.advance(length),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(_) => {
+                    self.close(slot);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Clients that speak HTTP/2 are told that this is the end.
+    fn say_farewell(&mut self) {
+        let body = &self.answer.bytes[self.answer.head_bytes..];
+        for connection in self.connections.iter_mut().flatten() {
+            if let Some(http2) = &mut connection.http2 {
+                http2.say_farewell();
+                // One that takes no more does without.
+                let _ = connection.stream.write(http2.pending(body));
+            }
+        }
     }
 
     fn close(&mut self, slot: usize) {

@@ -7,7 +7,7 @@ use super::schedule::{Schedule, Stalls};
 use crate::cpus;
 
 pub const USAGE: &str = "usage: towtank-engine null-server [--listen ADDRESS:PORT] [--threads N] [--cpus LIST] [--body BYTES]
-    [--delay MILLISECONDS] [--stall-every SECONDS --stall-for SECONDS] [--log FILE] [--misbehave KIND] [--until-stdin-closes]";
+    [--delay MILLISECONDS] [--stall-every SECONDS --stall-for SECONDS] [--log FILE] [--misbehave KIND] [--http2] [--until-stdin-closes]";
 
 /// Ways to answer wrongly, or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +82,8 @@ pub struct Options {
     pub stall_for_s: Option<f64>,
     pub log: Option<PathBuf>,
     pub misbehave: Option<Kind>,
+    /// Clients may speak HTTP/2, by prior knowledge.
+    pub http2: bool,
     pub until_stdin_closes: bool,
 }
 
@@ -98,11 +100,16 @@ impl Options {
             stall_for_s: None,
             log: None,
             misbehave: None,
+            http2: false,
             until_stdin_closes: false,
         };
         let mut faults = Vec::new();
         let mut rest = arguments.iter();
         while let Some(option) = rest.next() {
+            if option == "--http2" {
+                options.http2 = true;
+                continue;
+            }
             if option == "--until-stdin-closes" {
                 options.until_stdin_closes = true;
                 continue;
@@ -194,7 +201,7 @@ mod tests {
     #[test]
     fn all_options_are_read() {
         let line = "--listen 127.0.0.1:80 --threads 2 --cpus 0-1 --body 7 --delay 1.5 --stall-every 10 --stall-for 2 \
-                    --log l --misbehave slow --until-stdin-closes";
+                    --log l --misbehave slow --http2 --until-stdin-closes";
         let expected = Options {
             listen: "127.0.0.1:80".into(),
             threads: 2,
@@ -205,6 +212,7 @@ mod tests {
             stall_for_s: Some(2.0),
             log: Some("l".into()),
             misbehave: Some(Kind::Slow),
+            http2: true,
             until_stdin_closes: true,
         };
         assert_eq!(parse(line), Ok(expected));

@@ -29,15 +29,22 @@ pub struct RequestReader {
     head: Vec<u8>,
     /// The request whose body is being read, and how much of it is to come.
     body: Option<Head>,
+    has_begun: bool,
 }
 
 impl RequestReader {
+    /// Whether any byte of the connection was read here.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
     /// Calls `found` for every request that is whole with these bytes.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
         mut found: impl FnMut(Request),
     ) -> Result<(), Refused> {
+        self.has_begun = true;
         loop {
             if let Some((request, remaining)) = &mut self.body {
                 let taken = (*remaining).min(bytes.len() as u64);

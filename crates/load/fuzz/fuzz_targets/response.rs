@@ -16,7 +16,7 @@ fn end_of(wanted: Wanted, pieces: &[&[u8]]) -> Result<usize, ProtocolError> {
             Progress::More => fed += piece.len(),
             Progress::Complete { consumed } => return Ok(fed + consumed),
         }
-        assert!(scanner.body().len() <= LIMITS.capture_bytes);
+        assert!(scanner.answer().body().len() <= LIMITS.capture_bytes);
     }
     scanner.end_of_stream().map(|_| fed)
 }

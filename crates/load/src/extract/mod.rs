@@ -8,7 +8,7 @@ use serde_json::Value;
 
 pub use json_path::JsonPath;
 
-use crate::http::response::ResponseScanner;
+use crate::http::response::Answer;
 use crate::outcome::Failure;
 use crate::plan::{self, Destination, ExtractPick, Source};
 use crate::template::{Context, Text};
@@ -156,7 +156,7 @@ impl Inspection {
     /// How the request failed.
     pub fn apply(
         &self,
-        answer: &ResponseScanner,
+        answer: &Answer,
         context: &mut Context<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Failure> {
@@ -190,7 +190,7 @@ impl Inspection {
 }
 
 /// Whether the body is as its text reads: not compressed.
-fn is_plain(answer: &ResponseScanner) -> bool {
+fn is_plain(answer: &Answer) -> bool {
     answer
         .header("content-encoding")
         .is_none_or(|encoding| encoding.eq_ignore_ascii_case(b"identity"))
@@ -250,7 +250,7 @@ impl Check {
 
     fn holds(
         &self,
-        answer: &ResponseScanner,
+        answer: &Answer,
         document: Option<&Value>,
         context: &mut Context<'_>,
         scratch: &mut Scratch,
@@ -327,7 +327,7 @@ impl Extract {
         matches!(self.finder, Finder::Json(_) | Finder::Regex(_))
     }
 
-    fn find(&self, answer: &ResponseScanner, document: Option<&Value>) -> Vec<Vec<u8>> {
+    fn find(&self, answer: &Answer, document: Option<&Value>) -> Vec<Vec<u8>> {
         match &self.finder {
             Finder::Status => vec![answer.status().to_string().into_bytes()],
             Finder::Header(name) => answer.headers(name).map(<[u8]>::to_vec).collect(),
@@ -350,12 +350,7 @@ impl Extract {
     }
 
     /// Whether what is required was found.
-    fn take(
-        &self,
-        answer: &ResponseScanner,
-        document: Option<&Value>,
-        context: &mut Context<'_>,
-    ) -> bool {
+    fn take(&self, answer: &Answer, document: Option<&Value>, context: &mut Context<'_>) -> bool {
         let mut found = self.find(answer, document);
         if self.pick == ExtractPick::Count {
             found = vec![found.len().to_string().into_bytes()];

@@ -152,7 +152,7 @@ pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), ProtocolError> 
 }
 
 /// No control characters but the tab; a CR within a line is one, too.
-pub(super) fn is_field_content(value: &[u8]) -> bool {
+pub(crate) fn is_field_content(value: &[u8]) -> bool {
     // Looks at every byte, without a way out in between, so that it becomes vector instructions.
     let controls = value.iter().fold(0, |controls, &byte| {
         controls | u8::from(byte < b' ' && byte != b'\t') | u8::from(byte == 0x7f)
@@ -175,7 +175,7 @@ fn trimmed(mut value: &[u8]) -> &[u8] {
     value
 }
 
-fn decimal(digits: &[u8]) -> Option<u64> {
+pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }
@@ -186,7 +186,7 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 }
 
 /// The characters of a token (RFC 9110, section 5.6.2).
-const IS_TOKEN: [bool; 256] = {
+pub(crate) const IS_TOKEN: [bool; 256] = {
     let mut table = [false; 256];
     let marks = b"!#$%&'*+-.^_`|~";
     let mut index = 0;

@@ -1,6 +1,7 @@
 //! HTTP/1.x as a client reads it.
 
+mod answer;
 mod chunks;
-mod head;
+pub(crate) mod head;
 mod lines;
 pub mod response;

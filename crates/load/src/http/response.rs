@@ -12,35 +12,13 @@
 
 use std::fmt;
 
+use super::answer::KEPT_BYTES;
 use super::chunks::{self, SIZE_LINE_BYTES};
 use super::head::{self, Framing, Head};
 use super::lines::{Line, LineBuffer};
 use crate::outcome::Failure;
 
-/// Memory of captured bodies and heads that a connection keeps from one response to the next. [B]
-const KEPT_BYTES: usize = 16 << 10;
-
-/// What a response may at most take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of the status line and all fields, informational responses and trailers included. [B]
-    pub header_bytes: usize,
-    /// Bytes of the body, decoded from chunks. [B]
-    pub body_bytes: u64,
-    /// How much of a body is kept for the caller. [B]
-    pub capture_bytes: usize,
-}
-
-/// What to keep of the next response, and how it was asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// Keep the fields of the head.
-    pub head: bool,
-    /// Keep the body, up to [`Limits::capture_bytes`].
-    pub body: bool,
-    /// The request was a HEAD: the answer has no body, whatever its fields say.
-    pub method_is_head: bool,
-}
+pub use super::answer::{Answer, Limits, Wanted};
 
 /// How far a response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,26 +110,21 @@ enum State {
 /// scanner.begin(Wanted { head: true, body: true, ..Wanted::default() });
 /// assert_eq!(scanner.feed(b"HTTP/1.1 200 OK\r\nETag: \"7\"\r\nContent-Le"), Ok(Progress::More));
 /// assert_eq!(scanner.feed(b"ngth: 2\r\n\r\nhi"), Ok(Progress::Complete { consumed: 13 }));
-/// assert_eq!(scanner.status(), 200);
-/// assert_eq!(scanner.header("etag"), Some(b"\"7\"".as_slice()));
-/// assert_eq!(scanner.body(), b"hi");
+/// assert_eq!(scanner.answer().status(), 200);
+/// assert_eq!(scanner.answer().header("etag"), Some(b"\"7\"".as_slice()));
+/// assert_eq!(scanner.answer().body(), b"hi");
 /// assert!(scanner.keep_alive());
 /// ```
 #[derive(Debug)]
 pub struct ResponseScanner {
-    limits: Limits,
-    wanted: Wanted,
     state: State,
     started: bool,
     /// Of the final response; an informational one is forgotten at its end.
     head: Option<Head>,
     /// Bytes of all heads and trailers of this response. [B]
     head_bytes: usize,
-    body_bytes: u64,
     line: LineBuffer,
-    /// The fields, if wanted: `name:value` and a line feed each.
-    fields: Vec<u8>,
-    body: Vec<u8>,
+    answer: Answer,
 }
 
 impl ResponseScanner {
@@ -160,32 +133,23 @@ impl ResponseScanner {
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
-            limits,
-            wanted: Wanted::default(),
             state: State::StatusLine,
             started: false,
             head: None,
             head_bytes: 0,
-            body_bytes: 0,
             line: LineBuffer::default(),
-            fields: Vec::new(),
-            body: Vec::new(),
+            answer: Answer::new(limits),
         }
     }
 
     /// Makes ready for the next response.
     pub fn begin(&mut self, wanted: Wanted) {
-        self.wanted = wanted;
         self.state = State::StatusLine;
         self.started = false;
         self.head = None;
         self.head_bytes = 0;
-        self.body_bytes = 0;
         self.line.clear_to(KEPT_BYTES);
-        self.fields.clear();
-        self.body.clear();
-        self.fields.shrink_to(KEPT_BYTES);
-        self.body.shrink_to(KEPT_BYTES);
+        self.answer.begin(wanted);
     }
 
     /// Takes bytes of the connection. Once the response is whole, further bytes are left alone.
@@ -228,45 +192,17 @@ impl ResponseScanner {
         }
     }
 
-    /// Status of the final response, 0 before its status line was read.
+    /// What is kept of the response so far.
     #[must_use]
-    pub fn status(&self) -> u16 {
-        self.head.map_or(0, |head| head.status)
+    #[inline]
+    pub fn answer(&self) -> &Answer {
+        &self.answer
     }
 
-    /// First value of a field, by name in any case; only when the head was wanted.
-    #[must_use]
-    pub fn header(&self, name: &str) -> Option<&[u8]> {
-        self.headers(name).next()
-    }
-
-    /// All values of a field, in order; only when the head was wanted.
-    pub fn headers<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
-        self.fields
-            .split(|&byte| byte == b'\n')
-            .filter_map(move |field| {
-                let (have, value) = field.split_at_checked(name.len())?;
-                let value = value.strip_prefix(b":")?;
-                have.eq_ignore_ascii_case(name.as_bytes()).then_some(value)
-            })
-    }
-
-    /// The body as far as it was captured; empty when it was not wanted.
-    #[must_use]
-    pub fn body(&self) -> &[u8] {
-        &self.body
-    }
-
-    /// Whether the wanted body was longer than what was kept.
-    #[must_use]
-    pub fn body_truncated(&self) -> bool {
-        self.wanted.body && self.body_bytes > self.body.len() as u64
-    }
-
-    /// Length of the body so far, decoded from chunks. [B]
-    #[must_use]
-    pub fn body_bytes(&self) -> u64 {
-        self.body_bytes
+    /// The answer, to be filled by a protocol that is not read here.
+    #[inline]
+    pub fn answer_mut(&mut self) -> &mut Answer {
+        &mut self.answer
     }
 
     /// Whether the connection may carry another request: the response is whole, nothing in it speaks against.
@@ -275,7 +211,7 @@ impl ResponseScanner {
         self.state == State::Complete
             && self.head.is_some_and(|head| {
                 head.persists()
-                    && head.framing(self.wanted.method_is_head) != Ok(Framing::UntilClose)
+                    && head.framing(self.answer.wanted.method_is_head) != Ok(Framing::UntilClose)
             })
     }
 
@@ -288,8 +224,7 @@ impl ResponseScanner {
     /// Gives the memory of captured head and body back; for connections that will idle.
     pub fn release(&mut self) {
         self.line.release();
-        self.fields = Vec::new();
-        self.body = Vec::new();
+        self.answer.release();
     }
 
     /// Takes at least one of `bytes`, which are not empty, and says how many.
@@ -319,7 +254,7 @@ impl ResponseScanner {
             State::ChunkEnd => self.chunk_end(bytes),
             State::Trailers => self.trailer(bytes),
             State::UntilClose => {
-                self.room_for(bytes.len() as u64)?;
+                self.answer.room_for(bytes.len() as u64)?;
                 Ok(self.take_body(bytes, bytes.len() as u64).0)
             }
             State::Complete | State::Failed(_) => Ok(0),
@@ -333,12 +268,14 @@ impl ResponseScanner {
         let before = self.line.len();
         match self
             .line
-            .take(bytes, self.limits.header_bytes - self.head_bytes)
+            .take(bytes, self.answer.limits.header_bytes - self.head_bytes)
         {
             Line::Partial(_) => Ok(bytes.len()),
             Line::TooLong => Err(ProtocolError::HeaderTooLarge),
             Line::Whole { line, consumed } => {
-                self.head = Some(Head::of_status_line(line)?);
+                let head = Head::of_status_line(line)?;
+                self.answer.set_status(head.status);
+                self.head = Some(head);
                 self.head_bytes += before + consumed;
                 self.line.clear();
                 self.state = State::Fields;
@@ -351,7 +288,7 @@ impl ResponseScanner {
         let before = self.line.len();
         match self
             .line
-            .take(bytes, self.limits.header_bytes - self.head_bytes)
+            .take(bytes, self.answer.limits.header_bytes - self.head_bytes)
         {
             Line::Partial(_) => Ok(bytes.len()),
             Line::TooLong => Err(ProtocolError::HeaderTooLarge),
@@ -369,12 +306,7 @@ impl ResponseScanner {
                 if let Some(head) = &mut self.head {
                     head.field(name, value)?;
                 }
-                if self.wanted.head {
-                    self.fields.extend_from_slice(name);
-                    self.fields.push(b':');
-                    self.fields.extend_from_slice(value);
-                    self.fields.push(b'\n');
-                }
+                self.answer.push_field(name, value);
                 self.head_bytes += before + consumed;
                 self.line.clear();
                 Ok(consumed)
@@ -389,17 +321,17 @@ impl ResponseScanner {
         if head.status == 101 {
             return Err(ProtocolError::Upgrade);
         }
-        let framing = head.framing(self.wanted.method_is_head)?;
+        let framing = head.framing(self.answer.wanted.method_is_head)?;
         if head.is_informational() {
             self.head = None;
-            self.fields.clear();
+            self.answer.forget_head();
             self.state = State::StatusLine;
             return Ok(());
         }
         self.state = match framing {
             Framing::Empty => State::Complete,
             Framing::Length(remaining) => {
-                self.room_for(remaining)?;
+                self.answer.room_for(remaining)?;
                 State::Body { remaining }
             }
             Framing::Chunked => State::ChunkSize,
@@ -415,7 +347,7 @@ impl ResponseScanner {
             Line::Whole { line, consumed } => {
                 let remaining = chunks::size(line)?;
                 self.line.clear();
-                self.room_for(remaining)?;
+                self.answer.room_for(remaining)?;
                 self.state = if remaining == 0 {
                     State::Trailers
                 } else {
@@ -445,7 +377,7 @@ impl ResponseScanner {
         let before = self.line.len();
         match self
             .line
-            .take(bytes, self.limits.header_bytes - self.head_bytes)
+            .take(bytes, self.answer.limits.header_bytes - self.head_bytes)
         {
             Line::Partial(_) => Ok(bytes.len()),
             Line::TooLong => Err(ProtocolError::HeaderTooLarge),
@@ -462,22 +394,10 @@ impl ResponseScanner {
         }
     }
 
-    /// Whether the body may grow by so much.
-    fn room_for(&self, more: u64) -> Result<(), ProtocolError> {
-        match self.body_bytes.checked_add(more) {
-            Some(length) if length <= self.limits.body_bytes => Ok(()),
-            _ => Err(ProtocolError::BodyTooLarge),
-        }
-    }
-
     /// Takes body bytes, at most `remaining`: how many were taken, and how many remain.
     fn take_body(&mut self, bytes: &[u8], remaining: u64) -> (usize, u64) {
         let taken = remaining.min(bytes.len() as u64) as usize;
-        if self.wanted.body {
-            let kept = taken.min(self.limits.capture_bytes.saturating_sub(self.body.len()));
-            self.body.extend_from_slice(&bytes[..kept]);
-        }
-        self.body_bytes += taken as u64;
+        self.answer.push_body(&bytes[..taken]);
         (taken, remaining - taken as u64)
     }
 }

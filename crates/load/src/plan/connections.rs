@@ -20,15 +20,30 @@ pub struct Target {
     /// How TLS is spoken; only with `https`, where all of it has defaults.
     #[serde(default)]
     pub tls: Option<Tls>,
+    /// Which HTTP is spoken.
+    #[serde(default)]
+    pub http: HttpVersion,
+}
+
+/// A version of HTTP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub enum HttpVersion {
+    /// HTTP/1.1, RFC 9112.
+    #[default]
+    #[serde(rename = "1.1")]
+    V11,
+    /// HTTP/2, RFC 9113: by prior knowledge with `http`, by ALPN with `https`.
+    #[serde(rename = "2")]
+    V2,
 }
 
 /// Protocol of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
-    /// HTTP/1.1 without encryption.
+    /// Without encryption.
     Http,
-    /// HTTP/1.1 over TLS.
+    /// Over TLS.
     Https,
 }
 
@@ -97,6 +112,9 @@ pub struct Connections {
     /// Connections to each target of all threads together, with `pool`.
     #[serde(default)]
     pub size: Option<usize>,
+    /// Requests at once over each connection of a `pool` that speaks HTTP/2; 100 if left out.
+    #[serde(default)]
+    pub streams: Option<u32>,
     /// Addresses of this host that connections leave from in turn; empty: the system chooses.
     #[serde(default)]
     pub sources: Vec<String>,

@@ -306,7 +306,22 @@ pub struct ClosedStage {
     #[serde(default)]
     pub until: Option<Until>,
     /// Users at its end.
-    pub users: u32,
+    #[serde(default)]
+    pub users: Option<u32>,
+    /// Users of each group at its end, in place of `users`.
+    #[serde(default)]
+    pub users_by_group: Option<Vec<u32>>,
+}
+
+impl ClosedStage {
+    /// Users at its end: of all groups together, or of each.
+    #[must_use]
+    pub fn amounts(&self) -> Vec<u32> {
+        match (&self.users_by_group, self.users) {
+            (Some(by_group), _) => by_group.clone(),
+            (None, users) => users.into_iter().collect(),
+        }
+    }
 }
 
 /// A stage of open load.
@@ -326,7 +341,68 @@ pub struct OpenStage {
     #[serde(default)]
     pub until: Option<Until>,
     /// Arrival rate at its end. [1/s]
-    pub rate: f64,
+    #[serde(default)]
+    pub rate: Option<f64>,
+    /// Arrival rates over its time, in place of `rate`.
+    #[serde(default)]
+    pub rates: Option<Knots>,
+    /// The same for each group, in place of `rate`.
+    #[serde(default)]
+    pub rates_by_group: Option<Vec<Rate>>,
+}
+
+impl OpenStage {
+    /// How the rate goes: of all groups together, or of each.
+    #[must_use]
+    pub fn amounts(&self) -> Vec<Rate> {
+        if let Some(by_group) = &self.rates_by_group {
+            return by_group.clone();
+        }
+        let moving = self.rates.clone().map(Rate::Moving);
+        moving.or(self.rate.map(Rate::Plain)).into_iter().collect()
+    }
+}
+
+/// Times since the start of the stage and rates there, linear between them. [s, 1/s]
+pub type Knots = Vec<(f64, f64)>;
+
+/// The rate of arrivals over a stage.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Rate {
+    /// At the end of the stage. [1/s]
+    Plain(f64),
+    /// Piecewise linear, constant after the last knot.
+    Moving(Knots),
+}
+
+impl Load {
+    /// Whether groups have users or arrivals of their own.
+    #[must_use]
+    pub fn is_by_group(&self) -> bool {
+        match self {
+            Load::Closed { stages, .. } => {
+                stages.iter().any(|stage| stage.users_by_group.is_some())
+            }
+            Load::Open { stages, .. } => stages.iter().any(|stage| stage.rates_by_group.is_some()),
+        }
+    }
+
+    /// Most users of each group in any stage, with users by group.
+    #[must_use]
+    pub fn users_of_groups(&self) -> Vec<u32> {
+        let Load::Closed { stages, .. } = self else {
+            return Vec::new();
+        };
+        let mut most = Vec::new();
+        for users in stages.iter().filter_map(|one| one.users_by_group.as_ref()) {
+            most.resize(most.len().max(users.len()), 0);
+            for (most, users) in most.iter_mut().zip(users) {
+                *most = (*most).max(*users);
+            }
+        }
+        most
+    }
 }
 
 /// Stages that come to a load while it runs.

@@ -1,14 +1,12 @@
 //! What types cannot say about a plan: ranges, indices, and sums. Everything is checked; nothing is changed.
 
 mod connections;
+mod load;
 mod ops;
 
 use super::read::Fault;
-use super::{ClosedStage, Load, OpenStage, Order, Pause, Phase, Plan, Pool, StageList};
+use super::{Order, Pause, Plan, Pool, StageList};
 use ops::{Place, check_ops};
-
-/// Largest number of users, arrivals waiting and the like that fits the engine's own indices.
-const USERS_CEILING: u32 = 1 << 28;
 
 /// Longest time that the recorder can hold. [s]
 const LONGEST_S: f64 = 1e7;
@@ -234,75 +232,6 @@ impl Checker<'_> {
         self.require(min_s <= max_s, place, || {
             format!("must have min_s <= max_s, got {min_s} and {max_s}")
         });
-    }
-
-    fn load(&mut self) {
-        let (Load::Closed { users_at_most, .. } | Load::Open { users_at_most, .. }) =
-            &self.plan.load;
-        self.users_at_most(*users_at_most);
-        match &self.plan.load {
-            Load::Closed { stages, .. } => self.closed_stages("load.stages", stages),
-            Load::Open { stages, .. } => self.open_stages("load.stages", stages),
-        }
-    }
-
-    fn closed_stages(&mut self, place: &str, stages: &[ClosedStage]) {
-        self.some_stages(place, stages.len());
-        let (Load::Closed { users_at_most, .. } | Load::Open { users_at_most, .. }) =
-            self.plan.load;
-        for (index, stage) in stages.iter().enumerate() {
-            self.closed_stage(&format!("{place}[{index}]"), stage, users_at_most);
-        }
-    }
-
-    fn open_stages(&mut self, place: &str, stages: &[OpenStage]) {
-        self.some_stages(place, stages.len());
-        for (index, stage) in stages.iter().enumerate() {
-            self.open_stage(&format!("{place}[{index}]"), stage);
-        }
-    }
-
-    fn some_stages(&mut self, place: &str, count: usize) {
-        self.require(count > 0, place, || "must have one or more".to_owned());
-    }
-
-    fn users_at_most(&mut self, users: u32) {
-        self.require(
-            (1..=USERS_CEILING).contains(&users),
-            "load.users_at_most",
-            || format!("must be in [1, {USERS_CEILING}], got {users}"),
-        );
-    }
-
-    fn closed_stage(&mut self, place: &str, stage: &ClosedStage, users_at_most: u32) {
-        self.stage(place, stage.duration_s, stage.phase);
-        self.require(
-            stage.users <= users_at_most,
-            &format!("{place}.users"),
-            || {
-                format!(
-                    "must be at most users_at_most, {users_at_most}, got {}",
-                    stage.users
-                )
-            },
-        );
-    }
-
-    fn open_stage(&mut self, place: &str, stage: &OpenStage) {
-        self.stage(place, stage.duration_s, stage.phase);
-        self.require(
-            (0.0..=1e8).contains(&stage.rate),
-            &format!("{place}.rate"),
-            || format!("must be in [0, 1e8] 1/s, got {}", stage.rate),
-        );
-    }
-
-    fn stage(&mut self, place: &str, duration_s: f64, phase: Phase) {
-        if phase == Phase::Steady {
-            self.positive_seconds(&format!("{place}.duration_s"), duration_s);
-        } else {
-            self.seconds(&format!("{place}.duration_s"), duration_s);
-        }
     }
 }
 

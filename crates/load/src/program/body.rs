@@ -75,18 +75,39 @@ impl Body {
             }
             Self::File(bytes) => {
                 end_head(&mut out.buffer, bytes.len() as u64);
-                out.segments.push(Segment::Shared(Arc::clone(bytes)));
+                out.push_shared(Arc::clone(bytes));
             }
             Self::Multipart(parts, closing) => {
-                for part in parts {
-                    part.encode(&mut out.segments, context);
-                }
-                append(&mut out.segments, |bytes| bytes.extend_from_slice(closing));
-                let length = out.segments.iter().map(Segment::length).sum();
+                let length = multipart(parts, closing, out, context);
                 end_head(&mut out.buffer, length);
             }
         }
     }
+
+    /// Puts the body alone into `out`, which is empty; gives its length, if the length is to be told. [B]
+    pub(super) fn render(&self, out: &mut Outgoing, context: &mut Context<'_>) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Empty => Some(0),
+            Self::Text(text) => {
+                text.render(&mut out.buffer, context);
+                Some(out.buffer.len() as u64)
+            }
+            Self::File(bytes) => {
+                out.push_shared(Arc::clone(bytes));
+                Some(bytes.len() as u64)
+            }
+            Self::Multipart(parts, closing) => Some(multipart(parts, closing, out, context)),
+        }
+    }
+}
+
+fn multipart(parts: &[Part], closing: &[u8], out: &mut Outgoing, context: &mut Context<'_>) -> u64 {
+    for part in parts {
+        part.encode(&mut out.segments, context);
+    }
+    append(&mut out.segments, |bytes| bytes.extend_from_slice(closing));
+    out.segments.iter().map(Segment::length).sum()
 }
 
 fn end_head(head: &mut Vec<u8>, length: u64) {
@@ -177,7 +198,9 @@ impl Part {
             Content::Generated(made) => {
                 let random = Random::from_seed(context.random.next_u64());
                 segments.push(Segment::Generated {
+                    seed: random.clone(),
                     random,
+                    bytes: made.bytes,
                     left: made.bytes,
                     form: made.form,
                 });
@@ -196,8 +219,12 @@ pub enum Segment {
     Shared(Arc<[u8]>),
     /// Made while it is sent.
     Generated {
-        /// Source of the content.
+        /// Source of the content at its start.
+        seed: Random,
+        /// Source of the content yet to be made.
         random: Random,
+        /// Its length. [bytes]
+        bytes: u64,
         /// How much is yet to be made. [bytes]
         left: u64,
         /// Of what kind.
@@ -210,7 +237,7 @@ impl Segment {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Shared(bytes) => bytes.len() as u64,
-            Self::Generated { left, .. } => *left,
+            Self::Generated { bytes, .. } => *bytes,
         }
     }
 }
@@ -258,6 +285,31 @@ impl Outgoing {
         self.written == self.buffer.len() && self.segment == self.segments.len()
     }
 
+    /// Adds a file's bytes.
+    pub fn push_shared(&mut self, bytes: Arc<[u8]>) {
+        self.segments.push(Segment::Shared(bytes));
+    }
+
+    /// Begins again: what was written is to be written once more, the same to the last byte.
+    pub fn rewind(&mut self) {
+        if !self.segments.is_empty() {
+            self.buffer.clear();
+        }
+        (self.written, self.segment, self.offset) = (0, 0, 0);
+        for segment in &mut self.segments {
+            if let Segment::Generated {
+                seed,
+                random,
+                bytes,
+                left,
+                ..
+            } = segment
+            {
+                (*random, *left) = (seed.clone(), *bytes);
+            }
+        }
+    }
+
     /// Fills the buffer up to one block. What is made does not depend on how the socket takes it.
     fn fill(&mut self) {
         while self.buffer.len() < BLOCK_BYTES && self.segment < self.segments.len() {
@@ -265,7 +317,9 @@ impl Outgoing {
             let done = match &mut self.segments[self.segment] {
                 Segment::Bytes(bytes) => copy(bytes, &mut self.offset, room, &mut self.buffer),
                 Segment::Shared(bytes) => copy(bytes, &mut self.offset, room, &mut self.buffer),
-                Segment::Generated { random, left, form } => {
+                Segment::Generated {
+                    random, left, form, ..
+                } => {
                     let part = (*left).min(room as u64);
                     generate(random, *form, part as usize, &mut self.buffer);
                     *left -= part;

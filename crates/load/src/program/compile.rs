@@ -2,7 +2,7 @@
 
 use super::body::Files;
 use super::request::Request;
-use super::{GroupCode, Instruction, Program};
+use super::{Constants, GroupCode, Instruction, Program};
 use crate::plan::{Fault, Group, Op, Plan};
 use crate::pools;
 use crate::rng::Alias;
@@ -23,6 +23,7 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         code: Vec::new(),
         requests: Vec::new(),
         files: Files::default(),
+        constants: Constants::default(),
         faults,
         deepest: 0,
     };
@@ -51,6 +52,7 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
     let Compiler {
         code,
         requests,
+        constants,
         mut faults,
         deepest,
         ..
@@ -66,6 +68,7 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         first_steps,
         groups,
         requests,
+        constants: constants.into_all(),
         pools,
         loop_slots: deepest as usize,
         variables,
@@ -101,6 +104,7 @@ struct Compiler<'a> {
     code: Vec<Instruction>,
     requests: Vec<Request>,
     files: Files,
+    constants: Constants,
     faults: Vec<Fault>,
     deepest: u32,
 }
@@ -239,7 +243,7 @@ impl Compiler<'_> {
 
     fn request(&mut self, request: &crate::plan::Request) {
         let index = self.requests.len() as u32;
-        match Request::new(request, self.plan, &mut self.files) {
+        match Request::new(request, self.plan, &mut self.files, &mut self.constants) {
             Ok(request) => self.requests.push(request),
             Err(message) => {
                 let place = format!("steps[{}]", request.step);

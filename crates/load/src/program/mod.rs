@@ -2,8 +2,10 @@
 
 pub mod body;
 mod compile;
+mod fields;
 pub mod request;
 
+use crate::http2::hpack::Constant;
 use crate::plan::{Count, Is, Pause, Pick};
 use crate::pools::Pool;
 use crate::rng::Alias;
@@ -11,6 +13,7 @@ use crate::template::Text;
 use request::Request;
 
 pub use compile::compile;
+pub use fields::Constants;
 
 /// One instruction. Jumps name places in [`Program::code`].
 #[derive(Debug)]
@@ -99,6 +102,8 @@ pub struct Program {
     pub groups: Vec<GroupCode>,
     /// The requests.
     pub requests: Vec<Request>,
+    /// Fields of requests by HTTP/2 that never change, by number.
+    pub constants: Vec<Constant>,
     /// Data.
     pub pools: Vec<Pool>,
     /// Loop counters that a user needs.

@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 
 use crate::cookies::Jar;
 use crate::extract::{Inspection, basic_credentials};
+use crate::http2::hpack::{Constant, Encoder};
 use crate::pause::nanoseconds;
-use crate::plan::{self, ConnectionMode, OnFailure, Plan};
+use crate::plan::{self, ConnectionMode, HttpVersion, OnFailure, Plan};
 use crate::rng::Random;
 use crate::template::{Context, Text};
 
 use super::body::{Body, Files, Outgoing};
+use super::fields::{Constants, Fields};
 
 /// One request of the plan, ready to be filled in.
 #[derive(Debug)]
@@ -31,6 +33,8 @@ pub struct Request {
     path: Text,
     /// Everything between path and body that does not depend on the body.
     lines: Vec<Line>,
+    /// In place of method, path and lines, where HTTP/2 is spoken.
+    fields: Option<Fields>,
     body: Body,
 }
 
@@ -52,13 +56,21 @@ impl Request {
     ///
     /// # Errors
     /// What is wrong with its files or patterns.
-    pub fn new(request: &plan::Request, plan: &Plan, files: &mut Files) -> Result<Self, String> {
+    pub fn new(
+        request: &plan::Request,
+        plan: &Plan,
+        files: &mut Files,
+        constants: &mut Constants,
+    ) -> Result<Self, String> {
         let boundary = format!(
             "towtank-{:016x}",
             Random::from_seed(plan.seed ^ request.step as u64).next_u64()
         );
         let body = Body::new(request, &boundary, files)?;
         let multipart = matches!(body, Body::Multipart(..)).then_some(boundary);
+        let speaks_http2 = plan.targets[request.target].http == HttpVersion::V2;
+        let fields =
+            speaks_http2.then(|| Fields::new(request, plan, multipart.as_deref(), constants));
         Ok(Self {
             step: request.step,
             target: request.target,
@@ -69,8 +81,54 @@ impl Request {
             method: format!("{} ", request.method).into_bytes().into(),
             path: Text::new(&request.path),
             lines: lines(request, plan, multipart.as_deref()),
+            fields,
             body,
         })
+    }
+
+    /// Whether it goes by HTTP/2.
+    #[must_use]
+    pub fn is_http2(&self) -> bool {
+        self.fields.is_some()
+    }
+
+    /// Fills in a request by HTTP/2: the values that vary, the path, and in `out`, which is empty, the body.
+    ///
+    /// # Errors
+    /// [`Unsendable`], with nothing to be sent.
+    pub fn render(
+        &self,
+        values: &mut Vec<u8>,
+        out: &mut Outgoing,
+        path: &mut Vec<u8>,
+        context: &mut Context<'_>,
+        jar: &Jar,
+    ) -> Result<(), Unsendable> {
+        let Some(fields) = &self.fields else {
+            return Err(Unsendable);
+        };
+        fields.render(values, path, &mut out.scratch, context)?;
+        if !jar.is_empty() {
+            Fields::add_cookies(values, jar, self.target as u32, path);
+        }
+        if let Some(length) = self.body.render(out, context) {
+            Fields::add_length(values, length);
+        }
+        Ok(())
+    }
+
+    /// Writes the fields of a request by HTTP/2 as one connection has them.
+    #[inline]
+    pub fn encode_fields(
+        &self,
+        constants: &[Constant],
+        values: &[u8],
+        encoder: &mut Encoder,
+        out: &mut Vec<u8>,
+    ) {
+        if let Some(fields) = &self.fields {
+            fields.encode(constants, values, encoder, out);
+        }
     }
 
     /// Writes the request into `out`, which is empty, and its path into `path`.
@@ -88,11 +146,7 @@ impl Request {
         head.extend_from_slice(&self.method);
         let start = head.len();
         self.path.render(head, context);
-        let valid = head.get(start) == Some(&b'/')
-            && !head[start..]
-                .iter()
-                .any(|byte| *byte <= b' ' || *byte == 0x7f);
-        if !valid {
+        if !is_path(&head[start..]) {
             return Err(Unsendable);
         }
         path.clear();
@@ -182,7 +236,7 @@ impl Line {
                 out.extend_from_slice(opening);
                 let start = out.len();
                 value.render(out, context);
-                if !plan_value(&out[start..]) {
+                if !is_value(&out[start..]) {
                     return Err(Unsendable);
                 }
                 out.extend_from_slice(b"\r\n");
@@ -201,6 +255,12 @@ impl Line {
     }
 }
 
-fn plan_value(bytes: &[u8]) -> bool {
+/// Whether it can be sent as a path.
+pub(super) fn is_path(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&b'/') && !bytes.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
+}
+
+/// Whether it can be sent as the value of a field.
+pub(super) fn is_value(bytes: &[u8]) -> bool {
     memchr::memchr3(b'\r', b'\n', 0, bytes).is_none()
 }

@@ -42,6 +42,12 @@ pub struct Stage {
     /// Arrival rate at its end, in an open load. [1/s]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
+    /// Users of each group at its end, where groups have users of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub users_by_group: Option<Vec<u64>>,
+    /// Arrival rate of each group at its end, where groups have arrivals of their own. [1/s]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rates_by_group: Option<Vec<f64>>,
 }
 
 /// A step or a page, and the transaction it belongs to.

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 
-use crate::plan::{Balance, Fault, Plan, Scheme};
+use crate::plan::{Balance, Fault, HttpVersion, Plan, Scheme};
 use crate::sys::{Address, Socket};
 use crate::tls::Secured;
 use crate::worker::{Sources, TargetPlace, TargetTls};
@@ -12,6 +12,7 @@ use crate::worker::{Sources, TargetPlace, TargetTls};
 pub(super) struct Place {
     addresses: Vec<Address>,
     secured: Option<Secured>,
+    http2: bool,
 }
 
 impl Place {
@@ -30,6 +31,7 @@ impl Place {
             balance,
             next: worker,
             tls,
+            http2: self.http2,
         }
     }
 }
@@ -59,7 +61,11 @@ pub(super) fn resolve(plan: &Plan) -> (Vec<Place>, Vec<Fault>) {
                 }
             },
         };
-        places.push(Place { addresses, secured });
+        places.push(Place {
+            addresses,
+            secured,
+            http2: target.http == HttpVersion::V2,
+        });
     }
     (places, faults)
 }

@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::recorder::writer::Stage;
 use crate::recorder::{LiveCounts, Totals};
 use crate::sys;
+use crate::worker::Http2Counts;
 
 /// What is told of a run.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Report<'a> {
     pub counts: &'a LiveCounts,
     /// Connections that could not be made, by reason.
     pub connect_failures: &'a BTreeMap<String, u64>,
+    /// Connections that speak HTTP/2.
+    pub http2: Http2Counts,
     /// End of the run. [ns]
     pub end_ns: u64,
     /// The stages as they were.
@@ -70,6 +73,12 @@ impl Report<'_> {
             "identity": {"offered_holds": totals.offered_holds(), "started_holds": totals.started_holds()},
             "connect_failures": self.connect_failures,
             "handshakes": {"full": self.counts.handshakes.full, "resumed": self.counts.handshakes.resumed},
+            "http2": {
+                "connections": self.http2.connections,
+                "goaways": self.http2.goaways,
+                "cancelled": self.http2.cancelled,
+                "sent_again": self.http2.sent_again,
+            },
             "generator": {
                 "cpu_s": cpu_s,
                 "cpu_user_s": usage.user_s,

@@ -11,11 +11,11 @@ use super::course::Course;
 /// One transaction that an open load wants started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Number in the common sequence.
+    /// Number in its sequence, which is the common one, or that of its group, which begins at the number of the group.
     pub index: u64,
     /// Intended start. [ns]
     pub at_ns: u64,
-    /// Time since the arrival before it in the common sequence; of the first, since the start of the run. [ns]
+    /// Time since the arrival before it in its sequence; of the first, since the start of the run. [ns]
     pub gap_ns: u64,
     /// Group of the user that does it.
     pub group: usize,
@@ -127,10 +127,21 @@ impl TimeChange {
 /// Arrival k is at the time t with Λ(t) = k (constant), or Λ(t) = `E_0` + ... + `E_k` with exponential E of mean 1
 /// (Poisson), where Λ is the integral of the rate: the time change of a unit process (E. Çinlar, *Introduction to
 /// Stochastic Processes*, Prentice-Hall, 1975, chapter 4). What an arrival is for belongs to the unit process too, so
-/// that an edit of the stages moves arrivals in time and changes nothing else.
+/// that an edit of the stages moves arrivals in time and changes nothing else. Where groups have arrivals of their own,
+/// each has such a sequence by itself; at the same instant the group named first is first.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
+    lanes: Vec<Lane>,
     spacing: Spacing,
+    shares: Alias,
+    mixes: Vec<(Alias, Vec<usize>)>,
+}
+
+/// A sequence of arrivals.
+#[derive(Debug, Clone)]
+struct Lane {
+    /// The group it is of; `None`: of all, by their shares.
+    group: Option<usize>,
     time: TimeChange,
     /// What comes next, without its time.
     next: Unit,
@@ -140,17 +151,62 @@ pub struct Arrivals {
     ahead: Option<Arrival>,
     gaps: Random,
     kinds: Random,
-    shares: Alias,
-    mixes: Vec<(Alias, Vec<usize>)>,
 }
 
 /// An arrival of the unit process.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Unit {
     index: u64,
     target: f64,
     group: usize,
     transaction: usize,
+}
+
+impl Lane {
+    fn new(plan: &Plan, group: Option<usize>, pieces: Arc<[RatePiece]>) -> Self {
+        // The generators of the common sequence are those of number 0, of a group those of its number from 1.
+        let number = group.map_or(0, |group| group as u64 + 1);
+        Self {
+            group,
+            time: TimeChange::new(pieces),
+            next: Unit::default(),
+            before: None,
+            ahead: None,
+            gaps: Random::for_stream(plan.seed, number, Stream::Gaps),
+            kinds: Random::for_stream(plan.seed, number, Stream::Kinds),
+        }
+    }
+
+    fn follow(&mut self, pieces: Arc<[RatePiece]>) {
+        self.time = TimeChange::new(pieces);
+        self.ahead = None;
+        if let Some((target, at_ns)) = &mut self.before {
+            // It came, unless it is another thread's and was looked at ahead of time; then it may come later, or never.
+            *at_ns = self.time.instant_of(*target).unwrap_or(*at_ns);
+        }
+    }
+
+    fn peek(&mut self) -> Option<Arrival> {
+        if self.ahead.is_none() {
+            let Unit {
+                index,
+                target,
+                group,
+                transaction,
+            } = self.next;
+            let at_ns = self.time.instant_of(target)?;
+            let before_ns = self.before.map_or(0, |(_, at_ns)| at_ns);
+            self.ahead = Some(Arrival {
+                // Groups begin at different numbers, so that single arrivals of many groups go to different threads.
+                index: index + self.group.unwrap_or(0) as u64,
+                at_ns,
+                gap_ns: at_ns.saturating_sub(before_ns),
+                group,
+                transaction,
+            });
+        }
+        self.ahead
+    }
 }
 
 impl Arrivals {
@@ -169,35 +225,36 @@ impl Arrivals {
                 group.mix.iter().map(|entry| entry.transaction).collect(),
             )
         });
+        let by_group = plan.load.is_by_group();
+        let lanes = course.pieces().into_iter().enumerate();
         let mut arrivals = Self {
+            lanes: lanes
+                .map(|(number, pieces)| {
+                    Lane::new(plan, by_group.then_some(number), pieces.concat().into())
+                })
+                .collect(),
             spacing,
-            time: TimeChange::new(course.pieces()),
-            next: Unit {
-                index: 0,
-                target: 0.0,
-                group: 0,
-                transaction: 0,
-            },
-            before: None,
-            ahead: None,
-            gaps: Random::for_stream(plan.seed, 0, Stream::Gaps),
-            kinds: Random::for_stream(plan.seed, 0, Stream::Kinds),
             shares: Alias::new(&shares),
             mixes: mixes.collect(),
         };
-        arrivals.next = arrivals.unit(0, 0.0);
+        for lane in 0..arrivals.lanes.len() {
+            arrivals.lanes[lane].next = arrivals.unit(lane, 0, 0.0);
+        }
         arrivals
     }
 
     /// Draws the next arrival of the unit process.
-    fn unit(&mut self, index: u64, before: f64) -> Unit {
+    fn unit(&mut self, lane: usize, index: u64, before: f64) -> Unit {
+        let lane = &mut self.lanes[lane];
         let target = match self.spacing {
             Spacing::Constant => index as f64,
-            Spacing::Poisson => before + self.gaps.exponential(),
+            Spacing::Poisson => before + lane.gaps.exponential(),
         };
-        let group = self.shares.draw(&mut self.kinds);
+        let group = lane
+            .group
+            .unwrap_or_else(|| self.shares.draw(&mut lane.kinds));
         let (mix, transactions) = &self.mixes[group];
-        let transaction = transactions[mix.draw(&mut self.kinds)];
+        let transaction = transactions[mix.draw(&mut lane.kinds)];
         Unit {
             index,
             target,
@@ -209,43 +266,31 @@ impl Arrivals {
     /// Goes on with the course as an edit made it. Arrivals before the instant of the edit keep their times, since the
     /// stages before it do.
     pub fn follow(&mut self, course: &Course) {
-        self.time = TimeChange::new(course.pieces());
-        self.ahead = None;
-        if let Some((target, at_ns)) = &mut self.before {
-            // It came, unless it is another thread's and was looked at ahead of time; then it may come later, or never.
-            *at_ns = self.time.instant_of(*target).unwrap_or(*at_ns);
+        for (lane, pieces) in self.lanes.iter_mut().zip(course.pieces()) {
+            lane.follow(pieces.concat().into());
         }
+    }
+
+    fn first(&mut self) -> Option<(usize, Arrival)> {
+        let lanes = self.lanes.iter_mut().enumerate();
+        let next = lanes.filter_map(|(number, lane)| Some((number, lane.peek()?)));
+        next.min_by_key(|(_, one)| one.at_ns)
     }
 
     /// The next arrival.
     #[must_use]
     pub fn peek(&mut self) -> Option<Arrival> {
-        if self.ahead.is_none() {
-            let Unit {
-                index,
-                target,
-                group,
-                transaction,
-            } = self.next;
-            let at_ns = self.time.instant_of(target)?;
-            let before_ns = self.before.map_or(0, |(_, at_ns)| at_ns);
-            self.ahead = Some(Arrival {
-                index,
-                at_ns,
-                gap_ns: at_ns.saturating_sub(before_ns),
-                group,
-                transaction,
-            });
-        }
-        self.ahead
+        self.first().map(|(_, one)| one)
     }
 
     /// Takes the next arrival if `take` wants it.
     pub fn next_if(&mut self, take: impl FnOnce(&Arrival) -> bool) -> Option<Arrival> {
-        let next = self.peek().filter(take)?;
-        self.ahead = None;
-        self.before = Some((self.next.target, next.at_ns));
-        self.next = self.unit(next.index + 1, self.next.target);
+        let (number, next) = self.first().filter(|(_, one)| take(one))?;
+        let lane = &mut self.lanes[number];
+        lane.ahead = None;
+        lane.before = Some((lane.next.target, next.at_ns));
+        let Unit { index, target, .. } = lane.next;
+        self.lanes[number].next = self.unit(number, index + 1, target);
         Some(next)
     }
 }

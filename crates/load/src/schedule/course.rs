@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::pause::nanoseconds;
-use crate::plan::{ClosedStage, Load, OpenStage, Phase, Plan, StageList, Until};
+use crate::plan::{ClosedStage, Load, OpenStage, Phase, Plan, Rate, StageList, Until};
 use crate::recorder::writer::Stage;
 
 use super::arrivals::RatePiece;
@@ -46,6 +46,10 @@ impl fmt::Display for Refused {
 pub struct Course {
     stages: Vec<Timed>,
     closed: bool,
+    /// Whether each group has users or arrivals of its own. Otherwise all groups have them together.
+    by_group: bool,
+    /// Number of the first user of each group, with users by group.
+    first_users: Vec<u32>,
     /// Edits that made it what it is.
     edits: usize,
 }
@@ -63,12 +67,13 @@ struct Timed {
     amount: Amount,
 }
 
+/// For all groups together, or for each.
 #[derive(Debug, Clone)]
 enum Amount {
     /// Users at the end.
-    Users(u32),
-    /// Rate at the end. [1/s]
-    Rate(f64),
+    Users(Vec<u32>),
+    /// How the rate goes.
+    Rates(Arc<[Rate]>),
 }
 
 impl Timed {
@@ -76,7 +81,7 @@ impl Timed {
         Self::new(
             (&stage.name, stage.phase, stage.level),
             (stage.duration_s, stage.until),
-            Amount::Users(stage.users),
+            Amount::Users(stage.amounts()),
         )
     }
 
@@ -84,7 +89,7 @@ impl Timed {
         Self::new(
             (&stage.name, stage.phase, stage.level),
             (stage.duration_s, stage.until),
-            Amount::Rate(stage.rate),
+            Amount::Rates(stage.amounts().into()),
         )
     }
 
@@ -105,6 +110,33 @@ impl Timed {
         }
     }
 
+    fn plain_piece(&self, before: f64, to: f64) -> RatePiece {
+        let moves = matches!(self.phase, Phase::RampUp | Phase::RampDown);
+        let from = if moves { before } else { to };
+        RatePiece::new(self.start_s, self.duration_s, (from, to), self.cut_ns())
+    }
+
+    /// The rate between knots, and that of the last one up to the end of the stage.
+    fn moving_pieces(&self, knots: &[(f64, f64)]) -> Vec<RatePiece> {
+        let last = knots.last().map(|(at_s, rate)| {
+            let rest_s = (self.duration_s - at_s).max(0.0);
+            ((*at_s, *rate), (at_s + rest_s, *rate))
+        });
+        let pairs = knots.windows(2).map(|pair| (pair[0], pair[1])).chain(last);
+        let end_ns = nanoseconds(self.end_s);
+        let mut pieces = Vec::with_capacity(knots.len());
+        for ((at_s, from), (until_s, to)) in pairs {
+            let start_s = self.start_s + at_s;
+            if nanoseconds(start_s) >= end_ns {
+                break;
+            }
+            let cut = nanoseconds(self.start_s + until_s) > end_ns;
+            let cut_ns = cut.then_some(end_ns);
+            pieces.push(RatePiece::new(start_s, until_s - at_s, (from, to), cut_ns));
+        }
+        pieces
+    }
+
     /// When it was cut short, if it was. [ns]
     fn cut_ns(&self) -> Option<u64> {
         let short = self.end_s < self.start_s + self.duration_s;
@@ -120,9 +152,17 @@ impl Course {
             Load::Closed { stages, .. } => (true, stages.iter().map(Timed::closed).collect()),
             Load::Open { stages, .. } => (false, stages.iter().map(Timed::open).collect()),
         };
+        let most = plan.load.users_of_groups();
+        let first_users = most.iter().scan(0, |next, users| {
+            let first = *next;
+            *next += users;
+            Some(first)
+        });
         let mut course = Self {
             stages,
             closed,
+            by_group: plan.load.is_by_group(),
+            first_users: first_users.collect(),
             edits: 0,
         };
         course.time_from(0);
@@ -236,18 +276,22 @@ impl Course {
     /// The stages as results tell them, and the drain behind them, which has no nominal length.
     #[must_use]
     pub fn stages(&self) -> Vec<Stage> {
-        let ramps = self.ramps();
-        let pieces = self.pieces();
+        let ramps: Vec<Vec<Ramp>> = self.ramps();
+        let pieces: Vec<Vec<Vec<RatePiece>>> = self.pieces();
         let mut told: Vec<Stage> = Vec::with_capacity(self.len() + 1);
         for (number, stage) in self.stages.iter().enumerate() {
+            let users = ramps.iter().map(|lane| u64::from(lane[number].reached()));
+            let rates = pieces.iter().map(|lane| reached(&lane[number]));
             told.push(Stage {
                 name: stage.name.clone(),
                 phase: stage.phase.name().to_owned(),
                 level: stage.level,
                 start_s: stage.start_s,
                 end_s: stage.end_s,
-                users: self.closed.then(|| u64::from(ramps[number].reached())),
-                rate: (!self.closed).then(|| pieces[number].reached()),
+                users: self.closed.then(|| users.clone().sum()),
+                rate: (!self.closed).then(|| rates.clone().sum()),
+                users_by_group: (self.closed && self.by_group).then(|| users.collect()),
+                rates_by_group: (!self.closed && self.by_group).then(|| rates.collect()),
             });
         }
         let end_s = self.stages.last().map_or(0.0, |last| last.end_s);
@@ -259,43 +303,59 @@ impl Course {
             end_s,
             users: self.closed.then_some(0),
             rate: (!self.closed).then_some(0.0),
+            users_by_group: None,
+            rates_by_group: None,
         });
         told
     }
 
-    /// How the number of users moves; none with an open load.
-    pub(super) fn ramps(&self) -> Vec<Ramp> {
-        let mut from = 0;
-        let mut ramps = Vec::new();
-        for stage in &self.stages {
-            if let Amount::Users(to) = stage.amount {
-                let ramp = Ramp::new(
-                    nanoseconds(stage.start_s),
-                    nanoseconds(stage.duration_s),
-                    (from, to),
-                    stage.cut_ns(),
-                );
-                from = ramp.reached();
-                ramps.push(ramp);
-            }
-        }
-        ramps
+    /// Number of the first user of each group, where groups have users of their own.
+    pub(super) fn first_users(&self) -> &[u32] {
+        &self.first_users
     }
 
-    /// How the rate of arrivals moves; none with a closed load.
-    pub(super) fn pieces(&self) -> Arc<[RatePiece]> {
-        let mut before = 0.0;
-        let mut pieces = Vec::new();
+    /// How the number of users moves over each stage, for all groups together or for each; nothing with an open load.
+    pub(super) fn ramps(&self) -> Vec<Vec<Ramp>> {
+        let mut lanes: Vec<Vec<Ramp>> = Vec::new();
         for stage in &self.stages {
-            if let Amount::Rate(to) = stage.amount {
-                let moves = matches!(stage.phase, Phase::RampUp | Phase::RampDown);
-                let from = if moves { before } else { to };
-                let piece =
-                    RatePiece::new(stage.start_s, stage.duration_s, (from, to), stage.cut_ns());
-                before = piece.reached();
-                pieces.push(piece);
+            let Amount::Users(users) = &stage.amount else {
+                continue;
+            };
+            lanes.resize_with(users.len(), Vec::new);
+            for (lane, to) in lanes.iter_mut().zip(users) {
+                let from = lane.last().map_or(0, Ramp::reached);
+                lane.push(Ramp::new(
+                    nanoseconds(stage.start_s),
+                    nanoseconds(stage.duration_s),
+                    (from, *to),
+                    stage.cut_ns(),
+                ));
             }
         }
-        pieces.into()
+        lanes
     }
+
+    /// How the rate moves over each stage, for all groups together or for each; nothing with a closed load.
+    pub(super) fn pieces(&self) -> Vec<Vec<Vec<RatePiece>>> {
+        let mut lanes: Vec<Vec<Vec<RatePiece>>> = Vec::new();
+        for stage in &self.stages {
+            let Amount::Rates(rates) = &stage.amount else {
+                continue;
+            };
+            lanes.resize_with(rates.len(), Vec::new);
+            for (lane, rate) in lanes.iter_mut().zip(rates.iter()) {
+                let before = lane.last().map_or(0.0, |pieces| reached(pieces));
+                lane.push(match rate {
+                    Rate::Plain(to) => vec![stage.plain_piece(before, *to)],
+                    Rate::Moving(knots) => stage.moving_pieces(knots),
+                });
+            }
+        }
+        lanes
+    }
+}
+
+/// Rate at the end of a stage. [1/s]
+fn reached(pieces: &[RatePiece]) -> f64 {
+    pieces.last().map_or(0.0, |last| last.reached())
 }

@@ -90,54 +90,91 @@ impl Ramp {
 /// All starts and departures of a closed load, in order of time.
 ///
 /// User i of a ramp from a to b over d starts at d (i - a) / (b - a), i = a ... b - 1; in a ramp from b down to a the
-/// users leave in turn from the highest number, at the same instants.
+/// users leave in turn from the highest number, at the same instants. Where groups have users of their own, each group
+/// moves so by itself; at the same instant the group named first is first.
 #[derive(Debug, Clone)]
 pub struct Moves {
+    lanes: Vec<Lane>,
+}
+
+/// Users of one group, or of all together.
+#[derive(Debug, Clone)]
+struct Lane {
+    /// Number of its first user.
+    first: u32,
     ramps: Vec<Ramp>,
     /// The ramp and the step of it that come next.
     place: (usize, u32),
+}
+
+impl Lane {
+    /// Goes back to the first move that is not before this instant, if it is past it.
+    fn go_back(&mut self, at_ns: u64) {
+        let mut ahead = (self.ramps.len(), 0);
+        for (number, ramp) in self.ramps.iter().enumerate() {
+            let before = ramp.steps_before(at_ns);
+            if before < ramp.steps {
+                ahead = (number, before);
+                break;
+            }
+        }
+        self.place = self.place.min(ahead);
+    }
+
+    fn peek(&mut self) -> Option<Move> {
+        loop {
+            let (ramp, step) = self.place;
+            let one = self.ramps.get(ramp)?;
+            if step < one.steps {
+                let mut next = one.step(step);
+                next.user += self.first;
+                return Some(next);
+            }
+            self.place = (ramp + 1, 0);
+        }
+    }
 }
 
 impl Moves {
     /// The moves of a course; none with an open load.
     #[must_use]
     pub fn new(course: &Course) -> Self {
-        Self {
-            ramps: course.ramps(),
+        let lanes = course.ramps().into_iter().enumerate();
+        let lanes = lanes.map(|(number, ramps)| Lane {
+            first: course.first_users().get(number).copied().unwrap_or(0),
+            ramps,
             place: (0, 0),
+        });
+        Self {
+            lanes: lanes.collect(),
         }
     }
 
     /// Goes on with the course as an edit of this instant made it. Moves before it stay, also those not taken yet;
     /// later ones that were taken (passed over because they are another thread's) are taken back.
     pub fn follow(&mut self, course: &Course, at_ns: u64) {
-        let first = self
-            .ramps
-            .iter()
-            .position(|ramp| ramp.steps_before(at_ns) < ramp.steps);
-        let ahead = first.map(|ramp| (ramp, self.ramps[ramp].steps_before(at_ns)));
-        let end = (self.ramps.len(), 0);
-        self.place = self.place.min(ahead.unwrap_or(end));
-        self.ramps = course.ramps();
+        for (lane, ramps) in self.lanes.iter_mut().zip(course.ramps()) {
+            lane.go_back(at_ns);
+            lane.ramps = ramps;
+        }
+    }
+
+    fn first(&mut self) -> Option<(usize, Move)> {
+        let lanes = self.lanes.iter_mut().enumerate();
+        let next = lanes.filter_map(|(number, lane)| Some((number, lane.peek()?)));
+        next.min_by_key(|(_, one)| one.at_ns)
     }
 
     /// The next move.
     #[must_use]
     pub fn peek(&mut self) -> Option<Move> {
-        loop {
-            let (ramp, step) = self.place;
-            let one = self.ramps.get(ramp)?;
-            if step < one.steps {
-                return Some(one.step(step));
-            }
-            self.place = (ramp + 1, 0);
-        }
+        self.first().map(|(_, one)| one)
     }
 
     /// Takes the next move if `take` wants it.
     pub fn next_if(&mut self, take: impl FnOnce(&Move) -> bool) -> Option<Move> {
-        let next = self.peek().filter(take)?;
-        self.place.1 += 1;
+        let (lane, next) = self.first().filter(|(_, one)| take(one))?;
+        self.lanes[lane].place.1 += 1;
         Some(next)
     }
 }

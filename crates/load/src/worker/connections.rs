@@ -46,14 +46,20 @@ pub enum Ownership {
 
 impl Ownership {
     /// The model, and how many places for connections it takes.
-    pub(super) fn model(self, users: usize, targets: usize) -> (Model, usize) {
+    pub(super) fn model(self, users: usize, targets: &[TargetPlace]) -> (Model, usize) {
         match self {
-            Self::PerUser => (Model::PerUser, users * targets),
+            Self::PerUser => (Model::PerUser, users * targets.len()),
             Self::NewEachTime => (Model::NewEachTime, users),
             Self::Pool(size) => {
-                let first = (0..targets).map(|target| (target * size) as u32);
-                let pools = first.map(|first| Pool::new(first..first + size as u32));
-                (Model::Pool(pools.collect()), targets * size)
+                let pools = targets.iter().enumerate().map(|(number, target)| {
+                    let places = (number * size) as u32..((number + 1) * size) as u32;
+                    if target.http2 {
+                        Pool::shared(places)
+                    } else {
+                        Pool::new(places)
+                    }
+                });
+                (Model::Pool(pools.collect()), targets.len() * size)
             }
         }
     }
@@ -111,6 +117,10 @@ pub(super) enum Reason {
     HandshakeClosed,
     /// What is wrong with TLS.
     Tls(String),
+    /// The server does not speak HTTP/2.
+    NoHttp2,
+    /// The server closed before it had said how it speaks HTTP/2.
+    NoSettings,
     /// Anything beyond [`REASONS_AT_MOST`].
     Other,
 }
@@ -127,6 +137,8 @@ impl Reason {
             Self::HandshakeLate => "no TLS handshake within the time".to_owned(),
             Self::HandshakeClosed => "closed within the TLS handshake".to_owned(),
             Self::Tls(text) => format!("TLS: {text}"),
+            Self::NoHttp2 => "no HTTP/2".to_owned(),
+            Self::NoSettings => "closed before the settings of HTTP/2".to_owned(),
             Self::Other => "other".to_owned(),
         }
     }
@@ -222,8 +234,16 @@ impl Worker<'_> {
         self.launch_over(exchange, connection, now_ns)
     }
 
-    fn launch_over(&mut self, exchange: usize, connection: usize, now_ns: u64) -> Flow {
+    pub(super) fn launch_over(&mut self, exchange: usize, connection: usize, now_ns: u64) -> Flow {
         self.exchanges[exchange].connection = connection as u32;
+        if self.connections[connection].phase == Phase::Shared {
+            if !self.is_draining(connection) {
+                self.open_stream(exchange, connection);
+                return Flow::Wait;
+            }
+            // Of a user's own; its last request is over.
+            self.close(connection);
+        }
         let place = &mut self.connections[connection];
         place.exchange = exchange as u32;
         place.answered = false;
@@ -289,8 +309,12 @@ impl Worker<'_> {
         let one = &self.exchanges[exchange];
         let timeout_ns = self.program.requests[one.request as usize].timeout_ns;
         self.set_deadline(exchange, one.started_ns + timeout_ns, now_ns);
-        self.connections[connection].phase = Phase::Busy;
         self.open_connections += 1;
+        if self.program.requests[self.exchanges[exchange].request as usize].is_http2() {
+            self.begin_link(exchange, connection);
+            return;
+        }
+        self.connections[connection].phase = Phase::Busy;
         self.send(exchange);
     }
 
@@ -304,6 +328,8 @@ impl Worker<'_> {
     pub(super) fn release(&mut self, connection: usize, target: usize, close: bool, now_ns: u64) {
         if matches!(self.model, Model::NewEachTime) {
             self.part(connection, now_ns);
+        } else if self.connections[connection].phase == Phase::Shared {
+            // It goes on with what else it carries.
         } else if close {
             self.close(connection);
         } else {
@@ -337,8 +363,11 @@ impl Worker<'_> {
         let one = &mut self.exchanges[exchange];
         if one.ticket != 0 {
             one.ticket = 0;
-            self.recorder
-                .connection_wait(now_ns.saturating_sub(one.started_ns));
+            // One that is sent again has been told.
+            if one.sent_again == 0 {
+                self.recorder
+                    .connection_wait(now_ns.saturating_sub(one.started_ns));
+            }
         }
     }
 
@@ -365,7 +394,10 @@ impl Worker<'_> {
     /// Takes the socket out of its place, with a farewell where TLS wants one.
     fn let_go(&mut self, connection: usize) -> Option<Socket> {
         let phase = self.connections[connection].phase;
-        let is_open = matches!(phase, Phase::Busy | Phase::Idle);
+        let is_open = matches!(phase, Phase::Busy | Phase::Idle | Phase::Shared);
+        if phase == Phase::Shared {
+            self.end_link(connection);
+        }
         if self.connections[connection].secure {
             self.end_session(connection, is_open);
         }
@@ -407,6 +439,7 @@ mod tests {
             balance: Balance::RoundRobin,
             next: 0,
             tls: None,
+            http2: false,
         }
     }
 

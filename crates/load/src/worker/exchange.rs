@@ -61,10 +61,14 @@ impl Worker<'_> {
             user: user.number,
             iteration: user.iteration,
         };
-        if plan
-            .encode(&mut one.out, &mut one.path, &mut context, &user.jar)
-            .is_err()
-        {
+        let (out, path, jar) = (&mut one.out, &mut one.path, &user.jar);
+        let encoded = if plan.is_http2() {
+            one.sent_again = 0;
+            plan.render(&mut one.fields, out, path, &mut context, jar)
+        } else {
+            plan.encode(out, path, &mut context, jar)
+        };
+        if encoded.is_err() {
             return self.finish(exchange, Err(Failure::Internal), now_ns, true);
         }
         self.set_deadline(exchange, now_ns + plan.timeout_ns, now_ns);
@@ -118,6 +122,7 @@ impl Worker<'_> {
         match self.connections[connection as usize].phase {
             Phase::Connecting => self.fail_to_connect(exchange, Reason::Late, now_ns),
             Phase::Securing => self.fail_to_connect(exchange, Reason::HandshakeLate, now_ns),
+            Phase::Shared => self.cancel(exchange, now_ns),
             _ => self.end_exchange(exchange, Err(Failure::Timeout), now_ns, true),
         }
     }
@@ -146,7 +151,9 @@ impl Worker<'_> {
                 }
             }
             Phase::Busy => self.on_busy(connection, event),
+            Phase::Shared => self.on_shared(connection, event),
         }
+        self.say_all();
     }
 
     fn on_busy(&mut self, connection: usize, event: Event) {
@@ -260,7 +267,7 @@ impl Worker<'_> {
         self.connections[one.connection as usize].answered = true;
         let request = &self.program.requests[one.request as usize];
         let user = &mut self.users[one.user as usize];
-        for field in one.scanner.headers("set-cookie") {
+        for field in one.scanner.answer().headers("set-cookie") {
             let today_s = (sys::wall_ns() / 1_000_000_000) as i64;
             user.jar
                 .store(request.target as u32, &one.path, field, today_s);
@@ -271,10 +278,11 @@ impl Worker<'_> {
             user: user.number,
             iteration: user.iteration,
         };
-        let result = request
-            .inspection
-            .apply(&one.scanner, &mut context, &mut self.scratch);
-        if one.scanner.body().len() > KEPT_CAPTURE_BYTES {
+        let result =
+            request
+                .inspection
+                .apply(one.scanner.answer(), &mut context, &mut self.scratch);
+        if one.scanner.answer().body().len() > KEPT_CAPTURE_BYTES {
             one.scanner.release();
         }
         self.end_exchange(exchange, result, now_ns, close);

@@ -9,9 +9,11 @@ mod edits;
 mod exchange;
 mod interpret;
 mod intervals;
+mod multiplex;
 mod pool;
 mod population;
 mod secure;
+mod stream_pool;
 mod user;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,6 +24,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::extract::Scratch;
 use crate::http::response::Limits;
+use crate::http2::Bounds;
 use crate::plan::Balance;
 use crate::program::Program;
 use crate::recorder::writer::{EndReason, Header, SegmentWriter};
@@ -33,11 +36,13 @@ use crate::wheel::Wheel;
 use connections::{Model, Parting, Reasons};
 use deadlines::Deadlines;
 use intervals::Clock;
+use multiplex::Multiplexing;
 use secure::Session;
 use user::{Connection, Exchange, User};
 
 pub use connections::{Ownership, Sources};
 pub use edits::{Edits, Proposal};
+pub use multiplex::Counts as Http2Counts;
 pub use secure::TargetTls;
 
 /// Events taken from the kernel at once: enough for a batch to pay, few enough for due users not to wait long.
@@ -125,6 +130,8 @@ pub struct TargetPlace {
     pub next: usize,
     /// How TLS is spoken, if it is.
     pub tls: Option<TargetTls>,
+    /// Whether HTTP/2 is spoken.
+    pub http2: bool,
 }
 
 /// What a thread needs to know before it starts.
@@ -158,6 +165,8 @@ pub struct Setup<'a> {
     pub targets: Vec<TargetPlace>,
     /// Who owns connections.
     pub ownership: Ownership,
+    /// Requests at once over one connection (HTTP/2).
+    pub streams: u32,
     /// Where connections leave from.
     pub sources: &'a Sources,
     /// Bounds on answers.
@@ -189,6 +198,8 @@ pub struct Ended {
     pub end_ns: u64,
     /// Connections that could not be made, by reason.
     pub connect_failures: BTreeMap<String, u64>,
+    /// Connections that speak HTTP/2.
+    pub http2: Http2Counts,
 }
 
 /// Why a thread could not go on.
@@ -234,6 +245,7 @@ pub(crate) struct Worker<'a> {
     connections: Vec<Connection>,
     /// TLS of the connections; empty when no target speaks it.
     sessions: Vec<Option<Box<Session>>>,
+    http2: Multiplexing,
     /// What TLS decrypted last.
     plain: Vec<u8>,
     parting: Parting,
@@ -311,8 +323,10 @@ impl<'a> Worker<'a> {
                 fresh[usize::from(user.group)].push(index as u32);
             }
         }
-        let (model, places) = setup.ownership.model(users.len(), setup.targets.len());
+        let (model, places) = setup.ownership.model(users.len(), &setup.targets);
         let secure = setup.targets.iter().any(|target| target.tls.is_some());
+        let http2 = setup.targets.iter().any(|target| target.http2);
+        let bounds = Bounds::new(setup.streams, setup.limits.header_bytes);
         let wheel = Wheel::new(users.len());
         Self {
             program: setup.program,
@@ -339,6 +353,7 @@ impl<'a> Worker<'a> {
             model,
             connections: (0..places).map(|_| Connection::new()).collect(),
             sessions: (0..if secure { places } else { 0 }).map(|_| None).collect(),
+            http2: Multiplexing::new(if http2 { places } else { 0 }, bounds),
             plain: Vec::new(),
             parting: Parting::default(),
             reasons: Reasons::default(),
@@ -396,6 +411,7 @@ impl<'a> Worker<'a> {
             self.take_turns();
             self.sweep(now_ns);
             self.parting.sweep(now_ns);
+            self.say_all();
             self.wait()?;
         }
     }
@@ -422,7 +438,12 @@ impl<'a> Worker<'a> {
         for _ in 0..self.revisit.len() {
             let (connection, generation, closed) = self.revisit.swap_remove(0);
             let place = &self.connections[connection as usize];
-            if place.generation == generation && place.phase == user::Phase::Busy {
+            if place.generation != generation {
+                continue;
+            }
+            if place.phase == user::Phase::Shared {
+                self.receive_shared(connection as usize, closed);
+            } else if place.phase == user::Phase::Busy {
                 let (exchange, secure) = (place.exchange as usize, place.secure);
                 if secure {
                     self.receive_secure(exchange, closed);
@@ -499,6 +520,7 @@ impl<'a> Worker<'a> {
             counts,
             end_ns,
             connect_failures: self.reasons.texts(),
+            http2: self.http2.counts,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::stream_pool::StreamPool;
 use super::user::{Connection, Exchange, Phase};
 
 /// Which connections are free, and who waits for one, first come first served.
@@ -10,44 +11,88 @@ use super::user::{Connection, Exchange, Phase};
 /// before any user runs.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// Free and open when they were put back, the last one used last.
-    open: Vec<u32>,
-    /// Free and closed.
-    closed: Vec<u32>,
+    free: Free,
     /// Exchanges and the tickets under which they wait. One that gave up meanwhile has another ticket.
     waiting: VecDeque<(u32, u64)>,
+}
+
+/// Which connections can take a request.
+#[derive(Debug)]
+enum Free {
+    /// Those without one.
+    Single {
+        /// Open when they were put back, the last one used last.
+        open: Vec<u32>,
+        /// Closed.
+        closed: Vec<u32>,
+    },
+    /// Those with fewer than they take at once (HTTP/2).
+    Shared(StreamPool),
 }
 
 impl Pool {
     /// A pool of these places of connections, all closed.
     pub(super) fn new(places: std::ops::Range<u32>) -> Self {
         Self {
-            open: Vec::new(),
-            closed: places.rev().collect(),
+            free: Free::Single {
+                open: Vec::new(),
+                closed: places.rev().collect(),
+            },
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// A pool of connections that carry many requests at once.
+    pub(super) fn shared(places: std::ops::Range<u32>) -> Self {
+        Self {
+            free: Free::Shared(StreamPool::new(places)),
             waiting: VecDeque::new(),
         }
     }
 
     /// Takes a free connection: the one used last, so that no more are opened than are needed.
     pub(super) fn take(&mut self, connections: &[Connection]) -> Option<u32> {
-        while let Some(place) = self.open.pop() {
+        let (open, closed) = match &mut self.free {
+            Free::Single { open, closed } => (open, closed),
+            Free::Shared(pool) => return pool.take(),
+        };
+        while let Some(place) = open.pop() {
             if connections[place as usize].phase == Phase::Idle {
                 return Some(place);
             }
             // The other side has closed it while it was free.
-            self.closed.push(place);
+            closed.push(place);
         }
-        self.closed.pop()
+        closed.pop()
     }
 
-    /// Puts a connection back.
+    /// Puts a connection back, or what a request took of it.
     pub(super) fn put_back(&mut self, place: u32, is_open: bool) {
-        let free = if is_open {
-            &mut self.open
-        } else {
-            &mut self.closed
-        };
-        free.push(place);
+        match &mut self.free {
+            Free::Single { open, .. } if is_open => open.push(place),
+            Free::Single { closed, .. } => closed.push(place),
+            Free::Shared(pool) if is_open => pool.put_back(place),
+            Free::Shared(pool) => pool.closed(place),
+        }
+    }
+
+    /// A connection is closed with all that it carried.
+    pub(super) fn closed(&mut self, place: u32) {
+        if let Free::Shared(pool) = &mut self.free {
+            pool.closed(place);
+        }
+    }
+
+    /// A connection takes so many requests at once from now on.
+    pub(super) fn set_limit(&mut self, place: u32, limit: u32) {
+        if let Free::Shared(pool) = &mut self.free {
+            pool.set_limit(place, limit);
+        }
+    }
+
+    /// Queues an exchange before all others: it was served, and the server did nothing of it.
+    pub(super) fn wait_first(&mut self, exchange: u32, ticket: u64) {
+        self.waiting.push_front((exchange, ticket));
     }
 
     /// Queues an exchange.

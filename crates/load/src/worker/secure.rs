@@ -4,12 +4,12 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, HandshakeKind};
+use rustls::{AlertDescription, ClientConfig, ClientConnection, HandshakeKind};
 
 use crate::http::response::Progress;
 use crate::outcome::Failure;
 use crate::sys::Event;
-use crate::tls::Sessions;
+use crate::tls::{HTTP2, Sessions};
 
 use super::Worker;
 use super::connections::Reason;
@@ -39,7 +39,7 @@ pub(super) struct Session {
 }
 
 /// What one read gave; decrypted bytes are in `Worker::plain`.
-enum Drawn {
+pub(super) enum Drawn {
     /// There was nothing.
     Nothing,
     /// So many bytes from the socket, and whether the server said farewell.
@@ -48,7 +48,7 @@ enum Drawn {
     Cut,
 }
 
-enum Trouble {
+pub(super) enum Trouble {
     Socket,
     Tls(rustls::Error),
 }
@@ -104,7 +104,7 @@ impl Worker<'_> {
                 Err(Trouble::Tls(error)) => {
                     // The server is told why, if it still listens.
                     let _ = self.flush(connection);
-                    self.fail_to_connect(exchange, Reason::Tls(error.to_string()), now_ns);
+                    self.fail_to_connect(exchange, reason(error), now_ns);
                     return;
                 }
             }
@@ -114,10 +114,17 @@ impl Worker<'_> {
     fn secured(&mut self, connection: usize, closed: bool, now_ns: u64) {
         let place = &self.connections[connection];
         let (exchange, generation) = (place.exchange as usize, place.generation);
+        let mut chosen = None;
         if let Some(session) = &self.sessions[connection] {
+            chosen = session.tls.alpn_protocol();
             let resumed = session.tls.handshake_kind() == Some(HandshakeKind::Resumed);
             self.recorder
                 .handshake(now_ns.saturating_sub(session.begun_ns), resumed);
+        }
+        let request = &self.program.requests[self.exchanges[exchange].request as usize];
+        if request.is_http2() && chosen != Some(HTTP2) {
+            self.fail_to_connect(exchange, Reason::NoHttp2, now_ns);
+            return;
         }
         self.established(exchange, connection, now_ns);
         if closed {
@@ -166,8 +173,7 @@ impl Worker<'_> {
             };
             let pending = one.out.pending();
             if !pending.is_empty() {
-                // Memory takes every byte up to the limit of the session, which flushing makes room in.
-                let bytes = session.tls.writer().write(pending).unwrap_or(0);
+                let bytes = session.put_in(pending);
                 one.out.advance(bytes);
                 one.bytes_out += bytes as u64;
             }
@@ -183,13 +189,13 @@ impl Worker<'_> {
         }
     }
 
-    fn wants_write(&self, connection: usize) -> bool {
+    pub(super) fn wants_write(&self, connection: usize) -> bool {
         let session = self.sessions[connection].as_ref();
         session.is_some_and(|session| session.tls.wants_write())
     }
 
     /// Writes what the session has to say until all is said or the socket is full.
-    fn flush(&mut self, connection: usize) -> io::Result<()> {
+    pub(super) fn flush(&mut self, connection: usize) -> io::Result<()> {
         let session = self.sessions[connection].as_mut();
         let socket = self.connections[connection].socket.as_mut();
         let (Some(session), Some(socket)) = (session, socket) else {
@@ -207,7 +213,7 @@ impl Worker<'_> {
     }
 
     /// Reads once from the socket, and takes everything through the session.
-    fn draw_in(&mut self, connection: usize) -> Result<Drawn, Trouble> {
+    pub(super) fn draw_in(&mut self, connection: usize) -> Result<Drawn, Trouble> {
         self.plain.clear();
         let session = self.sessions[connection].as_mut();
         let socket = self.connections[connection].socket.as_mut();
@@ -282,10 +288,9 @@ impl Worker<'_> {
             one.first_byte_ns.get_or_insert(now_ns);
             one.bytes_in += self.plain.len() as u64;
             progress = one.scanner.feed(&self.plain);
-            if let Some(session) = &mut self.sessions[connection] {
-                session.fresh = false;
-            }
+            self.no_longer_fresh(connection);
         }
+        let one = &mut self.exchanges[exchange];
         let mut whole = self.plain.len();
         if farewell && progress == Ok(Progress::More) {
             progress = one.scanner.end_of_stream();
@@ -318,11 +323,22 @@ impl Worker<'_> {
         error: &rustls::Error,
         now_ns: u64,
     ) {
-        let session = self.sessions[connection].as_ref();
-        if session.is_some_and(|session| session.fresh) {
+        if self.is_fresh(connection) {
             self.fail_to_connect(exchange, Reason::Tls(error.to_string()), now_ns);
         } else {
             self.end_exchange(exchange, Err(Failure::Protocol), now_ns, true);
+        }
+    }
+
+    /// Whether nothing of an answer has come yet.
+    pub(super) fn is_fresh(&self, connection: usize) -> bool {
+        let session = self.sessions[connection].as_ref();
+        session.is_some_and(|session| session.fresh)
+    }
+
+    pub(super) fn no_longer_fresh(&mut self, connection: usize) {
+        if let Some(session) = &mut self.sessions[connection] {
+            session.fresh = false;
         }
     }
 
@@ -346,7 +362,21 @@ impl Worker<'_> {
     }
 }
 
+/// A server that speaks none of what was offered says so.
+fn reason(error: rustls::Error) -> Reason {
+    match error {
+        rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Reason::NoHttp2,
+        other => Reason::Tls(other.to_string()),
+    }
+}
+
 impl Session {
+    /// Takes bytes to be sent, as far as there is room; how many.
+    pub(super) fn put_in(&mut self, bytes: &[u8]) -> usize {
+        // Memory takes every byte up to the limit of the session, which flushing makes room in.
+        self.tls.writer().write(bytes).unwrap_or(0)
+    }
+
     /// Takes bytes of the wire in and puts what they say behind `plain`; whether the server said farewell.
     fn take_in(&mut self, mut wire: &[u8], plain: &mut Vec<u8>) -> Result<bool, rustls::Error> {
         let mut farewell = false;

@@ -166,6 +166,8 @@ pub enum Phase {
     Busy,
     /// Kept for the next request.
     Idle,
+    /// Carries any number of exchanges (HTTP/2), or none.
+    Shared,
 }
 
 /// A connection to one target.
@@ -234,6 +236,12 @@ pub struct Exchange {
     pub scanner: ResponseScanner,
     /// Path of the request, for its cookies.
     pub path: Vec<u8>,
+    /// What varies in the fields of the request (HTTP/2).
+    pub fields: Vec<u8>,
+    /// Its stream on its connection (HTTP/2).
+    pub stream: u32,
+    /// How often it was sent again, since the server did nothing of it (HTTP/2).
+    pub sent_again: u8,
 }
 
 impl Exchange {
@@ -255,6 +263,9 @@ impl Exchange {
             out: Outgoing::default(),
             scanner: ResponseScanner::new(limits),
             path: Vec::new(),
+            fields: Vec::new(),
+            stream: 0,
+            sent_again: 0,
         }
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towtank.report import format as people
+from towtank.report.content import connections
 from towtank.report.content.headline import nothing
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Results, dig
@@ -38,6 +39,7 @@ def build(results: Results) -> Section:
         Column("Requests", numeric=True),
     )
     blocks: list[Block] = [paragraph(sentence(results)), Table("What the load generator used", columns, rows)]
+    blocks += connections.blocks(results)
     return Section("generator", "The load generator", tuple(blocks))
 
 

@@ -45,6 +45,9 @@ _FAMILIES = {
     "tier_utilization_ratio": "Share of the CPUs of a tier that it used.",
     "tier_cpu_demand_seconds": "CPU time of a tier per transaction.",
     "tier_resident_bytes": "Memory of a tier.",
+    "connections_open": "Mean number of connections open in the window.",
+    "connection_wait_ratio": "Share of the requests that found no free connection in the pool.",
+    "connection_wait_seconds": "How long those requests waited for one.",
     "generator_cpus_used": "CPUs that the load generator used.",
     "generator_start_lag_p99_seconds": "99th percentile of actual minus intended start.",
 }
@@ -151,6 +154,12 @@ def _run(page: _Page, labels: Labels, run: RunMaterial) -> None:
         _transaction(page, {**labels, "transaction": name}, one)
     for name, tier in (summary.get("tiers") or {}).items():
         _tier(page, {**labels, "tier": name}, tier)
+    connections = summary.get("connections") or {}
+    waits = connections.get("wait_time_s") or {}
+    page.add("connections_open", labels, connections.get("open_mean"))
+    page.add("connection_wait_ratio", labels, waits.get("share_waited"))
+    for name in _STATISTICS:
+        page.add("connection_wait_seconds", {**labels, "statistic": name}, waits.get(name))
     generator = summary.get("generator") or {}
     page.add("generator_cpus_used", labels, generator.get("cpus_used"))
     page.add("generator_start_lag_p99_seconds", labels, generator.get("start_lag_p99_s"))

@@ -14,9 +14,9 @@ from typing import Any
 from towtank.errors import Fault
 from towtank.results.exports import otlp_points, otlp_sending
 from towtank.results.exports.format import File, Format, Options
-from towtank.results.exports.material import HistogramReader, Material, RunMaterial
-from towtank.results.exports.otlp_points import Span
-from towtank.results.exports.seconds import Item, Second, seconds
+from towtank.results.exports.material import Material, RunMaterial
+from towtank.results.exports.otlp_seconds import points_of, resource_of
+from towtank.results.exports.seconds import seconds
 
 # About 2 MiB of JSON; collectors take 20 MiB at most as they come, other receivers 4 MiB.
 _POINTS_AT_MOST = 2_000
@@ -38,62 +38,17 @@ def documents(material: Material, run: RunMaterial) -> Iterator[dict[str, Any]]:
     recording = run.recording()
     wall_ns = run.wall_ns(recording) or 0
     host = ((recording.header or {}).get("host") or {}).get("name") or run.manifest.get("host")
-    resource = {
-        "service.name": "towtank",
-        "service.version": material.version,
-        "towtank.study": material.study,
-        "towtank.run": run.name,
-        **({"host.name": host} if isinstance(host, str) else {}),
-        **{f"towtank.factor.{name}": level for name, level in run.factors.items()},
-    }
+    named = {"host.name": host} if isinstance(host, str) else {}
+    resource = {**resource_of(material.version, material.study, run.name, run.factors), **named}
     batch: dict[str, list[dict[str, Any]]] = {}
     for second in seconds(recording):
-        for metric, point in _points(second, wall_ns, material.histograms):
+        for metric, point in points_of(second, wall_ns, material.histograms, {"towtank.phase": second.phase}):
             batch.setdefault(metric, []).append(point)
         if sum(map(len, batch.values())) >= _POINTS_AT_MOST:
             yield otlp_points.request(resource, material.version, batch)
             batch = {}
     if batch:
         yield otlp_points.request(resource, material.version, batch)
-
-
-def _points(second: Second, wall_ns: int, histograms: HistogramReader) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All data points of a second, each with the name of its metric."""
-    span = Span(wall_ns + round(second.start_s * 1e9), wall_ns + round(second.end_s * 1e9))
-    phase = {"towtank.phase": second.phase}
-    yield "towtank.users", otlp_points.gauge(span, phase, second.users)
-    yield "towtank.requests.in_flight", otlp_points.gauge(span, phase, float(second.in_flight))
-    if lag := histograms.merged(second.lag):
-        yield "towtank.start_lag", otlp_points.histogram(span, phase, lag, None)
-    for item in second.of("transaction"):
-        about = {**phase, "towtank.transaction": item.name}
-        yield from _ended("towtank.transaction", span, about, item)
-        if merged := histograms.merged(item.response):
-            point = otlp_points.histogram(span, about, merged, item.response_sum_s)
-            yield "towtank.transaction.response_time", point
-    for item in second.of("step"):
-        yield from _request(span, {**phase, "towtank.step": item.name}, item, histograms)
-
-
-def _request(
-    span: Span, about: Mapping[str, str], item: Item, histograms: HistogramReader
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    yield from _ended("towtank.request", span, about, item)
-    for name, encoded, total in (
-        ("response_time", item.response, item.response_sum_s),
-        ("exchange_time", item.exchange, item.exchange_sum_s),
-    ):
-        if merged := histograms.merged(encoded):
-            yield f"towtank.request.{name}", otlp_points.histogram(span, about, merged, total)
-    for direction, count in (("transmit", item.bytes_out), ("receive", item.bytes_in)):
-        if count:
-            yield "towtank.request.io", otlp_points.count(span, {**about, "network.io.direction": direction}, count)
-
-
-def _ended(prefix: str, span: Span, about: Mapping[str, str], item: Item) -> Iterator[tuple[str, dict[str, Any]]]:
-    for outcome, count in {"ok": item.ok, **item.failed}.items():
-        if count:
-            yield f"{prefix}.ended", otlp_points.count(span, {**about, "towtank.outcome": outcome}, count)
 
 
 def _check(options: Options) -> list[Fault]:

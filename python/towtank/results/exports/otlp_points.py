@@ -22,6 +22,10 @@ _FINEST_SCALE = 8
 _METRICS = {
     "towtank.users": ("gauge", "{user}", "Mean number of active virtual users"),
     "towtank.requests.in_flight": ("gauge", "{request}", "Requests without an answer at the end of the interval"),
+    "towtank.connections": ("gauge", "{connection}", "Open connections at the end of the interval"),
+    "towtank.generator.cpus_used": ("gauge", "{cpu}", "CPUs that the load threads used"),
+    "towtank.tier.cpus_used": ("gauge", "{cpu}", "CPUs that a tier used"),
+    "towtank.connection_wait": ("exponentialHistogram", "s", "Wait for a connection of a pool, 0 where one was free"),
     "towtank.start_lag": ("exponentialHistogram", "s", "Actual minus intended start of requests"),
     "towtank.transaction.ended": ("sum", "{transaction}", "Transactions that ended, by outcome"),
     "towtank.transaction.response_time": ("exponentialHistogram", "s", "End minus intended start, without pauses"),

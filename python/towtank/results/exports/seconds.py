@@ -70,10 +70,12 @@ class Second:
     ----------
     users : float
         Mean number of active users. [1]
-    in_flight : int
-        Requests without an answer at its end.
-    lag : list of str
-        Encoded histograms of the start lag.
+    in_flight, connections : int
+        Requests without an answer, and open connections, at its end.
+    cpu_s : float
+        CPU time of the load threads. [s]
+    lag, connection_wait : list of str
+        Encoded histograms of the start lag, and of the wait for a connection of a pool (0 where one was free).
     items : list of Item
         Transactions, then pages, then steps.
     """
@@ -86,6 +88,9 @@ class Second:
     in_flight: int
     lag: list[str]
     items: list[Item]
+    connections: int = 0
+    cpu_s: float = 0.0
+    connection_wait: list[str] = field(default_factory=list)
 
     def of(self, kind: str) -> list[Item]:
         """The steps, pages or transactions."""
@@ -94,17 +99,23 @@ class Second:
 
 def seconds(recording: Recording) -> Iterator[Second]:
     """All seconds of a run, in the order of time."""
-    known = {of: list(segments.names(recording, of)) for of in ("transaction", "page", "step")}
+    known = known_names(recording)
     stages = segments.stages_of(recording)
     groups: dict[tuple[int, int], list[Interval]] = defaultdict(list)
     for one in recording.intervals:
         groups[int((one.start_s + one.end_s) / 2), one.stage].append(one)
     for key in sorted(groups):
         stage = stages[key[1]] if 0 <= key[1] < len(stages) else {}
-        yield _second(groups[key], stage, known)
+        yield one_second(groups[key], stage, known)
 
 
-def _second(parts: list[Interval], stage: dict[str, object], known: dict[str, list[str]]) -> Second:
+def known_names(recording: Recording) -> dict[str, list[str]]:
+    """Names of all transactions, pages and steps, by number."""
+    return {of: list(segments.names(recording, of)) for of in ("transaction", "page", "step")}
+
+
+def one_second(parts: list[Interval], stage: dict[str, object], known: dict[str, list[str]]) -> Second:
+    """Intervals of one second and stage, of all load threads, as one."""
     start, end = min(one.start_s for one in parts), max(one.end_s for one in parts)
     items: dict[tuple[int, int], Item] = {}
     for one in parts:
@@ -122,6 +133,9 @@ def _second(parts: list[Interval], stage: dict[str, object], known: dict[str, li
         in_flight=sum(one.in_flight for one in parts),
         lag=[one.lag for one in parts if one.lag],
         items=[items[key] for key in sorted(items)],
+        connections=sum(one.connections for one in parts),
+        cpu_s=sum(one.cpu_s for one in parts),
+        connection_wait=[one.connection_wait for one in parts if one.connection_wait],
     )
 
 

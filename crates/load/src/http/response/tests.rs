@@ -61,19 +61,23 @@ fn read<'a>(
     let failed = end.is_err();
     Seen {
         end,
-        status: if failed { 0 } else { scanner.status() },
+        status: if failed { 0 } else { scanner.answer().status() },
         fields: if failed {
             Vec::new()
         } else {
-            scanner.fields.clone()
+            scanner.answer.fields.clone()
         },
         body: if failed {
             Vec::new()
         } else {
-            scanner.body().to_vec()
+            scanner.answer().body().to_vec()
         },
-        body_bytes: if failed { 0 } else { scanner.body_bytes() },
-        truncated: !failed && scanner.body_truncated(),
+        body_bytes: if failed {
+            0
+        } else {
+            scanner.answer().body_bytes()
+        },
+        truncated: !failed && scanner.answer().body_truncated(),
         keep_alive: scanner.keep_alive(),
     }
 }
@@ -241,8 +245,8 @@ fn a_hundred_thousand_mutations_neither_panic_nor_depend_on_the_split() {
         let expected = whole(&bytes, wanted);
         let seen = read(&mut scanner, wanted, random_pieces(&bytes, &mut random));
         assert_eq!(seen, expected, "case {case}: {}", bytes.escape_ascii());
-        assert!(scanner.body.len() <= LIMITS.capture_bytes);
-        assert!(scanner.fields.len() <= LIMITS.header_bytes);
+        assert!(scanner.answer.body.len() <= LIMITS.capture_bytes);
+        assert!(scanner.answer.fields.len() <= LIMITS.header_bytes);
         assert!(scanner.line.len() <= SIZE_LINE_BYTES.max(LIMITS.header_bytes));
         accepted += usize::from(expected.end.is_ok());
     }
@@ -360,7 +364,10 @@ fn an_unfinished_response_does_not_keep_the_connection() {
         .feed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")
         .unwrap();
     assert!(scanner.started() && !scanner.keep_alive());
-    assert_eq!((scanner.status(), scanner.body_bytes()), (200, 3));
+    assert_eq!(
+        (scanner.answer().status(), scanner.answer().body_bytes()),
+        (200, 3)
+    );
 }
 
 #[test]
@@ -369,24 +376,24 @@ fn only_what_is_wanted_is_kept() {
     let mut scanner = ResponseScanner::new(LIMITS);
     read(&mut scanner, ALL, [bytes.as_slice()]);
     assert_eq!(
-        scanner.headers("SET-COOKIE").collect::<Vec<_>>(),
+        scanner.answer().headers("SET-COOKIE").collect::<Vec<_>>(),
         [b"a=1", b"b=2"]
     );
-    assert_eq!(scanner.header("x"), Some(b"y".as_slice()));
-    assert_eq!(scanner.header("set"), None);
-    assert_eq!(scanner.header(""), None);
-    assert_eq!(scanner.body(), b"01234567890123456789");
-    assert!(scanner.body_truncated());
+    assert_eq!(scanner.answer().header("x"), Some(b"y".as_slice()));
+    assert_eq!(scanner.answer().header("set"), None);
+    assert_eq!(scanner.answer().header(""), None);
+    assert_eq!(scanner.answer().body(), b"01234567890123456789");
+    assert!(scanner.answer().body_truncated());
     read(&mut scanner, Wanted::default(), [bytes.as_slice()]);
     assert_eq!(
         (
-            scanner.header("x"),
-            scanner.body(),
-            scanner.body_truncated()
+            scanner.answer().header("x"),
+            scanner.answer().body(),
+            scanner.answer().body_truncated()
         ),
         (None, [].as_slice(), false)
     );
-    assert_eq!(scanner.body_bytes(), 25);
+    assert_eq!(scanner.answer().body_bytes(), 25);
 }
 
 #[test]
@@ -396,9 +403,9 @@ fn fields_of_informational_responses_and_trailers_are_not_those_of_the_answer() 
     read(&mut scanner, ALL, [bytes.as_slice()]);
     assert_eq!(
         (
-            scanner.status(),
-            scanner.header("link"),
-            scanner.header("late")
+            scanner.answer().status(),
+            scanner.answer().header("link"),
+            scanner.answer().header("late")
         ),
         (200, None, None)
     );
@@ -488,7 +495,7 @@ fn bytes_after_the_end_are_left_alone() {
             consumed: two.len() - 18
         })
     );
-    assert_eq!(scanner.status(), 205);
+    assert_eq!(scanner.answer().status(), 205);
 }
 
 #[test]
@@ -513,8 +520,10 @@ fn an_idle_connection_holds_no_memory_beyond_the_scanner() {
             &body,
         ],
     );
-    assert_eq!(scanner.body(), body);
-    let kept = |scanner: &ResponseScanner| scanner.body.capacity() + scanner.fields.capacity();
+    assert_eq!(scanner.answer().body(), body);
+    let kept = |scanner: &ResponseScanner| {
+        scanner.answer.body.capacity() + scanner.answer.fields.capacity()
+    };
     scanner.begin(ALL);
     assert!(kept(&scanner) <= 2 * KEPT_BYTES);
     scanner.release();

@@ -3,11 +3,14 @@
 use std::net::IpAddr;
 
 use super::{Checker, is_header_value};
-use crate::plan::{ConnectionMode, Scheme, Target, Tls};
+use crate::plan::{ConnectionMode, HttpVersion, Scheme, Target, Tls};
 use crate::sys::UNIX_PATH_BYTES;
 
 /// More connections than any system offers ports and descriptors for.
 const SIZE_CEILING: usize = 1 << 28;
+
+/// More requests at once than any server takes over one connection.
+const STREAMS_CEILING: u32 = 1 << 20;
 
 impl Checker<'_> {
     pub(super) fn connections(&mut self) {
@@ -27,12 +30,32 @@ impl Checker<'_> {
             }
             Some(_) => self.fault("connections.size", "goes with mode `pool` only"),
         }
+        self.streams(pooled);
         for (index, source) in connections.sources.iter().enumerate() {
             let good = source.parse::<IpAddr>().is_ok();
             self.require(good, &format!("connections.sources[{index}]"), || {
                 format!("must be an IP address, got {source:?}")
             });
         }
+    }
+
+    fn streams(&mut self, pooled: bool) {
+        let Some(streams) = self.plan.connections.streams else {
+            return;
+        };
+        let speaks_http2 = self
+            .plan
+            .targets
+            .iter()
+            .any(|target| target.http == HttpVersion::V2);
+        self.require(pooled && speaks_http2, "connections.streams", || {
+            "goes with mode `pool` and a target of `http` \"2\" only".to_owned()
+        });
+        self.require(
+            (1..=STREAMS_CEILING).contains(&streams),
+            "connections.streams",
+            || format!("must be in [1, {STREAMS_CEILING}], got {streams}"),
+        );
     }
 
     pub(super) fn target(&mut self, place: &str, target: &Target) {

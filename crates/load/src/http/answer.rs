@@ -1,0 +1,163 @@
+//! What is kept of an answer, whatever protocol it came by.
+
+use super::response::ProtocolError;
+
+/// Memory of captured bodies and heads that is kept from one answer to the next. [B]
+pub(super) const KEPT_BYTES: usize = 16 << 10;
+
+/// What a response may at most take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the status line and all fields, informational responses and trailers included. [B]
+    pub header_bytes: usize,
+    /// Bytes of the body, decoded from chunks. [B]
+    pub body_bytes: u64,
+    /// How much of a body is kept for the caller. [B]
+    pub capture_bytes: usize,
+}
+
+/// What to keep of the next response, and how it was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Keep the fields of the head.
+    pub head: bool,
+    /// Keep the body, up to [`Limits::capture_bytes`].
+    pub body: bool,
+    /// The request was a HEAD: the answer has no body, whatever its fields say.
+    pub method_is_head: bool,
+}
+
+/// Status, fields and body of one answer after the other, as far as they are wanted.
+#[derive(Debug)]
+pub struct Answer {
+    pub(super) limits: Limits,
+    pub(super) wanted: Wanted,
+    status: u16,
+    body_bytes: u64,
+    /// The fields, if wanted: `name:value` and a line feed each.
+    pub(super) fields: Vec<u8>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Answer {
+    /// One of which nothing is kept; it takes no memory beyond itself before bytes come.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            wanted: Wanted::default(),
+            status: 0,
+            body_bytes: 0,
+            fields: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// Makes ready for the next answer.
+    pub fn begin(&mut self, wanted: Wanted) {
+        self.wanted = wanted;
+        self.forget_head();
+        self.body_bytes = 0;
+        self.body.clear();
+        self.fields.shrink_to(KEPT_BYTES);
+        self.body.shrink_to(KEPT_BYTES);
+    }
+
+    /// Forgets status and fields: another head follows.
+    pub fn forget_head(&mut self) {
+        self.status = 0;
+        self.fields.clear();
+    }
+
+    /// Takes the status.
+    pub fn set_status(&mut self, status: u16) {
+        self.status = status;
+    }
+
+    /// Takes a field, which has no control characters but tabs.
+    #[inline]
+    pub fn push_field(&mut self, name: &[u8], value: &[u8]) {
+        if self.wanted.head {
+            self.fields.extend_from_slice(name);
+            self.fields.push(b':');
+            self.fields.extend_from_slice(value);
+            self.fields.push(b'\n');
+        }
+    }
+
+    /// Whether the body may grow by so much.
+    pub(crate) fn room_for(&self, more: u64) -> Result<(), ProtocolError> {
+        match self.body_bytes.checked_add(more) {
+            Some(length) if length <= self.limits.body_bytes => Ok(()),
+            _ => Err(ProtocolError::BodyTooLarge),
+        }
+    }
+
+    /// Takes bytes of the body.
+    pub fn push_body(&mut self, bytes: &[u8]) {
+        if self.wanted.body {
+            let room = self.limits.capture_bytes.saturating_sub(self.body.len());
+            self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        self.body_bytes += bytes.len() as u64;
+    }
+
+    /// Bounds on what may come.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// How it was asked for.
+    #[must_use]
+    pub fn wanted(&self) -> Wanted {
+        self.wanted
+    }
+
+    /// Status of the final response, 0 before it is known.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// First value of a field, by name in any case; only when the head was wanted.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers(name).next()
+    }
+
+    /// All values of a field, in order; only when the head was wanted.
+    pub fn headers<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        self.fields
+            .split(|&byte| byte == b'\n')
+            .filter_map(move |field| {
+                let (have, value) = field.split_at_checked(name.len())?;
+                let value = value.strip_prefix(b":")?;
+                have.eq_ignore_ascii_case(name.as_bytes()).then_some(value)
+            })
+    }
+
+    /// The body as far as it was captured; empty when it was not wanted.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Whether the wanted body was longer than what was kept.
+    #[must_use]
+    pub fn body_truncated(&self) -> bool {
+        self.wanted.body && self.body_bytes > self.body.len() as u64
+    }
+
+    /// Length of the body so far, decoded from chunks. [B]
+    #[must_use]
+    pub fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// Gives the memory of captured head and body back; for connections that will idle.
+    pub fn release(&mut self) {
+        self.fields = Vec::new();
+        self.body = Vec::new();
+    }
+}

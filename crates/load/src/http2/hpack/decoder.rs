@@ -1,0 +1,114 @@
+//! From blocks to fields.
+
+use super::table::Table;
+use super::{HpackError, STATIC_FIELDS, huffman, integer};
+
+/// Reads the blocks of one direction of a connection, in their order.
+#[derive(Debug)]
+pub struct Decoder {
+    table: Table,
+    /// Largest table that the other side may ask for. [B]
+    agreed: usize,
+    /// Name and value of a field that is written out.
+    text: Vec<u8>,
+}
+
+impl Decoder {
+    /// With a table of at most so many bytes, as told to the other side.
+    #[must_use]
+    pub fn new(table_bytes: usize) -> Self {
+        Self {
+            table: Table::new(table_bytes),
+            agreed: table_bytes,
+            text: Vec::new(),
+        }
+    }
+
+    /// Reads a whole block and gives its fields in order. All are given even if the caller has no use for them any more:
+    /// what they leave in the table counts for later blocks.
+    ///
+    /// # Errors
+    /// [`HpackError`]; no further block can be read then.
+    pub fn decode(
+        &mut self,
+        mut block: &[u8],
+        mut field: impl FnMut(&[u8], &[u8]),
+    ) -> Result<(), HpackError> {
+        let mut begun = false;
+        while let Some(&first) = block.first() {
+            match first {
+                0x80.. => {
+                    let index = integer::read(&mut block, 7)?;
+                    let (name, value) = self.entry(index)?;
+                    field(name, value);
+                }
+                0x40.. => {
+                    let name_bytes = self.literal(&mut block, 6)?;
+                    let (name, value) = self.text.split_at(name_bytes);
+                    field(name, value);
+                    self.table.insert(name, value);
+                }
+                0x20.. => {
+                    let size = integer::read(&mut block, 5)?;
+                    if begun || size > self.agreed {
+                        return Err(HpackError::BadTableSize);
+                    }
+                    self.table.resize(size);
+                    continue;
+                }
+                _ => {
+                    let name_bytes = self.literal(&mut block, 4)?;
+                    let (name, value) = self.text.split_at(name_bytes);
+                    field(name, value);
+                }
+            }
+            begun = true;
+        }
+        Ok(())
+    }
+
+    fn entry(&self, index: usize) -> Result<(&[u8], &[u8]), HpackError> {
+        let place = index.checked_sub(1).ok_or(HpackError::BadIndex)?;
+        if let Some(field) = STATIC_FIELDS.get(place) {
+            return Ok(*field);
+        }
+        self.table
+            .get(place - STATIC_FIELDS.len())
+            .ok_or(HpackError::BadIndex)
+    }
+
+    /// Reads a field that is written out into `text`; gives the length of its name.
+    fn literal(&mut self, block: &mut &[u8], prefix_bits: u32) -> Result<usize, HpackError> {
+        self.text.clear();
+        match integer::read(block, prefix_bits)? {
+            0 => string(block, &mut self.text)?,
+            index => {
+                let mut text = std::mem::take(&mut self.text);
+                let found = self
+                    .entry(index)
+                    .map(|(name, _)| text.extend_from_slice(name));
+                self.text = text;
+                found?;
+            }
+        }
+        let name_bytes = self.text.len();
+        string(block, &mut self.text)?;
+        Ok(name_bytes)
+    }
+}
+
+/// Appends a string (RFC 7541, section 5.2). It is no longer than 8/5 of what is left of the block.
+fn string(block: &mut &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
+    let is_huffman = block.first().is_some_and(|first| first & 0x80 != 0);
+    let length = integer::read(block, 7)?;
+    let (bytes, rest) = block
+        .split_at_checked(length)
+        .ok_or(HpackError::Truncated)?;
+    *block = rest;
+    if is_huffman {
+        huffman::decode(bytes, out)
+    } else {
+        out.extend_from_slice(bytes);
+        Ok(())
+    }
+}

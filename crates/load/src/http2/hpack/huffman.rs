@@ -1,0 +1,195 @@
+//! The Huffman code of HPACK (RFC 7541, section 5.2 and appendix B).
+//!
+//! The code is canonical: shorter codes come first, and those of one length in the order of their symbols. So the
+//! lengths alone say everything, and all tables are made from them by the compiler.
+
+use super::HpackError;
+
+/// Length of the code of each byte, and of the end of a string, which is never sent. [bit]
+#[rustfmt::skip]
+const LENGTHS: [u8; 257] = [
+    13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28,
+    28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
+    6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6,
+    5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10,
+    13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
+    7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8, 13, 19, 13, 14, 6,
+    15, 5, 6, 5, 6, 5, 6, 6, 6, 5, 7, 7, 6, 6, 6, 5,
+    6, 7, 6, 5, 5, 6, 7, 7, 7, 7, 7, 15, 11, 14, 13, 28,
+    20, 22, 20, 20, 22, 22, 22, 23, 22, 23, 23, 23, 23, 23, 24, 23,
+    24, 24, 22, 23, 24, 23, 23, 23, 23, 21, 22, 23, 22, 23, 23, 24,
+    22, 21, 20, 22, 22, 23, 23, 21, 23, 22, 22, 24, 21, 22, 23, 23,
+    21, 21, 22, 21, 23, 22, 23, 23, 20, 22, 22, 22, 23, 22, 22, 23,
+    26, 26, 20, 19, 22, 23, 22, 25, 26, 26, 26, 27, 27, 26, 24, 25,
+    19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28, 27, 27, 27,
+    20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23,
+    26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26,
+    30,
+];
+const END_OF_STRING: u16 = 256;
+const SHORTEST: usize = 5;
+const LONGEST: usize = 30;
+
+/// Codes of up to so many bits are found by one look; they are those of every byte that fields are usually made of.
+const QUICK_BITS: u32 = 10;
+
+struct Tables {
+    /// Code of each symbol.
+    codes: [u32; 257],
+    /// Symbols in the order of their codes.
+    symbols: [u16; 257],
+    /// First code of each length.
+    first_code: [u32; LONGEST + 2],
+    /// Place of its symbol in `symbols`.
+    first_place: [u16; LONGEST + 2],
+    /// By the next bits: symbol and length of its code, or zero where the code is longer.
+    quick: [(u8, u8); 1 << QUICK_BITS],
+}
+
+static TABLES: Tables = tables();
+
+const fn tables() -> Tables {
+    let mut made = Tables {
+        codes: [0; 257],
+        symbols: [0; 257],
+        first_code: [0; LONGEST + 2],
+        first_place: [0; LONGEST + 2],
+        quick: [(0, 0); 1 << QUICK_BITS],
+    };
+    let (mut code, mut place, mut length) = (0_u32, 0_usize, SHORTEST);
+    while length <= LONGEST {
+        made.first_code[length] = code;
+        made.first_place[length] = place as u16;
+        let mut symbol = 0;
+        while symbol < 257 {
+            if LENGTHS[symbol] as usize == length {
+                made.codes[symbol] = code;
+                made.symbols[place] = symbol as u16;
+                if length <= QUICK_BITS as usize {
+                    let spare = QUICK_BITS as usize - length;
+                    let mut rest = 0;
+                    while rest < 1 << spare {
+                        made.quick[((code as usize) << spare) + rest] =
+                            (symbol as u8, length as u8);
+                        rest += 1;
+                    }
+                }
+                code += 1;
+                place += 1;
+            }
+            symbol += 1;
+        }
+        code <<= 1;
+        length += 1;
+    }
+    made.first_code[LONGEST + 1] = code;
+    made.first_place[LONGEST + 1] = place as u16;
+    made
+}
+
+/// Length of the code of a text. [B]
+#[must_use]
+pub fn encoded_bytes(text: &[u8]) -> usize {
+    let bits: usize = text
+        .iter()
+        .map(|byte| usize::from(LENGTHS[usize::from(*byte)]))
+        .sum();
+    bits.div_ceil(8)
+}
+
+/// Appends the code of a text.
+pub fn encode(text: &[u8], out: &mut Vec<u8>) {
+    // The high `held` bits of `bits` wait for their byte to fill.
+    let (mut bits, mut held) = (0_u64, 0_u32);
+    for byte in text {
+        let length = u32::from(LENGTHS[usize::from(*byte)]);
+        bits |= u64::from(TABLES.codes[usize::from(*byte)]) << (64 - length - held);
+        held += length;
+        while held >= 8 {
+            out.push((bits >> 56) as u8);
+            bits <<= 8;
+            held -= 8;
+        }
+    }
+    if held > 0 {
+        // Padded with the first bits of the end of a string, which are ones.
+        out.push((bits >> 56) as u8 | (0xff >> held));
+    }
+}
+
+/// Appends the text of a code.
+///
+/// # Errors
+/// [`HpackError::BadHuffman`]: it contains the end of a string, or ends with anything but up to seven ones.
+pub fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
+    let start = out.len();
+    // Room for the shortest codes, so that a symbol is stored without asking for it.
+    out.resize(start + code.len() * 8 / SHORTEST + 1, 0);
+    let length = decode_into(code, &mut out[start..]);
+    out.truncate(start + length.unwrap_or(0));
+    length.map(|_| ()).ok_or(HpackError::BadHuffman)
+}
+
+fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
+    // The high `held` bits of `bits` come next; those below are zero, or repeat what is read again.
+    let (mut bits, mut held) = (0_u64, 0_u32);
+    let (mut read, mut written) = (0, 0);
+    loop {
+        if let Some(next) = code.get(read..).and_then(|rest| rest.first_chunk::<8>()) {
+            bits |= u64::from_be_bytes(*next) >> held;
+            let taken = (63 - held) / 8;
+            read += taken as usize;
+            held += taken * 8;
+        } else {
+            while held <= 56 && read < code.len() {
+                bits |= u64::from(code[read]) << (56 - held);
+                read += 1;
+                held += 8;
+            }
+        }
+        // Two codes of any length fit what is held now, if so much is left.
+        let (symbol, length) = next_symbol(bits);
+        if length > held || symbol == END_OF_STRING {
+            let is_padding = held < 8
+                && read == code.len()
+                && bits >> (64 - held.max(1)) == (1 << held.max(1)) - 1;
+            return (held == 0 || is_padding).then_some(written);
+        }
+        out[written] = symbol as u8;
+        written += 1;
+        bits <<= length;
+        held -= length;
+        // Short codes go on without a look at the input.
+        while held >= QUICK_BITS {
+            let (symbol, length) = TABLES.quick[(bits >> (64 - QUICK_BITS)) as usize];
+            if length == 0 {
+                break;
+            }
+            out[written] = symbol;
+            written += 1;
+            bits <<= length;
+            held -= u32::from(length);
+        }
+    }
+}
+
+/// The symbol whose code the bits begin with, and the length of that.
+fn next_symbol(bits: u64) -> (u16, u32) {
+    let (symbol, length) = TABLES.quick[(bits >> (64 - QUICK_BITS)) as usize];
+    if length > 0 {
+        return (u16::from(symbol), u32::from(length));
+    }
+    for length in QUICK_BITS as usize + 1..LONGEST {
+        let code = (bits >> (64 - length)) as u32;
+        // Codes of this length end where the next length begins.
+        if code < TABLES.first_code[length + 1] >> 1 {
+            let place = usize::from(TABLES.first_place[length])
+                + (code - TABLES.first_code[length]) as usize;
+            return (TABLES.symbols[place], length as u32);
+        }
+    }
+    let code = (bits >> (64 - LONGEST)) as u32;
+    let place =
+        usize::from(TABLES.first_place[LONGEST]) + (code - TABLES.first_code[LONGEST]) as usize;
+    (TABLES.symbols[place], LONGEST as u32)
+}

@@ -1,0 +1,57 @@
+//! HPACK: fields of a head as few bytes, with a memory on both sides (RFC 7541).
+//!
+//! [`Decoder`] takes any bytes and keeps no more than the table that was agreed; [`Encoder`] is made for requests that
+//! repeat: a field that never changes is prepared once ([`Constant`]), written out once per connection, and one byte
+//! from then on.
+
+mod decoder;
+mod encoder;
+pub mod huffman;
+mod integer;
+mod static_table;
+mod table;
+
+use std::fmt;
+
+pub use decoder::Decoder;
+pub use encoder::{Constant, Encoder, Name};
+pub use integer::MOST_BYTES;
+pub use static_table::{STATIC_FIELDS, find, find_name};
+
+/// Size of the table of either side unless agreed otherwise (RFC 9113, section 6.5.2). [B]
+pub const DEFAULT_TABLE_BYTES: usize = 4096;
+
+/// What a field takes in a table or a list beyond its name and value (RFC 7541, section 4.1). [B]
+pub const FIELD_OVERHEAD_BYTES: usize = 32;
+
+/// Why bytes are no block of fields. The connection is of no use then: both sides remember different things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HpackError {
+    /// The block ends within a field.
+    Truncated,
+    /// A number that is longer than any length or index can be.
+    BadInteger,
+    /// An index of no entry.
+    BadIndex,
+    /// A code that stands for nothing, or padding that is none.
+    BadHuffman,
+    /// A new size of the table that is larger than agreed, or behind a field.
+    BadTableSize,
+}
+
+impl fmt::Display for HpackError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Truncated => "the block ends within a field",
+            Self::BadInteger => "a number is too long",
+            Self::BadIndex => "an index of no entry",
+            Self::BadHuffman => "a malformed Huffman code",
+            Self::BadTableSize => "a table size that was not agreed",
+        })
+    }
+}
+
+impl std::error::Error for HpackError {}
+
+#[cfg(test)]
+mod tests;

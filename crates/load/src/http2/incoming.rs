@@ -1,0 +1,438 @@
+//! What the server says, frame by frame.
+
+use super::connection::{Broken, Connection, End, Ended, Exchanges};
+use super::frames::{
+    self, ErrorCode, FRAME_BYTES, FrameHead, HEAD_BYTES, LAST_STREAM, WINDOW_AT_MOST, flag, kind,
+    setting,
+};
+use super::head::{Head, HeadReader};
+use crate::outcome::Failure;
+
+/// Frames in a row without any part of an answer, beyond which a server only keeps this side busy. Even one ping a second
+/// does not come near it between two requests of one user.
+const IDLE_FRAMES_AT_MOST: u32 = 10_000;
+
+/// What may wait to be written while the server has this side acknowledge things, and does not read. [B]
+const UNREAD_BYTES_AT_MOST: usize = 64 << 20;
+
+type Taken = Result<(), Broken>;
+
+fn broken<T>(code: ErrorCode) -> Result<T, Broken> {
+    Err(Broken::Protocol(code))
+}
+
+impl Connection {
+    /// Takes bytes of the server in, and adds the exchanges that end with them to `ended`. After an error the server is
+    /// told why by what is pending, and the connection must be closed.
+    ///
+    /// # Errors
+    /// [`Broken`]; exchanges that ended before are told all the same.
+    pub fn receive(
+        &mut self,
+        mut bytes: &[u8],
+        exchanges: &mut impl Exchanges,
+        ended: &mut Vec<Ended>,
+    ) -> Taken {
+        let result = loop {
+            let mut held = Vec::new();
+            match self.reader.next(&mut bytes, &mut held) {
+                Ok(None) => break Ok(()),
+                Ok(Some((head, payload))) => {
+                    let taken = self.frame(head, payload, exchanges, ended);
+                    self.reader.done(held);
+                    if taken.is_err() {
+                        break taken;
+                    }
+                }
+                Err(frames::TooLong) => break broken(ErrorCode::FrameSizeError),
+            }
+        };
+        match result {
+            Ok(()) => {
+                self.pump(exchanges);
+                Ok(())
+            }
+            Err(_) if !self.is_ready => Err(Broken::NotHttp2),
+            Err(Broken::Protocol(code)) => {
+                self.complain(code);
+                result
+            }
+            Err(Broken::NotHttp2) => result,
+        }
+    }
+
+    fn frame(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        exchanges: &mut impl Exchanges,
+        ended: &mut Vec<Ended>,
+    ) -> Taken {
+        let in_order = if self.is_ready {
+            self.block_stream == 0 || head.kind == kind::CONTINUATION
+        } else {
+            head.kind == kind::SETTINGS && !head.has(flag::ACK)
+        };
+        if !in_order {
+            return broken(ErrorCode::ProtocolError);
+        }
+        match head.kind {
+            kind::DATA => self.data(head, payload, exchanges, ended),
+            kind::HEADERS => self.headers(head, payload, exchanges, ended),
+            kind::CONTINUATION => self.continuation(head, payload, exchanges, ended),
+            kind::RST_STREAM => self.reset(head, payload, ended),
+            kind::GOAWAY => self.go_away(head, payload, ended),
+            kind::WINDOW_UPDATE => self.window_update(head, payload, ended),
+            kind::SETTINGS => self.settings(head, payload),
+            kind::PING => self.ping(head, payload),
+            kind::PUSH_PROMISE => broken(ErrorCode::ProtocolError),
+            // Priorities mean nothing to a client, and unknown kinds are to be ignored (RFC 9113, section 5.5).
+            _ => self.count_idle(),
+        }
+    }
+
+    /// A frame that brought no answer further.
+    fn count_idle(&mut self) -> Taken {
+        self.idle_frames += 1;
+        if self.idle_frames > IDLE_FRAMES_AT_MOST || self.unwritten() > UNREAD_BYTES_AT_MOST {
+            return broken(ErrorCode::EnhanceYourCalm);
+        }
+        Ok(())
+    }
+
+    fn data(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        exchanges: &mut impl Exchanges,
+        ended: &mut Vec<Ended>,
+    ) -> Taken {
+        let Some(content) = frames::content(head, payload).filter(|_| self.was_opened(head.stream))
+        else {
+            return broken(ErrorCode::ProtocolError);
+        };
+        self.take_from_window(payload.len() as u32)?;
+        if content.is_empty() && !head.has(flag::END_STREAM) {
+            self.count_idle()?;
+        } else {
+            self.idle_frames = 0;
+        }
+        let window = self.bounds.stream_window;
+        let Some(stream) = self.streams.find(head.stream) else {
+            // Of a request that was given up.
+            return Ok(());
+        };
+        let Some(left) = stream.receive_left.checked_sub(payload.len() as u32) else {
+            return broken(ErrorCode::FlowControlError);
+        };
+        stream.receive_left = left;
+        let answer = exchanges.received(stream.token, HEAD_BYTES + payload.len());
+        let length = content.len() as u64;
+        let fits = stream.has_head
+            && answer.room_for(length).is_ok()
+            && stream
+                .expected
+                .is_none_or(|expected| answer.body_bytes() + length <= expected);
+        if !fits {
+            self.fail(head.stream, ErrorCode::Cancel, ended);
+            return Ok(());
+        }
+        answer.push_body(content);
+        if head.has(flag::END_STREAM) {
+            self.end(head.stream, exchanges, ended);
+        } else if left <= window / 2 {
+            stream.receive_left = window;
+            frames::write_window_update(head.stream, window - left, self.out());
+        }
+        Ok(())
+    }
+
+    fn take_from_window(&mut self, bytes: u32) -> Taken {
+        let Some(left) = self.receive_left.checked_sub(bytes) else {
+            return broken(ErrorCode::FlowControlError);
+        };
+        self.receive_left = left;
+        let window = self.bounds.connection_window;
+        if left <= window / 2 {
+            self.receive_left = window;
+            frames::write_window_update(0, window - left, self.out());
+        }
+        Ok(())
+    }
+
+    fn headers(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        exchanges: &mut impl Exchanges,
+        ended: &mut Vec<Ended>,
+    ) -> Taken {
+        let Some(fragment) =
+            frames::content(head, payload).filter(|_| self.was_opened(head.stream))
+        else {
+            return broken(ErrorCode::ProtocolError);
+        };
+        let ends = head.has(flag::END_STREAM);
+        if head.has(flag::END_HEADERS) {
+            return self.fields(head.stream, ends, fragment, exchanges, ended);
+        }
+        self.block.clear();
+        self.block.extend_from_slice(fragment);
+        (self.block_stream, self.block_ends) = (head.stream, ends);
+        Ok(())
+    }
+
+    fn continuation(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        exchanges: &mut impl Exchanges,
+        ended: &mut Vec<Ended>,
+    ) -> Taken {
+        if self.block_stream == 0 || head.stream != self.block_stream {
+            return broken(ErrorCode::ProtocolError);
+        }
+        self.count_idle()?;
+        // What is allowed decoded does not take more encoded, but for a frame of changes to the table.
+        if self.block.len() + payload.len() > self.bounds.header_bytes + FRAME_BYTES {
+            return broken(ErrorCode::EnhanceYourCalm);
+        }
+        self.block.extend_from_slice(payload);
+        if !head.has(flag::END_HEADERS) {
+            return Ok(());
+        }
+        self.block_stream = 0;
+        let block = std::mem::take(&mut self.block);
+        let taken = self.fields(head.stream, self.block_ends, &block, exchanges, ended);
+        self.block = block;
+        self.block.clear();
+        taken
+    }
+
+    /// A whole block of fields. It is decoded whoever it is for: later blocks refer to it.
+    fn fields(
+        &mut self,
+        id: u32,
+        ends: bool,
+        block: &[u8],
+        exchanges: &mut impl Exchanges,
+        ended: &mut Vec<Ended>,
+    ) -> Taken {
+        let Some(stream) = self.streams.find(id) else {
+            if self.decoder.decode(block, |_, _| {}).is_err() {
+                return broken(ErrorCode::CompressionError);
+            }
+            return self.count_idle();
+        };
+        let answer = exchanges.received(stream.token, HEAD_BYTES + block.len());
+        let mut reader = HeadReader::new(answer, stream.has_head);
+        let decoded = self
+            .decoder
+            .decode(block, |name, value| reader.field(name, value));
+        if decoded.is_err() {
+            return broken(ErrorCode::CompressionError);
+        }
+        match reader.end(ends) {
+            Err(_) => {
+                self.fail(id, ErrorCode::ProtocolError, ended);
+                return Ok(());
+            }
+            Ok(Head::Informational) => return self.count_idle(),
+            Ok(Head::Final(expected)) => {
+                stream.has_head = true;
+                stream.expected = expected;
+            }
+            Ok(Head::Trailers) => {}
+        }
+        self.idle_frames = 0;
+        if ends {
+            self.end(id, exchanges, ended);
+        }
+        Ok(())
+    }
+
+    /// The server has said all that it has to say.
+    fn end(&mut self, id: u32, exchanges: &mut impl Exchanges, ended: &mut Vec<Ended>) {
+        let Some(stream) = self.streams.remove(id) else {
+            return;
+        };
+        if stream.sending {
+            // It does not want the rest of the body.
+            frames::write_reset(id, ErrorCode::Cancel, self.out());
+        }
+        let answer = exchanges.received(stream.token, 0);
+        let is_whole = answer.wanted().method_is_head
+            || stream
+                .expected
+                .is_none_or(|expected| answer.body_bytes() == expected);
+        let end = if is_whole {
+            End::Whole
+        } else {
+            End::Failed(Failure::Protocol)
+        };
+        ended.push(Ended {
+            token: stream.token,
+            end,
+        });
+    }
+
+    /// What came for a stream cannot be used.
+    fn fail(&mut self, id: u32, code: ErrorCode, ended: &mut Vec<Ended>) {
+        if let Some(stream) = self.streams.remove(id) {
+            frames::write_reset(id, code, self.out());
+            ended.push(Ended {
+                token: stream.token,
+                end: End::Failed(Failure::Protocol),
+            });
+        }
+    }
+
+    fn reset(&mut self, head: FrameHead, payload: &[u8], ended: &mut Vec<Ended>) -> Taken {
+        let Some(code) = frames::number(payload).filter(|_| payload.len() == 4) else {
+            return broken(ErrorCode::FrameSizeError);
+        };
+        if !self.was_opened(head.stream) {
+            return broken(ErrorCode::ProtocolError);
+        }
+        let Some(stream) = self.streams.remove(head.stream) else {
+            return self.count_idle();
+        };
+        let refused = code == ErrorCode::RefusedStream as u32 && !stream.has_head;
+        let end = if refused {
+            End::Refused
+        } else {
+            End::Failed(Failure::Closed)
+        };
+        ended.push(Ended {
+            token: stream.token,
+            end,
+        });
+        Ok(())
+    }
+
+    /// The server takes no further requests, and did nothing of those above the number that it tells.
+    fn go_away(&mut self, head: FrameHead, payload: &[u8], ended: &mut Vec<Ended>) -> Taken {
+        let Some(last) = frames::number(payload).filter(|_| payload.len() >= 8) else {
+            return broken(ErrorCode::FrameSizeError);
+        };
+        if head.stream != 0 {
+            return broken(ErrorCode::ProtocolError);
+        }
+        self.last_stream = self.last_stream.min(last & LAST_STREAM);
+        self.streams.remove_above(self.last_stream, |token| {
+            ended.push(Ended {
+                token,
+                end: End::Refused,
+            });
+        });
+        self.count_idle()
+    }
+
+    fn window_update(&mut self, head: FrameHead, payload: &[u8], ended: &mut Vec<Ended>) -> Taken {
+        let Some(more) = frames::number(payload).filter(|_| payload.len() == 4) else {
+            return broken(ErrorCode::FrameSizeError);
+        };
+        let more = i64::from(more & LAST_STREAM);
+        self.count_idle()?;
+        if head.stream == 0 {
+            self.send_window += more;
+            return match more {
+                0 => broken(ErrorCode::ProtocolError),
+                _ if self.send_window > WINDOW_AT_MOST => broken(ErrorCode::FlowControlError),
+                _ => Ok(()),
+            };
+        }
+        if !self.was_opened(head.stream) {
+            return broken(ErrorCode::ProtocolError);
+        }
+        let Some(stream) = self.streams.find(head.stream) else {
+            return Ok(());
+        };
+        stream.send_window += more;
+        if more == 0 || stream.send_window > WINDOW_AT_MOST {
+            let code = if more == 0 {
+                ErrorCode::ProtocolError
+            } else {
+                ErrorCode::FlowControlError
+            };
+            self.fail(head.stream, code, ended);
+        } else if stream.blocked && stream.send_window > 0 {
+            stream.blocked = false;
+            self.sending.push_back(head.stream);
+        }
+        Ok(())
+    }
+
+    fn settings(&mut self, head: FrameHead, payload: &[u8]) -> Taken {
+        if head.stream != 0 {
+            return broken(ErrorCode::ProtocolError);
+        }
+        if head.has(flag::ACK) {
+            return if payload.is_empty() {
+                self.count_idle()
+            } else {
+                broken(ErrorCode::FrameSizeError)
+            };
+        }
+        let Some(settings) = frames::settings(payload) else {
+            return broken(ErrorCode::FrameSizeError);
+        };
+        for (number, value) in settings {
+            self.set(number, value)?;
+        }
+        self.is_ready = true;
+        self.count_idle()?;
+        frames::write(kind::SETTINGS, flag::ACK, 0, &[], self.out());
+        Ok(())
+    }
+
+    fn set(&mut self, number: u16, value: u32) -> Taken {
+        match number {
+            setting::HEADER_TABLE_SIZE => self.encoder.allow(value as usize),
+            setting::ENABLE_PUSH if value != 0 => return broken(ErrorCode::ProtocolError),
+            setting::MAX_CONCURRENT_STREAMS => self.peer.streams = value,
+            setting::INITIAL_WINDOW_SIZE => return self.set_window(i64::from(value)),
+            // Frames longer than those that everybody takes are never sent.
+            setting::MAX_FRAME_SIZE if !(FRAME_BYTES..1 << 24).contains(&(value as usize)) => {
+                return broken(ErrorCode::ProtocolError);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The windows of all streams change by the difference (RFC 9113, section 6.9.2).
+    fn set_window(&mut self, window: i64) -> Taken {
+        let change = window - self.peer.stream_window;
+        self.peer.stream_window = window;
+        for stream in self.streams.each() {
+            stream.send_window += change;
+            if stream.send_window > WINDOW_AT_MOST {
+                return broken(ErrorCode::FlowControlError);
+            }
+            if stream.blocked && stream.send_window > 0 {
+                stream.blocked = false;
+                self.sending.push_back(stream.id);
+            }
+        }
+        if window > WINDOW_AT_MOST {
+            broken(ErrorCode::FlowControlError)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn ping(&mut self, head: FrameHead, payload: &[u8]) -> Taken {
+        if payload.len() != 8 {
+            return broken(ErrorCode::FrameSizeError);
+        }
+        if head.stream != 0 {
+            return broken(ErrorCode::ProtocolError);
+        }
+        self.count_idle()?;
+        if !head.has(flag::ACK) {
+            frames::write(kind::PING, flag::ACK, 0, payload, self.out());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! The streams of a connection that are open.
+
+use std::collections::VecDeque;
+
+/// In place of a token: the stream is closed.
+const CLOSED: u32 = u32::MAX;
+
+/// Closed streams between open ones that are kept before the list is tidied.
+const CLOSED_AT_MOST: usize = 32;
+
+/// A request and its answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stream {
+    pub(super) id: u32,
+    /// What the caller knows it by.
+    pub(super) token: u32,
+    /// How much of the body the server takes now. Below zero once it has made its windows smaller. [B]
+    pub(super) send_window: i64,
+    /// How much the server may send now. [B]
+    pub(super) receive_left: u32,
+    /// Length of the body as the head tells it.
+    pub(super) expected: Option<u64>,
+    /// The final head has come.
+    pub(super) has_head: bool,
+    /// There is more of the request's body.
+    pub(super) sending: bool,
+    /// It waits for its window, and so is not in the queue of those that send.
+    pub(super) blocked: bool,
+}
+
+/// Streams in the order of their numbers. Answers mostly come in that order, so the one wanted is mostly the first.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    all: VecDeque<Stream>,
+    open: usize,
+}
+
+impl Streams {
+    /// How many are open.
+    pub(super) fn len(&self) -> usize {
+        self.open
+    }
+
+    /// Adds a stream whose number is above all others.
+    pub(super) fn push(&mut self, stream: Stream) {
+        self.all.push_back(stream);
+        self.open += 1;
+    }
+
+    fn place(&self, id: u32) -> Option<usize> {
+        let first = self.all.front()?;
+        let place = if first.id == id {
+            0
+        } else {
+            self.all
+                .binary_search_by_key(&id, |stream| stream.id)
+                .ok()?
+        };
+        (self.all[place].token != CLOSED).then_some(place)
+    }
+
+    /// An open stream.
+    #[inline]
+    pub(super) fn find(&mut self, id: u32) -> Option<&mut Stream> {
+        self.place(id).map(|place| &mut self.all[place])
+    }
+
+    /// Closes a stream.
+    pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
+        let place = self.place(id)?;
+        let stream = self.all[place];
+        self.all[place].token = CLOSED;
+        self.open -= 1;
+        while self.all.front().is_some_and(|first| first.token == CLOSED) {
+            self.all.pop_front();
+        }
+        if self.all.len() > 2 * self.open + CLOSED_AT_MOST {
+            self.all.retain(|stream| stream.token != CLOSED);
+        }
+        Some(stream)
+    }
+
+    /// All that are open.
+    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut Stream> {
+        self.all.iter_mut().filter(|stream| stream.token != CLOSED)
+    }
+
+    /// Closes those above a number and gives their tokens.
+    pub(super) fn remove_above(&mut self, id: u32, mut removed: impl FnMut(u32)) {
+        while let Some(last) = self.all.pop_back_if(|last| last.id > id) {
+            if last.token != CLOSED {
+                self.open -= 1;
+                removed(last.token);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(id: u32) -> Stream {
+        Stream {
+            id,
+            token: id * 10,
+            send_window: 0,
+            receive_left: 0,
+            expected: None,
+            has_head: false,
+            sending: false,
+            blocked: false,
+        }
+    }
+
+    #[test]
+    fn one_that_stays_does_not_keep_those_that_came_and_went() {
+        let mut streams = Streams::default();
+        streams.push(stream(1));
+        for id in (3..10_001).step_by(2) {
+            streams.push(stream(id));
+            assert_eq!(streams.find(id).map(|stream| stream.token), Some(id * 10));
+            assert_eq!(streams.remove(id).map(|stream| stream.id), Some(id));
+            assert!(streams.find(id).is_none() && streams.remove(id).is_none());
+            assert!(streams.all.len() <= 2 * streams.len() + CLOSED_AT_MOST + 1);
+        }
+        assert_eq!(
+            (streams.len(), streams.find(1).map(|stream| stream.id)),
+            (1, Some(1))
+        );
+        assert!(streams.find(2).is_none());
+    }
+
+    #[test]
+    fn those_above_a_number_go_together() {
+        let mut streams = Streams::default();
+        (1..=9).step_by(2).for_each(|id| streams.push(stream(id)));
+        streams.remove(7);
+        let mut removed = Vec::new();
+        streams.remove_above(3, |token| removed.push(token));
+        assert_eq!((removed, streams.len()), (vec![90, 50], 2));
+    }
+}

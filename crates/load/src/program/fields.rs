@@ -1,0 +1,301 @@
+//! The fields of a request as HTTP/2 has them: those that never change are prepared once for all requests, the others
+//! are filled in when the request begins and written when it has its connection.
+
+use std::collections::HashMap;
+
+use crate::cookies::Jar;
+use crate::extract::basic_credentials;
+use crate::http2::hpack::{Constant, Encoder, Name};
+use crate::plan::{self, Plan, Scheme};
+use crate::template::{Context, Text, decimal};
+
+use super::request::{Unsendable, is_path, is_value};
+
+/// Fields that have no place in HTTP/2 (RFC 9113, section 8.2.2).
+const OF_CONNECTIONS: [&str; 5] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Fields that never change, each once.
+#[derive(Debug, Default)]
+pub struct Constants {
+    numbers: HashMap<(Vec<u8>, Vec<u8>), usize>,
+    all: Vec<Constant>,
+}
+
+impl Constants {
+    fn number(&mut self, name: &[u8], value: &[u8]) -> usize {
+        let next = self.all.len();
+        let number = *self
+            .numbers
+            .entry((name.to_vec(), value.to_vec()))
+            .or_insert(next);
+        if number == next {
+            self.all.push(Constant::new(number, name, value));
+        }
+        number
+    }
+
+    /// All of them, by number.
+    #[must_use]
+    pub fn into_all(self) -> Vec<Constant> {
+        self.all
+    }
+}
+
+#[derive(Debug)]
+enum Field {
+    Constant(usize),
+    /// The path, where it varies.
+    Path(Name),
+    Varying(Name, Text),
+    /// Basic authentication that varies.
+    Basic(Name, Text, Text),
+}
+
+/// The fields of one request, in order.
+#[derive(Debug)]
+pub(super) struct Fields {
+    fields: Vec<Field>,
+    path: Text,
+    /// Of fields that some requests have and others not, in the order of their marks.
+    extra: [Name; 2],
+}
+
+/// Mark of an extra value: the user's cookies.
+const COOKIE: u8 = 0;
+/// Mark of an extra value: length of the body.
+const CONTENT_LENGTH: u8 = 1;
+
+impl Fields {
+    pub(super) fn new(
+        request: &plan::Request,
+        plan: &Plan,
+        boundary: Option<&str>,
+        constants: &mut Constants,
+    ) -> Self {
+        let mut making = Making {
+            request,
+            constants,
+            fields: Vec::new(),
+        };
+        making.pseudo(plan);
+        making.defaults(boundary);
+        making.headers();
+        making.basic();
+        Self {
+            fields: making.fields,
+            path: Text::new(&request.path),
+            extra: [Name::new(b"cookie"), Name::new(b"content-length")],
+        }
+    }
+
+    /// Fills in what varies: into `values` all but what the body decides, into `path` the path.
+    pub(super) fn render(
+        &self,
+        values: &mut Vec<u8>,
+        path: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+        context: &mut Context<'_>,
+    ) -> Result<(), Unsendable> {
+        path.clear();
+        self.path.render(path, context);
+        if !is_path(path) {
+            return Err(Unsendable);
+        }
+        values.clear();
+        for field in &self.fields {
+            match field {
+                Field::Constant(_) => {}
+                Field::Path(_) => push_value(values, |out| out.extend_from_slice(path)),
+                Field::Varying(_, text) => {
+                    let start = values.len() + LENGTH_BYTES;
+                    push_value(values, |out| text.render(out, context));
+                    if !is_value(&values[start..]) {
+                        return Err(Unsendable);
+                    }
+                }
+                Field::Basic(_, user, password) => {
+                    scratch.clear();
+                    user.render(scratch, context);
+                    scratch.push(b':');
+                    password.render(scratch, context);
+                    push_value(values, |out| {
+                        out.extend_from_slice(b"Basic ");
+                        basic_credentials(scratch, out);
+                    });
+                }
+            }
+        }
+        scratch.clear();
+        Ok(())
+    }
+
+    /// Adds the cookies that a user has for this path.
+    pub(super) fn add_cookies(values: &mut Vec<u8>, jar: &Jar, target: u32, path: &[u8]) {
+        let start = values.len();
+        values.push(COOKIE);
+        push_value(values, |out| jar.write(target, path, out));
+        if values.len() == start + 1 + LENGTH_BYTES {
+            values.truncate(start);
+        }
+    }
+
+    /// Adds the length of the body.
+    pub(super) fn add_length(values: &mut Vec<u8>, length: u64) {
+        values.push(CONTENT_LENGTH);
+        push_value(values, |out| decimal(i128::from(length), out));
+    }
+
+    /// Writes the fields with the values that were filled in.
+    #[inline]
+    pub(super) fn encode(
+        &self,
+        constants: &[Constant],
+        mut values: &[u8],
+        encoder: &mut Encoder,
+        out: &mut Vec<u8>,
+    ) {
+        for field in &self.fields {
+            match field {
+                Field::Constant(number) => encoder.constant(&constants[*number], out),
+                Field::Path(name) | Field::Varying(name, _) | Field::Basic(name, ..) => {
+                    Encoder::varying(name, take_value(&mut values), out);
+                }
+            }
+        }
+        while let Some((mark, rest)) = values.split_first() {
+            values = rest;
+            Encoder::varying(
+                &self.extra[usize::from(*mark)],
+                take_value(&mut values),
+                out,
+            );
+        }
+    }
+}
+
+const LENGTH_BYTES: usize = size_of::<u32>();
+
+/// Appends a value behind its length.
+fn push_value(values: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = values.len();
+    values.extend_from_slice(&[0; LENGTH_BYTES]);
+    write(values);
+    let length = (values.len() - start - LENGTH_BYTES) as u32;
+    values[start..start + LENGTH_BYTES].copy_from_slice(&length.to_ne_bytes());
+}
+
+/// Takes the next value, without the blanks around it, which HTTP/2 does not allow.
+fn take_value<'a>(values: &mut &'a [u8]) -> &'a [u8] {
+    let Some((length, rest)) = values.split_first_chunk() else {
+        return b"";
+    };
+    let length = u32::from_ne_bytes(*length) as usize;
+    let (value, rest) = rest.split_at(length.min(rest.len()));
+    *values = rest;
+    value.trim_ascii()
+}
+
+struct Making<'a> {
+    request: &'a plan::Request,
+    constants: &'a mut Constants,
+    fields: Vec<Field>,
+}
+
+impl Making<'_> {
+    fn add(&mut self, name: &str, value: Text) {
+        let name = name.to_ascii_lowercase();
+        let field = match value.constant() {
+            Some(constant) => Field::Constant(
+                self.constants
+                    .number(name.as_bytes(), constant.trim_ascii()),
+            ),
+            None => Field::Varying(Name::new(name.as_bytes()), value),
+        };
+        self.fields.push(field);
+    }
+
+    fn add_constant(&mut self, name: &str, value: &[u8]) {
+        let number = self.constants.number(name.as_bytes(), value);
+        self.fields.push(Field::Constant(number));
+    }
+
+    fn is_given(&self, wanted: &str) -> bool {
+        self.request
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case(wanted))
+    }
+
+    /// Method, scheme, authority and path come before all others. A Host of the workload's is the authority.
+    fn pseudo(&mut self, plan: &Plan) {
+        let target = &plan.targets[self.request.target];
+        self.add_constant(":method", self.request.method.as_bytes());
+        let scheme: &[u8] = match target.scheme {
+            Scheme::Http => b"http",
+            Scheme::Https => b"https",
+        };
+        self.add_constant(":scheme", scheme);
+        let given = self
+            .request
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        match given {
+            Some((_, value)) => self.add(":authority", Text::new(value)),
+            None => self.add_constant(":authority", target.host.as_bytes()),
+        }
+        let path = Text::new(&self.request.path);
+        match path.constant().filter(|path| is_path(path)) {
+            Some(constant) => self.add_constant(":path", constant),
+            None => self.fields.push(Field::Path(Name::new(b":path"))),
+        }
+    }
+
+    fn defaults(&mut self, boundary: Option<&str>) {
+        if !self.is_given("user-agent") {
+            self.add_constant(
+                "user-agent",
+                concat!("towtank/", env!("CARGO_PKG_VERSION")).as_bytes(),
+            );
+        }
+        if !self.is_given("accept-encoding") {
+            self.add_constant("accept-encoding", b"identity");
+        }
+        if let Some(boundary) = boundary.filter(|_| !self.is_given("content-type")) {
+            let value = format!("multipart/form-data; boundary={boundary}");
+            self.add_constant("content-type", value.as_bytes());
+        }
+    }
+
+    fn headers(&mut self) {
+        for (name, value) in &self.request.headers {
+            let lower = name.to_ascii_lowercase();
+            let value = Text::new(value);
+            let is_odd_te = lower == "te" && value.constant() != Some(b"trailers");
+            if lower != "host" && !is_odd_te && !OF_CONNECTIONS.contains(&lower.as_str()) {
+                self.add(&lower, value);
+            }
+        }
+    }
+
+    fn basic(&mut self) {
+        let Some(auth) = &self.request.auth else {
+            return;
+        };
+        let (user, password) = (Text::new(&auth.user), Text::new(&auth.password));
+        if let (Some(user), Some(password)) = (user.constant(), password.constant()) {
+            let mut value = b"Basic ".to_vec();
+            basic_credentials(&[user, b":", password].concat(), &mut value);
+            self.add_constant("authorization", &value);
+        } else {
+            self.fields
+                .push(Field::Basic(Name::new(b"authorization"), user, password));
+        }
+    }
+}

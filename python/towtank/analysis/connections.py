@@ -1,0 +1,89 @@
+"""Connections as results of their own: how many, how long they took to make, and how long requests waited for one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis import estimates
+from towtank.analysis.histograms import Histogram
+from towtank.analysis.load import throughput
+from towtank.analysis.measurement import Mask, Measurement
+
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+
+def connections(measurement: Measurement, chosen: Mask, engine: dict[str, Any] | None) -> dict[str, Any]:
+    """Describe the connections of a run.
+
+    Parameters
+    ----------
+    measurement : Measurement
+    chosen : ndarray of bool of shape (n_bins,)
+        Bins of the window.
+    engine : dict or None
+        `engine.json`, which tells why connections failed.
+
+    Returns
+    -------
+    dict
+        As `docs/reference/summary.md` describes. Connections are mostly made before the window begins, so what
+        making them took, and why it failed, is of the whole run; the rest is of the window.
+    """
+    every = np.ones(measurement.bins, dtype=bool)
+    length = float(measurement.lengths[chosen].sum())
+    made = measurement.connect.counts
+    rate = throughput(made, measurement, chosen) if length else estimates.NOTHING
+    return {
+        "open_mean": float((measurement.connections * measurement.lengths)[chosen].sum()) / length if length else None,
+        "opened": int(made[chosen].sum()),
+        "opened_per_s": rate.document(),
+        "opened_in_run": int(made.sum()),
+        "connect_time_s": _times(measurement.connect.merged(every)),
+        "tls_time_s": _times(measurement.tls.merged(every)),
+        "handshakes": _handshakes(measurement, engine),
+        "connect_failures": dict((engine or {}).get("connect_failures") or {}),
+        "wait_time_s": _waits(measurement, chosen),
+    }
+
+
+def _times(merged: Histogram | None) -> dict[str, float] | None:
+    """Mean from the middles of the buckets, quantiles, and the longest. [s]"""
+    if merged is None:
+        return None
+    quantiles = {name: merged.quantile(probability) for name, probability in QUANTILES.items()}
+    return {"mean": merged.mean_s, **quantiles, "max": merged.maximum_s}
+
+
+def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict[str, int] | None:
+    told = (engine or {}).get("handshakes")
+    kinds = ("full", "resumed")
+    if not isinstance(told, dict):  # an engine that was killed wrote no document
+        told = {kind: sum(one.handshakes.get(kind, 0) for one in measurement.recording.intervals) for kind in kinds}
+    found = {kind: int(told.get(kind) or 0) for kind in kinds}
+    return found if any(found.values()) else None
+
+
+def _waits(measurement: Measurement, chosen: Mask) -> dict[str, float] | None:
+    """How long the requests that found no free connection in the pool waited; None where there is no pool.
+
+    Notes
+    -----
+    The engine records 0 for a request that found one, and whole nanoseconds for one that did not. Nobody waits
+    for less than the width of the lowest bucket (0.5 µs), so that bucket holds those that did not wait.
+    """
+    merged = measurement.connection_wait.merged(chosen)
+    if merged is None:
+        return None
+    waited = merged.indices > 0
+    requests = {"requests": merged.total, "waited": int(merged.counts[waited].sum())}
+    share = requests["waited"] / merged.total
+    if not requests["waited"]:
+        return {**requests, "share_waited": 0.0, "share_of_response_time": 0.0}
+    only = Histogram(merged.layout, merged.indices[waited], merged.counts[waited])
+    responses = float(measurement.requests.response_sum_s[chosen].sum())
+    total = only.mean_s * only.total
+    told = _times(only) or {}
+    of_response = {"share_of_response_time": total / responses} if responses > 0 else {}
+    return {**requests, "share_waited": share, **of_response, **told}

@@ -1,0 +1,46 @@
+"""What is sent of a run while it goes on, and under which names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from towtank.conduct.display import Display
+from towtank.results.folder import RunFolder
+
+if TYPE_CHECKING:
+    from towtank.sending.receiver import Receiver
+
+
+@dataclass(frozen=True)
+class Outlets:
+    """Receivers, and the names that they know the run by; without receivers nothing is sent.
+
+    Attributes
+    ----------
+    receivers : tuple of Receiver
+    study, run : str
+    factors : dict
+        Level names by factor.
+    """
+
+    receivers: tuple[Receiver, ...] = ()
+    study: str = ""
+    run: str = ""
+    factors: dict[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def open(self, run: RunFolder, display: Display, notes: list[str]) -> Iterator[None]:
+        """Send until the block ends; what the user must know about it is added to `notes`."""
+        if not self.receivers:
+            yield
+            return
+        from towtank.sending.live import sending  # noqa: PLC0415 - brings the analysis, which takes a second
+        from towtank.sending.update import Source  # noqa: PLC0415
+
+        source = Source(self.study, self.run, self.factors)
+        with sending(run, source, self.receivers, display.note) as report:
+            yield
+        notes += report.notes

@@ -1,0 +1,91 @@
+"""Connections of the generator: how many, how long they took to make, and how long requests waited for one."""
+
+from __future__ import annotations
+
+from towtank.report import format as people
+from towtank.report.document import Block, Column, Table, paragraph
+from towtank.report.source import Json, Results, RunResult, dig
+
+
+def blocks(results: Results) -> list[Block]:
+    """A sentence and one row for each run; nothing where no run tells."""
+    runs = [run for run in results.measured if run.summary.get("connections")]
+    if not runs:
+        return []
+    columns = (
+        Column("Run"),
+        Column(results.load_factor.capitalize(), numeric=True),
+        Column("Open", "mean", numeric=True),
+        Column("Opened", "in the window", numeric=True),
+        Column("Connect", "mean, p99", numeric=True),
+        Column("TLS handshake", "mean, p99", numeric=True),
+        Column("Handshakes", "full, resumed", numeric=True),
+        Column("Waited for one", "of the requests", numeric=True),
+        Column("Wait", "of those: mean, p99", numeric=True),
+        Column("Wait", "of response time", numeric=True),
+    )
+    told = (paragraph(words) for words in (waiting(runs), failures(runs)) if words)
+    rows = [_row(run) for run in runs]
+    # No column for what no run has: there may be no TLS, and no pool.
+    kept = [
+        number for number, _ in enumerate(columns) if number < 2 or any(row[number] != people.ABSENT for row in rows)
+    ]
+    table = tuple(tuple(row[number] for number in kept) for row in rows)
+    return [*told, Table("Connections of the load generator", tuple(columns[number] for number in kept), table)]
+
+
+def _row(run: RunResult) -> tuple[str, ...]:
+    one = run.summary["connections"]
+    waits, handshakes = one.get("wait_time_s") or {}, one.get("handshakes")
+    both = f"{people.count(handshakes['full'])}, {people.count(handshakes['resumed'])}" if handshakes else people.ABSENT
+    return (
+        run.run_id,
+        people.plain(run.load),
+        people.number(one.get("open_mean")),
+        people.count(one.get("opened")),
+        _mean_and_p99(one.get("connect_time_s")),
+        _mean_and_p99(one.get("tls_time_s")),
+        both,
+        people.share(waits.get("share_waited")),
+        _mean_and_p99(waits),
+        people.share(waits.get("share_of_response_time")),
+    )
+
+
+def _mean_and_p99(times: Json | None) -> str:
+    if not times or times.get("mean") is None:
+        return people.ABSENT
+    mean, p99 = (people.seconds(times.get(name)).replace(" ", "\N{NO-BREAK SPACE}") for name in ("mean", "p99"))
+    return f"{mean}, {p99}"
+
+
+def waiting(runs: list[RunResult]) -> str:
+    """The run in which waiting for a connection of the pool made most of response time; empty without a pool."""
+    pooled = [run for run in runs if dig(run.summary, "connections", "wait_time_s")]
+    if not pooled:
+        return ""
+    worst = max(pooled, key=_share)
+    waits = worst.summary["connections"]["wait_time_s"]
+    if not waits["waited"]:
+        return "Users share a pool of connections; no request waited for one in any run."
+    return (
+        f"Requests waited for a connection of the pool most in {worst.run_id}: {people.share(waits['share_waited'])} "
+        f"of them, {people.seconds(waits['mean'])} on average, {people.seconds(waits['p99'])} at the 99th percentile, "
+        f"{people.share(waits.get('share_of_response_time'))} of response time."
+    )
+
+
+def _share(run: RunResult) -> float:
+    return float(dig(run.summary, "connections", "wait_time_s", "share_of_response_time") or 0.0)
+
+
+def failures(runs: list[RunResult]) -> str:
+    """Why connections could not be made, all runs together; empty where none failed."""
+    counts: dict[str, int] = {}
+    for run in runs:
+        for reason, count in (run.summary["connections"].get("connect_failures") or {}).items():
+            counts[str(reason)] = counts.get(str(reason), 0) + int(count)
+    told = [
+        f"{people.count(count)} times {reason}" for reason, count in sorted(counts.items(), key=lambda one: -one[1])
+    ]
+    return f"Connections that could not be made: {people.listing(told)}." if told else ""

@@ -1,0 +1,46 @@
+"""Follows checksummed lines while they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from towtank.results import lines
+
+# A look reads no more than this of a file; the rest is read at the next look. [B]
+_READ_AT_MOST = 8 << 20
+
+
+class Follower:
+    """Reads the lines that were added to the files of a folder since the last look.
+
+    Parameters
+    ----------
+    folder : Path
+        It need not exist yet.
+    pattern : str
+        Which files, as `Path.glob` takes it.
+    """
+
+    def __init__(self, folder: Path, pattern: str) -> None:
+        self._folder, self._pattern = folder, pattern
+        self._read_until: dict[Path, int] = {}
+
+    def new(self) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """Documents that are whole and new, each with its file; damaged lines are the analysis' business."""
+        for path in sorted(self._folder.glob(self._pattern)):
+            for line in self._lines(path):
+                document = lines.decode(line)
+                if document is not None:
+                    yield path, document
+
+    def _lines(self, path: Path) -> list[bytes]:
+        start = self._read_until.get(path, 0)
+        with path.open("rb") as stream:
+            stream.seek(start)
+            whole, newline, _ = stream.read(_READ_AT_MOST).rpartition(b"\n")
+        if not newline:  # nothing new, or a line still being written
+            return []
+        self._read_until[path] = start + len(whole) + 1
+        return whole.split(b"\n")

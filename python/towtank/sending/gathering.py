@@ -1,0 +1,111 @@
+"""Makes whole seconds of the lines that load threads and probe write."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from towtank.results import segments
+from towtank.results.exports.seconds import Second, known_names, one_second
+from towtank.results.folder import RunFolder
+from towtank.results.observe import PROBE
+from towtank.results.segments import Interval, Recording
+from towtank.sending.following import Follower
+from towtank.sending.update import TierSample, Update
+
+_SEGMENT = re.compile(r"worker-(\d+)\.")
+_SECOND_NS = 1e9
+# A thread that is later than this with its line does not hold the others up; what it tells is sent by itself. [s]
+_LATE_S = 2.0
+
+_Key = tuple[int, int]
+
+
+class Gatherer:
+    """Gathers the intervals of all load threads, second by second.
+
+    Parameters
+    ----------
+    run : RunFolder
+        The run, which may not have begun.
+    """
+
+    def __init__(self, run: RunFolder) -> None:
+        self._segments = Follower(run.engine, "worker-*.ndjson")
+        self._probe = Follower(run.observe, PROBE)
+        self._recording = Recording()
+        self._waiting: dict[_Key, list[Interval]] = {}
+        self._recorded_until: dict[int, float] = {}
+        self._before: tuple[int, dict[str, float]] | None = None
+
+    def update(self, *, last: bool = False) -> Update | None:
+        """What has become whole; with `last` all there is. None before the first line of the engine."""
+        for path, document in self._segments.new():
+            self._take(path, document)
+        header = self._recording.header
+        if header is None:
+            return None
+        found = Update(int(header["wall_ns"]), self._ready(last=last), self._tiers(int(header["monotonic_ns"])))
+        return found if found.seconds or found.tiers else None
+
+    def _take(self, path: Path, document: dict[str, Any]) -> None:
+        match = _SEGMENT.match(path.name)
+        worker = int(match[1]) if match else 0
+        if document.get("k") == "header":
+            self._recording.header = segments.newer_header(self._recording.header, document)
+            self._recorded_until.setdefault(worker, 0.0)
+        elif document.get("k") == "interval" and (one := segments.read_interval(document, worker)) is not None:
+            self._waiting.setdefault((int((one.start_s + one.end_s) / 2), one.stage), []).append(one)
+            self._recorded_until[worker] = max(self._recorded_until.get(worker, 0.0), one.end_s)
+
+    def _ready(self, *, last: bool) -> list[Second]:
+        """Seconds that every thread has told of, and those that were waited for long enough."""
+        until = self._recorded_until
+        complete = min(until.values(), default=0.0) if len(until) >= self._recording.workers else 0.0
+        newest = max(until.values(), default=0.0)
+        known, stages = known_names(self._recording), segments.stages_of(self._recording)
+        found = []
+        for key in sorted(self._waiting):
+            parts = self._waiting[key]
+            end_s = max(one.end_s for one in parts)
+            if last or end_s <= complete or end_s <= newest - _LATE_S:
+                stage = stages[key[1]] if 0 <= key[1] < len(stages) else {}
+                found.append(one_second(self._waiting.pop(key), stage, known))
+        return found
+
+    def _tiers(self, origin_ns: int) -> list[TierSample]:
+        """CPUs used between the samples of the probe that lie within the load."""
+        found = []
+        for _, document in self._probe.new():
+            at, groups = document.get("t_ns"), document.get("groups")
+            if document.get("k") != "sample" or not isinstance(at, int) or not isinstance(groups, dict):
+                continue
+            totals = {
+                name: group["cpu_user_s_total"] + group["cpu_system_s_total"]
+                for name, group in groups.items()
+                if "cpu_user_s_total" in group and "cpu_system_s_total" in group
+            }
+            if self._before is not None and self._before[0] < at and self._before[0] >= origin_ns:
+                found.append(self._between(*self._before, at, totals, origin_ns))
+            self._before = (at, totals)
+        return found
+
+    def _between(
+        self, before_ns: int, before: dict[str, float], at_ns: int, totals: dict[str, float], origin_ns: int
+    ) -> TierSample:
+        start, end = (before_ns - origin_ns) / _SECOND_NS, (at_ns - origin_ns) / _SECOND_NS
+        # A service that began again counts from zero.
+        used = {name: (total - before[name]) / (end - start) for name, total in totals.items() if name in before}
+        stage = self._stage_at((start + end) / 2)
+        return TierSample(
+            start,
+            end,
+            str(stage.get("name", "")),
+            str(stage.get("phase", "")),
+            {name: value for name, value in used.items() if value >= 0},
+        )
+
+    def _stage_at(self, at_s: float) -> dict[str, Any]:
+        stages = segments.stages_of(self._recording)
+        return next((one for one in stages if one["start_s"] <= at_s < one["end_s"]), stages[-1] if stages else {})

@@ -1,0 +1,179 @@
+"""Sending during one run: from its first line to its last, and what came of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from towtank.analysis.exporting import Reader
+from towtank.results.exports.material import Decoded, HistogramReader
+from towtank.results.folder import RunFolder
+from towtank.sending import otlp, prometheus
+from towtank.sending.gathering import Gatherer
+from towtank.sending.receiver import Receiver
+from towtank.sending.sender import Sender
+from towtank.sending.transport import Transport
+from towtank.sending.update import Encoder, Source
+
+FORMS: dict[str, tuple[Callable[[Source, HistogramReader], Encoder], tuple[tuple[str, str], ...]]] = {
+    "prometheus": (prometheus.PrometheusEncoder, prometheus.HEADERS),
+    "otlp": (otlp.OtlpEncoder, otlp.HEADERS),
+}
+"""Encoder and headers of each form."""
+# Twice within a second of the load, so that a second is on its way half a second after its end at the latest. [s]
+_LOOK_EVERY_S = 0.5
+# How long the end of a run waits for what is still to be sent. [s]
+_FINISH_WITHIN_S = 5.0
+
+
+class _Remembering(Reader):
+    """Decodes each histogram once, however many forms ask for it; forgets between updates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[tuple[str, ...], Decoded | None] = {}
+
+    def merged(self, encoded: Sequence[str]) -> Any:
+        key = tuple(encoded)
+        if key not in self._known:
+            self._known[key] = super().merged(encoded)
+        return self._known[key]
+
+    def forget(self) -> None:
+        self._known.clear()
+
+
+@dataclass
+class _Outlet:
+    receiver: Receiver
+    encoder: Encoder
+    sender: Sender
+
+
+@dataclass
+class Report:
+    """What became of it; filled when the run is over.
+
+    Attributes
+    ----------
+    sent : list of dict
+        One for each receiver.
+    notes : list of str
+        What the user must know.
+    cpu_s : float
+        CPU time of all threads of it. [s]
+    seconds : float
+        How long they were at it. [s]
+    """
+
+    sent: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    cpu_s: float = 0.0
+    seconds: float = 0.0
+
+
+@contextmanager
+def sending(
+    run: RunFolder, source: Source, receivers: Sequence[Receiver], note: Callable[[str], None]
+) -> Iterator[Report]:
+    """Send what engine and probe write to all receivers, until the block ends.
+
+    Parameters
+    ----------
+    run : RunFolder
+    source : Source
+    receivers : sequence of Receiver
+        Nothing is done where there are none.
+    note : callable
+        Told when something goes wrong for the first time.
+    """
+    report = Report()
+    if not receivers:
+        yield report
+        return
+    live = _Live(run, source, receivers, note)
+    live.start()
+    try:
+        yield report
+    finally:
+        live.finish(report)
+        run.event("sent", cpu_s=report.cpu_s, seconds=report.seconds, receivers=report.sent)
+
+
+class _Live:
+    """The thread that follows a run, and the outlets that it fills."""
+
+    def __init__(
+        self, run: RunFolder, source: Source, receivers: Sequence[Receiver], note: Callable[[str], None]
+    ) -> None:
+        self._gatherer = Gatherer(run)
+        self._histograms = _Remembering()
+        self._outlets = [self._outlet(receiver, source, note) for receiver in receivers]
+        self._stop = threading.Event()
+        self._broken: str | None = None
+        self._cpu_s, self._began_s = 0.0, time.monotonic()
+        self._thread = threading.Thread(target=self._follow, name="towtank-following", daemon=True)
+
+    def _outlet(self, receiver: Receiver, source: Source, note: Callable[[str], None]) -> _Outlet:
+        make, headers = FORMS[receiver.form]
+        shown = receiver.shown
+        sender = Sender(
+            Transport(receiver, headers), lambda text: note(f"sending to {shown}: {text}; the run is not affected")
+        )
+        return _Outlet(receiver, make(source, self._histograms), sender)
+
+    def start(self) -> None:
+        """Begin to follow and to send."""
+        for outlet in self._outlets:
+            outlet.sender.start()
+        self._thread.start()
+
+    def finish(self, report: Report) -> None:
+        """Send the rest, wait for it a few seconds at most, and say what came of it."""
+        self._stop.set()
+        self._thread.join(_FINISH_WITHIN_S)
+        until = time.monotonic() + _FINISH_WITHIN_S
+        for outlet in self._outlets:
+            outlet.sender.finish(max(0.1, until - time.monotonic()))
+            told = {"form": outlet.receiver.form, "to": outlet.receiver.shown, **outlet.sender.document()}
+            report.sent.append(told)
+            report.notes += _notes(told)
+            report.cpu_s += outlet.sender.cpu_s
+        if self._broken is not None:
+            report.notes.append(f"sending ended early: {self._broken}; the run is not affected")
+        report.cpu_s = round(report.cpu_s + self._cpu_s, 6)
+        report.seconds = round(time.monotonic() - self._began_s, 3)
+
+    def _follow(self) -> None:
+        try:
+            while not self._stop.wait(_LOOK_EVERY_S):
+                self._look()
+            self._look(last=True)
+            for outlet in self._outlets:
+                for body in outlet.encoder.finish():
+                    outlet.sender.put(body)
+        except Exception as error:  # the border: what is wrong here must not touch the run
+            self._broken = f"{type(error).__name__}: {error}"
+        self._cpu_s = time.thread_time()
+
+    def _look(self, *, last: bool = False) -> None:
+        update = self._gatherer.update(last=last)
+        if update is not None:
+            for outlet in self._outlets:
+                for body in outlet.encoder.encode(update):
+                    outlet.sender.put(body)
+            self._histograms.forget()
+        self._cpu_s = time.thread_time()
+
+
+def _notes(told: dict[str, Any]) -> list[str]:
+    lost = told["refused_points"] + told["dropped_points"]
+    if not lost:
+        return []
+    whole = lost + told["points"]
+    last = f"; the last error was: {told['last_error']}" if told["last_error"] else ""
+    return [f"{told['to']} did not take {lost:,} of {whole:,} {told['form']} points{last}"]

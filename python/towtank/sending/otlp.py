@@ -1,0 +1,60 @@
+"""OTLP over HTTP in its JSON encoding: the metrics of the export `otlp`, second by second as they happen."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from towtank import __version__
+from towtank.results.exports import otlp_points
+from towtank.results.exports.material import HistogramReader
+from towtank.results.exports.otlp_points import Span
+from towtank.results.exports.otlp_seconds import points_of, resource_of
+from towtank.sending.update import Body, Source, Update
+
+HEADERS = (("Content-Type", "application/json"),)
+_SECOND_NS = 1e9
+
+
+class OtlpEncoder:
+    """Makes one export request of each update.
+
+    Parameters
+    ----------
+    source : Source
+    histograms : HistogramReader
+    """
+
+    def __init__(self, source: Source, histograms: HistogramReader) -> None:
+        self._histograms = histograms
+        self._resource = resource_of(__version__, source.study, source.run, source.factors)
+
+    def encode(self, update: Update) -> list[Body]:
+        """One request with delta points of the seconds, and gauges of the tiers."""
+        points: dict[str, list[dict[str, Any]]] = {}
+        for second in update.seconds:
+            stage = {"towtank.stage": second.stage, "towtank.phase": second.phase}
+            span = _span(update.wall_ns, second.start_s, second.end_s)
+            for name, point in points_of(second, update.wall_ns, self._histograms, stage):
+                points.setdefault(name, []).append(point)
+            plain = {"connections": float(second.connections)}
+            if second.end_s > second.start_s:
+                plain["generator.cpus_used"] = second.cpu_s / (second.end_s - second.start_s)
+            for name, value in plain.items():
+                points.setdefault(f"towtank.{name}", []).append(otlp_points.gauge(span, stage, value))
+        for one in update.tiers:
+            span = _span(update.wall_ns, one.start_s, one.end_s)
+            for tier, used in one.cpus_used.items():
+                about = {"towtank.stage": one.stage, "towtank.phase": one.phase, "towtank.tier": tier}
+                points.setdefault("towtank.tier.cpus_used", []).append(otlp_points.gauge(span, about, used))
+        document = otlp_points.request(self._resource, __version__, points)
+        content = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+        return [Body(content, sum(map(len, points.values())))] if points else []
+
+    def finish(self) -> list[Body]:
+        """Nothing: points are of their own second, and need no end."""
+        return []
+
+
+def _span(wall_ns: int, start_s: float, end_s: float) -> Span:
+    return Span(wall_ns + round(start_s * _SECOND_NS), wall_ns + round(end_s * _SECOND_NS))

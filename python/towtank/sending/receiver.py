@@ -1,0 +1,117 @@
+"""Receivers as they are named on the command line, `prometheus=URL` or `otlp=URL`: checked, and found once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from towtank.errors import Fault, StudyError
+from towtank.results.exports import otlp_sending
+from towtank.workload.targets import check_targets, host_and_port
+
+COMMAND_LINE = "<command line>"
+OPTION = "--send"
+Headers = tuple[tuple[str, str], ...]
+
+_WRITE_PATH = "/api/v1/write"
+_EXAMPLES = {"prometheus": "prometheus=http://127.0.0.1:9090/api/v1/write", "otlp": "otlp=http://127.0.0.1:4318"}
+_NAME = re.compile(r"[A-Za-z0-9-]+")
+_VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """Where something is sent.
+
+    Attributes
+    ----------
+    form : str
+        `prometheus` or `otlp`.
+    url : SplitResult
+        With the path that requests go to.
+    address : str
+        Numeric, so that a name cannot change its mind while the run goes on.
+    headers : tuple of (str, str)
+        Of the user; never recorded, for they may hold a secret.
+    """
+
+    form: str
+    url: SplitResult
+    address: str
+    headers: Headers = ()
+
+    @property
+    def shown(self) -> str:
+        """The URL without login and query."""
+        return f"{self.url.scheme}://{self.url.netloc.rpartition('@')[2]}{self.url.path}"
+
+
+def receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: Headers = ()) -> list[Receiver]:
+    """Read the values of `--send`.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        `prometheus=URL` or `otlp=URL`.
+    allowed : sequence of str
+        Hosts named with `--i-may-send`.
+    headers : tuple of (str, str)
+        Values of `--send-header`.
+
+    Raises
+    ------
+    StudyError
+        If any is wrong, or lies outside of loopback and private networks and is not allowed; all at once.
+    TargetError
+        If a name cannot be found.
+    """
+    faults = [_fault("--send-header", _HEADER, f"{name}: {value}") for name, value in headers if _bad(name, value)]
+    if headers and not texts:
+        faults.append(Fault(COMMAND_LINE, 0, 0, "--send-header", f"must be given together with {OPTION}"))
+    found: list[tuple[str, SplitResult]] = []
+    for text in texts:
+        form, _, address = text.partition("=")
+        url = _url(form, address)
+        if url is None:
+            faults.append(_fault(OPTION, f"must be {' or '.join(_EXAMPLES.values())}", text))
+        elif any((form, url) == one for one in found):
+            faults.append(_fault(OPTION, "must name each receiver once", text))
+        else:
+            found.append((form, url))
+    if faults:
+        raise StudyError(faults)
+    addresses = [f"{url.scheme}://{url.netloc.rpartition('@')[2]}" for _, url in found]
+    numbers = check_targets(addresses, allowed, where=OPTION, permit="--i-may-send")
+    return [
+        Receiver(form, url, min(numbers[host_and_port(address)[0]], key=lambda each: ":" in each), headers)
+        for (form, url), address in zip(found, addresses, strict=True)
+    ]
+
+
+_HEADER = "must be a header as HTTP allows it, a name of letters, digits and dashes, and a value in Latin-1"
+
+
+def _bad(name: str, value: str) -> bool:
+    return not _NAME.fullmatch(name) or not _VALUE.fullmatch(value)
+
+
+def _fault(option: str, must: str, got: str) -> Fault:
+    return Fault(COMMAND_LINE, 0, 0, option, f"{must}, got {got!r} instead")
+
+
+def _url(form: str, address: str) -> SplitResult | None:
+    """The URL that requests go to; None where it is none."""
+    if form not in _EXAMPLES or not address.isascii() or not address.isprintable() or " " in address:
+        return None
+    try:
+        url = urlsplit(address)
+        right = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0 and not url.fragment
+    except ValueError:
+        return None
+    if not right or (form == "otlp" and url.query):
+        return None
+    if form == "otlp":
+        return urlsplit(otlp_sending.address(address))
+    return url._replace(path=_WRITE_PATH) if url.path in ("", "/") else url

@@ -1,0 +1,182 @@
+"""A bounded queue before a receiver, and the thread that empties it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from towtank.sending.transport import Answer
+from towtank.sending.update import Body
+
+QUEUE_AT_MOST = 120
+"""Bodies that wait: two minutes of seconds, after which the oldest is dropped. [1]"""
+AGE_AT_MOST_S = 120.0
+"""A body older than this is dropped after a failure rather than tried again. [s]"""
+_PAUSES_S = (0.5, 15.0)  # the first, and the longest: each is twice the one before
+
+
+class Posting(Protocol):
+    """What carries a body to a receiver."""
+
+    def post(self, content: bytes) -> Answer:
+        """Send one body."""
+
+    def close(self) -> None:
+        """Let go of the connection."""
+
+    def abort(self) -> None:
+        """End what is under way."""
+
+
+@dataclass
+class Sent:
+    """What became of everything.
+
+    Attributes
+    ----------
+    requests, points : int
+        Requests that the receiver took, and the points in them.
+    refused_points : int
+        Points that it refused for good.
+    dropped_points : int
+        Points that did not get through in time.
+    retries : int
+        Attempts beyond the first.
+    last_error : str or None
+    """
+
+    requests: int = 0
+    points: int = 0
+    refused_points: int = 0
+    dropped_points: int = 0
+    retries: int = 0
+    last_error: str | None = None
+
+    @property
+    def lost_points(self) -> int:
+        """Everything that the receiver does not have."""
+        return self.refused_points + self.dropped_points
+
+
+class Sender:
+    """Sends bodies in their order, in a thread of its own; `put` never waits.
+
+    Parameters
+    ----------
+    transport : Posting
+    note : callable
+        Told once, when something goes wrong for the first time.
+    clock : callable, optional
+        Monotonic time. [s]
+    """
+
+    def __init__(self, transport: Posting, note: Callable[[str], None], clock: Callable[[], float] = time.monotonic):
+        self._transport, self._note, self._clock = transport, note, clock
+        self._queue: deque[tuple[float, Body]] = deque()
+        self._change = threading.Condition()
+        self._closing = False
+        self._in_hand = 0
+        self._cpu_s = 0.0
+        self.sent = Sent()
+        self._thread = threading.Thread(target=self._run, name="towtank-sending", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def put(self, body: Body) -> None:
+        """Queue a body; where the queue is full the oldest gives way."""
+        with self._change:
+            if len(self._queue) >= QUEUE_AT_MOST:
+                self.sent.dropped_points += self._queue.popleft()[1].points
+            self._queue.append((self._clock(), body))
+            self._change.notify()
+
+    def finish(self, within_s: float) -> None:
+        """Send what is left, each body once, for so long at most; the rest is dropped. [s]"""
+        with self._change:
+            self._closing = True
+            self._change.notify()
+        self._thread.join(within_s)
+        if self._thread.is_alive():
+            self._transport.abort()
+            self._thread.join(within_s / 10)
+        with self._change:
+            left = self._in_hand + sum(body.points for _, body in self._queue)
+            self._queue.clear()
+            self.sent.dropped_points += left
+            self._in_hand = 0
+
+    def document(self) -> dict[str, Any]:
+        """For the event at the end."""
+        return asdict(self.sent)
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time of the thread so far. [s]"""
+        return self._cpu_s
+
+    def _run(self) -> None:
+        try:
+            while (entry := self._next()) is not None:
+                self._deliver(*entry)
+                self._cpu_s = time.thread_time()
+        finally:
+            self._transport.close()
+
+    def _next(self) -> tuple[float, Body] | None:
+        with self._change:
+            while not self._queue and not self._closing:
+                self._change.wait()
+            if not self._queue:
+                return None
+            entry = self._queue.popleft()
+            self._in_hand = entry[1].points
+            return entry
+
+    def _deliver(self, since_s: float, body: Body) -> None:
+        """Send one body until it is taken, refused, or too old."""
+        pause_s = _PAUSES_S[0]
+        while True:
+            answer = self._transport.post(body.content)
+            with self._change:
+                if self._ended(answer, body, since_s):
+                    self._in_hand = 0
+                    return
+                self.sent.retries += 1
+                self._change.wait_for(lambda: self._closing, pause_s if answer.after_s is None else answer.after_s)
+            pause_s = min(2 * pause_s, _PAUSES_S[1])
+
+    def _ended(self, answer: Answer, body: Body, since_s: float) -> bool:
+        """Count an answer; whether it was the last word on the body."""
+        if answer.message:
+            self._complain(answer.message)
+        if self._in_hand == 0:  # counted as dropped already: the end did not wait any longer
+            return True
+        if answer.taken:
+            self.sent.requests += 1
+            self.sent.points += body.points - answer.rejected
+            self.sent.refused_points += answer.rejected
+            return True
+        if not answer.again:
+            self.sent.refused_points += body.points
+            return True
+        if self._closing:
+            # Who did not answer now will not answer the rest either, and nobody waits for it.
+            self.sent.dropped_points += body.points + sum(other.points for _, other in self._queue)
+            self._queue.clear()
+            return True
+        if self._clock() - since_s > AGE_AT_MOST_S:
+            self.sent.dropped_points += body.points
+            return True
+        return False
+
+    def _complain(self, message: str) -> None:
+        first = self.sent.last_error is None
+        self.sent.last_error = message
+        if first:
+            self._note(message)

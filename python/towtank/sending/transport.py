@@ -1,0 +1,142 @@
+"""One connection to a receiver, kept open, and what an answer means."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+from base64 import b64encode
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from towtank.sending.receiver import Receiver
+
+_TIMEOUT_S = 10.0
+# Of OTLP/HTTP ("Retryable Response Codes") and remote write ("senders MUST retry on 5xx, MAY on 429").
+_REPEATABLE = (429, 500, 502, 503, 504)
+_ANSWER_BYTES = 1 << 16
+_WAIT_AT_MOST_S = 30.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a request.
+
+    Attributes
+    ----------
+    taken : bool
+        Whether the receiver took it.
+    rejected : int
+        Data points that it took no part of although it took the request.
+    again : bool
+        Whether it may be repeated.
+    after_s : float or None
+        When, by the receiver's own word. [s]
+    message : str
+        What went wrong; empty where nothing did.
+    """
+
+    taken: bool
+    rejected: int = 0
+    again: bool = False
+    after_s: float | None = None
+    message: str = ""
+
+
+class _Connection(http.client.HTTPConnection):
+    """A connection to an address that was found before the run; host and certificate are those of the URL."""
+
+    def __init__(self, receiver: Receiver) -> None:
+        url = receiver.url
+        super().__init__(str(url.hostname), url.port or (443 if url.scheme == "https" else 80), timeout=_TIMEOUT_S)
+        self._address = receiver.address
+        self._context = ssl.create_default_context() if url.scheme == "https" else None
+        self.default_port = 443 if self._context else 80  # left out of the header Host
+
+    def connect(self) -> None:
+        plain = socket.create_connection((self._address, self.port), self.timeout)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock = self._context.wrap_socket(plain, server_hostname=self.host) if self._context else plain
+
+
+class Transport:
+    """Posts bodies to a receiver, over one connection as long as it lasts.
+
+    Parameters
+    ----------
+    receiver : Receiver
+    headers : tuple of (str, str)
+        Those of the form; the receiver's own come on top.
+    """
+
+    def __init__(self, receiver: Receiver, headers: tuple[tuple[str, str], ...]) -> None:
+        url = receiver.url
+        login = f"{unquote(url.username)}:{unquote(url.password or '')}" if url.username is not None else None
+        basic = {"Authorization": f"Basic {b64encode(login.encode()).decode()}"} if login else {}
+        self._headers = {"User-Agent": "towtank", **basic, **dict(headers), **dict(receiver.headers)}
+        self._path = (url.path or "/") + (f"?{url.query}" if url.query else "")
+        self._connection = _Connection(receiver)
+
+    def post(self, content: bytes) -> Answer:
+        """Send one body; whatever happens is an answer."""
+        try:
+            self._connection.request("POST", self._path, content, self._headers)
+            response = self._connection.getresponse()
+            text = response.read(_ANSWER_BYTES)
+            if not response.isclosed():  # more than anybody has to say
+                self.close()
+            return _judged(response.status, response.headers.get("Retry-After", "").strip(), text)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            self.close()
+            return Answer(
+                False, again=True, message=str(getattr(error, "strerror", None) or error or type(error).__name__)
+            )
+
+    def close(self) -> None:
+        """Let go of the connection; the next body makes a new one."""
+        with suppress(OSError):
+            self._connection.close()
+
+    def abort(self) -> None:
+        """End what is under way in another thread."""
+        open_socket = self._connection.sock
+        if open_socket is not None:
+            with suppress(OSError):
+                open_socket.shutdown(socket.SHUT_RDWR)
+
+
+def _judged(status: int, after: str, text: bytes) -> Answer:
+    if 200 <= status < 300:
+        rejected, message = _losses(text)
+        return Answer(True, rejected, message=message)
+    said = _shown(_document(text).get("message") or text.decode("utf-8", "replace"))
+    message = f"status {status}" + (f": {said}" if said else "")
+    wait_s = min(_WAIT_AT_MOST_S, float(after)) if after.isdecimal() else None
+    return Answer(False, again=status in _REPEATABLE, after_s=wait_s, message=message)
+
+
+def _losses(text: bytes) -> tuple[int, str]:
+    """Data points that an OTLP receiver dropped although it took the request."""
+    partial = _document(text).get("partialSuccess")
+    if not isinstance(partial, Mapping):
+        return 0, ""
+    rejected = str(partial.get("rejectedDataPoints") or "0")
+    count = int(rejected) if rejected.isdecimal() else 0
+    return count, f"{count} data points dropped: {_shown(partial.get('errorMessage') or '')}" if count else ""
+
+
+def _document(text: bytes) -> Mapping[str, Any]:
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _shown(text: Any) -> str:
+    """What somebody else wrote, fit for a terminal: one line, cut short, nothing that steers it."""
+    return "".join(character for character in " ".join(str(text).split()) if character.isprintable())[:300]

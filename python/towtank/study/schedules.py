@@ -1,0 +1,111 @@
+"""Loads whose stages are written out, or follow a trace: stages of the plan, and the amounts they stand for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.study.model import Load, ScheduleStage
+from towtank.study.traces import Curve
+
+STEADY = "steady"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """User groups of the workload.
+
+    Attributes
+    ----------
+    names : tuple of str
+        In the order of the file.
+    shares : tuple of float
+        Their shares of all users, in (0, 1].
+    """
+
+    names: tuple[str, ...]
+    shares: tuple[float, ...]
+
+
+def split_users(total: int, shares: tuple[float, ...]) -> list[int]:
+    """Split users by shares: whole numbers that add to the total, by the largest remainder.
+
+    Examples
+    --------
+    >>> split_users(10, (0.5, 0.25, 0.25))
+    [5, 3, 2]
+    """
+    quotas = [total * share / math.fsum(shares) for share in shares]
+    counts = [math.floor(quota + 1e-9) for quota in quotas]
+    by_remainder = sorted(range(len(shares)), key=lambda place: (-round(quotas[place] - counts[place], 9), place))
+    for place in by_remainder[: total - sum(counts)]:
+        counts[place] += 1
+    return counts
+
+
+def total_of(stage: ScheduleStage) -> float:
+    """Users, or rate, of all groups. [1, 1/s]"""
+    amount = stage.amount
+    return math.fsum(amount.values()) if isinstance(amount, dict) else float(amount)
+
+
+def levels_of(load: Load, curve: Curve | None) -> tuple[float, ...]:
+    """What the steady stages stand for: users, or rates; of a trace its mean rate. [1, 1/s]"""
+    if curve is not None:
+        return (curve.mean_rate,)
+    return tuple(total_of(stage) for stage in load.schedule or () if stage.phase == STEADY)
+
+
+def by_group(load: Load) -> bool:
+    """Whether groups have schedules of their own: once one stage says so, all have."""
+    return any(isinstance(stage.amount, dict) for stage in load.schedule or ())
+
+
+def schedule_stages(load: Load, groups: Groups) -> list[dict[str, Any]]:
+    """Stages of the plan for `load.schedule`."""
+    own = by_group(load)
+    stages, level = [], 0
+    for stage in load.schedule or ():
+        common = {"name": stage.name or stage.phase, "phase": stage.phase, "level": level, "duration_s": stage.duration}
+        stages.append({**common, **(_amounts(load, stage, groups) if own else _amount(load, stage))})
+        level += stage.phase == STEADY
+    last = max(0, level - 1)
+    return [{**stage, "level": min(stage["level"], last)} for stage in stages]
+
+
+def _amount(load: Load, stage: ScheduleStage) -> dict[str, Any]:
+    total = total_of(stage)
+    return {"users": int(total)} if load.kind == "closed" else {"rate": total}
+
+
+def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]:
+    """Amounts by group; a plain one is split by the shares of the groups."""
+    amount = stage.amount
+    if load.kind == "closed":
+        if isinstance(amount, dict):
+            return {"users_by_group": [int(amount.get(name, 0)) for name in groups.names]}
+        return {"users_by_group": split_users(int(amount), groups.shares)}
+    if isinstance(amount, dict):
+        return {"rates_by_group": [float(amount.get(name, 0.0)) for name in groups.names]}
+    whole = math.fsum(groups.shares)
+    return {"rates_by_group": [float(amount) * share / whole for share in groups.shares]}
+
+
+def trace_stages(load: Load, curve: Curve) -> list[dict[str, Any]]:
+    """Stages of the plan for `load.trace`: the first rate held, if asked for, then one steady stage."""
+    assert load.trace is not None
+    stages: list[dict[str, Any]] = []
+    if load.trace.settle > 0:
+        held = {"duration_s": load.trace.settle, "rate": curve.knots[0][1]}
+        stages.append({"name": "settle", "phase": "settle", "level": 0, **held})
+    rates = [[at, rate] for at, rate in curve.knots]
+    return [*stages, {"name": STEADY, "phase": STEADY, "level": 0, "duration_s": curve.length_s, "rates": rates}]
+
+
+def users_needed(stages: list[dict[str, Any]]) -> int:
+    """Users that closed stages need at most: each group as many as its largest stage."""
+    if any("users_by_group" in stage for stage in stages):
+        columns = zip(*(stage["users_by_group"] for stage in stages), strict=True)
+        return sum(max(column) for column in columns)
+    return int(max(stage["users"] for stage in stages))

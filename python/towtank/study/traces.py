@@ -1,0 +1,154 @@
+"""Traces: CSV files with instants and rates, which the arrivals of an open load follow."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from towtank import units
+from towtank.errors import Fault
+from towtank.study.model import Trace
+from towtank.yamlfile import did_you_mean
+
+ROWS_AT_MOST = 1_000_000
+"""A rate for every second of eleven days; the engine keeps them all in memory."""
+# Faults of one file that are told; more say nothing new.
+_FAULTS_AT_MOST = 20
+_RATE_AT_MOST = 1e8
+_SECONDS_AT_MOST = 1e7
+_FIELD_AT_MOST = 1024
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A rate over time: linear between its knots.
+
+    Attributes
+    ----------
+    knots : tuple of (float, float)
+        Time since the start and rate there, two at least; the first time is 0. [s, 1/s]
+    """
+
+    knots: tuple[tuple[float, float], ...]
+
+    @property
+    def length_s(self) -> float:
+        """Time of the last knot. [s]"""
+        return self.knots[-1][0]
+
+    @property
+    def arrivals(self) -> float:
+        """Integral of the rate. [1]"""
+        pairs = zip(self.knots, self.knots[1:], strict=False)
+        return math.fsum((end - start) * (before + after) / 2 for (start, before), (end, after) in pairs)
+
+    @property
+    def mean_rate(self) -> float:
+        """Arrivals over length. [1/s]"""
+        return self.arrivals / self.length_s
+
+
+class _Rows:
+    """Reads the rows of one file and gathers what is wrong with them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.faults: list[Fault] = []
+
+    def fault(self, line: int, where: str, message: str) -> None:
+        """Gather one fault."""
+        self.faults.append(Fault(self.name, line, 1, where, message))
+
+    def number(self, line: int, column: str, text: str, most: float) -> float | None:
+        """A number of a row; None where it is none, which is a fault."""
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= most or "_" in text:
+            must_be = f"must be a number from 0 to {most:g} in its unit"
+            self.fault(line, column, f"{must_be}, got {units.shown(text)} instead")
+            return None
+        return value
+
+
+def read_trace(path: Path, trace: Trace) -> tuple[Curve | None, list[Fault]]:
+    """Read the file of a trace.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    trace : Trace
+        What the study says about it.
+
+    Returns
+    -------
+    Curve or None
+        None where anything is wrong.
+    list of Fault
+        At lines of the file.
+    """
+    rows = _Rows(str(path))
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            knots = list(_knots(rows, csv.reader(stream, strict=True), trace))
+    except UnicodeDecodeError:
+        return None, [Fault(rows.name, 0, 0, "", "must be a CSV file in UTF-8, got other bytes instead")]
+    except OSError as error:
+        return None, [Fault(rows.name, 0, 0, "", f"must be a CSV file that can be read: {error.strerror or error}")]
+    except csv.Error as error:
+        return None, [*rows.faults, Fault(rows.name, 0, 0, "", f"must be a CSV file: {error}")]
+    if not rows.faults and len(knots) < 2:
+        rows.fault(1, "", f"must have at least two rows below the names of columns, got {len(knots)} instead")
+    if not rows.faults and not any(rate for _, rate in knots):
+        rows.fault(1, trace.rate, "must have a rate above 0 somewhere, got only 0 instead")
+    if rows.faults:
+        return None, rows.faults
+    start = knots[0][0]
+    return Curve(tuple((at - start, rate) for at, rate in knots)), []
+
+
+def _knots(rows: _Rows, reader: Iterator[list[str]], trace: Trace) -> Iterator[tuple[float, float]]:
+    """Instants and rates in SI units, as far as they are right."""
+    places = _columns(rows, next(reader, []), trace)
+    if places is None:
+        return
+    second = float(units.DURATION_UNITS[trace.time_unit]) * trace.stretch
+    per_second = float(units.RATE_UNITS[trace.rate_unit]) * trace.scale
+    before = -math.inf
+    for line, row in enumerate(reader, start=2):
+        if not row:
+            continue
+        if line > ROWS_AT_MOST + 1:
+            rows.fault(line, "", f"must be one of at most {ROWS_AT_MOST:,} rows, got more instead")
+        if len(rows.faults) >= _FAULTS_AT_MOST:
+            return
+        if len(row) <= max(places):
+            rows.fault(line, "", f"must have the columns {trace.time} and {trace.rate}, got {len(row)} fields instead")
+            continue
+        texts = [row[place].strip()[:_FIELD_AT_MOST] for place in places]
+        at = rows.number(line, trace.time, texts[0], _SECONDS_AT_MOST / second)
+        rate = rows.number(line, trace.rate, texts[1], _RATE_AT_MOST / per_second)
+        if at is not None and at <= before:
+            rows.fault(line, trace.time, f"must be after the instant of the row before, got {texts[0]} instead")
+        elif at is not None and rate is not None:
+            before = at
+            yield at * second, rate * per_second
+
+
+def _columns(rows: _Rows, names: list[str], trace: Trace) -> list[int] | None:
+    """Places of the two columns; None where one is missing."""
+    names = [name.strip() for name in names]
+    places = []
+    for key, wanted in (("time", trace.time), ("rate", trace.rate)):
+        if names.count(wanted) == 1:
+            places.append(names.index(wanted))
+            continue
+        got = "two of that name" if wanted in names else f"the columns {', '.join(names) or 'none'}"
+        near = "" if wanted in names else did_you_mean(wanted, names)
+        rows.fault(1, "", f"must have one column {wanted!r} (trace.{key}), got {got} instead{near}")
+    return places if len(places) == 2 else None

@@ -1,0 +1,164 @@
+"""Connections: counts and times against values worked out by hand, and nothing where nothing was recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from synthetic_runs import Script, Stage, encode_histogram, even_schedule, write_run
+
+from towtank.analysis import drive_document, summarize_run
+from towtank.analysis.aggregation import aggregate
+from towtank.analysis.capacity import limit
+from towtank.analysis.narrative import observations
+from towtank.results import lines
+from towtank.results.folder import write_json
+from towtank.results.segments import read_engine_document
+
+# A bucket is at most 0.1 % wide and stands for its middle.
+MIDDLE = 0.0005
+MS = 1e6
+
+
+def script(**changes):
+    """Ten users, 50 requests a second of 100 ms each; cycles go on beyond the end, so that each second is alike."""
+    exchanges, starts, ends = even_schedule(users=10, response_s=0.1, think_s=0.1, seconds=23.0, service_s=0.01)
+    one = Script(
+        name="r001",
+        transactions=["get"],
+        stages=[Stage("ramp_up", "ramp_up", 2.0, 10), Stage("steady", "steady", 20.0, 10)],
+        exchanges=exchanges,
+        factors={},
+        users=10,
+        user_starts=starts,
+        user_ends=ends,
+    )
+    return replace(one, **changes)
+
+
+def add(run, of_second):
+    """Add keys to each interval, by its number."""
+    for path in run.engine.glob("worker-*.ndjson"):
+        documents = [
+            {**one, **of_second(one["seq"])} if one["k"] == "interval" else one for one in list(lines.read(path))
+        ]
+        path.write_bytes(b"".join(lines.encode(one) for one in documents))
+
+
+def connecting(seq):
+    """Ten connections in the first second (1 ms, one of them 11 ms), two each in seconds 5 and 6."""
+    if seq == 0:
+        values = [1 * MS] * 9 + [11 * MS]
+        return {"connect": encode_histogram(values), "tls": encode_histogram([3 * MS] * 10)}
+    return {"connect": encode_histogram([2 * MS] * 2)} if seq in (5, 6) else {}
+
+
+def waiting(seq):
+    """In each second 44 requests find a free connection and 6 do not: five wait 10 ms, one 50 ms."""
+    return {"connection_wait": encode_histogram([0] * 44 + [10 * MS] * 5 + [50 * MS])}
+
+
+@pytest.fixture
+def run(tmp_path):
+    return write_run(tmp_path / "r001", script())
+
+
+def summary(run):
+    return summarize_run(run, tables=False)
+
+
+def test_without_connections_of_their_own_there_is_nothing(run):
+    told = summary(run)["connections"]
+    assert told["open_mean"] == 10.0
+    assert (told["opened"], told["opened_in_run"]) == (0, 0)
+    assert told["opened_per_s"]["value"] == 0.0
+    assert [told[key] for key in ("connect_time_s", "tls_time_s", "handshakes", "wait_time_s")] == [None] * 4
+    assert told["connect_failures"] == {}
+
+
+def test_making_connections_is_told_of_the_whole_run_and_their_number_of_the_window_too(run):
+    add(run, connecting)
+    told = summary(run)["connections"]
+    assert (told["opened"], told["opened_in_run"]) == (4, 14)
+    assert told["opened_per_s"]["value"] == pytest.approx(4 / 20)
+    connect = told["connect_time_s"]
+    assert connect["mean"] == pytest.approx((9 * 1 + 11 + 4 * 2) / 14 / 1e3, rel=MIDDLE)
+    assert connect["p50"] == pytest.approx(0.001, rel=2 * MIDDLE)
+    assert connect["p95"] == connect["p99"] == connect["max"] == pytest.approx(0.011, rel=2 * MIDDLE)
+    assert told["tls_time_s"]["mean"] == pytest.approx(0.003, rel=MIDDLE)
+
+
+def test_handshakes_and_failures_are_those_of_the_engine(run):
+    document = read_engine_document(run.engine)
+    failures = {"Connection refused (os error 111)": 3}
+    told = {**document, "handshakes": {"full": 1, "resumed": 9}, "connect_failures": failures}
+    write_json(run.engine / "engine.json", told)
+    found = summary(run)["connections"]
+    assert found["handshakes"] == {"full": 1, "resumed": 9}
+    assert found["connect_failures"] == failures
+
+
+def test_handshakes_of_a_killed_engine_are_those_of_its_segments(run):
+    (run.engine / "engine.json").unlink()
+    add(run, lambda seq: {"handshakes": {"full": 2, "resumed": 1}} if seq < 3 else {})
+    assert summary(run)["connections"]["handshakes"] == {"full": 6, "resumed": 3}
+
+
+def test_waits_are_of_those_that_waited_within_the_window(run):
+    add(run, waiting)
+    told = summary(run)["connections"]["wait_time_s"]
+    assert (told["requests"], told["waited"]) == (20 * 50, 20 * 6)
+    assert told["share_waited"] == pytest.approx(0.12)
+    assert told["mean"] == pytest.approx((5 * 0.010 + 0.050) / 6, rel=MIDDLE)
+    assert told["p50"] == pytest.approx(0.010, rel=2 * MIDDLE)
+    assert told["p99"] == told["max"] == pytest.approx(0.050, rel=2 * MIDDLE)
+    # 100 ms of waiting in each second, in which 50 requests take 100 ms each.
+    assert told["share_of_response_time"] == pytest.approx(0.1 / 5.0, rel=2 * MIDDLE)
+
+
+def test_a_pool_that_nobody_waits_for_has_no_times(run):
+    add(run, lambda seq: {"connection_wait": encode_histogram([0] * 50)})
+    told = summary(run)["connections"]["wait_time_s"]
+    assert told == {"requests": 1000, "waited": 0, "share_waited": 0.0, "share_of_response_time": 0.0}
+
+
+def test_drive_tells_the_same(run):
+    add(run, waiting)
+    told = drive_document(run, "http://127.0.0.1:1/")["connections"]
+    assert told["wait_time_s"]["share_waited"] == pytest.approx(0.12)
+    assert told["open_mean"] == 10.0
+
+
+def heavy(seq):
+    """Half of the requests wait 50 ms: a quarter of response time."""
+    return {"connection_wait": encode_histogram([0] * 25 + [50 * MS] * 25)}
+
+
+def test_a_point_and_the_narrative_name_the_pool(run):
+    add(run, heavy)
+    point = aggregate("users", 10.0, [summary(run)])
+    document = point.document()
+    waits = document["connections"]["wait_time_s"]
+    assert waits["share_waited"] == pytest.approx(0.5)
+    assert waits["share_of_response_time"] == pytest.approx(0.25, rel=2 * MIDDLE)
+    ideal = {"users": 1, "load": 1, "per_user_per_s": 10.0}
+    found = limit([point], ideal)
+    assert not found["reached"]
+    assert "the generator's own pool of connections: 25 % of response time" in found["evidence"]
+    told = {
+        "configurations": [{"key": {}, "label": "", "points": [document], "ideal": ideal, "limit": found}],
+        "comparisons": [],
+        "objectives": [],
+        "verdict": {"valid_runs": 1, "suspect_runs": 0, "invalid_runs": 0, "missing_runs": 0},
+    }
+    sentence = next(one for one in observations(told) if one["kind"] == "connection_wait")
+    assert "at 10 users 50 % of the requests waited" in sentence["text"].replace("At", "at")
+    assert "candidate of what limits" in sentence["text"]
+
+
+def test_a_short_wait_is_neither_doubt_nor_observation(run):
+    add(run, waiting)
+    told = summary(run)
+    assert "connection_wait" not in {one["kind"] for one in told["verdict"]["reasons"]}
+    point = aggregate("users", 10.0, [told])
+    assert "pool" not in limit([point], {"users": 1, "load": 1, "per_user_per_s": 10.0})["evidence"]

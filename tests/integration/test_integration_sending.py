@@ -1,0 +1,158 @@
+"""Sending while a run goes on, with the real engine: a real Prometheus tells back what the run itself recorded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Bench, until
+from small_receiver import listening
+
+from towtank.system.ports import free_port
+
+Query = Callable[[str], dict[str, float]]
+# Looks back over the whole test, past the markers that end the series.
+_LAST = "last_over_time({}[30m])"
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path) -> Iterator[str]:
+    """Address of a private server that takes remote writes."""
+    program = shutil.which("prometheus")
+    if program is None:
+        pytest.skip("needs a Prometheus server (Debian: prometheus)")
+    folder, port = tmp_path / "prometheus", free_port()
+    folder.mkdir()
+    (folder / "prometheus.yml").write_text("global: {}\n")
+    command = [
+        program,
+        f"--config.file={folder}/prometheus.yml",
+        f"--storage.tsdb.path={folder}/data",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--web.enable-remote-write-receiver",
+        "--log.level=error",
+    ]
+    url = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(command, cwd=folder) as server:
+        try:
+            until(lambda: _is_ready(url), 60.0)
+            yield url
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(30)
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/-/ready", timeout=1) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def query(prometheus: str) -> Query:
+    """Asks for an instant vector: values by the label that is named in the query's `by`."""
+
+    def ask(text: str) -> dict[str, float]:
+        place = f"{prometheus}/api/v1/query?" + urllib.parse.urlencode({"query": text, "time": str(time.time() + 1)})
+        with urllib.request.urlopen(place, timeout=10) as answer:
+            found = json.load(answer)["data"]["result"]
+        return {",".join(one["metric"].values()): float(one["value"][1]) for one in found}
+
+    return ask
+
+
+def last(family: str, **labels: str) -> str:
+    chosen = ",".join(f'{name}="{value}"' for name, value in labels.items())
+    return _LAST.format(f"towtank_live_{family}{{{chosen}}}")
+
+
+def sent(bench: Bench, run: str) -> list[dict[str, Any]]:
+    return [event for event in bench.events(run) if event["k"] == "sent"]
+
+
+@pytest.mark.prometheus
+def test_prometheus_tells_back_what_a_study_recorded(bench: Bench, prometheus: str, query: Query) -> None:
+    bench.study(users=[3], steady="3 s")
+    ended = bench.run_study("--send", f"prometheus={prometheus}")
+    assert ended.returncode in (0, 4), ended.stderr
+    run = bench.results / "runs" / "r001"
+    totals = json.loads((run / "engine" / "engine.json").read_text())["totals"]
+    assert query(f"sum by (outcome) ({last('requests_total')})") == {"ok": totals["ok"]}
+    assert query(f"sum by (run) ({last('request_response_time_seconds_count')})") == {"r001": totals["ok"]}
+    by_phase = query(f"sum by (phase) ({last('users', study='tiny', run='r001', factor_users='3')})")
+    assert set(by_phase) >= {"ramp_up", "settle", "steady"}
+    assert by_phase["steady"] == pytest.approx(3.0)
+    assert set(query(f"sum by (tier) ({last('tier_cpus_used')})")) >= {"content"}
+    # Everything has an end: nothing of the run is current any more.
+    assert query("towtank_live_users") == {}
+    (event,) = sent(bench, "r001")
+    assert event["receivers"][0]["dropped_points"] == event["receivers"][0]["refused_points"] == 0
+    summary = json.loads((run / "summary.json").read_text())["observation"]
+    assert 0 < summary["sending_cpus_used"] < summary["cpus_used"]
+
+
+@pytest.mark.prometheus
+def test_increase_over_a_stage_misses_nothing(
+    bench: Bench, prometheus: str, query: Query, serve: Callable[..., str]
+) -> None:
+    ended = bench.towtank(
+        "drive", f"http://{serve()}/", "--users", "2", "--think", "10ms", "--duration", "3s", "--json", "--quiet",
+        "--send", f"prometheus={prometheus}",
+    )  # fmt: skip
+    document = json.loads(ended.stdout)
+    first = query(f"sum by (phase) (min_over_time({_range('requests_total')}))")
+    assert set(first.values()) == {0.0}, "counters begin with zero"
+    assert query(f"sum by (phase) ({last('requests_total')})")["steady"] == document["requests"]
+    assert document["sent"][0]["dropped_points"] == 0
+
+
+def _range(family: str) -> str:
+    return f"towtank_live_{family}[30m]"
+
+
+def test_a_dead_receiver_neither_holds_up_nor_fails_a_run(bench: Bench, serve: Callable[..., str]) -> None:
+    ended = bench.towtank(
+        "drive", f"http://{serve()}/", "--users", "2", "--think", "10ms", "--duration", "2s", "--json", "--quiet",
+        "--send", f"otlp=http://127.0.0.1:{free_port()}",
+    )  # fmt: skip
+    document = json.loads(ended.stdout)
+    assert ended.returncode == (0 if document["valid"] else 4)
+    assert document["window_s"] == pytest.approx(2.0)
+    assert document["sent"][0]["points"] == 0 < document["sent"][0]["dropped_points"]
+    assert "note: http://127.0.0.1:" in ended.stderr
+    assert "Connection refused" in ended.stderr
+
+
+def test_a_study_sends_every_run_by_its_name(bench: Bench) -> None:
+    bench.study(users=[1, 2])
+    with listening() as receiver:
+        ended = bench.run_study("--send", f"otlp={receiver.url}")
+    assert ended.returncode in (0, 4), ended.stderr
+    runs = set()
+    for path, _, body in receiver.requests:
+        assert path == "/v1/metrics"
+        (resource,) = json.loads(body)["resourceMetrics"]
+        told = {one["key"]: one["value"]["stringValue"] for one in resource["resource"]["attributes"]}
+        assert told["towtank.study"] == "tiny"
+        runs.add((told["towtank.run"], told["towtank.factor.users"]))
+    assert runs == {("r001", "1"), ("r002", "2")}
+
+
+def test_wrong_receivers_are_refused_before_anything_starts(bench: Bench) -> None:
+    bench.study()
+    ended = bench.run_study("--send", "otlp=http://203.0.113.9:4318")
+    assert ended.returncode == 2
+    assert "--send: must be on this machine or in a private network" in ended.stderr
+    assert "--i-may-send 203.0.113.9" in ended.stderr
+    assert not bench.results.exists()

@@ -1,0 +1,66 @@
+"""A small receiver of metrics: keeps what it is sent, and answers as it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+Request = tuple[str, dict[str, str], bytes]
+
+
+class Receiver:
+    """What came, and what is answered: by default that all is well.
+
+    Attributes
+    ----------
+    answers : list of (int, dict, bytes)
+        Status, headers and body of the answers to come.
+    before : callable
+        Called before each answer; may wait.
+    requests : list of (str, dict, bytes)
+        Path, headers and body of each request.
+    """
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, dict[str, str], bytes]] = []
+        self.before: Callable[[], object] = lambda: None
+        self.requests: list[Request] = []
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.requests.append((self.path, dict(self.headers), body))
+                receiver.before()
+                status, headers, answer = receiver.answers.pop(0) if receiver.answers else (200, {}, b"{}")
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(answer)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *_: object) -> None:
+                """Says nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # type: ignore[method-assign] # who went away is no fault here
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+
+@contextmanager
+def listening() -> Iterator[Receiver]:
+    """A receiver that listens until the end of the block."""
+    found = Receiver()
+    thread = Thread(target=found.server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield found
+    finally:
+        found.server.shutdown()
+        thread.join()
+        found.server.socket.close()

@@ -1,0 +1,94 @@
+"""Reads Prometheus write requests with a decoder of its own, as strict as the specification."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import cramjam
+
+STALE_BITS = 0x7FF0000000000002
+
+
+@dataclass(frozen=True)
+class Point:
+    """One sample; `bits` tell a stale marker from any other not-a-number."""
+
+    at_ms: int
+    value: float
+    bits: int
+
+    @property
+    def is_stale(self) -> bool:
+        return self.bits == STALE_BITS
+
+
+@dataclass(frozen=True)
+class Written:
+    """One request: samples by their labels in order, and families of metadata with kind and meaning."""
+
+    series: list[tuple[tuple[tuple[str, str], ...], list[Point]]]
+    metadata: dict[str, tuple[int, str]]
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Fields of a message: number and content; any wire type that a write request does not use is a fault."""
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        if key & 7 == 0:
+            value, at = _varint(data, at)
+            yield key >> 3, value
+        elif key & 7 == 1:
+            yield key >> 3, data[at : at + 8]
+            at += 8
+        elif key & 7 == 2:
+            length, at = _varint(data, at)
+            assert at + length <= len(data)
+            yield key >> 3, data[at : at + length]
+            at += length
+        else:
+            raise AssertionError(f"wire type {key & 7}")
+
+
+def _label(data: bytes) -> tuple[str, str]:
+    found = dict(fields(data))
+    assert set(found) == {1, 2}
+    return bytes(found[1]).decode(), bytes(found[2]).decode()
+
+
+def _point(data: bytes) -> Point:
+    found = dict(fields(data))
+    assert set(found) == {1, 2}
+    raw = bytes(found[1])
+    return Point(int(found[2]), struct.unpack("<d", raw)[0], struct.unpack("<Q", raw)[0])
+
+
+def decode(body: bytes) -> Written:
+    """Decode a snappy body."""
+    written = Written([], {})
+    for number, content in fields(bytes(cramjam.snappy.decompress_raw(body))):
+        parts = list(fields(bytes(content)))
+        if number == 1:
+            labels = tuple(_label(bytes(one)) for key, one in parts if key == 1)
+            assert list(labels) == sorted(set(labels)), "labels are sorted by name and occur once"
+            assert labels[0][0] == "__name__"
+            assert all(value for _, value in labels)
+            written.series.append((labels, [_point(bytes(one)) for key, one in parts if key == 2]))
+            assert {key for key, _ in parts} == {1, 2}
+        else:
+            assert number == 3
+            found = dict(parts)
+            written.metadata[bytes(found[2]).decode()] = (int(found[1]), bytes(found[4]).decode())
+    return written
