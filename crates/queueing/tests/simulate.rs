@@ -409,7 +409,7 @@ fn a_cache_answers_its_share() {
 /// Hit ratio of a least-recently-used cache by Che's approximation, which is near for many keys (Fricker et al. 2012).
 #[test]
 fn a_cache_under_zipf_is_near_che() {
-    let (items, keys, skew) = (100.0, 10_000, 0.8);
+    let (items, keys, skew) = (100.0_f64, 10_000, 0.8);
     let weights: Vec<f64> = (1..=keys).map(|rank| f64::from(rank).powf(-skew)).collect();
     let total: f64 = weights.iter().sum();
     let within = |time: f64| weights.iter().map(move |weight| 1.0 - (-weight / total * time).exp());
@@ -419,7 +419,7 @@ fn a_cache_under_zipf_is_near_che() {
         if within(middle).sum::<f64>() < items { low = middle } else { high = middle }
     }
     let ratio: f64 = weights.iter().zip(within(low)).map(|(weight, share)| weight / total * share).sum();
-    let behaviour = json!({"caches": [{"station": "s", "items": items, "keys": keys, "skew": skew}]});
+    let behaviour = json!({"caches": [{"station": "s", "items": 100, "keys": keys, "skew": skew}]});
     let answer = run(with_behaviour(single(0.1, json!({"services": service(2.0)})), behaviour), 4_000_000);
     assert!((answer.stations["s"].hit_ratio / ratio - 1.0).abs() < 0.02, "{} {ratio}", answer.stations["s"].hit_ratio);
 }

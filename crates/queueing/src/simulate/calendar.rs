@@ -9,37 +9,36 @@ const ARITY: usize = 4;
 /// Position of a slot without an event.
 const NOWHERE: u32 = u32::MAX;
 
-#[derive(Clone, Copy)]
-struct Entry {
-    time: f64,
-    /// Order among events of the same time: who was entered first goes first.
-    order: u32,
-    slot: u32,
+/// Time, order of entering and slot in one number that compares as they do one after the other: bits of times that are
+/// not negative are ordered as the times, and comparing whole numbers needs no branch.
+type Entry = u128;
+/// What stands at the root while the event there was taken out and none was entered since: before all others.
+const HOLE: Entry = 0;
+
+#[inline]
+fn slot_of(entry: Entry) -> u32 {
+    entry as u32
 }
 
-impl Entry {
-    fn before(&self, other: &Self) -> bool {
-        // Wrapping: after 2^32 entries the order goes on as if the counter had no end.
-        self.time < other.time
-            || (self.time == other.time && (self.order.wrapping_sub(other.order) as i32) < 0)
-    }
+#[inline]
+fn time_of(entry: Entry) -> f64 {
+    f64::from_bits((entry >> 64) as u64)
 }
 
 /// Events by time.
 pub struct Calendar {
     heap: Vec<Entry>,
     position: Vec<u32>,
+    /// Order among events of the same time: who was entered first goes first (but once in 2^32 entries).
     order: u32,
+    /// Whether the root is a hole. Most events enter another one, which is put there at once.
+    hole: bool,
 }
 
 impl Calendar {
     /// An empty calendar for slots from 0 to `slots` - 1.
     pub fn new(slots: usize) -> Self {
-        Self {
-            heap: Vec::with_capacity(slots.min(4096)),
-            position: vec![NOWHERE; slots],
-            order: 0,
-        }
+        Self { heap: Vec::with_capacity(slots.min(4096)), position: vec![NOWHERE; slots], order: 0, hole: false }
     }
 
     /// Makes room for more slots.
@@ -49,21 +48,20 @@ impl Calendar {
         }
     }
 
-    /// Enters the event of a slot, or moves it.
+    /// Enters the event of a slot, or moves it. Times are not negative.
     #[inline]
     pub fn set(&mut self, slot: u32, time: f64) {
         self.order = self.order.wrapping_add(1);
-        let entry = Entry {
-            time,
-            order: self.order,
-            slot,
-        };
+        let entry = (u128::from(time.to_bits()) << 64) | (u128::from(self.order) << 32) | u128::from(slot);
         let at = self.position[slot as usize];
-        if at == NOWHERE {
+        if at != NOWHERE {
+            self.place(at as usize, entry);
+        } else if self.hole {
+            self.hole = false;
+            self.sink(0, entry);
+        } else {
             self.heap.push(entry);
             self.rise(self.heap.len() - 1, entry);
-        } else {
-            self.place(at as usize, entry);
         }
     }
 
@@ -73,32 +71,36 @@ impl Calendar {
         if at == NOWHERE {
             return None;
         }
-        let time = self.heap[at as usize].time;
-        self.remove(at as usize);
+        let time = time_of(self.heap[at as usize]);
+        self.position[slot as usize] = NOWHERE;
+        let last = self.heap.pop().expect("an entry is there");
+        if (at as usize) < self.heap.len() {
+            self.place(at as usize, last);
+        }
         Some(time)
     }
 
     /// The next event is taken out: its time and slot.
     #[inline]
     pub fn pop(&mut self) -> Option<(f64, u32)> {
-        let first = *self.heap.first()?;
-        self.remove(0);
-        Some((first.time, first.slot))
-    }
-
-    #[inline]
-    fn remove(&mut self, at: usize) {
-        self.position[self.heap[at].slot as usize] = NOWHERE;
-        let last = self.heap.pop().expect("an entry is there");
-        if at < self.heap.len() {
-            self.place(at, last);
+        if self.hole {
+            self.hole = false;
+            let last = self.heap.pop().expect("the hole is there");
+            if !self.heap.is_empty() {
+                self.sink(0, last);
+            }
         }
+        let first = *self.heap.first()?;
+        self.heap[0] = HOLE;
+        self.hole = true;
+        self.position[slot_of(first) as usize] = NOWHERE;
+        Some((time_of(first), slot_of(first)))
     }
 
     /// Puts an entry at a place of which the old entry is gone, and moves it where it belongs.
     #[inline]
     fn place(&mut self, at: usize, entry: Entry) {
-        if at > 0 && entry.before(&self.heap[(at - 1) / ARITY]) {
+        if at > 0 && entry < self.heap[(at - 1) / ARITY] {
             self.rise(at, entry);
         } else {
             self.sink(at, entry);
@@ -109,7 +111,7 @@ impl Calendar {
     fn rise(&mut self, mut at: usize, entry: Entry) {
         while at > 0 {
             let parent = (at - 1) / ARITY;
-            if !entry.before(&self.heap[parent]) {
+            if entry >= self.heap[parent] {
                 break;
             }
             self.put(at, self.heap[parent]);
@@ -122,21 +124,13 @@ impl Calendar {
     fn sink(&mut self, mut at: usize, entry: Entry) {
         loop {
             let first = at * ARITY + 1;
-            if first >= self.heap.len() {
+            let Some(children) = self.heap.get(first..(first + ARITY).min(self.heap.len())) else { break };
+            let Some((child, &least)) = children.iter().enumerate().min_by_key(|(_, entry)| **entry) else { break };
+            if least >= entry {
                 break;
             }
-            let end = (first + ARITY).min(self.heap.len());
-            let mut least = first;
-            for child in first + 1..end {
-                if self.heap[child].before(&self.heap[least]) {
-                    least = child;
-                }
-            }
-            if !self.heap[least].before(&entry) {
-                break;
-            }
-            self.put(at, self.heap[least]);
-            at = least;
+            self.put(at, least);
+            at = first + child;
         }
         self.put(at, entry);
     }
@@ -144,7 +138,7 @@ impl Calendar {
     #[inline]
     fn put(&mut self, at: usize, entry: Entry) {
         self.heap[at] = entry;
-        self.position[entry.slot as usize] = at as u32;
+        self.position[slot_of(entry) as usize] = at as u32;
     }
 }
 
