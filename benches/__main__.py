@@ -2,6 +2,8 @@
 
     python benches [--quick] [NAME ...]        names: generator_cpu stall constant_delay start_lag memory syscalls
                                                allocations tls http2; all of them by default
+    python benches [--quick] users             up to ten million users, with up to a million connections; by name only
+    python benches [--minutes N] endurance     memory over an hour, or over N minutes; by name only
 
 Server and generator are pinned to different cores; generators take turns (ABBA); answers are ratios or errors with
 95 % bootstrap intervals; raw runs go to `benches/raw/DATE-HOST-NAME.json`. What a machine lacks is skipped by name.
@@ -16,6 +18,9 @@ from importlib import import_module
 import harness
 
 BENCHES = ("generator_cpu", "stall", "constant_delay", "start_lag", "memory", "syscalls", "allocations", "tls", "http2")
+# These take long or nearly all memory: they are run when they are asked for.
+BY_NAME = ("users", "endurance")
+MINUTES_AT_MOST = 7 * 24 * 60
 
 
 def main() -> int:
@@ -24,15 +29,19 @@ def main() -> int:
         prog="python benches", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, about four minutes in all")
+    parser.add_argument("--minutes", type=float, help="length of `endurance`, 60 by default")
     parser.add_argument("names", nargs="*", metavar="NAME")
     arguments = parser.parse_args()
-    unknown = sorted(set(arguments.names) - set(BENCHES))
+    unknown = sorted(set(arguments.names) - {*BENCHES, *BY_NAME})
     if unknown:
-        parser.error(f"NAME must be one of {', '.join(BENCHES)}. Got {', '.join(unknown)} instead.")
+        parser.error(f"NAME must be one of {', '.join((*BENCHES, *BY_NAME))}. Got {', '.join(unknown)} instead.")
+    if arguments.minutes is not None and not 1 <= arguments.minutes <= MINUTES_AT_MOST:
+        parser.error(f"--minutes must be in [1, {MINUTES_AT_MOST}]. Got {arguments.minutes:g} instead.")
     for name in arguments.names or BENCHES:
         print(name, flush=True)
+        options = {"minutes": arguments.minutes} if name == "endurance" else {}
         try:
-            import_module(name).run(quick=arguments.quick)
+            import_module(name).run(quick=arguments.quick, **options)
         except harness.Skipped as reason:
             print(f"  skipped: {reason}")
     return 0

@@ -25,6 +25,7 @@ HERE = Path(__file__).parent
 RAW = HERE / "raw"
 PEERS = HERE.parent / ".venv" / "benches"
 """Where `make bench-peers` puts the peers."""
+_CONNECTIONS_OF_A_THREAD = 12_000
 _NGINX = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log crit;
 events {{ worker_connections 4096; }}
@@ -110,6 +111,26 @@ def null_server(*options: str, body: int = 128) -> Iterator[tuple[str, int]]:
         try:
             assert server.stdout is not None
             yield server.stdout.readline().split()[-1], server.pid
+        finally:
+            server.terminate()
+
+
+@contextmanager
+def crowded_server(connections: int, body: int = 128) -> Iterator[tuple[list[str], int]]:
+    """The null server with room for so many connections: its addresses and process id.
+
+    Each of its threads holds what one process may open; a port takes no more connections from one address of this
+    host than there are ports, and finding a free one takes long before all are taken.
+    """
+    threads = -(-connections // _CONNECTIONS_OF_A_THREAD)
+    command = [str(binary()), "null-server", "--body", str(body), "--cpus", str(cores()[0]), "--until-stdin-closes"]
+    command += ["--threads", str(threads), "--ports", str(threads)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            yield [server.stdout.readline().split()[-1] for _ in range(threads)], server.pid
         finally:
             server.terminate()
 

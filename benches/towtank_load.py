@@ -90,8 +90,9 @@ def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000, sett
     }
 
 
-def plan(address: str, load: dict[str, Any], out: Path, think_s: float = 0.0) -> dict[str, Any]:
+def plan(address: str | list[str], load: dict[str, Any], out: Path, think_s: float = 0.0) -> dict[str, Any]:
     """Two transactions with weights and status checks, one load thread on the generator's core, all recorded."""
+    addresses = [address] if isinstance(address, str) else address
     request = {"op": "request", "target": 0, "method": "GET", "checks": [{"kind": "status", "in": [200]}]}
     return {
         "schema": "towtank/plan/1",
@@ -101,7 +102,7 @@ def plan(address: str, load: dict[str, Any], out: Path, think_s: float = 0.0) ->
         "threads": 1,
         "cpus": [harness.cores()[1]],
         "targets": [
-            {"name": "null", "scheme": "http", "addresses": [address], "balance": "round_robin", "host": address}
+            {"name": "null", "scheme": "http", "addresses": addresses, "balance": "round_robin", "host": addresses[0]}
         ],
         "connections": {"mode": "per_user"},
         "timeouts": {"connect_s": 5, "response_s": 30, "drain_s": 5},
@@ -132,9 +133,13 @@ def plan(address: str, load: dict[str, Any], out: Path, think_s: float = 0.0) ->
 
 def command(address: str, load: dict[str, Any], folder: Path, think_s: float = 0.0) -> list[str]:
     """Command line of a load; its records go to `engine` in the folder."""
-    path = folder / "plan.json"
-    path.write_text(json.dumps(plan(address, load, folder / "engine", think_s)))
-    return [str(binary()), "load", str(path)]
+    (folder / "plan.json").write_text(json.dumps(plan(address, load, folder / "engine", think_s)))
+    return load_command(folder)
+
+
+def load_command(folder: Path) -> list[str]:
+    """Command line that drives the plan of a folder."""
+    return [str(binary()), "load", str(folder / "plan.json")]
 
 
 def read(folder: Path, spent: harness.Spent) -> Done:

@@ -344,7 +344,41 @@ def arrivals_off(run):
     plan_of(run, load={"kind": "open", "arrivals": "poisson", "stages": stages})
 
 
+def not_settled(run):
+    run.event("not_settled", stage="ramp_up", stage_index=0, t_s=2.0, evidence={"why": "throughput changes by +12 %"})
+
+
+def carried_over(run, seconds=15):
+    """Forty in flight at the start of the window, for so long."""
+
+    def pile_up(document):
+        if document["k"] == "interval" and SECOND < document["t1_ns"] <= (2 + seconds) * SECOND:
+            document["in_flight"] = 40
+        return document
+
+    rewrite(run.engine / "worker-00.0000.ndjson", pile_up)
+
+
+def carried_over_shortly(run):
+    carried_over(run, seconds=2)
+
+
+def waiting_from_before(run):
+    """A hundred arrivals wait at the start, twenty in the second half."""
+
+    def wait(document):
+        if document["k"] == "interval" and document["t1_ns"] >= 2 * SECOND:
+            document["waiting"] = 100 if document["t1_ns"] < 20 * SECOND else 20
+        return document
+
+    rewrite(run.engine / "worker-00.0000.ndjson", wait)
+
+
 CASES = [
+    (not_settled, Kind.NOT_SETTLED, "suspect"),
+    (carried_over, Kind.BACKLOG, "suspect"),
+    (carried_over_shortly, Kind.BACKLOG, "note"),
+    (waiting_from_before, Kind.BACKLOG, "suspect"),
     (generator_saturated, Kind.GENERATOR_SATURATED, "invalid"),
     (offered_not_started, Kind.GENERATOR_SATURATED, "invalid"),
     (accounting, Kind.ACCOUNTING, "invalid"),
@@ -421,6 +455,20 @@ def test_failures_to_connect_far_from_any_limit_are_not_the_generators(run):
     out_of_files(run)
     run.update(generator_limits={"open_files": 20_000, "connections_by_ports": 28_000})
     assert "generator_saturated" not in reasons(run)
+
+
+def test_open_files_of_all_tables_count(run):
+    out_of_files(run)
+    assert reasons(run)["generator_saturated"]["seen"] == 1.0
+    change_engine(run, open_files={"limit": 8, "tables": 2, "connections_at_most": 14})
+    assert summarize_run(run, tables=False)["generator"]["limits"]["open_files"] == 16.0
+    assert "generator_saturated" not in reasons(run)
+
+
+def test_threads_that_only_hold_connections_are_no_cores(run):
+    run.update(envelope={"rate_per_core_per_s": 16.0})
+    change_engine(run, threads=51, cores=2)
+    assert summarize_run(run, tables=False)["generator"]["envelope_per_s"] == 32.0
 
 
 def test_all_connections_in_use_without_a_failure_is_no_doubt(run):

@@ -135,6 +135,11 @@ def test_a_run_is_told_the_envelope_of_its_machine_and_the_limits(
     one_address = generator_facts({"targets": [{"addresses": ["127.0.0.1:1"]}]})
     ports = one_address["generator_limits"]["connections_by_ports"]
     assert found["generator_limits"]["connections_by_ports"] == 2 * ports > 0
+    # And once for each source; a Unix socket needs none.
+    sources = {"connections": {"mode": "per_user", "sources": ["127.0.0.2", "127.0.0.3", "127.0.0.4"]}}
+    assert generator_facts({**plan, **sources})["generator_limits"]["connections_by_ports"] == 6 * ports
+    unix = generator_facts({"targets": [{"addresses": ["unix:/run/app.sock"]}]})
+    assert "connections_by_ports" not in unix["generator_limits"]
 
 
 def test_the_real_engine_and_null_server_make_a_point(tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ def test_a_small_machine_is_noted_not_refused(monkeypatch: pytest.MonkeyPatch) -
     for name in ("cpus", "pinning", "memory_limit_bytes", "open_files_limit", "clock_source", "cgroup_version"):
         assert found[name].status == "note", name
     assert "0.5" in found["cpus"].note
+    assert "a load thread for each 1024" in found["open_files_limit"].note
 
 
 def test_a_large_machine_is_all_right(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,8 @@ def test_page_forbids_network_by_policy(page: Page) -> None:
 
 
 def test_every_section_is_there_in_order(page: Page) -> None:
-    names = [build(synthetic.results()).name for build in SECTIONS]
+    made = [build(synthetic.results()) for build in SECTIONS]
+    names = [section.name for section in made if section is not None]
     assert [attributes["id"] for attributes in page.all("section")] == names
     assert [attributes["href"] for attributes in page.all("a")] == [f"#{name}" for name in names]
 
@@ -194,6 +195,6 @@ def hostile(evil: str) -> Results:
 def test_partial_results_give_a_whole_page(results: Results) -> None:
     page = Page(render(build_document(results)))
     assert page.faults == []
-    assert len(page.all("section")) == len(SECTIONS)
+    assert len(page.all("section")) == sum(build(results) is not None for build in SECTIONS)
     assert "nan" not in page.text.lower().split()
     assert "None" not in page.text

@@ -1,18 +1,20 @@
 //! `towtank-engine null-server`: answers every request at once with the same bytes.
 //!
 //! It is what a generator is calibrated against, since nothing is faster than doing nothing; and, by its options, a
-//! server with a known delay, one that stalls, and one that breaks the protocol in every way a client must survive.
+//! server with a known delay, one that stalls, and one that breaks the protocol in every way a client must survive. With
+//! several threads and ports it holds a million connections: each thread has open files of its own.
 
 mod answering;
 mod bomb;
 mod http2;
+mod listening;
 mod log;
 mod misbehaving;
 mod options;
 mod requests;
 mod schedule;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
@@ -64,23 +66,22 @@ fn serve(options: &Options) -> io::Result<()> {
     mask.add(Signal::SIGINT);
     mask.thread_block()?;
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC)?;
-    let listener = TcpListener::bind(&options.listen).map_err(|error| {
-        io::Error::other(format!("cannot listen on {}: {error}", options.listen))
-    })?;
+    let listeners = listening::listen(options)?;
     let log = options.log.as_deref().map(Log::create).transpose()?;
 
-    let address = listener.local_addr()?;
     if let Some(kind) = options.misbehave.filter(|kind| !kind.is_answer()) {
-        misbehaving::start(listener, kind, options.body_bytes);
-        announce(&address)?;
+        listening::announce(&listeners)?;
+        for listener in listeners {
+            misbehaving::start(listener, kind, options.body_bytes);
+        }
         return wait_for_the_end(&signals, options.until_stdin_closes);
     }
     let stop = Arc::new(EventFd::from_value_and_flags(
         0,
         EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK,
     )?);
-    let workers = start_workers(options, &listener, log.as_ref(), &stop)?;
-    announce(&address)?;
+    let workers = start_workers(options, &listeners, log.as_ref(), &stop)?;
+    listening::announce(&listeners)?;
     wait_for_the_end(&signals, options.until_stdin_closes)?;
     stop.write(1)?;
     for worker in workers {
@@ -95,11 +96,13 @@ type Working = thread::JoinHandle<io::Result<()>>;
 
 fn start_workers(
     options: &Options,
-    listener: &TcpListener,
+    listeners: &[TcpListener],
     log: Option<&Log>,
     stop: &Arc<EventFd>,
 ) -> io::Result<Vec<Working>> {
-    listener.set_nonblocking(true)?;
+    for listener in listeners {
+        listener.set_nonblocking(true)?;
+    }
     let answer = Arc::new(match options.misbehave {
         Some(Kind::Status500) => Answer::internal_error(options.body_bytes),
         Some(Kind::RedirectLoop) => Answer::redirect_to_itself(),
@@ -111,7 +114,7 @@ fn start_workers(
             let schedule = options.schedule(started_ns);
             let stop = Arc::clone(stop);
             let mut worker = Worker::new(
-                listener.try_clone()?,
+                listening::of_thread(listeners, number, options.threads)?,
                 Arc::clone(&answer),
                 schedule,
                 log.cloned(),
@@ -121,18 +124,15 @@ fn start_workers(
             thread::Builder::new()
                 .name(format!("answering-{number}"))
                 .spawn(move || {
+                    // Each thread then holds as many connections as one process may. Where the system forbids it, all
+                    // threads together do.
+                    let _ = towtank_load::sys::own_files();
                     // A reference that other programs hold up would be no reference.
                     towtank_load::sys::come_first();
                     worker.run()
                 })
         })
         .collect()
-}
-
-fn announce(address: &std::net::SocketAddr) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "listening on {address}")?;
-    out.flush()
 }
 
 fn wait_for_the_end(signals: &SignalFd, until_stdin_closes: bool) -> io::Result<()> {

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
@@ -266,4 +267,157 @@ fn a_full_disk_is_status_74_and_a_message() {
         .read_to_string(&mut told)
         .expect("text");
     assert!(told.contains("the results cannot be written"), "{told}");
+}
+
+/// A plan of the small one, with so many users.
+fn crowd(address: SocketAddr, folder: &Folder, users: usize, seconds: f64) -> PathBuf {
+    let path = plan(address, folder, seconds);
+    let text = std::fs::read_to_string(&path).expect("the plan");
+    let mut plan: Value = serde_json::from_str(&text).expect("JSON");
+    plan["threads"] = json!(1);
+    plan["groups"][0]["think"]["mean_s"] = json!(0.2);
+    plan["load"]["users_at_most"] = json!(users);
+    for stage in 0..2 {
+        plan["load"]["stages"][stage]["users"] = json!(users);
+    }
+    std::fs::write(&path, plan.to_string()).expect("written");
+    path
+}
+
+/// The engine where a process may have so many open files.
+fn start_limited(open_files: usize, path: &std::path::Path) -> Engine {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n \"$0\"; exec \"$@\""]);
+    command.args([
+        &open_files.to_string(),
+        env!("CARGO_BIN_EXE_towtank-engine"),
+        "load",
+    ]);
+    command.arg(path).stderr(Stdio::piped());
+    Engine(command.spawn().expect("the engine"))
+}
+
+/// Answers every request, and counts the connections that are open.
+fn counting_server() -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let open = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&open);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let count = Arc::clone(&count);
+            count.fetch_add(1, Ordering::SeqCst);
+            std::thread::spawn(move || {
+                serve(stream, true);
+                count.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
+    });
+    (address, open)
+}
+
+#[test]
+fn users_beyond_the_limit_on_open_files_get_threads_with_files_of_their_own() {
+    let folder = Folder::new();
+    let (address, open) = counting_server();
+    let path = crowd(address, &folder, 300, 600.0);
+    let mut engine = start_limited(200, &path);
+    while open.load(Ordering::SeqCst) < 300 {
+        assert!(engine.0.try_wait().expect("a state").is_none(), "ended");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    signal(&engine, "TERM");
+    assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
+    let told = folder.engine_json();
+    // 300 users, 64 files to spare and a bell are more than 200 files, and so are 150, 64 and 2; 100, 64 and 3 are not.
+    assert_eq!(told["threads"], 3);
+    let files = json!({"limit": 200, "tables": 3, "connections_at_most": 300});
+    assert_eq!(told["open_files"], files);
+    assert!(told["cores"].as_u64() <= Some(3));
+    assert_eq!(told["connect_failures"], json!({}));
+    assert_eq!(told["totals"]["failed"], json!({}));
+    assert!(identity_holds(&told));
+    assert!(folder.0.join("out/worker-02.0000.ndjson").exists());
+}
+
+#[test]
+fn the_same_users_do_the_same_whatever_holds_their_connections() {
+    let paths = |open_files: usize| {
+        let folder = Folder::new();
+        let (address, seen) = recording_server();
+        let path = crowd(address, &folder, 150, 1.0);
+        let text = std::fs::read_to_string(&path).expect("the plan");
+        // Each user makes one request of its own and is done.
+        let mut plan: Value = serde_json::from_str(&text).expect("JSON");
+        plan["groups"][0]["think"]["mean_s"] = json!(600.0);
+        plan["transactions"][0]["ops"][0]["path"] = json!([
+            "/", {"function": "user"}, "/", {"function": "random_int", "min": 0, "max": 1_000_000_000}
+        ]);
+        std::fs::write(&path, plan.to_string()).expect("written");
+        let mut engine = start_limited(open_files, &path);
+        assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
+        let tables = folder.engine_json()["open_files"]["tables"].as_u64();
+        let mut seen = seen.lock().expect("the requests").clone();
+        seen.sort();
+        (tables, seen)
+    };
+    let (together, apart) = (paths(1_000), paths(150));
+    assert_eq!((together.0, apart.0), (Some(1), Some(2)));
+    assert_eq!(together.1.len(), 150);
+    assert_eq!(together.1, apart.1);
+}
+
+type Requests = Arc<Mutex<Vec<String>>>;
+
+/// Answers every request, and keeps the first line of each.
+fn recording_server() -> (SocketAddr, Requests) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let seen = Requests::default();
+    let log = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let log = Arc::clone(&log);
+            std::thread::spawn(move || {
+                let mut first = String::new();
+                let mut reader = BufReader::new(stream.try_clone().expect("a copy"));
+                reader.read_line(&mut first).expect("a request");
+                log.lock().expect("the requests").push(first);
+                let mut stream = stream;
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                serve(stream, true);
+            });
+        }
+    });
+    (address, seen)
+}
+
+#[test]
+fn more_connections_than_ports_is_told_before_the_run_with_what_to_do() {
+    let folder = Folder::new();
+    let path = crowd(server(true), &folder, 70_000, 1.0);
+    let mut engine = start(&[path.to_str().expect("a path")]);
+    assert_eq!(engine.0.wait().expect("an end").code(), Some(2));
+    let mut told = String::new();
+    let mut errors = engine.0.stderr.take().expect("faults");
+    errors.read_to_string(&mut told).expect("text");
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(
+        told.contains("load.users_at_most: must leave a port"),
+        "{told}"
+    );
+    assert!(told.contains("connections.sources"), "{told}");
+    assert!(!folder.0.join("out").exists());
+}
+
+#[test]
+fn what_no_number_of_threads_can_hold_is_told_before_the_run() {
+    let folder = Folder::new();
+    let path = crowd(server(true), &folder, 20_000, 1.0);
+    let mut engine = start_limited(80, &path);
+    assert_eq!(engine.0.wait().expect("an end").code(), Some(2));
+    let mut told = String::new();
+    let mut errors = engine.0.stderr.take().expect("faults");
+    errors.read_to_string(&mut told).expect("text");
+    assert!(told.contains("80 open files each (ulimit -Hn)"), "{told}");
 }

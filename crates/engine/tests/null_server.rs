@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Server {
     process: Child,
     address: String,
+    /// All addresses, that one first.
+    addresses: Vec<String>,
 }
 
 impl Server {
@@ -35,16 +37,24 @@ impl Server {
             .stdout(Stdio::piped())
             .spawn()
             .expect("the server starts");
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().expect("piped"))
-            .read_line(&mut line)
-            .expect("a line");
-        let address = line
-            .trim_end()
-            .strip_prefix("listening on ")
-            .expect("the address")
-            .to_owned();
-        Self { process, address }
+        let ports = options.iter().position(|option| *option == "--ports");
+        let ports = ports.map_or(1, |at| options[at + 1].parse().expect("a number"));
+        let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
+        let addresses: Vec<String> = lines
+            .take(ports)
+            .map(|line| {
+                let line = line.expect("a line");
+                line.strip_prefix("listening on ")
+                    .expect("the address")
+                    .to_owned()
+            })
+            .collect();
+        let address = addresses[0].clone();
+        Self {
+            process,
+            address,
+            addresses,
+        }
     }
 
     fn misbehaving(kind: &str) -> Self {
@@ -52,7 +62,11 @@ impl Server {
     }
 
     fn connect(&self) -> Client {
-        let stream = TcpStream::connect(&self.address).expect("the server listens");
+        Self::connect_to(&self.address)
+    }
+
+    fn connect_to(address: &str) -> Client {
+        let stream = TcpStream::connect(address).expect("the server listens");
         stream
             .set_read_timeout(Some(PATIENCE))
             .expect("a socket option");
@@ -423,4 +437,46 @@ fn what_cannot_be_is_told() {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(message.contains(part), "{message}");
     }
+}
+
+#[test]
+fn every_port_answers_whatever_the_number_of_threads() {
+    for threads in ["1", "2", "3", "5"] {
+        let server = Server::start(&["--ports", "3", "--threads", threads]);
+        assert_eq!(server.addresses.len(), 3);
+        let mut clients: Vec<Client> = (server.addresses.iter().cycle().take(12))
+            .map(|address| Server::connect_to(address))
+            .collect();
+        for client in &mut clients {
+            client.send(GET);
+            assert_eq!(client.receive(false).expect("an answer"), 200);
+        }
+        assert_eq!(server.stop(), Some(0));
+    }
+}
+
+#[test]
+fn threads_hold_more_connections_than_one_table_of_open_files() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 100; exec \"$0\" \"$@\"", ENGINE]);
+    let options = "null-server --until-stdin-closes --ports 4 --threads 4";
+    let mut process = command
+        .args(options.split(' '))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the server starts");
+    let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
+    let addresses: Vec<String> = (lines.take(4))
+        .map(|line| line.expect("a line").replace("listening on ", ""))
+        .collect();
+    let mut clients: Vec<Client> = (addresses.iter().cycle().take(240))
+        .map(|address| Server::connect_to(address))
+        .collect();
+    for client in &mut clients {
+        client.send(GET);
+        assert_eq!(client.receive(false).expect("an answer"), 200);
+    }
+    drop(process.stdin.take());
+    assert_eq!(process.wait().expect("an end").code(), Some(0));
 }

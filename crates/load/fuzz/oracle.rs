@@ -1,6 +1,7 @@
 //! The same bytes read by this project's scanner and by hyper: where both take them for a response it must be the same
 //! one, and where one refuses what the other takes there must be a reason that is written down here.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
@@ -35,6 +36,12 @@ pub struct Response {
 pub struct Disagreement {
     pub ours: Result<Response, ProtocolError>,
     pub hyper: Result<Response, String>,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "ours {:?}, hyper {:?}", self.ours, self.hyper)
+    }
 }
 
 /// Compares both on these bytes, the connection ending after them.
@@ -88,8 +95,9 @@ fn laxer(bytes: &[u8], ours: &Response) -> bool {
     lines > HYPER_FIELDS
         // Hyper wants a status that `http::StatusCode` can hold.
         || !(100..1000).contains(&ours.status)
-        // Hyper refuses any encoding in an answer of HTTP/1.0, and a body after 1xx.
-        || bytes.windows(8).any(|part| part == b"HTTP/1.0")
+        // Hyper refuses any encoding in an answer of HTTP/1.0, and minor versions that do not exist yet, which RFC 9110
+        // (section 6.2) has a recipient read as the highest one that it knows.
+        || bytes.windows(8).any(|part| part.starts_with(b"HTTP/1.") && part[7] != b'1')
 }
 
 fn by_scanner(bytes: &[u8], head: bool, names: &[String]) -> Result<Response, ProtocolError> {
@@ -107,14 +115,14 @@ fn by_scanner(bytes: &[u8], head: bool, names: &[String]) -> Result<Response, Pr
     let mut taken = std::collections::HashMap::<&str, usize>::new();
     let fields = names.iter().map(|name| {
         let place = taken.entry(name).or_default();
-        let value = scanner.headers(name).nth(*place);
+        let value = scanner.answer().headers(name).nth(*place);
         *place += 1;
         (name.clone(), value.unwrap_or(b"<missing>").to_vec())
     });
     let fields = fields.collect();
     Ok(Response {
-        status: scanner.status(),
-        body: scanner.body().to_vec(),
+        status: scanner.answer().status(),
+        body: scanner.answer().body().to_vec(),
         fields,
     })
 }

@@ -6,6 +6,7 @@
 
 pub mod cookies;
 pub mod extract;
+pub mod gate;
 pub mod histogram;
 pub mod http;
 pub mod http2;

@@ -2,6 +2,7 @@
 
 mod commands;
 mod control;
+mod files;
 mod places;
 mod report;
 mod timeline;
@@ -9,6 +10,7 @@ mod timeline;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::gate::Gate;
 use crate::http::response::Limits;
 use crate::pause::nanoseconds;
 use crate::plan::{ConnectionMode, Fault, Load, Plan};
@@ -22,6 +24,7 @@ use crate::worker::{
 };
 
 use commands::Commander;
+use files::Spread;
 use places::Place;
 
 pub use control::{Control, Switches};
@@ -57,6 +60,7 @@ pub struct Prepared {
     groups: Vec<u16>,
     course: Course,
     arrivals: Arrivals,
+    spread: Spread,
     folder: PathBuf,
 }
 
@@ -65,13 +69,18 @@ impl Prepared {
     ///
     /// # Errors
     /// Every fault that shows only now.
-    pub fn new(plan: Plan) -> Result<Self, Vec<Fault>> {
+    pub fn new(mut plan: Plan) -> Result<Self, Vec<Fault>> {
         let (targets, mut faults) = places::resolve(&plan);
         let sources = places::sources(&plan, &targets, &mut faults);
         let program = program::compile(&plan);
+        let spread = files::spread(&plan, &targets).map_err(|fault| faults.push(fault));
+        if let Ok(spread) = &spread {
+            plan.threads = spread.threads as usize;
+        }
         let groups = groups_of_users(&plan, &mut faults);
-        match program {
-            Ok(program) if faults.is_empty() => {
+        faults.extend(files::missing_ports(&plan, &targets, &groups));
+        match (program, spread) {
+            (Ok(program), Ok(spread)) if faults.is_empty() => {
                 let course = Course::new(&plan);
                 let arrivals = Arrivals::new(&plan, &course);
                 let folder = Path::new(&plan.out).to_owned();
@@ -83,18 +92,20 @@ impl Prepared {
                     groups,
                     course,
                     arrivals,
+                    spread,
                     folder,
                 })
             }
-            Ok(_) => Err(faults),
-            Err(more) => {
+            (Ok(_), _) => Err(faults),
+            (Err(more), _) => {
                 faults.extend(more);
                 Err(faults)
             }
         }
     }
 
-    fn header(&self, worker: usize, origin_ns: u64, wall_ns: u64) -> Header {
+    /// First line of the segments of a thread, but for the start of the run, which is not known yet.
+    fn header(&self, worker: usize) -> Header {
         let plan = &self.plan;
         let named = |names: &[crate::plan::Named]| {
             let each = names.iter();
@@ -108,8 +119,8 @@ impl Prepared {
             run: plan.run.clone(),
             worker,
             workers: plan.threads,
-            monotonic_ns: origin_ns,
-            wall_ns,
+            monotonic_ns: 0,
+            wall_ns: 0,
             stages: self.course.stages(),
             edits: 0,
             transactions: plan
@@ -123,13 +134,7 @@ impl Prepared {
         }
     }
 
-    fn setup<'a>(
-        &'a self,
-        worker: usize,
-        shared: &'a Shared,
-        edits: &'a Edits,
-        (origin_ns, wall_ns): (u64, u64),
-    ) -> Setup<'a> {
+    fn setup<'a>(&'a self, worker: usize, shared: &'a Shared, edits: &'a Edits) -> Setup<'a> {
         let plan = &self.plan;
         let (open, users_at_most, backlog) = match plan.load {
             Load::Closed { users_at_most, .. } => (false, users_at_most, 0),
@@ -166,8 +171,8 @@ impl Prepared {
             connect_timeout_ns: nanoseconds(plan.timeouts.connect_s),
             drain_ns: nanoseconds(plan.timeouts.drain_s),
             cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[worker % plan.cpus.len()]),
-            origin_ns,
-            header: self.header(worker, origin_ns, wall_ns),
+            own_files: self.spread.own_tables,
+            header: self.header(worker),
             folder: self.folder.clone(),
             shared,
         }
@@ -211,22 +216,21 @@ impl Prepared {
             .map(|_| Shared::new())
             .collect::<Result<Vec<_>, _>>()
             .map_err(internal)?;
-        let (origin_ns, wall_ns) = (sys::monotonic_ns(), sys::wall_ns());
+        let gate = Gate::new(shared.len());
         let edits = Edits::default();
         let commander = Commander {
             plan: &self.plan,
             edits: &edits,
         };
-        control.begin(&self.course, origin_ns);
         let results = std::thread::scope(|scope| {
             let threads: Vec<_> = shared
                 .iter()
                 .enumerate()
                 .map(|(worker, one)| {
-                    let setup = self.setup(worker, one, &edits, (origin_ns, wall_ns));
+                    let (setup, ticket) = (self.setup(worker, one, &edits), gate.ticket());
                     let (shared, bell) = (&shared, control.bell());
                     scope.spawn(move || {
-                        let result = work(setup);
+                        let result = work(setup, ticket);
                         if result.is_err() {
                             for other in shared {
                                 other.order(LEAVE);
@@ -237,6 +241,7 @@ impl Prepared {
                     })
                 })
                 .collect();
+            control.begin(&self.course, gate.open().monotonic_ns);
             control.watch(&shared, &commander, || {
                 threads
                     .iter()
@@ -299,6 +304,7 @@ impl Prepared {
             connect_failures: &connect_failures,
             http2,
             end_ns,
+            spread: self.spread,
             stages: control.stages(),
             edits: control.edits(),
         };

@@ -153,6 +153,46 @@ pub fn raise_file_limit() {
     }
 }
 
+/// Files that a table of descriptors may hold at most; `None` without limit.
+#[must_use]
+pub fn file_limit() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // Safety: `limit` is a valid place.
+    let told = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0;
+    (told && limit.rlim_max != libc::RLIM_INFINITY).then_some(limit.rlim_max)
+}
+
+/// Gives the calling thread a table of open files of its own: a copy of the one that it shared with the process until
+/// now. The limit on open files then holds for this thread and those that it makes, apart from the others.
+///
+/// # Errors
+/// When the system has no memory for it, or forbids it.
+pub fn own_files() -> io::Result<()> {
+    // Safety: take numbers only. Containers often forbid `unshare` and not `close_range`, which does the same with this
+    // flag before it closes what is in the range: nothing, since no descriptor is that high.
+    unsafe {
+        if libc::unshare(libc::CLONE_FILES) == 0 {
+            return Ok(());
+        }
+        let (first, last) = (libc::c_uint::MAX - 1, libc::c_uint::MAX);
+        let flags = libc::CLOSE_RANGE_UNSHARE;
+        check(libc::syscall(libc::SYS_close_range, first, last, flags)).map(|_| ())
+    }
+}
+
+/// Ports that outgoing connections of one address of this host can have to one address and port; `None` where the
+/// system does not tell.
+#[must_use]
+pub fn ports() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    let mut numbers = text.split_whitespace().map(str::parse::<u64>);
+    let (first, last) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    (last + 1).checked_sub(first)
+}
+
 /// What happened to a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {

@@ -11,7 +11,7 @@ use towtank_load::http::response::{ProtocolError, ResponseScanner, Wanted};
 fn agree(bytes: &[u8]) {
     for head in [false, true] {
         if let Err(disagreement) = oracle::compare(bytes, head) {
-            panic!("{} (HEAD: {head}): {disagreement:?}", bytes.escape_ascii());
+            panic!("{} (HEAD: {head}): {disagreement}", bytes.escape_ascii());
         }
     }
 }
@@ -57,6 +57,8 @@ const AMBIGUOUS: &[(&[u8], ProtocolError)] = &[
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n 5\r\nhello\r\n0\r\n\r\n", ProtocolError::BadChunk),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloX0\r\n\r\n", ProtocolError::BadChunk),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000005\r\nhello\r\n0\r\n\r\n", ProtocolError::BadChunk),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a\nhello\r\n0\r\n\r\n", ProtocolError::BadChunk),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\n", ProtocolError::BadField),
     (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", ProtocolError::Upgrade),
     (b"HTTP/2.0 200 OK\r\n\r\n", ProtocolError::NotHttp),
     (b"http/1.1 200 OK\r\n\r\n", ProtocolError::NotHttp),

@@ -21,6 +21,8 @@ class Kind(StrEnum):
     GENERATOR_SATURATED = "generator_saturated"
     START_LAG = "start_lag"
     NO_STEADY_STATE = "no_steady_state"
+    NOT_SETTLED = "not_settled"
+    BACKLOG = "backlog"
     TOO_FEW_SAMPLES = "too_few_samples"
     ERRORS_ABOVE_LIMIT = "errors_above_limit"
     SERVICE_RESTARTED = "service_restarted"
@@ -60,6 +62,16 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.NO_STEADY_STATE: (
         "The system still changed while it was measured, so the mean depends on when one looks.",
         "lengthen the ramp-up and settle stages, or the steady stage; look at the timeline for what changes",
+    ),
+    Kind.NOT_SETTLED: (
+        "The settle stage came to its longest time while the system still changed beyond chance, so the steady stage "
+        "may hold the rest of that change.",
+        "raise at_most of the settle stage; look at the timeline for what changes, or at a load beyond the limit",
+    ),
+    Kind.BACKLOG: (
+        "Requests from before the window had to be worked off within it, beside those of its own load; response times "
+        "hold that wait.",
+        "lengthen the settle stage, or let it last until steady; see which stage before left the backlog",
     ),
     Kind.TOO_FEW_SAMPLES: (
         "The interval around the number is wide, or there is none.",

@@ -32,7 +32,7 @@ def generator(
     length = float(measurement.lengths[chosen].sum())
     cpu, started = float(measurement.cpu_s.sum()), float(measurement.requests.started.sum())
     lag = measurement.lag.merged(chosen)
-    threads = int((engine or {}).get("threads") or measurement.recording.workers or 1)
+    cores = cores_of(engine, measurement.recording.workers)
     rate = float(measurement.requests.started[chosen].sum()) / length if length else None
     return {
         "cpus_used": float(measurement.cpu_s[chosen].sum()) / length if length else None,
@@ -41,20 +41,42 @@ def generator(
         "peak_rss_bytes": told.get("peak_rss_bytes"),
         "saturated": False,
         "requests_started_per_s": rate,
-        **_of_envelope(rate, threads, manifest),
+        **_of_envelope(rate, cores, manifest),
         "connections_at_most": most_connections(measurement),
         "limits": {
-            name: lookup(manifest, ("generator_limits", name)) for name in ("open_files", "connections_by_ports")
+            "open_files": _open_files(engine, manifest),
+            "connections_by_ports": lookup(manifest, ("generator_limits", "connections_by_ports")),
         },
     }
 
 
-def _of_envelope(rate_per_s: float | None, threads: int, manifest: dict[str, Any]) -> dict[str, float | None]:
-    """Rate that the threads can start by calibration [1/s], and the share of it that was used."""
+def cores_of(engine: dict[str, Any] | None, workers: int | None) -> int:
+    """CPUs that the load threads could work on at once: there may be more threads than that, to hold connections. [1]
+
+    Parameters
+    ----------
+    engine : dict or None
+        `engine.json`; one written before it told `cores` has a thread for each.
+    workers : int or None
+        Load threads by the segments, where the engine told nothing.
+    """
+    told = engine or {}
+    return int(told.get("cores") or told.get("threads") or workers or 1)
+
+
+def _open_files(engine: dict[str, Any] | None, manifest: dict[str, Any]) -> float | None:
+    """Files that the generator may open, over all its tables of open files; None without a limit. [1]"""
+    limit = lookup(manifest, ("generator_limits", "open_files"))
+    tables = lookup(engine or {}, ("open_files", "tables"))
+    return limit if limit is None or tables is None else limit * tables
+
+
+def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any]) -> dict[str, float | None]:
+    """Rate that the cores can start by calibration [1/s], and the share of it that was used."""
     per_core = lookup(manifest, ("envelope", "rate_per_core_per_s"))
     if rate_per_s is None or per_core is None or per_core <= 0:
         return {"envelope_per_s": None, "envelope_share": None}
-    return {"envelope_per_s": per_core * threads, "envelope_share": rate_per_s / (per_core * threads)}
+    return {"envelope_per_s": per_core * cores, "envelope_share": rate_per_s / (per_core * cores)}
 
 
 def most_connections(measurement: Measurement) -> int:

@@ -204,6 +204,8 @@ class Measurement:
         User seconds, CPU time of the generator, pauses that ended. [s]
     in_flight : ndarray of shape (n_bins,)
         Requests in flight at the end of each bin. [1]
+    waiting : ndarray of shape (n_bins,)
+        Arrivals that wait for a user at the end of each bin. [1]
     arrivals : ndarray of shape (n_bins,)
         Arrivals of an open load, where they were handled. [1]
     connections : ndarray of shape (n_bins,)
@@ -224,6 +226,7 @@ class Measurement:
         self.user_s, self.cpu_s = np.zeros(self.bins), np.zeros(self.bins)
         self.think_s, self.think_count = np.zeros(self.bins), np.zeros(self.bins)
         self.in_flight, self.arrivals = np.zeros(self.bins), np.zeros(self.bins)
+        self.waiting = np.zeros(self.bins)
         self.connections = np.zeros(self.bins)
         self.lag, self.connect, self.tls, self.connection_wait = (TimedHistograms(self.bins) for _ in range(4))
         self._columns: dict[str, dict[int, Column]] = defaultdict(dict)
@@ -239,6 +242,7 @@ class Measurement:
         self.think_s[number] += one.think_sum_s
         self.think_count[number] += one.think_count
         self.in_flight[number] += one.in_flight
+        self.waiting[number] += one.waiting
         self.arrivals[number] += sum(one.arrivals)
         self.connections[number] += one.connections
         for timed, text in (

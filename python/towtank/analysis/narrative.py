@@ -7,6 +7,7 @@ from typing import Any
 
 from towtank.analysis.comparison import strength
 from towtank.analysis.doubts import percent, seconds
+from towtank.analysis.limits_of_runs import text_of
 from towtank.analysis.verdict import CONNECTION_WAIT_SHARE
 
 Summary = dict[str, Any]
@@ -23,8 +24,11 @@ def observations(summary: Summary) -> list[Sentence]:
     """
     found: list[Sentence] = []
     for configuration in summary["configurations"]:
+        found += _found(configuration)
         found += _scaling(configuration)
-        found += _limits(configuration)
+        # Where a search found the limit, that its one level shows none is no news.
+        if configuration["limit"]["reached"] or not configuration.get("found_limit"):
+            found += _limits(configuration)
         found += _response(configuration)
         found += _tiers(configuration)
         found += _pool(configuration)
@@ -56,6 +60,32 @@ def _prefix(configuration: dict[str, Any]) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
+    """What a search for the limit found, and what failed beyond it."""
+    limit = configuration.get("found_limit")
+    if not limit:
+        return
+    failure = limit["failure"] or {}
+    said = failure.get("text", "")
+    why = f": {said}" if said else ""
+    if limit["value"] is None:
+        text = f"{_prefix(configuration)}no limit was found, because no plateau passed{why}."
+    elif limit["is_lower_bound"]:
+        text = f"{_prefix(configuration)}the system carries {text_of(limit)}; its limit was not found{why}."
+    else:
+        confidence = f", {100 * limit['confidence']:.0f} % confidence" if limit["confidence"] else ""
+        text = f"{_prefix(configuration)}the limit is {text_of(limit)} ({limit['method']}{confidence}); beyond it{why}."
+    text = text.replace("beyond it: ", "beyond it ")
+    yield _sentence(
+        "found_limit",
+        _capital(text),
+        value=limit["value"],
+        low=limit["low"],
+        high=limit["high"],
+        failure=failure.get("kind"),
+    )
 
 
 def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
@@ -215,7 +245,7 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
         if one["met"] is None:
             text = f"The objective “{one['text']}”{where} cannot be judged: nothing was measured for it."
         elif one["met"]:
-            at = "" if _names_load(one) else " at every load"
+            at = "" if _names_load(one) else f" up to {one['up_to']}" if "up_to" in one else " at every load"
             text = f"The objective “{one['text']}” is met{at}{where}; the worst seen is {_seen(one)}."
         else:
             upto = one["holds_up_to"]
@@ -264,7 +294,7 @@ def headline(summary: Summary) -> str:
     if not usable:
         return "No run of this study can carry an answer; see the verdicts of the runs."
     first = usable[0]
-    text = _capacity(first)
+    text = _capacity(first) if not first.get("found_limit") else _carried(first)
     change = _strongest(summary)
     if change is not None:
         text += (
@@ -274,6 +304,20 @@ def headline(summary: Summary) -> str:
     if summary["verdict"]["level"] == "invalid":
         text += " (the measurement is not valid)"
     return text + "."
+
+
+def _carried(configuration: dict[str, Any]) -> str:
+    """What a search found, and what was seen at the highest level that passed."""
+    limit, point = configuration["found_limit"], _valid(configuration)[-1]
+    seen = (
+        f"{interval(point['throughput_per_s'])} transactions/s with a mean response time of "
+        f"{seconds(point['response_time_s']['mean']['value'] or 0.0)} at {_load(point)}"
+    )
+    if limit["value"] is None:
+        return _capital(f"{_prefix(configuration)}no load that was tried passed; {seen}")
+    reason = str((limit["failure"] or {}).get("kind") or "unknown").replace("_", " ")
+    why = "a lower bound" if limit["is_lower_bound"] else f"then {reason}"
+    return _capital(f"{_prefix(configuration)}the system carries {text_of(limit)}, {why}; {seen}")
 
 
 def _capacity(configuration: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ def judge(
             continue
         phase = one.get("phase") or "steady"
         mask = steady if phase == "steady" else phases.get(phase, np.zeros(measurement.bins, dtype=bool))
-        column = _column(measurement, one.get("transaction"))
+        column = column_of(measurement, one.get("transaction"))
         every = one.get("every_s")
         found.append(
             {
@@ -62,7 +62,8 @@ def judge(
     return found
 
 
-def _column(measurement: Measurement, transaction: str | None) -> Column:
+def column_of(measurement: Measurement, transaction: str | None) -> Column:
+    """The transaction that an objective is about; all of them where it names none."""
     if transaction is None:
         return measurement.transactions
     return measurement.columns("transaction").get(transaction) or Column.empty(measurement.bins)

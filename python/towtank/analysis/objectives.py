@@ -7,6 +7,7 @@ import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from towtank.analysis.limits_of_runs import text_of
 from towtank.analysis.objective_scopes import COMPARISONS, Compare, is_scoped
 from towtank.analysis.run import estimate_of
 
@@ -64,6 +65,10 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json]) -> Json:
             break
         holds = point["load"]
     at = {key: worst[0][key] for key in ("users", "rate") if key in worst[0]}
+    found = configuration.get("found_limit")
+    if found is not None and _is_about(objective, found) and found["value"] is not None:
+        holds = found["value"]
+        head["up_to"] = text_of(found)
     return {
         **head,
         "met": all(compare(value, limit) for _, value in seen),
@@ -71,6 +76,11 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json]) -> Json:
         "at": {**at, **configuration["key"]},
         "holds_up_to": holds,
     }
+
+
+def _is_about(objective: Json, found: Json) -> bool:
+    """Whether the limit that was found is where this objective begins to be missed."""
+    return (found.get("binding") or {}).get("text") == objective.get("text")
 
 
 def _asked(objective: Json, configuration: Json) -> list[Json]:

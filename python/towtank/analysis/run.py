@@ -13,14 +13,17 @@ import numpy as np
 from towtank import __version__
 from towtank.analysis import audit, estimates, laws, load, objective_scopes, tiers, verdict
 from towtank.analysis import window as windows
+from towtank.analysis.backlog import backlog
 from towtank.analysis.compaction import compact, is_compacted
 from towtank.analysis.connections import connections
 from towtank.analysis.doubts import Kind, level_of
-from towtank.analysis.generator import generator
+from towtank.analysis.found_limit import Found, search_of, stage_of
+from towtank.analysis.generator import cores_of, generator
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.steady import SIGNIFICANCE, trend
 from towtank.analysis.tiers import Observed
 from towtank.analysis.window import Window
+from towtank.analysis.windows_by_stage import asked_stage
 from towtank.results import observe, segments
 from towtank.results.folder import STUDY_MANIFEST, RunFolder, write_json
 from towtank.results.segments import Recording
@@ -52,11 +55,26 @@ class RunData:
     observed: Observed
     events: list[dict[str, Any]]
     plan: dict[str, Any] | None = None
+    objectives: Sequence[dict[str, Any]] = ()
+
+    @cached_property
+    def found(self) -> Found | None:
+        """What the run's search for the limit found; None where it did not search, or recorded no stage."""
+        search = self.manifest.get("search")
+        if not isinstance(search, dict) or not self.measurement.bins:
+            return None
+        return search_of(self.measurement, search, self.objectives, self.events)
+
+    @cached_property
+    def stage(self) -> int | None:
+        """Number of the stage that is analysed; None where it is all the steady stages in a row."""
+        best = self.found.best if self.found is not None else None
+        return None if best is None else stage_of(self.measurement, best)
 
     @cached_property
     def window(self) -> Window | None:
         """The window that is analysed; None where nothing steady was recorded."""
-        window = windows.asked(self.measurement)
+        window = windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
         if window is None:
             return None
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
@@ -100,8 +118,15 @@ class RunData:
         }
 
 
-def read_run(run: RunFolder) -> RunData:
-    """Read all of a run folder; what is missing or damaged is left out and told."""
+def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunData:
+    """Read all of a run folder; what is missing or damaged is left out and told.
+
+    Parameters
+    ----------
+    run : RunFolder
+    objectives : sequence of dict
+        Of the study; a search for the limit is judged by them.
+    """
     try:
         manifest = run.manifest
     except (OSError, ValueError):
@@ -123,6 +148,7 @@ def read_run(run: RunFolder) -> RunData:
         Observed(probe, services, known, origin),
         list(run.events()),
         _plan(run),
+        objectives,
     )
 
 
@@ -152,7 +178,8 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
         As `docs/reference/summary.md` describes.
     """
     limits = study_limits(run) if limits is None else limits
-    summary = describe(read_run(run), run.run_id, limits, study_objectives(run))
+    objectives = study_objectives(run)
+    summary = describe(read_run(run, objectives), run.run_id, limits, objectives)
     write_json(run.path / SUMMARY, summary)
     if tables and not is_compacted(run):
         compact(run)
@@ -188,6 +215,8 @@ def describe(
     summary["accounting"] = _accounting(data)
     summary["audit"] = audit.audit(data.plan, data.measurement, summary["laws"]["little"], summary["accounting"])
     summary["objectives"] = objective_scopes.judge(objectives, data.measurement, data.asked, data.phases)
+    summary["backlog"] = backlog(data.measurement, data.chosen)
+    summary["limit"] = data.found.document() if data.found is not None else None
     summary["generator"] = generator(data.measurement, data.chosen, data.engine, data.manifest)
     summary["connections"] = connections(data.measurement, data.chosen, data.engine)
     summary["timeline"] = {
@@ -215,9 +244,15 @@ def _identity(data: RunData, name: str) -> dict[str, Any]:
         "status": manifest.get("status"),
         "verdict": {},
         "window": data.window.document() if data.window else None,
-        "users": {"asked": manifest.get("users"), "mean": mean},
-        "rate": manifest.get("rate"),
+        "users": {"asked": _asked(data, "users"), "mean": mean},
+        "rate": _asked(data, "rate"),
     }
+
+
+def _asked(data: RunData, key: str) -> Any:
+    """Load that was asked for; of a search the level of the plateau that is analysed."""
+    asked = data.manifest.get(key)
+    return asked if asked is None or data.stage is None else data.measurement.stages[data.stage].get(key, asked)
 
 
 def _load(data: RunData) -> dict[str, Any]:
@@ -322,7 +357,7 @@ def _totals_of_segments(data: RunData) -> dict[str, Any]:
 
 
 def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) -> verdict.Evidence:
-    measurement, engine = data.measurement, data.engine or {}
+    measurement = data.measurement
     accounting = summary["accounting"]
     asked = accounting["offered"] - accounting["not_started"].get("stopped", 0)
     every = measurement.transactions
@@ -346,10 +381,24 @@ def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) ->
         last_words=next((str(end["message"]) for end in data.recording.ends.values() if end.get("message")), ""),
         generator_cpus=summary["generator"]["cpus_used"],
         connect_failures=int(sum(measurement.requests.failed_by_kind.get("connect", ()))),
-        threads=int(engine.get("threads") or data.recording.workers or 1),
-        offered_share=accounting["started"] / asked if asked > 0 else None,
+        generator_cores=cores_of(data.engine, data.recording.workers),
+        # Levels beyond the limit cannot be started in full; they are what a search looks for.
+        offered_share=accounting["started"] / asked if asked > 0 and data.found is None else None,
+        settle=_settle(data),
         lag_grows=_lag_grows(data),
     )
+
+
+def _settle(data: RunData) -> dict[str, Any] | None:
+    """How the settle stage before the window ended, where that was to be on evidence and there was none."""
+    if data.window is None:
+        return None
+    start = data.window.asked_start_s
+    before = [number for number, stage in enumerate(data.measurement.stages) if stage["end_s"] <= start + 1e-6]
+    for event in data.events:
+        if event.get("k") == "not_settled" and before and event.get("stage_index") == before[-1]:
+            return {**event, "length_s": data.measurement.lengths[data.measurement.stage == before[-1]].sum()}
+    return None
 
 
 def _relative_half_width(summary: dict[str, Any]) -> float | None:

@@ -67,11 +67,14 @@ class Trend:
         Change over the whole series relative to its mean.
     p_value : float
         Probability of a slope as large without any trend, in [0, 1].
+    error_per_s : float
+        Standard error of the slope, autocorrelation taken into account. [unit/s]
     """
 
     slope_per_s: float
     relative_change: float
     p_value: float
+    error_per_s: float = 0.0
 
 
 def mser(values: Floats, batch: int = BATCH) -> Cut:
@@ -166,7 +169,7 @@ def trend(times_s: Floats, values: Floats) -> Trend:
     if squares <= 1e-18 * float(values @ values):
         return Trend(slope, relative, 0.0 if abs(relative) > 1e-9 else 1.0)
     error = math.sqrt(squares / freedom / power)
-    return Trend(slope, relative, float(2 * stats.t.sf(abs(slope) / error, freedom)))
+    return Trend(slope, relative, float(2 * stats.t.sf(abs(slope) / error, freedom)), error)
 
 
 def _stretch(values: Floats) -> float:

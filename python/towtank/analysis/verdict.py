@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.analysis import audit
+from towtank.analysis.backlog import BEYOND_NOISE, SHORT
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.rates import CLOCK_JUMP_S, GAP_S
 from towtank.analysis.tiers import Observed
@@ -91,8 +92,14 @@ class Evidence:
         Events of the run; those between its start and the end of its steady stages.
     last_words : str
         Message of the last record of a load thread.
+    generator_cpus : float or None
+        CPUs that the load threads used in the window. [1]
+    generator_cores : int
+        CPUs that they could work on at once. [1]
     connect_failures : int
         Requests of the whole run that got no connection. [1]
+    settle : dict or None
+        The event of the settle stage before the window, where it ended without the evidence asked for.
     relative_half_width : float or None
         Half width of the interval of the mean response time, relative to it.
     """
@@ -116,8 +123,9 @@ class Evidence:
     last_words: str = ""
     generator_cpus: float | None = None
     connect_failures: int = 0
-    threads: int = 1
+    generator_cores: int = 1
     offered_share: float | None = None
+    settle: dict[str, Any] | None = None
     lag_grows: bool = False
 
     @property
@@ -213,12 +221,15 @@ def _errors(evidence: Evidence) -> Iterator[Doubt]:
 
 def _generator(evidence: Evidence) -> Iterator[Doubt]:
     used = evidence.generator_cpus
-    share = used / max(1, evidence.threads) if used is not None else None
+    share = used / max(1, evidence.generator_cores) if used is not None else None
     if share is not None and share > GENERATOR_BUSY:
-        text = f"the generator's threads were busy for {percent(share)} of the window, limit {percent(GENERATOR_BUSY)}"
+        text = (
+            f"the generator's cores ({evidence.generator_cores}) were busy for {percent(share)} of the window, "
+            f"limit {percent(GENERATOR_BUSY)}"
+        )
         yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, GENERATOR_BUSY)
     elif evidence.lag_grows and share is not None and share > 0.5 * GENERATOR_BUSY:
-        text = f"the generator's start lag grows, with its threads busy for {percent(share)} of the window"
+        text = f"the generator's start lag grows, with its cores busy for {percent(share)} of the window"
         yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, GENERATOR_BUSY)
     offered = evidence.offered_share
     if offered is not None and offered < OFFERED_SHARE:
@@ -232,7 +243,7 @@ def _envelope(evidence: Evidence) -> Iterator[Doubt]:
     if share is not None and share > ENVELOPE_SHARE:
         text = (
             f"the generator started {told['requests_started_per_s']:,.0f} requests/s, {percent(share)} of the "
-            f"{told['envelope_per_s']:,.0f} /s that its load threads ({evidence.threads}) can do by calibration, "
+            f"{told['envelope_per_s']:,.0f} /s that its cores ({evidence.generator_cores}) can do by calibration, "
             f"limit {percent(ENVELOPE_SHARE)}"
         )
         yield Doubt(Kind.GENERATOR_SATURATED, Level.SUSPECT, text, share, ENVELOPE_SHARE)
@@ -321,6 +332,30 @@ def _steady(evidence: Evidence) -> Iterator[Doubt]:
     if recorded < 0.98 * planned:
         text = f"only {seconds(recorded)} of the {seconds(planned)} of the steady stage were recorded"
         yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, recorded, planned, "s")
+
+
+def _settled(evidence: Evidence) -> Iterator[Doubt]:
+    event = evidence.settle
+    if event is not None:
+        why = (event.get("evidence") or {}).get("why") or "no evidence"
+        length = float(event.get("length_s") or 0.0)
+        text = f"{event.get('stage')} ended after {seconds(length)} without evidence of a steady state: {why}"
+        yield Doubt(Kind.NOT_SETTLED, Level.SUSPECT, text, length, length, "s")
+
+
+def _backlog(evidence: Evidence) -> Iterator[Doubt]:
+    found, window = evidence.summary["backlog"], evidence.window
+    if found is None or window is None or not found["excess_at_start"]:
+        return
+    drained, length = found["drained_s"], window.end_s - window.start_s
+    end = "was not worked off" if drained is None else f"was worked off after {seconds(drained)}"
+    text = (
+        f"the window began with {found['at_start']:,} requests in flight and {found['waiting_at_start']:,} arrivals "
+        f"waiting, where its load needs {found['needs']:.3g} in flight; the rest {end}"
+    )
+    level = Level.NOTE if drained is not None and drained <= SHORT * length else Level.SUSPECT
+    limit = found["needs"] + BEYOND_NOISE * found["swing"]
+    yield Doubt(Kind.BACKLOG, level, text, float(found["at_start"] + found["waiting_at_start"]), limit)
 
 
 def _samples(evidence: Evidence) -> Iterator[Doubt]:
@@ -443,6 +478,8 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Doubt]], ...] = (
     _pool,
     _start_lag,
     _steady,
+    _settled,
+    _backlog,
     _samples,
     _laws,
     _audit,

@@ -56,17 +56,19 @@ def generator_facts(plan: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        `generator_limits` with `open_files` and `connections_by_ports` (connections to the plan's addresses; a port
-        can be used once per address), what is unlimited or unknown left out; `envelope` where there is one.
+        `generator_limits` with `open_files` (of one table of open files: the engine has as many as it needs, which
+        `engine.json` tells) and `connections_by_ports` (connections to the plan's addresses; a port can be used once
+        per address and source), what is unlimited or unknown left out; `envelope` where there is one.
     """
     from towtank.observe.host import host_facts  # noqa: PLC0415 - reads many files: only where a run begins
 
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits: dict[str, int] = {} if hard == resource.RLIM_INFINITY else {"open_files": hard}
     addresses = {address for target in plan.get("targets", []) for address in target.get("addresses", [])}
+    sources = plan.get("connections", {}).get("sources") or [""]
     ports = _ports()
-    if ports is not None and addresses:
-        limits["connections_by_ports"] = ports * len(addresses)
+    if ports is not None and addresses and not any(address.startswith("unix:") for address in addresses):
+        limits["connections_by_ports"] = ports * len(addresses) * len(sources)
     envelope = load_envelope(host_facts()["fingerprint"])
     return {"generator_limits": limits, **({"envelope": envelope} if envelope else {})}
 

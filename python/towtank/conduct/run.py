@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import generator_facts
@@ -26,6 +26,9 @@ from towtank.results.folder import RunFolder, write_json
 from towtank.results.observe import GENERATOR_GROUP
 from towtank.system.process import describe_status, tail
 from towtank.system.system import Ended, Endpoints, System
+
+if TYPE_CHECKING:
+    from towtank.conduct.steering import Steering
 
 # Marks every process of a run, so that strays can be found and named.
 MARKER = "TOWTANK_RUN"
@@ -49,6 +52,9 @@ class Observing(Protocol):
         """Watch a tree of processes from now on."""
 
 
+Steer = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], "Steering"]
+
+
 @dataclass(frozen=True)
 class RunTask:
     """What one run is made of.
@@ -67,6 +73,8 @@ class RunTask:
         Makes the observation from what came up.
     pinning : Pinning
         CPUs by role.
+    steer : callable, optional
+        Makes what steers the load from its plan and from how the engine is told; by default it goes as planned.
     outlets : Outlets
         Where it is sent while it goes on.
     """
@@ -77,6 +85,7 @@ class RunTask:
     plan: Callable[[Endpoints], dict[str, Any]]
     observe: Callable[[RunFolder, Endpoints], AbstractContextManager[Observing]]
     pinning: Pinning
+    steer: Steer | None = None
     outlets: Outlets = field(default_factory=Outlets)
 
 
@@ -192,6 +201,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
                 stop=stop,
                 display=display,
                 started=(lambda pid: observation.add_group(GENERATOR_GROUP, pid)) if watched else None,
+                steer=task.steer,
             )
         run.event("observation_stopped", failures=observation.failures())
     run.event("system_down")
@@ -207,6 +217,7 @@ def drive_engine(
     stop: StopRequest,
     display: Display,
     started: Callable[[int], None] | None = None,
+    steer: Steer | None = None,
 ) -> None:
     """Let the engine do a plan that is in the run folder already, watching it and the services.
 
@@ -226,6 +237,8 @@ def drive_engine(
         The user's wish, and what the user sees.
     started : callable, optional
         Told the process id of the engine.
+    steer : callable, optional
+        Makes what steers the load; by default it goes as planned.
     """
     run.update(**generator_facts(plan))
     display.run_starts(title, planned_s(plan))
@@ -235,9 +248,9 @@ def drive_engine(
         run.event("engine_started", pid=engine.pid)
         if started is not None:
             started(engine.pid)
-        _Watch(run=run, engine=engine, ended=ended, outcome=outcome, stop=stop, display=display).until_end(
-            planned_s(plan), drain_s(plan)
-        )
+        watch = _Watch(run=run, engine=engine, ended=ended, outcome=outcome, stop=stop, display=display)
+        watch.steering = None if steer is None else steer(plan, engine.tell)
+        watch.until_end(planned_s(plan), drain_s(plan))
     finally:
         stop.on_second = None
         engine.close()
@@ -292,6 +305,7 @@ class _Watch:
     display: Display
     stage: str = ""
     asked: bool = False
+    steering: Steering | None = None
     begun: float = 0.0
     deadline: float = 0.0
     drain: float = 0.0
@@ -302,6 +316,8 @@ class _Watch:
         while self.engine.status() is None:
             self._frames(_LOOK_EVERY_S)
             self._services()
+            if self.steering is not None and not self.asked:
+                self.steering.look()
             if (self.stop.requested or self.outcome.died) and not self.asked:
                 self._ask(drain)
                 self.deadline = min(self.deadline, time.monotonic() + drain + _MARGIN_S)
@@ -321,6 +337,8 @@ class _Watch:
                 self.run.event("stage", name=self.stage, engine_t_s=frame.get("t_s"))
             elif frame.get("k") == "appended" and not self.asked:
                 self._allow(float(frame["end_s"]))
+            if self.steering is not None:
+                self.steering.frame(frame)
             self.display.frame(frame)
 
     def _services(self) -> None:

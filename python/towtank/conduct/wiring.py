@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from towtank.conduct.display import Display
 from towtank.conduct.pinning import Pinning, pinning_of
-from towtank.conduct.run import Observing, RunTask
+from towtank.conduct.run import Observing, RunTask, Steer
 from towtank.conduct.stopping import StopRequest
 from towtank.results.folder import RunFolder
+from towtank.study.model import FindLimit
+from towtank.study.settle import settle_document
 from towtank.system.build import build_system
 from towtank.system.system import Endpoints, System
 
 if TYPE_CHECKING:
+    from towtank.conduct.steering import Steering, Tell
     from towtank.study import RunSpec
 
 
@@ -28,7 +31,29 @@ def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, disp
         plan=lambda endpoints: _plan(spec, run, endpoints, pinning),
         observe=_observation,
         pinning=pinning,
+        steer=_steer(spec, run, display),
     )
+
+
+def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
+    """What steers the load, where a stage ends on evidence or the limit is searched for."""
+    load = spec.study.study.load
+    settle = settle_document(spec.study.study.settle)
+    if settle is None and not isinstance(load, FindLimit):
+        return None
+    at_least_s = 0.0 if settle is None else float(settle["at_least_s"])
+
+    def make(plan: dict[str, Any], tell: Tell) -> Steering:
+        from towtank.conduct.searching import SearchSteering  # noqa: PLC0415 - the analysis takes a second to load
+        from towtank.conduct.steering import StageSteering  # noqa: PLC0415
+
+        stages = list(plan["load"]["stages"])
+        if not isinstance(load, FindLimit):
+            return StageSteering(run, stages, tell, display.note, at_least_s)
+        objectives = [one.document() for one in spec.study.objectives]
+        return SearchSteering(run, stages, tell, display.note, at_least_s, load=load, objectives=objectives)
+
+    return make
 
 
 def _system(spec: RunSpec, logs: Path, pinning: Pinning, stop: StopRequest, display: Display) -> System:

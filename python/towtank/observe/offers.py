@@ -123,10 +123,15 @@ def _memory(facts: dict[str, Any]) -> list[Offer]:
 
 def _open_files(facts: dict[str, Any]) -> Offer:
     limit = facts.get("open_files_limit_hard")
-    if limit is not None and limit < ENOUGH_OPEN_FILES:
-        hint = f"each virtual user needs one; raise the hard limit to {ENOUGH_OPEN_FILES} or more (ulimit -Hn)"
+    if limit is None:
+        return Offer("open_files_limit", "ok", limit, "no limit")
+    if limit < ENOUGH_OPEN_FILES:
+        hint = (
+            f"each connection needs one, and the engine takes a load thread for each {limit}; raise the hard limit to "
+            f"{ENOUGH_OPEN_FILES} or more (ulimit -Hn)"
+        )
         return Offer("open_files_limit", "note", limit, hint)
-    return Offer("open_files_limit", "ok", limit, "hard limit" if limit is not None else "no limit")
+    return Offer("open_files_limit", "ok", limit, "hard limit; for each load thread where one table is not enough")
 
 
 def _pressure() -> Offer:
@@ -214,7 +219,8 @@ def _network() -> list[Offer]:
     if len(ports) == 2:
         count = ports[1] - ports[0] + 1
         few = "" if count >= ENOUGH_PORTS else "few: limits connections to one address (net.ipv4.ip_local_port_range)"
-        offers.append(Offer("local_ports", "note" if few else "ok", count, few or f"{ports[0]} to {ports[1]}"))
+        told = f"{ports[0]} to {ports[1]}; connections to one address from one source"
+        offers.append(Offer("local_ports", "note" if few else "ok", count, few or told))
     backlog = _numbers(Path("/proc/sys/net/core/somaxconn"))
     if backlog:
         few = "" if backlog[0] >= ENOUGH_BACKLOG else "few: bursts of connections are refused (net.core.somaxconn)"

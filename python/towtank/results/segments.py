@@ -162,13 +162,19 @@ def read(folder: Path) -> Recording:
         Folder with `worker-WW.NNNN.ndjson`; it may be missing or empty.
     """
     recording = Recording()
+    for path, worker in paths(folder):
+        recording.workers_found.add(worker)
+        _read_segment(path, worker, recording)
+    recording.intervals.sort(key=lambda one: (one.start_s, one.worker))
+    return recording
+
+
+def paths(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Segments of a folder in their order, with the thread of each."""
     for path in sorted(folder.glob("worker-*.ndjson")):
         match = _SEGMENT.fullmatch(path.name)
         if match:
-            recording.workers_found.add(int(match[1]))
-            _read_segment(path, int(match[1]), recording)
-    recording.intervals.sort(key=lambda one: (one.start_s, one.worker))
-    return recording
+            yield path, int(match[1])
 
 
 def _read_segment(path: Path, worker: int, recording: Recording) -> None:
@@ -178,7 +184,7 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
             if kind == "header":
                 recording.header = newer_header(recording.header, document)
             elif kind == "interval":
-                recording.intervals.append(_interval(document, worker))
+                recording.intervals.append(interval(document, worker))
             elif kind == "end":
                 recording.ends[worker] = document
         except _BROKEN:
@@ -188,7 +194,7 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
 def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
     """Read one line of kind `interval`; None where it is broken."""
     try:
-        return _interval(document, worker)
+        return interval(document, worker)
     except _BROKEN:
         return None
 
@@ -201,7 +207,8 @@ def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[st
     return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
 
 
-def _interval(document: dict[str, Any], worker: int) -> Interval:
+def interval(document: dict[str, Any], worker: int) -> Interval:
+    """An interval from its line."""
     think = document.get("think") or {}
     return Interval(
         worker=worker,

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from towtank import units
 from towtank.errors import Fault
+from towtank.study import search_checks
 from towtank.study.design import LOAD_FACTORS
-from towtank.study.model import EachRamp, Load, Stages, StudyFile
+from towtank.study.model import EachRamp, FindLimit, Load, Stages, StudyFile
 from towtank.study.objectives import read_objective
 from towtank.study.overrides import apply_to_system, check_override, overrides_of, parameters_of
 from towtank.study.schedulechecks import check_schedule
@@ -74,8 +75,8 @@ class StudyCheck:
         if not isinstance(levels, list):
             yield self._at(path, f"must be a list of levels, got {units.shown(levels)} instead")
             return
-        wanted = "users" if self.study.load.kind == "closed" else "rate"
-        if name != wanted:
+        wanted = "users" if self.study.is_closed else "rate"
+        if name != wanted and not isinstance(self.study.load, FindLimit):
             message = f"must be the factor {wanted} with {self.study.load.kind} load, got {name!r} instead"
             yield self._at(path, message, key=True)
         for index, level in enumerate(levels):
@@ -88,6 +89,10 @@ class StudyCheck:
     def _load(self) -> Iterator[Fault]:
         """The amount of load comes from one place, and fits the kind."""
         load = self.study.load
+        if isinstance(load, FindLimit):
+            for path, wrong in search_checks.wrongs(self.study, load):
+                yield self._at(path, wrong, key=path[0] == "factors")
+            return
         given = [f"factors.{name}" for name in LOAD_FACTORS if name in self.study.factors]
         written = ("users", "rate", "levels", "schedule", "trace")
         given += [f"load.{name}" for name in written if getattr(load, name) is not None]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from towtank import units
-from towtank.study.model import EachRamp, PinnedCpus
+from towtank.study.model import EachRamp, FindLimit, PinnedCpus
+from towtank.study.search import amount
+from towtank.study.settle import SettleUntil, settle_document, settle_length
 from towtank.workload.model import Group, WorkloadFile
 
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ def _workload_in_force(study: Study) -> WorkloadFile:
 
 def _load(study: Study) -> dict[str, Any]:
     load = study.study.load
+    if isinstance(load, FindLimit):
+        rest = {"arrivals": load.arrivals, "users_at_most": load.users_at_most} if load.of == "rate" else {}
+        return {"kind": load.kind, "levels": [_whole(amount(load.start))], "search": load.document(), **rest}
     levels = sorted({level for run in study.design() for level in run.levels})
     described: dict[str, Any] = {"kind": load.kind, "levels": [_whole(level) for level in levels]}
     if load.kind == "open":
@@ -82,6 +87,9 @@ def stages(study: Study) -> list[dict[str, Any]]:
         value = getattr(written, phase)
         if isinstance(value, EachRamp):
             described.append({"name": phase, "phase": phase, "each_s": value.each})
+        elif isinstance(value, SettleUntil):
+            told = {"duration_s": settle_length(value), "settle": settle_document(value)}
+            described.append({"name": phase, "phase": phase, **told})
         elif value > 0:
             described.append({"name": phase, "phase": phase, "duration_s": value})
     return described

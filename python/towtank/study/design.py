@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from towtank.study.model import FindLimit
+from towtank.study.search import amount
+from towtank.study.settle import settle_document
 from towtank.system.model import SystemFile
 from towtank.workload.compiling import compile_workload
 
@@ -114,6 +117,12 @@ class RunSpec:
         stages: list[dict[str, Any]] = self.study.load_part(self.levels)["stages"]
         return stages
 
+    @property
+    def search(self) -> dict[str, Any] | None:
+        """The search for the limit that the run is; None where its levels are given."""
+        load = self.study.study.load
+        return load.document() if isinstance(load, FindLimit) else None
+
     def document(self) -> dict[str, Any]:
         """For the manifest."""
         return {
@@ -124,6 +133,8 @@ class RunSpec:
             "users": self.users,
             "rate": self.rate,
             "seed": self.seed,
+            "settle": settle_document(self.study.study.settle),
+            "search": self.search,
         }
 
     def plan(
@@ -193,7 +204,10 @@ def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> Ru
     chosen = list(zip(study.factors, cell, strict=True))
     names = {factor.name: factor.levels[level] for factor, level in chosen}
     levels = study.load_levels(names)
-    closed = study.study.load.kind == "closed"
+    closed = study.study.is_closed
+    load = study.study.load
+    # A search may come to its highest level; which it comes to is found only while it runs.
+    highest = amount(load.at_most) if isinstance(load, FindLimit) else max(levels)
     return RunSpec(
         run=f"r{index:03d}",
         index=index,
@@ -204,8 +218,8 @@ def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> Ru
             **{k: v for f, level in chosen for k, v in f.overrides[level].items()},
         },
         levels=levels,
-        users=int(max(levels)) if closed else None,
-        rate=None if closed else max(levels),
+        users=int(highest) if closed else None,
+        rate=None if closed else highest,
         seed=run_seed(study.study.seed, repetition, names),
         study=study,
     )

@@ -130,7 +130,7 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | None, list[Fault]]:
     """What the trace says, where the load follows one; a file that cannot be read is a fault of the study."""
-    trace = study.load.trace
+    trace = study.trace
     if trace is None:
         return None, []
     curve, faults = read_trace(document.path.parent / trace.csv, trace)
@@ -140,7 +140,7 @@ def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | No
 
 def _with_curve(study: Study, curve: Curve) -> Study:
     """The study with its trace, whose text is kept with those of the other files."""
-    trace = study.study.load.trace
+    trace = study.study.trace
     assert trace is not None
     path = study.path.parent / trace.csv
     files = {**study.files, path.name: path.read_text("utf-8-sig")}

@@ -9,6 +9,8 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from towtank import units
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Rate, Share, mapping_or_plain
 from towtank.study.objectives import read_objective
+from towtank.study.search import SearchLoad
+from towtank.study.settle import Settle, SettleUntil
 
 SCHEMA = "towtank/study/1"
 
@@ -44,7 +46,9 @@ class Stages(FileModel):
     """What a run goes through at each level of load; only `steady` counts, everything is recorded."""
 
     ramp_up: Ramp = Field(0.0, description="Users start one by one over this time, or `{each: 20 ms}` after another.")
-    settle: Duration = Field(0.0, description="The system comes to rest.")
+    settle: Settle = Field(
+        0.0, description="The system comes to rest: over this time, or `until steady, at most 5 min`."
+    )
     steady: PositiveDuration = Field(description="The time that counts.")
     ramp_down: Ramp = Field(0.0, description="Users leave one by one, after the last level.")
 
@@ -88,9 +92,12 @@ class Trace(FileModel):
     """Arrivals whose rate follows a file."""
 
     csv: str = Field(
-        min_length=1, description="CSV file whose first line names the columns, relative to this one; at least two rows."
+        min_length=1,
+        description="CSV file whose first line names the columns, relative to this one; at least two rows.",
     )
-    time: str = Field("time", description="The column with the instants, in increasing order; the first one is the start.")
+    time: str = Field(
+        "time", description="The column with the instants, in increasing order; the first one is the start."
+    )
     rate: str = Field("rate", description="The column with the rates; between two instants the rate moves evenly.")
     time_unit: Literal["ns", "us", "ms", "s", "min", "h", "d"] = Field("s", description="Unit of the instants.")
     rate_unit: Literal["/s", "/min", "/h", "/d"] = Field("/s", description="Unit of the rates.")
@@ -103,7 +110,8 @@ class Load(FileModel):
     """How much load, and how it comes."""
 
     kind: Literal["closed", "open"] = Field(
-        "closed", description="`closed`: users who wait for answers; `open`: arrivals that do not wait."
+        "closed",
+        description="`closed`: users who wait for answers; `open`: arrivals that do not wait; `find-limit`: see below.",
     )
     users: int | None = Field(None, ge=1, le=10_000_000, description="Users, where they are not a factor.")
     rate: Rate | None = Field(None, description="Arrivals, where they are not a factor.")
@@ -128,6 +136,28 @@ class Load(FileModel):
     trace: Trace | None = Field(
         None, description="A file that the rate of open load follows, in place of an amount and `stages`."
     )
+
+
+class FindLimit(SearchLoad):
+    """A load that is raised by stages until the system fails, then brought back to its limit."""
+
+    arrivals: Literal["constant", "poisson"] = Field("poisson", description="How arrivals come, where `of` is `rate`.")
+    users_at_most: int = Field(10_000, ge=1, le=10_000_000, description="Users that open load may have.")
+    backlog_at_most: int = Field(
+        1_000_000, ge=0, description="Arrivals that may wait for a user; further ones are not started."
+    )
+    stages: Stages = Field(description="What every plateau goes through; `ramp_down` once, at the end.")
+
+
+def _kind_of_load(value: Any) -> str:
+    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+    return "<search>" if kind == "find-limit" else "<levels>"
+
+
+AnyLoad = Annotated[
+    Annotated[Load, Tag("<levels>")] | Annotated[FindLimit, Tag("<search>")],
+    Discriminator(_kind_of_load),
+]
 
 
 class PinnedCpus(FileModel):
@@ -193,7 +223,7 @@ class StudyFile(FileModel):
         default_factory=dict,
         description="Values of all runs by path: `services.NAME.settings.KEY`, `parameters.NAME`.",
     )
-    load: Load = Field(description="Amount of load, its form, and the stages of a run.")
+    load: AnyLoad = Field(description="Amount of load, its form, and the stages of a run.")
     pinning: Pinning = Field(
         "auto", description="`auto` keeps system and generator on different CPUs where there are two."
     )
@@ -204,3 +234,19 @@ class StudyFile(FileModel):
     presets: dict[Name, dict[str, Any]] = Field(
         default_factory=dict, description="Variants by name: each has any keys of this file, laid over it."
     )
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the load is users who wait for answers."""
+        load = self.load
+        return load.of == "users" if isinstance(load, FindLimit) else load.kind == "closed"
+
+    @property
+    def trace(self) -> Trace | None:
+        """The trace that the load follows; None where it follows none."""
+        return None if isinstance(self.load, FindLimit) else self.load.trace
+
+    @property
+    def settle(self) -> SettleUntil | float:
+        """How settle stages last; 0 where the stages are written out."""
+        return 0.0 if self.load.stages is None else self.load.stages.settle

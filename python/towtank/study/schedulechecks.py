@@ -40,10 +40,11 @@ def check_schedule(
         if stage.duration > _SECONDS_AT_MOST:
             yield at((*path, "for"), f"must be at most {_SECONDS_AT_MOST:g} s, got {stage.duration:g} s instead")
         amount = stage.amount
-        for name in amount if isinstance(amount, dict) and groups is not None else ():
-            if name not in groups:
-                near = did_you_mean(name, groups)
-                message = f"must be a group of the workload ({', '.join(groups)}), got {name!r} instead{near}"
+        known = groups or []
+        for name in amount if isinstance(amount, dict) and known else ():
+            if name not in known:
+                near = did_you_mean(name, known)
+                message = f"must be a group of the workload ({', '.join(known)}), got {name!r} instead{near}"
                 yield at((*path, key, name), message, key=True)
     if not any(stage.phase == STEADY and total_of(stage) > 0 for stage in schedule):
         yield at(("load", "schedule"), f"must have a steady stage with {key} above 0, got none", key=True)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from towtank.study.model import EachRamp, Load
+from towtank.study.model import EachRamp, Load, Stages
 from towtank.study.schedules import Groups, schedule_stages, trace_stages, users_needed
+from towtank.study.settle import SettleUntil, settle_length
 from towtank.study.traces import Curve
 
 
 def ramp_duration(ramp: EachRamp | float, users: float) -> float:
     """How long a ramp over so many users takes. [s]"""
     return ramp.each * users if isinstance(ramp, EachRamp) else ramp
+
+
+def settle_stage(stages: Stages) -> dict[str, Any] | None:
+    """Length of a settle stage, and `until` where it ends on evidence; None where there is none."""
+    length = settle_length(stages.settle)
+    if length <= 0:
+        return None
+    return {"duration_s": length, **({"until": "told"} if isinstance(stages.settle, SettleUntil) else {})}
 
 
 def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curve | None = None) -> dict[str, Any]:
@@ -60,8 +69,10 @@ def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
     for index, level in enumerate(levels):
         # A ramp of no time stays: without it the users would come over the stage that follows.
         add("ramp_up", index, ramp_duration(load.stages.ramp_up, abs(level - before)), level)
-        if load.stages.settle > 0:
-            add("settle", index, load.stages.settle, level)
+        settle = settle_stage(load.stages)
+        if settle is not None:
+            add("settle", index, settle["duration_s"], level)
+            stages[-1].update(settle)
         add("steady", index, load.stages.steady, level)
         before = level
     ramp_down = ramp_duration(load.stages.ramp_down, before)

@@ -11,10 +11,12 @@ from towtank import units
 from towtank.errors import StudyError
 from towtank.study import describing
 from towtank.study.design import LOAD_FACTORS, Factor, RunSpec, design
-from towtank.study.model import StudyFile
+from towtank.study.model import FindLimit, StudyFile
 from towtank.study.objectives import Objective, read_objective
 from towtank.study.overrides import Override, apply_to_system, overrides_of, parameters_of
 from towtank.study.schedules import Groups, levels_of
+from towtank.study.search import amount
+from towtank.study.search_stages import plan_search
 from towtank.study.stages import plan_load
 from towtank.study.traces import Curve
 from towtank.system.model import SystemFile, check_tree
@@ -82,7 +84,7 @@ class Study:
     @property
     def load_factor(self) -> str:
         """What the load is measured in: `users` or `rate`."""
-        return "users" if self.study.load.kind == "closed" else "rate"
+        return "users" if self.study.is_closed else "rate"
 
     def design(self) -> list[RunSpec]:
         """The runs in their order."""
@@ -91,6 +93,8 @@ class Study:
     def load_levels(self, factors: dict[str, str]) -> tuple[float, ...]:
         """Levels of load that a run with these levels of factors goes through: users, or rates [1/s]."""
         load = self.study.load
+        if isinstance(load, FindLimit):
+            return (amount(load.start),)
         if load.schedule is not None or self.curve is not None:
             return levels_of(load, self.curve)
         named = [factors[name] for name in LOAD_FACTORS if name in factors]
@@ -110,7 +114,10 @@ class Study:
 
     def load_part(self, levels: tuple[float, ...]) -> dict[str, Any]:
         """`load` of the plan of a run that goes through these levels."""
-        return plan_load(self.study.load, levels, self.groups, self.curve)
+        load = self.study.load
+        if isinstance(load, FindLimit):
+            return plan_search(load)
+        return plan_load(load, levels, self.groups, self.curve)
 
     def overrides_with(self, factors: dict[str, str]) -> list[Override]:
         """What the study and these levels set, later ones over earlier ones."""

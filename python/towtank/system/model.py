@@ -24,7 +24,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
-from towtank.fields import FileModel, Name, PositiveDuration, Size, one_or_more
+from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document
 
@@ -178,9 +178,15 @@ class Existing(Service):
 class NullServerSettings(FileModel):
     """How the null server answers."""
 
-    threads: int = Field(1, ge=1, le=1024, description="Threads that answer.")
+    threads: int = Field(
+        1, ge=1, le=1024, description="Threads that answer; each holds as many connections as a process may open files."
+    )
+    ports: int = Field(1, ge=1, le=1024, description="Ports that it listens on, for more connections than one has.")
     body: Size = Field(1024, description="Size of the body of every answer.")
-    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+    delay: Duration = Field(0.0, description="Time from a request to its answer.")
+    port: Port = Field(
+        0, description="Where it listens; 0 takes any free port. With several ports, the first of as many in a row."
+    )
 
 
 @service_kind("null_server")

@@ -10,6 +10,8 @@ from pathlib import Path
 from towtank.errors import TargetError
 
 _LISTEN = "0A"  # state of a listening socket in /proc/net/tcp
+# Above the ports of known services, below those that Linux gives to outgoing connections.
+_ROW_FIRST, _ROW_END = 20_000, 32_768
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
@@ -19,6 +21,43 @@ def free_port(host: str = "127.0.0.1") -> int:
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]
     return port
+
+
+def free_ports(host: str, count: int) -> int:
+    """First of so many TCP ports in a row that nothing listens on.
+
+    Parameters
+    ----------
+    host : str
+        The address that a service is to listen on.
+    count : int
+        Ports, at least 1. [1]
+
+    Raises
+    ------
+    TargetError
+        If there are none.
+
+    Notes
+    -----
+    Several are looked for below the ports of outgoing connections, each of which may take one of them at any time.
+    """
+    if count == 1:
+        return free_port(host)
+    for first in range(_ROW_FIRST, _ROW_END - count + 1, count):
+        if all(_is_free(host, port) for port in range(first, first + count)):
+            return first
+    raise TargetError(f"{count} ports in a row are not free from {_ROW_FIRST} to {_ROW_END - 1} on {host}")
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
 
 
 def require_free(host: str, port: int, owner: str) -> None:

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from towtank.fields import PARAMETER, FileModel, Name, PositiveDuration, Share, Text
+from towtank.fields import PARAMETER, FileModel, Name, PositiveDuration, Share, Text, mapping_or_plain
 from towtank.workload.pauses import Pause, PauseModel, read_pacing
-from towtank.workload.steps import Auth, Step, Template, mapping_or_plain
+from towtank.workload.steps import Auth, Step, Template
 
 SCHEMA = "towtank/workload/1"
 

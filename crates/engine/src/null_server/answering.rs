@@ -18,7 +18,8 @@ use super::now_ns;
 use super::requests::{Request, RequestReader};
 use super::schedule::Schedule;
 
-const LISTENER: u64 = u64::MAX;
+/// Data of the first listener's events; those of the others follow. No slot has so high a number.
+const LISTENERS: u64 = 1 << 62;
 const STOP: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
 /// What one read takes; a read that fills less has emptied the socket. [B]
@@ -124,7 +125,7 @@ struct Connection {
 #[derive(Debug)]
 pub struct Worker {
     epoll: Epoll,
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     timer: TimerFd,
     /// The instant the timer is set to.
     armed_ns: Option<u64>,
@@ -145,7 +146,7 @@ pub struct Worker {
 
 impl Worker {
     pub fn new(
-        listener: TcpListener,
+        listeners: Vec<TcpListener>,
         answer: Arc<Answer>,
         schedule: Schedule,
         log: Option<Log>,
@@ -153,9 +154,11 @@ impl Worker {
         stop: Arc<EventFd>,
     ) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        // Of several threads that wait on the listener, one is woken.
+        // Of several threads that wait on a listener, one is woken.
         let exclusive = EpollFlags::EPOLLIN | EpollFlags::EPOLLEXCLUSIVE;
-        epoll.add(&listener, EpollEvent::new(exclusive, LISTENER))?;
+        for (listener, data) in listeners.iter().zip(LISTENERS..) {
+            epoll.add(listener, EpollEvent::new(exclusive, data))?;
+        }
         epoll.add(&*stop, EpollEvent::new(EpollFlags::EPOLLIN, STOP))?;
         let timer = TimerFd::new(
             ClockId::CLOCK_MONOTONIC,
@@ -168,7 +171,7 @@ impl Worker {
         )?;
         Ok(Self {
             epoll,
-            listener,
+            listeners,
             timer,
             armed_ns: None,
             answer,
@@ -195,12 +198,12 @@ impl Worker {
             self.release_held()?;
             for event in &events[..count] {
                 match event.data() {
-                    LISTENER => self.accept()?,
                     STOP => {
                         self.say_farewell();
                         return self.log.as_mut().map_or(Ok(()), Log::flush);
                     }
                     TIMER => self.armed_ns = None,
+                    data @ LISTENERS.. => self.accept((data - LISTENERS) as usize)?,
                     slot => self.serve(slot as usize, event.events())?,
                 }
             }
@@ -208,9 +211,9 @@ impl Worker {
         }
     }
 
-    fn accept(&mut self) -> io::Result<()> {
+    fn accept(&mut self, listener: usize) -> io::Result<()> {
         loop {
-            let stream = match self.listener.accept() {
+            let stream = match self.listeners[listener].accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::schedule::{Schedule, Stalls};
 use crate::cpus;
 
-pub const USAGE: &str = "usage: towtank-engine null-server [--listen ADDRESS:PORT] [--threads N] [--cpus LIST] [--body BYTES]
+pub const USAGE: &str = "usage: towtank-engine null-server [--listen ADDRESS:PORT] [--ports N] [--threads N] [--cpus LIST] [--body BYTES]
     [--delay MILLISECONDS] [--stall-every SECONDS --stall-for SECONDS] [--log FILE] [--misbehave KIND] [--http2] [--until-stdin-closes]";
 
 /// Ways to answer wrongly, or not at all.
@@ -74,6 +74,8 @@ impl Kind {
 #[derive(Debug, PartialEq)]
 pub struct Options {
     pub listen: String,
+    /// Ports that are listened on; those behind the one that was named, if one was.
+    pub ports: u16,
     pub threads: usize,
     pub cpus: Option<Vec<usize>>,
     pub body_bytes: usize,
@@ -92,6 +94,7 @@ impl Options {
     pub fn parse(arguments: &[String]) -> Result<Self, Vec<String>> {
         let mut options = Self {
             listen: "127.0.0.1:0".into(),
+            ports: 1,
             threads: 1,
             cpus: None,
             body_bytes: 2,
@@ -130,6 +133,7 @@ impl Options {
             value.ok_or_else(|| format!("{option}: no such option, or its value is missing"))?;
         match option {
             "--listen" => value.clone_into(&mut self.listen),
+            "--ports" => self.ports = number(option, value, 1, 1_024)?,
             "--threads" => self.threads = number(option, value, 1, 1_024)?,
             "--cpus" => {
                 self.cpus = Some(cpus::parse(value).map_err(|fault| format!("--cpus {fault}"))?);
@@ -200,10 +204,11 @@ mod tests {
 
     #[test]
     fn all_options_are_read() {
-        let line = "--listen 127.0.0.1:80 --threads 2 --cpus 0-1 --body 7 --delay 1.5 --stall-every 10 --stall-for 2 \
+        let line = "--listen 127.0.0.1:80 --ports 3 --threads 2 --cpus 0-1 --body 7 --delay 1.5 --stall-every 10 --stall-for 2 \
                     --log l --misbehave slow --http2 --until-stdin-closes";
         let expected = Options {
             listen: "127.0.0.1:80".into(),
+            ports: 3,
             threads: 2,
             cpus: Some(vec![0, 1]),
             body_bytes: 7,
@@ -220,8 +225,8 @@ mod tests {
 
     #[test]
     fn all_faults_are_told_at_once() {
-        let line = "--threads 0 --body x --delay -1 --stall-every 1 --stall-for 2 --misbehave badly --what ever";
-        assert_eq!(parse(line).unwrap_err().len(), 6);
+        let line = "--threads 0 --ports 0 --body x --delay -1 --stall-every 1 --stall-for 2 --misbehave badly --what ever";
+        assert_eq!(parse(line).unwrap_err().len(), 7);
         for line in [
             "--stall-every 1",
             "--stall-for 1",

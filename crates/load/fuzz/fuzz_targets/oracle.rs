@@ -12,6 +12,6 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     if let Err(disagreement) = oracle::compare(bytes, flags & 1 != 0) {
-        panic!("{}: {disagreement:?}", bytes.escape_ascii());
+        panic!("{}: {disagreement}", bytes.escape_ascii());
     }
 });

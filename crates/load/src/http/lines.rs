@@ -9,8 +9,12 @@ pub(super) struct LineBuffer {
 /// What a piece of the stream gave.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
-    /// A whole line without its end; `consumed` bytes of the piece belong to it.
-    Whole { line: &'a [u8], consumed: usize },
+    /// A whole line without its end; `consumed` bytes of the piece belong to it. `strict`: it ended with CR LF.
+    Whole {
+        line: &'a [u8],
+        consumed: usize,
+        strict: bool,
+    },
     /// The whole piece belongs to a line that goes on; the line so far.
     Partial(&'a [u8]),
     /// The line is longer than allowed.
@@ -32,16 +36,17 @@ impl LineBuffer {
         if self.partial.len() + consumed > limit {
             return Line::TooLong;
         }
-        if self.partial.is_empty() {
-            return Line::Whole {
-                line: without_return(&bytes[..end]),
-                consumed,
-            };
-        }
-        self.partial.extend_from_slice(&bytes[..end]);
+        let whole = if self.partial.is_empty() {
+            &bytes[..end]
+        } else {
+            self.partial.extend_from_slice(&bytes[..end]);
+            &self.partial
+        };
+        let without_return = whole.strip_suffix(b"\r");
         Line::Whole {
-            line: without_return(&self.partial),
+            line: without_return.unwrap_or(whole),
             consumed,
+            strict: without_return.is_some(),
         }
     }
 
@@ -65,8 +70,4 @@ impl LineBuffer {
     pub(super) fn release(&mut self) {
         self.partial = Vec::new();
     }
-}
-
-fn without_return(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\r").unwrap_or(line)
 }

@@ -4,7 +4,8 @@
 //! whole in one piece is not copied, and a connection that idles holds no memory besides the scanner itself. Rubbish
 //! is told at its first wrong byte where the grammar allows it. Choices that RFC 9112 leaves open:
 //!
-//! * A lone LF ends a line like CR LF, in heads, chunk sizes and trailers; a CR anywhere else is an error.
+//! * A lone LF ends a line of a head like CR LF; a CR anywhere else is an error. Between chunks and in trailers it is an
+//!   error: some readers take it for a part of the line, and would find another end of the response.
 //! * `Content-Length` together with `Transfer-Encoding` is an error, not a contest that one of them wins.
 //! * Lengths given twice must agree. Folded fields are errors. Trailers are read, checked and dropped.
 //! * Any `1xx` but `101` is skipped; nothing here asks for an upgrade, so `101` is an error.
@@ -272,7 +273,7 @@ impl ResponseScanner {
         {
             Line::Partial(_) => Ok(bytes.len()),
             Line::TooLong => Err(ProtocolError::HeaderTooLarge),
-            Line::Whole { line, consumed } => {
+            Line::Whole { line, consumed, .. } => {
                 let head = Head::of_status_line(line)?;
                 self.answer.set_status(head.status);
                 self.head = Some(head);
@@ -295,13 +296,14 @@ impl ResponseScanner {
             Line::Whole {
                 line: b"",
                 consumed,
+                ..
             } => {
                 self.head_bytes += before + consumed;
                 self.line.clear();
                 self.end_of_head()?;
                 Ok(consumed)
             }
-            Line::Whole { line, consumed } => {
+            Line::Whole { line, consumed, .. } => {
                 let (name, value) = head::split_field(line)?;
                 if let Some(head) = &mut self.head {
                     head.field(name, value)?;
@@ -344,7 +346,8 @@ impl ResponseScanner {
         match self.line.take(bytes, SIZE_LINE_BYTES) {
             Line::Partial(start) if chunks::may_be_size(start) => Ok(bytes.len()),
             Line::Partial(_) | Line::TooLong => Err(ProtocolError::BadChunk),
-            Line::Whole { line, consumed } => {
+            Line::Whole { strict: false, .. } => Err(ProtocolError::BadChunk),
+            Line::Whole { line, consumed, .. } => {
                 let remaining = chunks::size(line)?;
                 self.line.clear();
                 self.answer.room_for(remaining)?;
@@ -364,6 +367,7 @@ impl ResponseScanner {
             Line::Whole {
                 line: b"",
                 consumed,
+                strict: true,
             } => {
                 self.line.clear();
                 self.state = State::ChunkSize;
@@ -381,7 +385,8 @@ impl ResponseScanner {
         {
             Line::Partial(_) => Ok(bytes.len()),
             Line::TooLong => Err(ProtocolError::HeaderTooLarge),
-            Line::Whole { line, consumed } => {
+            Line::Whole { strict: false, .. } => Err(ProtocolError::BadField),
+            Line::Whole { line, consumed, .. } => {
                 if line.is_empty() {
                     self.state = State::Complete;
                 } else {

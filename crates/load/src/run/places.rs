@@ -10,7 +10,7 @@ use crate::worker::{Sources, TargetPlace, TargetTls};
 /// Where a target is, alike for all threads.
 #[derive(Debug)]
 pub(super) struct Place {
-    addresses: Vec<Address>,
+    pub(super) addresses: Vec<Address>,
     secured: Option<Secured>,
     http2: bool,
 }

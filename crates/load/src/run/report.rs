@@ -13,6 +13,8 @@ use crate::recorder::{LiveCounts, Totals};
 use crate::sys;
 use crate::worker::Http2Counts;
 
+use super::files::Spread;
+
 /// What is told of a run.
 #[derive(Debug)]
 pub struct Report<'a> {
@@ -34,6 +36,8 @@ pub struct Report<'a> {
     pub stages: &'a [Stage],
     /// The edits that made them so.
     pub edits: Vec<Value>,
+    /// How open files were divided.
+    pub(super) spread: Spread,
 }
 
 fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
@@ -43,6 +47,19 @@ fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
             .map(|(name, count)| ((*name).to_owned(), json!(count)))
             .collect::<Map<_, _>>(),
     )
+}
+
+/// CPUs that the load threads can work on at once.
+fn cores(plan: &Plan) -> usize {
+    let mut cpus = plan.cpus.clone();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let there = if cpus.is_empty() {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    } else {
+        cpus.len()
+    };
+    there.min(plan.threads)
 }
 
 impl Report<'_> {
@@ -60,6 +77,12 @@ impl Report<'_> {
             "message": self.message,
             "threads": plan.threads,
             "cpus": plan.cpus,
+            "cores": cores(plan),
+            "open_files": {
+                "limit": self.spread.limit,
+                "tables": self.spread.tables(),
+                "connections_at_most": self.spread.needed,
+            },
             "stages": self.stages,
             "edits": self.edits,
             "totals": {

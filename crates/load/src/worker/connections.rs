@@ -17,7 +17,7 @@ use super::{TargetPlace, Worker};
 const PARTING_NS: u64 = 1_000_000_000;
 
 /// Connections of one request that wait for the server to close; beyond that the oldest is reset.
-const PARTING_AT_MOST: usize = 1024;
+pub const PARTING_AT_MOST: usize = 1024;
 
 /// Kinds of connect failures told apart by name; a server that makes up new ones must not fill the memory.
 const REASONS_AT_MOST: usize = 64;

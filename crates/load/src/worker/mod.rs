@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::extract::Scratch;
+use crate::gate::Ticket;
 use crate::http::response::Limits;
 use crate::http2::Bounds;
 use crate::plan::Balance;
@@ -40,7 +41,7 @@ use multiplex::Multiplexing;
 use secure::Session;
 use user::{Connection, Exchange, User};
 
-pub use connections::{Ownership, Sources};
+pub use connections::{Ownership, PARTING_AT_MOST, Sources};
 pub use edits::{Edits, Proposal};
 pub use multiplex::Counts as Http2Counts;
 pub use secure::TargetTls;
@@ -177,9 +178,9 @@ pub struct Setup<'a> {
     pub drain_ns: u64,
     /// CPU to run on.
     pub cpu: Option<usize>,
-    /// Start of the run by the monotonic clock. [ns]
-    pub origin_ns: u64,
-    /// First line of the segments.
+    /// Whether this thread keeps its open files apart from those of the others.
+    pub own_files: bool,
+    /// First line of the segments; the start of the run is filled in when it is known.
     pub header: Header,
     /// Folder of the segments.
     pub folder: PathBuf,
@@ -278,12 +279,21 @@ const BELL: u64 = u64::MAX;
 ///
 /// # Errors
 /// [`WorkerFailed`] when results cannot be written or the system refuses something basic.
-pub fn work(setup: Setup<'_>) -> Result<Ended, WorkerFailed> {
+pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFailed> {
     let refused = |what: &str, error: &io::Error| WorkerFailed::System(format!("{what}: {error}"));
     if let Some(cpu) = setup.cpu {
         sys::pin(&[cpu]).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
     }
+    if setup.own_files {
+        // Before anything is opened here, so that it is opened in the table of this thread.
+        let what = "this plan needs more connections than one process may have open files (ulimit -Hn), and the \
+                    system does not let threads have open files of their own";
+        sys::own_files().map_err(|error| refused(what, &error))?;
+    }
     sys::sharp_timers();
+    let people = People::new(&setup);
+    let start = ticket.hand_in();
+    (setup.header.monotonic_ns, setup.header.wall_ns) = (start.monotonic_ns, start.wall_ns);
     let shape = shape_of(&setup);
     let writer = SegmentWriter::create(&setup.folder, setup.header.clone(), shape)
         .map_err(|error| WorkerFailed::Disk(error.to_string()))?;
@@ -294,9 +304,42 @@ pub fn work(setup: Setup<'_>) -> Result<Ended, WorkerFailed> {
     epoll
         .add(&setup.shared.bell, BELL)
         .map_err(|error| refused("cannot watch the bell", &error))?;
-    let mut worker = Worker::new(setup, shape, writer, epoll);
+    let mut worker = Worker::new(setup, people, shape, writer, epoll);
     let result = worker.turn_until_done();
     worker.end(result)
+}
+
+/// What takes memory for every user, and so takes time to make.
+struct People {
+    users: Vec<User>,
+    /// Users of each group that have not started (open load), last first.
+    fresh: Vec<Vec<u32>>,
+    model: Model,
+    connections: Vec<Connection>,
+    wheel: Wheel,
+}
+
+impl People {
+    fn new(setup: &Setup<'_>) -> Self {
+        let numbers = (setup.worker..setup.groups.len()).step_by(setup.workers);
+        let users: Vec<User> = numbers
+            .map(|number| User::new(number as u32, setup.groups[number], setup.seed))
+            .collect();
+        let mut fresh = vec![Vec::new(); setup.header.groups.len()];
+        if setup.open {
+            for (index, user) in users.iter().enumerate().rev() {
+                fresh[usize::from(user.group)].push(index as u32);
+            }
+        }
+        let (model, places) = setup.ownership.model(users.len(), &setup.targets);
+        Self {
+            fresh,
+            model,
+            connections: (0..places).map(|_| Connection::new()).collect(),
+            wheel: Wheel::new(users.len()),
+            users,
+        }
+    }
 }
 
 fn shape_of(setup: &Setup<'_>) -> Shape {
@@ -311,23 +354,18 @@ fn shape_of(setup: &Setup<'_>) -> Shape {
 }
 
 impl<'a> Worker<'a> {
-    fn new(setup: Setup<'a>, shape: Shape, writer: SegmentWriter, epoll: Epoll) -> Self {
-        let numbers = (setup.worker..setup.groups.len()).step_by(setup.workers);
-        let users: Vec<User> = numbers
-            .map(|number| User::new(number as u32, setup.groups[number], setup.seed))
-            .collect();
+    fn new(
+        setup: Setup<'a>,
+        people: People,
+        shape: Shape,
+        writer: SegmentWriter,
+        epoll: Epoll,
+    ) -> Self {
         let groups = shape.groups;
-        let mut fresh = vec![Vec::new(); groups];
-        if setup.open {
-            for (index, user) in users.iter().enumerate().rev() {
-                fresh[usize::from(user.group)].push(index as u32);
-            }
-        }
-        let (model, places) = setup.ownership.model(users.len(), &setup.targets);
+        let places = people.connections.len();
         let secure = setup.targets.iter().any(|target| target.tls.is_some());
         let http2 = setup.targets.iter().any(|target| target.http2);
         let bounds = Bounds::new(setup.streams, setup.limits.header_bytes);
-        let wheel = Wheel::new(users.len());
         Self {
             program: setup.program,
             shared: setup.shared,
@@ -335,7 +373,7 @@ impl<'a> Worker<'a> {
             workers: setup.workers as u32,
             open: setup.open,
             users_at_most: setup.users_at_most,
-            users,
+            users: people.users,
             present: 0,
             ready: VecDeque::new(),
             moves: setup.moves,
@@ -344,14 +382,14 @@ impl<'a> Worker<'a> {
             edits_seen: 0,
             proposals: VecDeque::new(),
             idle: vec![Vec::new(); groups],
-            fresh,
+            fresh: people.fresh,
             backlog: vec![VecDeque::new(); groups],
             waiting: 0,
             backlog_at_most: setup.backlog_at_most,
             targets: setup.targets,
             sources: setup.sources,
-            model,
-            connections: (0..places).map(|_| Connection::new()).collect(),
+            model: people.model,
+            connections: people.connections,
             sessions: (0..if secure { places } else { 0 }).map(|_| None).collect(),
             http2: Multiplexing::new(if http2 { places } else { 0 }, bounds),
             plain: Vec::new(),
@@ -366,14 +404,14 @@ impl<'a> Worker<'a> {
             connect_timeout_ns: setup.connect_timeout_ns,
             drain_ns: setup.drain_ns,
             drain_until_ns: None,
-            wheel,
+            wheel: people.wheel,
             deadlines: Deadlines::default(),
             due: Vec::new(),
             epoll,
             buffer: vec![0; READ_BYTES],
             scratch: Scratch::default(),
             recorder: Recorder::new(shape),
-            clock: Clock::new(setup.origin_ns, &setup.course, writer),
+            clock: Clock::new(setup.header.monotonic_ns, &setup.course, writer),
             course: setup.course,
         }
     }

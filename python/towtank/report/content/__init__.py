@@ -1,6 +1,7 @@
 """What a report says: one file for each section, in the order of `SECTIONS`.
 
-To add a section: a file with `build(results) -> Section`, a line in `SECTIONS`, a test.
+To add a section: a file with `build(results) -> Section`, a line in `SECTIONS`, a test. One that has nothing to say of
+these results gives None and is left out.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from towtank import __version__
 from towtank.report.content import (
     appendix,
     audit,
+    backlog,
     configuration,
     figures,
+    found_limit,
     generator,
     headline,
     limits,
@@ -26,17 +29,19 @@ from towtank.report.content import (
 from towtank.report.document import Document, Section
 from towtank.report.source import Results
 
-SECTIONS: tuple[Callable[[Results], Section], ...] = (
+SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
     headline.build,
     question.build,
     configuration.build,
     workload.build,
+    found_limit.build,
     tables.build,
     figures.build,
     observations.build,
     limits.build,
     verdicts.build,
     audit.build,
+    backlog.build,
     generator.build,
     observation_cost.build,
     appendix.build,
@@ -49,6 +54,6 @@ def build_document(results: Results) -> Document:
     return Document(
         title=results.title,
         subtitle=f"Study {name}, started {appendix.started(results)}",
-        sections=tuple(build(results) for build in SECTIONS),
+        sections=tuple(section for build in SECTIONS if (section := build(results)) is not None),
         made_with=f"Written by Towtank {__version__} from the results folder {results.name}.",
     )

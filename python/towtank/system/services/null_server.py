@@ -10,7 +10,7 @@ from typing import Any
 
 from towtank.engine import binary
 from towtank.system import model
-from towtank.system.ports import free_port, require_free
+from towtank.system.ports import free_ports, require_free
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection
 from towtank.system.service import Place, PlainService
@@ -27,28 +27,32 @@ class NullServer(PlainService):
         super().__init__(name)
         self._settings = part.settings
         self._port = part.settings.port
+        self._ports = part.settings.ports
 
     def prepare(self, place: Place) -> None:  # noqa: ARG002
-        """Choose or check the port."""
+        """Choose or check the ports."""
         if self._port:
-            require_free(_HOST, self._port, self.name)
+            for port in range(self._port, self._port + self._ports):
+                require_free(_HOST, port, self.name)
         else:
-            self._port = free_port(_HOST)
+            self._port = free_ports(_HOST, self._ports)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """One process."""
         given = self._settings
         command = [str(binary()), "null-server", "--listen", f"{_HOST}:{self._port}"]
-        command += ["--threads", str(given.threads), "--body", str(given.body)]
+        command += ["--ports", str(self._ports), "--threads", str(given.threads), "--body", str(given.body)]
+        if given.delay > 0:
+            command += ["--delay", repr(1000 * given.delay)]
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
-        """Ready when it takes connections."""
+        """Ready when it takes connections: it listens on all ports before it takes any."""
         return refuses_connection(self.addresses()[0])
 
     def addresses(self) -> list[str]:
-        """The one address."""
-        return [f"{_HOST}:{self._port}"]
+        """One address for each port."""
+        return [f"{_HOST}:{port}" for port in range(self._port, self._port + self._ports)]
 
     def settings_used(self) -> dict[str, Any]:
         """The settings, with the port chosen."""

@@ -1,0 +1,249 @@
+"""How many users one machine carries: with a connection of each user's own, and with connections that they share."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import resource
+import subprocess
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import harness
+import towtank_load
+
+from towtank.analysis.generator import most_connections
+from towtank.analysis.measurement import Measurement
+from towtank.results import segments
+
+POOL = 1_000
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """One load: users, what they do between requests, and how they reach the server.
+
+    Attributes
+    ----------
+    users : int
+        Users N. [1]
+    think_s : float
+        Think time Z, the same each time. [s]
+    own : bool
+        Whether each user has a connection of its own, which it opens with its first request.
+    steady_s : float
+        Length of what is measured, after every user has come. [s]
+    """
+
+    users: int
+    think_s: float
+    own: bool
+    steady_s: float
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        how = "a connection each" if self.own else f"a pool of {POOL:,}"
+        return f"{self.users:,} users, {how}, think time {self.think_s:g} s"
+
+    @property
+    def arrive_s(self) -> float:
+        """Time in which users start. With connections of their own all must be open before it is measured. [s]"""
+        return max(1.0, self.users / _STARTS_PER_S)
+
+    @property
+    def spread_s(self) -> float:
+        """Time over which first requests are spread, a multiple of Z: requests come evenly ever after. [s]"""
+        connecting_s = self.users / _CONNECTS_PER_S if self.own else 0.0
+        return self.think_s * max(1, math.ceil(connecting_s / self.think_s))
+
+    @property
+    def settle_s(self) -> float:
+        """Time from the last start to the first request of everybody, where connections must be open. [s]"""
+        return self.spread_s + 2.0 if self.own else 2.0
+
+
+# Users that start in a second: each start costs less than a request.
+_STARTS_PER_S = 250_000
+# Connections that are opened in a second, beside requests: one costs both sides about as much as ten requests.
+_CONNECTS_PER_S = 5_000
+CROWDS = (
+    Crowd(250_000, 25.0, own=True, steady_s=60.0),
+    Crowd(1_000_000, 100.0, own=True, steady_s=100.0),
+    Crowd(1_000_000, 100.0, own=False, steady_s=60.0),
+    Crowd(10_000_000, 1_000.0, own=False, steady_s=60.0),
+)
+QUICK = (Crowd(25_000, 2.5, own=True, steady_s=10.0), Crowd(100_000, 10.0, own=False, steady_s=10.0))
+# Kernel and both programs for a connection, and the engine for a user, with room to spare. [bytes]
+_BYTES_PER_CONNECTION, _BYTES_PER_USER = 12_000, 500
+_EVERY_S = 1.0
+# Resets sent, connections reset, full queues of listeners, TIME-WAIT states that were left out, segments sent again.
+_EVENTS = ("Tcp:OutRsts", "Tcp:EstabResets", "TcpExt:ListenOverflows", "TcpExt:TCPTimeWaitOverflow", "Tcp:RetransSegs")
+
+
+def run(*, quick: bool) -> None:
+    """Drive each crowd, print what was reached, keep the raw runs."""
+    runs = []
+    for crowd in QUICK if quick else CROWDS:
+        print(f"  {crowd.name}", flush=True)
+        needed = crowd.users * (_BYTES_PER_USER + (_BYTES_PER_CONNECTION if crowd.own else 0))
+        if (there := _memory()["MemAvailable"]) < needed:
+            print(f"    skipped: about {needed / 1e9:.1f} GB of memory are needed, and {there / 1e9:.1f} GB are there")
+            continue
+        runs.append(_drive(crowd))
+        _print(runs[-1])
+        _await_closed_ports()
+    harness.keep("users", {"pool": POOL}, runs=runs)
+
+
+def _plan(crowd: Crowd, addresses: list[str], out: Path) -> dict[str, Any]:
+    stages = [
+        ("ramp_up", "ramp_up", crowd.arrive_s),
+        ("settle", "settle", crowd.settle_s),
+        ("steady", "steady", crowd.steady_s),
+    ]
+    load = {
+        "kind": "closed",
+        "users_at_most": crowd.users,
+        "stages": [
+            {"name": name, "phase": phase, "level": 0, "duration_s": seconds, "users": crowd.users}
+            for name, phase, seconds in stages
+        ],
+    }
+    plan = towtank_load.plan(addresses, load, out, crowd.think_s)
+    plan["groups"][0]["once"] = [{"op": "think", "pause": {"dist": "uniform", "min_s": 0.0, "max_s": crowd.spread_s}}]
+    plan["connections"] = {"mode": "per_user"} if crowd.own else {"mode": "pool", "size": POOL}
+    return plan
+
+
+def _drive(crowd: Crowd) -> dict[str, Any]:
+    """One load, watched from outside once a second."""
+    with (
+        harness.crowded_server(crowd.users if crowd.own else POOL) as (addresses, server),
+        tempfile.TemporaryDirectory(prefix="towtank-bench-") as name,
+    ):
+        folder = Path(name)
+        (folder / "plan.json").write_text(json.dumps(_plan(crowd, addresses, folder / "engine")))
+        before, events = _look(server, server), _events()
+        command = ["taskset", "-c", str(harness.cores()[1]), *towtank_load.load_command(folder)]
+        with subprocess.Popen([*command, "--until-stdin-closes"], stdin=subprocess.PIPE) as engine:
+            samples = _watch(engine, server)
+        if engine.returncode != 0:
+            raise SystemExit(f"error: the engine ended with status {engine.returncode}")
+        counted = {name: count - events[name] for name, count in _events().items()}
+        read = _read(folder / "engine", crowd, samples)
+        return {"crowd": vars(crowd), "before": before, "samples": samples, "events": counted, **read}
+
+
+def _watch(engine: subprocess.Popen[bytes], server: int) -> list[dict[str, float]]:
+    samples: list[dict[str, float]] = []
+    started = time.monotonic()
+    ended = threading.Event()
+    waiter = threading.Thread(target=lambda: (engine.wait(), ended.set()))
+    waiter.start()
+    try:
+        while not ended.wait(_EVERY_S):
+            samples.append({"t_s": time.monotonic() - started, **_look(engine.pid, server)})
+    finally:
+        if not ended.is_set():
+            engine.terminate()
+        waiter.join()
+    return samples
+
+
+def _look(engine: int, server: int) -> dict[str, float]:
+    """Sockets, kernel memory and resident sets now. [1], [bytes]"""
+    sockets = Path("/proc/net/sockstat").read_text()
+    counts = dict(re.findall(r"(inuse|tw|orphan) (\d+)", sockets.partition("TCP:")[2].partition("\n")[0]))
+    memory = _memory()
+    return {
+        **{f"tcp_{name}": float(count) for name, count in counts.items()},
+        "slab_bytes": memory["Slab"],
+        "available_bytes": memory["MemAvailable"],
+        "engine_bytes": _resident(engine),
+        "server_bytes": _resident(server),
+    }
+
+
+def _events() -> dict[str, float]:
+    """What the kernel counted of TCP since it started, resets and overflows among it. [1]"""
+    counts: dict[str, float] = {}
+    for path in ("/proc/net/snmp", "/proc/net/netstat"):
+        rows = [line.split() for line in Path(path).read_text().splitlines()]
+        for names, values in zip(rows[::2], rows[1::2], strict=True):
+            counts |= {f"{names[0]}{name}": float(value) for name, value in zip(names[1:], values[1:], strict=True)}
+    return {name: counts.get(name, 0.0) for name in _EVENTS}
+
+
+def _memory() -> dict[str, float]:
+    """`/proc/meminfo`. [bytes]"""
+    found = re.findall(r"^(\w+): +(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return {name: 1024.0 * int(value) for name, value in found}
+
+
+def _resident(pid: int) -> float:
+    """Resident set of a process, zero when it has ended. [bytes]"""
+    try:
+        return float(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0.0
+
+
+def _read(folder: Path, crowd: Crowd, samples: list[dict[str, float]]) -> dict[str, Any]:
+    """What the engine recorded of the steady stage, and the most that was seen from outside."""
+    engine = json.loads((folder / "engine.json").read_text())
+    recording = segments.read(folder)
+    done = towtank_load.Done(harness.Spent("", 0.0, 0.0), engine, Measurement(recording), 0)
+    steady, measured = done.steady, done.measurement
+    length_s = float(measured.lengths[steady].sum())
+    response = done.times_s("response")
+    rate = float(measured.requests.started[steady].sum()) / length_s
+    # R is a ten-thousandth of Z here: whether its median or its mean is taken does not show in the rate.
+    expected = crowd.users / (crowd.think_s + response["p50"])
+    of_users = measured.user_s[steady].sum() / length_s
+    return {
+        "users_reached": float(of_users),
+        "connections": most_connections(done.measurement),
+        "sockets_seen": max((one["tcp_inuse"] for one in samples), default=0.0),
+        "rate_per_s": rate,
+        "expected_per_s": expected,
+        "achieved_share": rate / expected,
+        "failed": engine["totals"]["failed"],
+        "connect_failures": engine["connect_failures"],
+        "lag_s": done.times_s("lag"),
+        "response_s": response,
+        "cpus_used": float(measured.cpu_s[steady].sum()) / length_s,
+        "threads": engine["threads"],
+        "open_files": engine["open_files"],
+        "generator": engine["generator"],
+    }
+
+
+def _print(run: dict[str, Any]) -> None:
+    before, users = run["before"], run["crowd"]["users"]
+    peak = {name: max(one[name] for one in run["samples"]) for name in before}
+    kernel = (peak["slab_bytes"] - before["slab_bytes"]) / max(1, run["connections"])
+    print(
+        f"    users {run['users_reached']:,.0f}, connections {run['connections']:,} (sockets in use on this host "
+        f"{run['sockets_seen']:,.0f}), threads {run['threads']}\n"
+        f"    {run['rate_per_s']:,.1f} requests/s, N / (Z + R) {run['expected_per_s']:,.1f}, ratio "
+        f"{run['achieved_share']:.5f}; failed {run['failed'] or 0}\n"
+        f"    start lag p99 {1e3 * run['lag_s']['p99']:.2f} ms, response p99 {1e3 * run['response_s']['p99']:.2f} ms, "
+        f"CPUs of the generator {run['cpus_used']:.2f}\n"
+        f"    engine {peak['engine_bytes'] / users:,.0f} bytes per user; server {peak['server_bytes'] / 1e6:,.0f} MB; "
+        f"kernel {kernel:,.0f} bytes per connection, both ends; TIME-WAIT at most {peak['tcp_tw']:,.0f}\n"
+        f"    {', '.join(f'{name} {count:,.0f}' for name, count in run['events'].items())}",
+        flush=True,
+    )
+
+
+def _await_closed_ports(within_s: float = 90.0) -> None:
+    """Wait until the ports of the run before are free again: who closes first keeps them for a minute (RFC 9293)."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline and _look(0, 0)["tcp_tw"] > 1_000:
+        time.sleep(1.0)

@@ -1,0 +1,260 @@
+//! Open files: how many a plan can need, and how many threads it takes to hold them.
+//!
+//! A process may open so many files, says its limit; what the kernel compares with it is the size of the table that a
+//! thread's descriptors stand in, and threads of one process need not share one. Where a plan needs more connections
+//! than one table holds, each load thread gets a table of its own, and there are as many threads as it takes.
+
+use std::net::IpAddr;
+
+use crate::plan::{ConnectionMode, Fault, Load, Op, Plan};
+use crate::sys::{self, Address};
+use crate::worker::PARTING_AT_MOST;
+
+use super::places::Place;
+
+/// Files in a table that are no connections: standard streams, signals, epoll, records, and what was inherited.
+const SPARE: u64 = 64;
+
+/// Load threads at most, as for `threads` of a plan.
+const THREADS_AT_MOST: u64 = 1024;
+
+/// How open files are divided among threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spread {
+    /// Files that a table holds; `None`: the system sets no limit.
+    pub(super) limit: Option<u64>,
+    /// Connections that the plan can have open at once, at most.
+    pub(super) needed: u64,
+    /// Load threads.
+    pub(super) threads: u64,
+    /// Whether each thread has a table of its own.
+    pub(super) own_tables: bool,
+}
+
+impl Spread {
+    /// Tables of open files.
+    pub(super) fn tables(self) -> u64 {
+        if self.own_tables { self.threads } else { 1 }
+    }
+}
+
+/// What a plan asks for, as far as connections go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Need {
+    /// Users, or connections of a pool.
+    owners: u64,
+    /// Connections of each.
+    each: u64,
+    /// Most that there can be at once.
+    ceiling: u64,
+    /// Connections of a thread that are on their way out.
+    parting: u64,
+}
+
+impl Need {
+    /// Connections of the fullest of so many threads.
+    fn of_thread(self, threads: u64) -> u64 {
+        self.owners.div_ceil(threads) * self.each
+    }
+
+    fn in_all(self) -> u64 {
+        (self.owners * self.each).min(self.ceiling)
+    }
+}
+
+fn users_at_most(plan: &Plan) -> u64 {
+    let (Load::Closed { users_at_most, .. } | Load::Open { users_at_most, .. }) = plan.load;
+    u64::from(users_at_most)
+}
+
+fn need(plan: &Plan, places: &[Place], ports: Option<u64>) -> Need {
+    let targets = places.len() as u64;
+    let mut need = Need {
+        owners: users_at_most(plan),
+        each: targets,
+        ceiling: u64::MAX,
+        parting: 0,
+    };
+    match plan.connections.mode {
+        ConnectionMode::PerUser => {}
+        ConnectionMode::Pool => {
+            need.owners = plan.connections.size.unwrap_or(plan.threads) as u64;
+        }
+        ConnectionMode::NewEachTime => {
+            need.each = 1;
+            need.parting = PARTING_AT_MOST as u64;
+            let of_place = |place: &Place| reach(plan, place, ports);
+            // As many as there are ports for: what is beyond fails to connect, whatever the number of threads.
+            need.ceiling = places
+                .iter()
+                .map(of_place)
+                .try_fold(0_u64, |sum, one| sum.checked_add(one?))
+                .unwrap_or(u64::MAX);
+        }
+    }
+    need
+}
+
+/// Connections to a target that there are ports for; `None`: no limit known.
+fn reach(plan: &Plan, place: &Place, ports: Option<u64>) -> Option<u64> {
+    let sources: Vec<IpAddr> = (plan.connections.sources.iter())
+        .filter_map(|text| text.parse().ok())
+        .collect();
+    let each = place.addresses.iter().map(|address| match address {
+        Address::Tcp(address) => {
+            let family = |source: &&IpAddr| source.is_ipv4() == address.is_ipv4();
+            let sources = sources.iter().filter(family).count().max(1) as u64;
+            Some(ports? * sources)
+        }
+        Address::Unix(_) => None,
+    });
+    each.sum()
+}
+
+/// The fewest threads, not below those asked for, that hold all connections.
+///
+/// # Errors
+/// When there are not enough.
+pub(super) fn spread(plan: &Plan, places: &[Place]) -> Result<Spread, Fault> {
+    let need = need(plan, places, sys::ports());
+    divide(need, plan.threads as u64, sys::file_limit()).ok_or_else(|| Fault {
+        place: "load.users_at_most".to_owned(),
+        message: format!(
+            "must fit {THREADS_AT_MOST} load threads with {} open files each (ulimit -Hn); they cannot hold {} connections",
+            sys::file_limit().unwrap_or_default(),
+            need.in_all()
+        ),
+    })
+}
+
+fn divide(need: Need, asked: u64, limit: Option<u64>) -> Option<Spread> {
+    let together = need.in_all() + asked * (1 + need.parting) + SPARE;
+    let alone = |threads: &u64| {
+        let connections = need
+            .of_thread(*threads)
+            .min(need.ceiling.div_ceil(*threads));
+        // Every table has the bells of all threads.
+        limit.is_none_or(|limit| connections + need.parting + threads + SPARE <= limit)
+    };
+    let own_tables = limit.is_some_and(|limit| together > limit);
+    let threads = if own_tables {
+        (asked..=THREADS_AT_MOST).find(alone)?
+    } else {
+        asked
+    };
+    Some(Spread {
+        limit,
+        needed: need.in_all(),
+        threads,
+        own_tables,
+    })
+}
+
+/// Targets that cannot have a connection from each user for want of ports, where every user is to have its own.
+pub(super) fn missing_ports(plan: &Plan, places: &[Place], groups: &[u16]) -> Vec<Fault> {
+    let closed = matches!(plan.load, Load::Closed { .. });
+    if !closed || plan.connections.mode != ConnectionMode::PerUser {
+        return Vec::new();
+    }
+    let fault = |(number, place): (usize, &Place)| {
+        let there = reach(plan, place, sys::ports())?;
+        let needed = users_of(plan, number, groups);
+        (needed > there).then(|| Fault {
+            place: "load.users_at_most".to_owned(),
+            message: format!(
+                "must leave a port for each connection, got {needed} users with connections of their own to target \
+                 {:?} and {there} ports towards its addresses (net.ipv4.ip_local_port_range); name further addresses \
+                 of this host in connections.sources (127.0.0.2 and so on for a target on loopback), or further \
+                 addresses of the target",
+                plan.targets[number].name
+            ),
+        })
+    };
+    places.iter().enumerate().filter_map(fault).collect()
+}
+
+/// Users that have a request to a target in what they do.
+fn users_of(plan: &Plan, target: usize, groups: &[u16]) -> u64 {
+    let each = plan.groups.iter().map(|group| {
+        let mixed = group.mix.iter().filter(|entry| entry.weight > 0.0);
+        let mixed = mixed.map(|entry| &plan.transactions[entry.transaction].ops);
+        let mut all = mixed.chain([&group.once, &group.exit]);
+        all.any(|ops| uses(plan, ops, target))
+    });
+    let uses: Vec<bool> = each.collect();
+    let of_target = groups.iter().filter(|group| uses[usize::from(**group)]);
+    of_target.count() as u64
+}
+
+fn uses(plan: &Plan, ops: &[Op], target: usize) -> bool {
+    ops.iter().any(|op| match op {
+        Op::Request(request) => request.target == target,
+        Op::Transaction { transaction } => uses(plan, &plan.transactions[*transaction].ops, target),
+        Op::Page { ops, .. } | Op::Loop { ops, .. } => uses(plan, ops, target),
+        Op::Branch {
+            then, otherwise, ..
+        }
+        | Op::If {
+            then, otherwise, ..
+        } => uses(plan, then, target) || uses(plan, otherwise, target),
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PER_USER: Need = Need {
+        owners: 1_000_000,
+        each: 1,
+        ceiling: u64::MAX,
+        parting: 0,
+    };
+
+    fn threads(need: Need, asked: u64, limit: u64) -> Option<(u64, bool)> {
+        divide(need, asked, Some(limit)).map(|spread| (spread.threads, spread.own_tables))
+    }
+
+    #[test]
+    fn what_fits_one_table_stays_in_it() {
+        let need = Need {
+            owners: 19_932,
+            ..PER_USER
+        };
+        // 19,932 connections, 4 bells and 64 to spare.
+        assert_eq!(threads(need, 4, 20_000), Some((4, false)));
+        assert_eq!(threads(need, 5, 20_000), Some((5, true)));
+        assert_eq!(threads(PER_USER, 1, u64::MAX), Some((1, false)));
+        let unlimited = divide(PER_USER, 2, None).map(|spread| (spread.threads, spread.own_tables));
+        assert_eq!(unlimited, Some((2, false)));
+    }
+
+    #[test]
+    fn no_table_is_fuller_than_the_limit_and_no_thread_too_many() {
+        // A million over 51 threads: 19,608 connections, 51 bells, 64 to spare; over 50, 20,000 and no room for these.
+        assert_eq!(threads(PER_USER, 1, 20_000), Some((51, true)));
+        assert_eq!(threads(PER_USER, 60, 20_000), Some((60, true)));
+        let two_targets = Need {
+            each: 2,
+            ..PER_USER
+        };
+        assert_eq!(threads(two_targets, 1, 20_000), Some((101, true)));
+    }
+
+    #[test]
+    fn new_connections_are_bounded_by_the_ports() {
+        let need = Need {
+            ceiling: 28_232,
+            parting: 1_024,
+            ..PER_USER
+        };
+        assert_eq!(threads(need, 1, 20_000), Some((2, true)));
+        assert_eq!(threads(need, 1, 30_000), Some((1, false)));
+    }
+
+    #[test]
+    fn what_no_number_of_threads_can_hold_is_refused() {
+        assert_eq!(threads(PER_USER, 1, 1_000), None);
+    }
+}

@@ -1,0 +1,154 @@
+"""Searching for the limit while the load runs: every plateau is judged at its end, and the next one appended."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.found_limit import conclude
+from towtank.analysis.limit_search import Decision, decide, plan_of
+from towtank.analysis.measurement import Measurement
+from towtank.analysis.plateaus import Plateau, Rules, judge
+from towtank.analysis.window import STEADY_PHASE
+from towtank.conduct.steering import Note, StageSteering, StageUnderWay, Tell
+from towtank.results.folder import RunFolder
+from towtank.study.model import FindLimit
+from towtank.study.search_stages import DECIDE, RELIEVE, RELIEVE_SHARE, last_stages, plateau_stages
+
+
+class SearchSteering(StageSteering):
+    """Ends settle stages on evidence, and finds the limit.
+
+    Parameters
+    ----------
+    run, stages, tell, note, at_least_s
+        As `StageSteering` takes them.
+    load : FindLimit
+        What the study asks.
+    objectives : list of dict
+        Of the study.
+    """
+
+    def __init__(
+        self,
+        run: RunFolder,
+        stages: list[dict[str, Any]],
+        tell: Tell,
+        note: Note,
+        at_least_s: float,
+        *,
+        load: FindLimit,
+        objectives: list[dict[str, Any]],
+    ) -> None:
+        super().__init__(run, stages, tell, note, at_least_s)
+        self.load = load
+        self.rules, self.plan = Rules.of(load.document(), objectives), plan_of(load.document())
+        self.plateaus: list[Plateau] = []
+        self.is_over = False
+        self._asked: tuple[int, list[dict[str, Any]]] | None = None
+        self._steady: StageUnderWay | None = None
+        self._told: set[int] = set()
+
+    def frame(self, frame: dict[str, Any]) -> None:
+        """Follow the stages, and what the engine says of those appended."""
+        if frame.get("k") == "appended" and self._asked is not None:
+            stage, stages = self._asked
+            self._asked = None
+            self.stages += stages
+            self._next(stage)
+        if frame.get("k") == "refused" and frame.get("do") == "append" and self._asked is not None:
+            self._asked = None
+            self.is_over = True
+            self.note(f"  the search ends: the engine refused further stages: {frame.get('why')}")
+        super().frame(frame)
+        if self.under_way is not None and self.under_way.about.get("phase") == STEADY_PHASE:
+            self._steady = self.under_way
+
+    def look(self) -> None:
+        """Judge the plateau that has ended; see whether a backlog is gone."""
+        super().look()
+        if self.under_way is not None and not self.is_over and self._asked is None:
+            name = self.under_way.name.partition(" ")[0]
+            recorded = self.follower.recorded_until - self.under_way.start_s
+            if name == DECIDE and self._steady is not None and recorded > -1e-6:
+                self._judge(self._steady, self.under_way)
+            elif name == RELIEVE and self.under_way.index not in self._told and recorded > 1.0:
+                self._relieve(self.under_way, recorded)
+
+    def keep_from_s(self) -> float:
+        """The plateau under way is needed until it is judged."""
+        return self.follower.recorded_until - 2.0 if self._steady is None else self._steady.start_s
+
+    def _next(self, stage: int) -> None:
+        self._told.add(stage)
+        self.tell({"do": "next", "stage": stage})
+
+    def _judge(self, steady: StageUnderWay, under_way: StageUnderWay) -> None:
+        measurement = Measurement(self.follower.recording())
+        plateau = judge(measurement, steady.index, self.rules, self.plateaus, self.settled.get(steady.index - 1))
+        self._steady = None
+        if plateau is None:
+            self.is_over = True
+            self.note("  the search ends: nothing was recorded of the plateau")
+            return
+        self.plateaus.append(plateau)
+        decision = decide(self.plan, [one.outcome for one in self.plateaus])
+        self._say(plateau, decision)
+        self._go_on(plateau, decision, under_way.index)
+
+    def _go_on(self, plateau: Plateau, decision: Decision, stage: int) -> None:
+        number = len(self.plateaus)
+        if decision.level is None:
+            self.is_over = True
+            stages = last_stages(self.load, number - 1, plateau.level)
+        else:
+            again = sum(one.level == decision.level for one in self.plateaus)
+            relieve = decision.level * RELIEVE_SHARE if self._backlog(plateau, decision.level) else None
+            stages = plateau_stages(self.load, number, plateau.level, decision.level, again=again, relieve_at=relieve)
+        if stages:
+            self._asked = (stage, stages)
+            self.tell({"do": "append", "stages": stages})
+        else:
+            self._next(stage)
+
+    def _backlog(self, plateau: Plateau, level: float) -> bool:
+        """Whether a lower or equal rate may inherit what a failed one left. Users leave with what they wait for."""
+        return self.rules.is_open and level <= plateau.level and not plateau.passed
+
+    def _relieve(self, stage: StageUnderWay, recorded_s: float) -> None:
+        """End the relief once no arrival waits, and no more is in flight than at the highest level that passed."""
+        last = {one.worker: one for one in self.follower.intervals if one.end_s > self.follower.recorded_until - 0.5}
+        waiting, in_flight = (sum(getattr(one, key) for one in last.values()) for key in ("waiting", "in_flight"))
+        passed = [one for one in self.plateaus if one.passed]
+        needs = max(passed, key=lambda one: one.level).in_flight if passed else math.inf
+        if last and waiting == 0 and in_flight <= needs + math.sqrt(max(needs, 1.0)):
+            self.run.event("relieved", stage=stage.name, stage_index=stage.index, after_s=recorded_s)
+            self._next(stage.index)
+
+    def _say(self, plateau: Plateau, decision: Decision) -> None:
+        told = plateau.document()
+        unit = "users" if self.load.of == "users" else "/s"
+        what = "passed" if plateau.failure is None else f"failed: {plateau.failure['text']}"
+        if decision.level is not None:
+            after = f"next {decision.level:g} {unit} ({decision.why})"
+        else:
+            found = conclude(self.load.of, self.plan, self.plateaus).document()
+            after = f"{decision.ended}: limit {_interval(found)} {unit}"
+            self.run.event(
+                "search_ended", ended=str(decision.ended), why=decision.why, low=decision.low, high=decision.high
+            )
+        self.run.event(
+            "plateau", **{key: told[key] for key in ("level", "stage", "passed", "failure")}, next=decision.level
+        )
+        margin = "" if plateau.binding is None else f", {plateau.binding['text']}: {plateau.binding['seen']:.3g}"
+        rate = np.nan if plateau.throughput.value is None else plateau.throughput.value
+        self.note(f"  {plateau.level:g} {unit} {what} ({rate:.4g} /s{margin}); {after}")
+
+
+def _interval(found: dict[str, Any]) -> str:
+    value, low, high = (found[key] for key in ("value", "low", "high"))
+    if value is None:
+        return f"below {high:g}" if high is not None else "unknown"
+    return f"{value:g} or more" if high is None else f"{value:.4g} [{low:.4g}, {high:.4g}]"

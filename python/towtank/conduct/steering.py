@@ -1,0 +1,169 @@
+"""Steering a load while it runs: the engine is told when a stage may end, and what comes after it.
+
+A steering reads what the load threads record, as it is written, and decides by the same functions that the analysis
+uses afterwards. What it decides is an event of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from towtank.analysis.settling import Seconds, Settling
+from towtank.results.folder import RunFolder
+from towtank.results.following import Follower
+from towtank.results.segments import Interval
+
+# As for the window that is analysed.
+_WHOLE_SECOND = 0.5
+
+Tell = Callable[[dict[str, Any]], None]
+Note = Callable[[str], None]
+
+
+class Steering(Protocol):
+    """What the conductor asks while the engine runs."""
+
+    def frame(self, frame: dict[str, Any]) -> None:
+        """Take one live frame."""
+
+    def look(self) -> None:
+        """Look at what is recorded, and tell the engine what follows."""
+
+
+@dataclass
+class StageSeconds:
+    """The seconds of one stage as they come in, threads together."""
+
+    stage: int
+    users: float | None
+    _sums: dict[float, list[float]] = field(default_factory=dict)
+
+    def add(self, one: Interval) -> None:
+        """Count an interval of one thread, if it is of this stage."""
+        if one.stage != self.stage:
+            return
+        sums = self._sums.setdefault(float(int((one.start_s + one.end_s) / 2)), [0.0] * 6)
+        transactions = [series for series in one.series if series.of == "transaction"]
+        sums[0] = max(sums[0], one.end_s)
+        sums[1] = max(sums[1], one.end_s - one.start_s)
+        sums[2] += sum(series.ok + sum(series.failed.values()) for series in transactions)
+        sums[3] += sum(series.response_sum_s for series in transactions)
+        sums[4] += one.in_flight
+        sums[5] += one.waiting
+
+    def until(self, recorded_s: float) -> Seconds:
+        """The seconds that all threads have recorded; what a stage's edge left of one is no observation."""
+        whole = [
+            sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND
+        ]
+        table = np.array(whole, dtype=float).reshape(-1, 6).T
+        return Seconds(table[0], table[1], table[2], table[3], table[4], table[5], self.users)
+
+
+@dataclass
+class StageUnderWay:
+    """A stage that the engine says it is in."""
+
+    index: int
+    name: str
+    start_s: float
+    end_s: float
+    about: dict[str, Any]
+
+
+class StageSteering:
+    """Ends settle stages on evidence.
+
+    Parameters
+    ----------
+    run : RunFolder
+        What is recorded goes there.
+    stages : list of dict
+        Stages of the plan; stages appended later are added to it.
+    tell : callable
+        Gives the engine a command.
+    note : callable
+        Tells the user.
+    at_least_s : float
+        Shortest settle stage. [s]
+    """
+
+    def __init__(
+        self, run: RunFolder, stages: list[dict[str, Any]], tell: Tell, note: Note, at_least_s: float = 0.0
+    ) -> None:
+        self.run, self.stages, self.tell, self.note = run, stages, tell, note
+        self.at_least_s = at_least_s
+        self.follower = Follower(run.engine)
+        self.under_way: StageUnderWay | None = None
+        self.settled: dict[int, bool] = {}
+        self._settling: tuple[Settling, StageSeconds, int] | None = None
+
+    def frame(self, frame: dict[str, Any]) -> None:
+        """Follow the stages."""
+        if frame.get("k") == "refused":
+            self.run.event("refused", do=frame.get("do"), why=frame.get("why"))
+        if frame.get("k") != "stage" or not isinstance(frame.get("index"), int):
+            return
+        index = int(frame["index"])
+        self._over()
+        if index >= len(self.stages):
+            self.under_way = None
+            return
+        start, end = (float(frame.get(key) or 0.0) for key in ("t_s", "end_s"))
+        self.under_way = StageUnderWay(index, str(frame.get("name", "")), start, end, self.stages[index])
+        if self.is_settle(self.under_way.about):
+            users = self.under_way.about.get("users")
+            seconds = StageSeconds(index, None if users is None else float(users))
+            self._settling = (Settling(self.at_least_s), seconds, 0)
+
+    def is_settle(self, stage: dict[str, Any]) -> bool:
+        """Whether a stage ends on evidence."""
+        return stage.get("until") == "told" and str(stage.get("name", "")).startswith("settle")
+
+    def look(self) -> None:
+        """Look at the stage under way, once for each new second."""
+        new = self.follower.read()
+        if self._settling is not None and self.under_way is not None:
+            settling, seconds, seen = self._settling
+            for one in new:
+                seconds.add(one)
+            record = seconds.until(self.follower.recorded_until)
+            if len(record.ends_s) > seen:
+                self._settling = (settling, seconds, len(record.ends_s))
+                if settling.take(record):
+                    self._tell_settled(settling, record)
+        self.follower.forget(self.keep_from_s())
+
+    def keep_from_s(self) -> float:
+        """Since when intervals are still needed. [s]"""
+        return self.follower.recorded_until
+
+    def _tell_settled(self, settling: Settling, record: Seconds) -> None:
+        assert self.under_way is not None and settling.last is not None
+        stage, after = self.under_way, float(record.lengths_s.sum())
+        self._settling = None
+        self.settled[stage.index] = True
+        self.run.event(
+            "settled",
+            stage=stage.name,
+            stage_index=stage.index,
+            t_s=float(record.ends_s[-1]),
+            after_s=after,
+            evidence=settling.last.document(),
+        )
+        self.tell({"do": "next", "stage": stage.index})
+
+    def _over(self) -> None:
+        """A settle stage that ends while no evidence was found is told."""
+        if self._settling is None or self.under_way is None:
+            return
+        stage, last = self.under_way, self._settling[0].last
+        self._settling = None
+        self.settled[stage.index] = False
+        evidence = last.document() if last is not None else {"why": "nothing was recorded"}
+        self.run.event("not_settled", stage=stage.name, stage_index=stage.index, t_s=stage.end_s, evidence=evidence)
+        self.note(f"  {stage.name}: not settled after {stage.end_s - stage.start_s:.0f} s: {evidence['why']}")

@@ -1,0 +1,43 @@
+"""What each run had in hand at the edges of its window, against what its load needs."""
+
+from __future__ import annotations
+
+from towtank.report import format as people
+from towtank.report.document import Column, Section, Table, paragraph
+from towtank.report.source import Results
+
+
+def build(results: Results) -> Section | None:
+    """One row for each run; None where no run has it."""
+    runs = [run for run in results.measured if run.summary.get("backlog")]
+    if not runs:
+        return None
+    columns = (
+        Column("Run"),
+        Column("In flight at start", "count", numeric=True),
+        Column("In flight at end", "count", numeric=True),
+        Column("Needed by Little's law", "count", numeric=True),
+        Column("Waiting at start", "count", numeric=True),
+        Column("Waiting at end", "count", numeric=True),
+        Column("Worked off after", numeric=True),
+    )
+    rows = tuple(
+        (
+            run.run_id,
+            people.count(one["at_start"]),
+            people.count(one["at_end"]),
+            people.number(one["needs"]),
+            people.count(one["waiting_at_start"]),
+            people.count(one["waiting_at_end"]),
+            people.seconds(one["drained_s"]) if one["excess_at_start"] else people.ABSENT,
+        )
+        for run in runs
+        for one in [run.summary["backlog"]]
+    )
+    carried = sum(bool(run.summary["backlog"]["excess_at_start"]) for run in runs)
+    said = paragraph(
+        f"{people.plural(carried, 'run')} of {len(runs)} began the window with more requests in hand than the load of "
+        "the window needs, beyond what it swings by. Needed are X R requests in flight, the rate at which requests "
+        "ended times their mean exchange time."
+    )
+    return Section("backlog", "Backlog", (said, Table("Requests in flight and arrivals that wait", columns, rows)))

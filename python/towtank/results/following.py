@@ -1,0 +1,72 @@
+"""Reading the segments of an engine while it writes them: every whole line once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from towtank.results import lines, segments
+from towtank.results.segments import Interval, Recording
+
+
+@dataclass
+class Follower:
+    """What load threads have recorded so far.
+
+    Attributes
+    ----------
+    folder : Path
+        `RUN/engine`.
+    header : dict or None
+        The newest header.
+    intervals : list of Interval
+        Read and not forgotten yet.
+    recorded : dict of int to float
+        Until when each thread has recorded. [s]
+    """
+
+    folder: Path
+    header: dict[str, Any] | None = None
+    intervals: list[Interval] = field(default_factory=list)
+    recorded: dict[int, float] = field(default_factory=dict)
+    _offsets: dict[Path, int] = field(default_factory=dict)
+
+    def read(self) -> list[Interval]:
+        """Read what is new, and return it."""
+        new: list[Interval] = []
+        for path, worker in segments.paths(self.folder):
+            with path.open("rb") as stream:
+                stream.seek(self._offsets.get(path, 0))
+                whole, newline, _ = stream.read().rpartition(b"\n")
+            if not newline:
+                continue
+            self._offsets[path] = self._offsets.get(path, 0) + len(whole) + 1
+            for line in whole.split(b"\n"):
+                self._take(lines.decode(line), worker, new)
+        self.intervals += new
+        return new
+
+    def _take(self, document: dict[str, Any] | None, worker: int, new: list[Interval]) -> None:
+        if document is None:
+            return
+        if document.get("k") == "header":
+            self.header = segments.newer_header(self.header, document)
+        elif document.get("k") == "interval":
+            one = segments.interval(document, worker)
+            self.recorded[worker] = max(self.recorded.get(worker, 0.0), one.end_s)
+            new.append(one)
+
+    @property
+    def recorded_until(self) -> float:
+        """Until when all threads have recorded; 0 while one has not begun. [s]"""
+        workers = int((self.header or {}).get("workers", 1))
+        return min(self.recorded.values()) if len(self.recorded) >= workers else 0.0
+
+    def forget(self, before_s: float) -> None:
+        """Let go of intervals that ended before an instant."""
+        self.intervals = [one for one in self.intervals if one.end_s > before_s]
+
+    def recording(self) -> Recording:
+        """What is not forgotten, as a recording."""
+        return Recording(self.header, list(self.intervals), workers_found=set(self.recorded))

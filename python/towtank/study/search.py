@@ -1,0 +1,129 @@
+"""`kind: find-limit`: a load that is raised until the system fails, and brought back to where it just does not."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from towtank import units
+from towtank.fields import FileModel, Share
+
+_SHARE = r"(?P<value>[\d.]+\s*%?)"
+# What a search may stop on, and how it is written.
+_STOPS = {
+    "objective_missed": re.compile(r"\s*objective\s+missed\s*"),
+    "errors": re.compile(rf"\s*errors\s*>\s*{_SHARE}\s*"),
+    "achieved": re.compile(rf"\s*achieved\s*<\s*{_SHARE}\s*"),
+    "throughput_grows": re.compile(rf"\s*throughput\s+grows\s*<\s*{_SHARE}\s+of\s+the\s+ideal\s*"),
+}
+STOP_WHEN = ("objective missed", "errors > 1 %", "achieved < 95 %", "throughput grows < 5 % of the ideal")
+"""What a search stops on by default."""
+_SHAPES = "objective missed, errors > SHARE, achieved < SHARE, or throughput grows < SHARE of the ideal"
+
+
+def read_stop(text: str) -> tuple[str, float | None]:
+    """Read one condition of `stop_when`: its name and its share.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+
+    Examples
+    --------
+    >>> read_stop("errors > 0.5 %")
+    ('errors', 0.005)
+    """
+    for name, form in _STOPS.items():
+        match = form.fullmatch(text)
+        if match is not None:
+            return name, units.share(match["value"]) if "value" in match.groupdict() else None
+    raise ValueError(f"must be one of {_SHAPES}, got {text!r} instead")
+
+
+def _stop(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError(f"must be one of {_SHAPES}, got {units.shown(value)} instead")
+    read_stop(value)
+    return value
+
+
+def _amount(value: object) -> object:
+    """A number of users, or a rate as text."""
+    if isinstance(value, str):
+        if units.rate(value) <= 0:
+            raise ValueError(f"must be above 0, got {value!r} instead")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"must be a whole number of users from 1, or a rate as 5 /s, got {units.shown(value)} instead")
+    return value
+
+
+def _refine_to(value: float) -> float:
+    if not 0 < value < 1:
+        raise ValueError(f"must be above 0 % and below 100 %, got {100 * value:g} % instead")
+    return value
+
+
+Amount = Annotated[int | str, BeforeValidator(_amount)]
+
+
+class StepUp(FileModel):
+    """How the load is raised: `by` an amount or `times` a factor, up to a level."""
+
+    by: Amount | None = Field(None, description="Users or rate added each time.")
+    times: float | None = Field(None, gt=1, le=100, description="Factor each time.", strict=False)
+    up_to: Amount | None = Field(None, description="Level from which the next step holds; the last has none.")
+
+
+class Refine(FileModel):
+    """How closely the limit is looked for once a level has failed."""
+
+    to: Annotated[Share, AfterValidator(_refine_to)] = Field(
+        0.05, description="Width of the bracket asked for, relative to its lower end."
+    )
+    repeats: int = Field(3, ge=1, le=20, description="Plateaus at each end of the bracket; an interval needs two.")
+
+
+class SearchLoad(FileModel):
+    """What a search for the limit has beside its stages and its arrivals."""
+
+    kind: Literal["find-limit"] = Field(description="Raises the load until the system fails.")
+    of: Literal["users", "rate"] = Field("users", description="What is raised: `users` (closed) or `rate` (open load).")
+    start: Amount = Field(description="First level.")
+    steps: list[StepUp] = Field(min_length=1, description="How it is raised, one after the other.")
+    at_most: Amount = Field(description="Highest level; where it passes there is no limit, only a lower bound.")
+    stop_when: list[Annotated[str, BeforeValidator(_stop)]] = Field(
+        default_factory=lambda: list(STOP_WHEN), min_length=1, description="What counts as failed."
+    )
+    refine: Refine | None = Field(None, description="Brings the limit in; without it the first failure is the end.")
+
+    @property
+    def stops(self) -> dict[str, float | None]:
+        """Conditions by name, with their shares."""
+        return dict(read_stop(text) for text in self.stop_when)
+
+    def document(self) -> dict[str, Any]:
+        """For the manifest of a run, in SI units."""
+        return {
+            "of": self.of,
+            "start": amount(self.start),
+            "at_most": amount(self.at_most),
+            "steps": [
+                {
+                    "by": None if step.by is None else amount(step.by),
+                    "times": step.times,
+                    "up_to": None if step.up_to is None else amount(step.up_to),
+                }
+                for step in self.steps
+            ],
+            "stop_when": {name: True if value is None else value for name, value in self.stops.items()},
+            "refine": None if self.refine is None else {"to": self.refine.to, "repeats": self.refine.repeats},
+        }
+
+
+def amount(level: int | str) -> float:
+    """A level as a number: users, or arrivals. [1, 1/s]"""
+    return float(level) if isinstance(level, int) else units.rate(level)

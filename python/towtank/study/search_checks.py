@@ -1,0 +1,108 @@
+"""What a search for the limit must mean: levels that rise, failures that it can see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank import units
+from towtank.study.model import EachRamp, FindLimit, StudyFile
+from towtank.study.objectives import read_objective
+from towtank.study.search import STOP_WHEN, StepUp, amount, read_stop
+
+Wrong = tuple[tuple[str | int, ...], str]
+# More levels than these on the way up are a slip of the pen.
+LEVELS_AT_MOST = 1_000
+
+
+def wrongs(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
+    """Every fault of a search: path within the study, and message."""
+    levels_wrong = list(_levels(load))
+    yield from levels_wrong
+    if not levels_wrong:
+        yield from _steps(load)
+    yield from _stops(study, load)
+    yield from _ramps(load)
+    for name in ("users", "rate"):
+        if name in study.factors:
+            yield ("factors", name), f"must not be a factor besides find-limit, which chooses its levels, got {name!r}"
+
+
+def _wanted(load: FindLimit) -> str:
+    return "a whole number of users from 1" if load.of == "users" else "a rate above 0, as 5 /s"
+
+
+def _levels(load: FindLimit) -> Iterator[Wrong]:
+    """Amounts of the kind that `of` says."""
+    given: list[tuple[tuple[str | int, ...], int | str | None]] = [
+        (("start",), load.start),
+        (("at_most",), load.at_most),
+    ]
+    for index, step in enumerate(load.steps):
+        given += [(("steps", index, key), getattr(step, key)) for key in ("by", "up_to")]
+    for path, value in given:
+        if value is not None and isinstance(value, int) != (load.of == "users"):
+            yield ("load", *path), f"must be {_wanted(load)}, got {units.shown(value)} instead"
+
+
+def _steps(load: FindLimit) -> Iterator[Wrong]:
+    start, at_most = amount(load.start), amount(load.at_most)
+    if at_most <= start:
+        yield ("load", "at_most"), f"must be above start ({start:g}), got {at_most:g} instead"
+    reached, count = start, 0.0
+    for index, step in enumerate(load.steps):
+        path = ("load", "steps", index)
+        if (step.by is None) == (step.times is None):
+            got = "neither" if step.by is None else "both"
+            yield path, f"must have either by or times, got {got} instead"
+            continue
+        last = index == len(load.steps) - 1
+        up_to = at_most if step.up_to is None else amount(step.up_to)
+        if not last and step.up_to is None:
+            yield path, "must have up_to, because a further step comes after it, got none"
+        elif up_to <= reached and step.up_to is not None:
+            yield (*path, "up_to"), f"must be above the level before it ({reached:g}), got {up_to:g} instead"
+        else:
+            count += _number(step, reached, up_to)
+            reached = max(reached, up_to)
+    if count > LEVELS_AT_MOST:
+        yield ("load", "steps"), f"must make at most {LEVELS_AT_MOST} levels, got about {count:.0f} instead"
+
+
+def _number(step: StepUp, start: float, end: float) -> float:
+    """About how many levels a step makes."""
+    if step.by is not None:
+        return (end - start) / amount(step.by)
+    number, level = 0, start
+    while level < end and number <= LEVELS_AT_MOST:
+        level, number = level * (step.times or 2.0), number + 1
+    return float(number)
+
+
+def _stops(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
+    usable = [text for text in study.objectives if is_searched(text)]
+    asked = [read_stop(text)[0] for text in load.stop_when]
+    for index, name in enumerate(asked):
+        if name in asked[:index]:
+            yield ("load", "stop_when", index), f"must be a condition not given before, got {load.stop_when[index]!r}"
+        if name == "achieved" and load.of == "users" and tuple(load.stop_when) != STOP_WHEN:
+            message = "must not be asked of users, who wait for answers; only a rate can be achieved in part"
+            yield ("load", "stop_when", index), f"{message}, got {load.stop_when[index]!r}"
+        if name == "objective_missed" and not usable and tuple(load.stop_when) != STOP_WHEN:
+            message = "must come with an objective that holds at every load, in the steady stage"
+            yield ("load", "stop_when", index), f"{message}, got none"
+    sees = (bool(usable) and "objective_missed" in asked) or ("achieved" in asked and load.of == "rate")
+    if load.refine is not None and not sees and not ("errors" in asked and tuple(load.stop_when) != STOP_WHEN):
+        message = "must come with something that can be missed by a level between two others: an objective that holds"
+        yield ("load", "refine"), f"{message} at every load, got none"
+
+
+def is_searched(text: str) -> bool:
+    """Whether an objective tells passed from failed plateaus: about the steady stage, at whatever load."""
+    objective = read_objective(text)
+    return objective.users is None and objective.rate is None and objective.phase in (None, "steady")
+
+
+def _ramps(load: FindLimit) -> Iterator[Wrong]:
+    for name in ("ramp_up", "ramp_down"):
+        if load.of == "rate" and isinstance(getattr(load.stages, name), EachRamp):
+            yield ("load", "stages", name), "must be a duration with open load, got {each: ...} instead"

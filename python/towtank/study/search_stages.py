@@ -1,0 +1,85 @@
+"""The stages of a search for the limit: those of one plateau, from the load before it to the decision after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towtank.study.model import FindLimit
+from towtank.study.search import amount
+from towtank.study.stages import ramp_duration, settle_stage
+
+DECIDE = "decide"
+"""Name of the stage that holds the load of a plateau while it is judged; `decide 100`."""
+RELIEVE = "relieve"
+"""Name of the stage in which arrivals that wait from a plateau that failed are worked off."""
+# Judging a plateau takes a second or two; a machine that is busy with its own load takes longer. After this time the
+# load ends, as it does when the conductor is gone.
+DECIDE_AT_MOST_S = 60.0
+# What waits is worked off by what the system can do beyond the load it is given meanwhile: half of what passed leaves
+# it half.
+RELIEVE_SHARE = 0.5
+RELIEVE_AT_MOST_S = 300.0
+
+
+def plan_search(load: FindLimit) -> dict[str, Any]:
+    """Write `load` of the plan that a search begins with: its first plateau."""
+    stages = plateau_stages(load, 0, 0.0, amount(load.start))
+    if load.of == "users":
+        return {"kind": "closed", "users_at_most": int(amount(load.at_most)), "stages": stages}
+    return {
+        "kind": "open",
+        "arrivals": load.arrivals,
+        "users_at_most": load.users_at_most,
+        "backlog_at_most": load.backlog_at_most,
+        "stages": stages,
+    }
+
+
+def plateau_stages(
+    load: FindLimit, number: int, before: float, level: float, *, again: int = 0, relieve_at: float | None = None
+) -> list[dict[str, Any]]:
+    """Stages of one plateau, in the form of the plan.
+
+    Parameters
+    ----------
+    load : FindLimit
+    number : int
+        How many plateaus were before it. [1]
+    before, level : float
+        Load before it and of it. [1, 1/s]
+    again : int, default 0
+        How often the level was measured before. [1]
+    relieve_at : float, optional
+        Load at which a backlog is worked off first; by default there is none. [1, 1/s]
+    """
+    stages: list[dict[str, Any]] = []
+    key = "users" if load.of == "users" else "rate"
+
+    def add(name: str, phase: str, value: float, duration_s: float, **more: Any) -> None:
+        shown = int(value) if key == "users" else value
+        suffix = f" #{again + 1}" if again else ""
+        stage = {"name": f"{name} {value:g}{suffix}", "phase": phase, "level": number, "duration_s": duration_s}
+        stages.append({**stage, key: shown, **more})
+
+    if relieve_at is not None:
+        # A ramp of no time, so that what comes falls at once.
+        add("ramp_down", "ramp_down", relieve_at, 0.0)
+        add(RELIEVE, "settle", relieve_at, RELIEVE_AT_MOST_S, until="told")
+        before = relieve_at
+    ramp = "ramp_up" if level >= before else "ramp_down"
+    add(ramp, ramp, level, ramp_duration(load.stages.ramp_up, abs(level - before)))
+    settle = settle_stage(load.stages)
+    if settle is not None:
+        add("settle", "settle", level, **settle)
+    add("steady", "steady", level, load.stages.steady)
+    add(DECIDE, "settle", level, DECIDE_AT_MOST_S, until="told")
+    return stages
+
+
+def last_stages(load: FindLimit, number: int, before: float) -> list[dict[str, Any]]:
+    """Stages after the last plateau: the ramp down, where there is one."""
+    length = ramp_duration(load.stages.ramp_down, before)
+    if length <= 0:
+        return []
+    key = "users" if load.of == "users" else "rate"
+    return [{"name": "ramp_down", "phase": "ramp_down", "level": number, "duration_s": length, key: 0}]

@@ -1,0 +1,194 @@
+"""The search for the limit on systems that are known: what it measures, in which order, and how it ends."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from towtank.analysis.limit_search import (
+    LOWER_BOUNDS,
+    PLATEAUS_AT_MOST,
+    Ended,
+    Failure,
+    Outcome,
+    SearchPlan,
+    Step,
+    bracket,
+    decide,
+    ladder,
+    passes,
+    plan_of,
+)
+
+STAGED = SearchPlan(100, 2000, (Step(by=100, up_to=400), Step(by=50)))
+MISSED = Failure.OBJECTIVE_MISSED
+
+
+def run(plan, carries):
+    """Search a system; `carries(level, number)` gives None where the plateau passes, else its failure."""
+    outcomes = []
+    while (decision := decide(plan, outcomes)).ended is None:
+        outcomes.append(Outcome(decision.level, carries(decision.level, len(outcomes))))
+    return decision, outcomes
+
+
+def up_to(limit, failure=MISSED):
+    return lambda level, number: None if level <= limit else failure
+
+
+def levels_of(outcomes):
+    return [one.level for one in outcomes]
+
+
+def test_steps_of_the_published_stage_plan():
+    """100 users, 100 more up to 400, then 50 more: the load profile of a published sizing guide."""
+    assert list(itertools.islice(ladder(STAGED), 8)) == [100, 200, 300, 400, 450, 500, 550, 600]
+    assert list(ladder(STAGED))[-1] == 2000
+
+
+def test_factors_stop_at_their_end_and_stay_whole():
+    plan = SearchPlan(10, 100, (Step(times=1.5, up_to=30), Step(by=20)))
+    assert list(ladder(plan)) == [10, 15, 22, 30, 50, 70, 90, 100]
+
+
+def test_rates_are_not_rounded_to_whole_numbers():
+    plan = SearchPlan(0.5, 2.0, (Step(times=1.5),), whole=False)
+    assert list(ladder(plan)) == [0.5, 0.75, 1.125, 1.6875, 2.0]
+
+
+def test_small_factors_still_rise():
+    assert list(ladder(SearchPlan(1, 4, (Step(times=1.01),)))) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("limit", [100, 130, 399, 400, 430, 777, 1999])
+def test_without_refinement_ends_at_the_first_failure(limit):
+    decision, outcomes = run(STAGED, up_to(limit))
+    assert decision.ended is Ended.BRACKETED
+    assert decision.low <= limit < decision.high
+    assert levels_of(outcomes) == sorted(levels_of(outcomes))
+    assert decision.high - decision.low == (100 if decision.low < 400 else 50)
+
+
+@pytest.mark.parametrize("limit", range(100, 2000, 37))
+@pytest.mark.parametrize("to", [0.02, 0.05, 0.2])
+def test_refinement_narrows_every_limit_and_repeats_both_ends(limit, to):
+    plan = SearchPlan(100, 2000, STAGED.steps, refine_to=to, repeats=3)
+    decision, outcomes = run(plan, up_to(limit))
+    assert decision.ended is Ended.REFINED
+    assert decision.low <= limit < decision.high
+    assert decision.high - decision.low <= max(1, to * decision.low)
+    for level in (decision.low, decision.high):
+        assert levels_of(outcomes).count(level) == 3
+
+
+def test_repeats_alternate_between_the_ends():
+    plan = SearchPlan(100, 2000, STAGED.steps, refine_to=0.05, repeats=3)
+    _, outcomes = run(plan, up_to(430))
+    assert levels_of(outcomes) == [100, 200, 300, 400, 450, 425, 438, 425, 438, 425, 438]
+
+
+def test_system_that_never_fails_is_a_lower_bound():
+    decision, outcomes = run(SearchPlan(100, 300, (Step(by=80),), refine_to=0.05), up_to(10_000))
+    assert (decision.ended, decision.low, decision.high) == (Ended.AT_MOST, 300, None)
+    assert levels_of(outcomes) == [100, 180, 260, 300]
+    assert decision.ended in LOWER_BOUNDS
+
+
+def test_system_that_fails_at_first():
+    decision, outcomes = run(STAGED, up_to(0))
+    assert (decision.ended, decision.low, decision.high) == (Ended.FAILED_AT_START, None, 100)
+    assert len(outcomes) == 1
+
+
+def test_first_level_is_repeated_before_the_search_gives_up():
+    plan = SearchPlan(100, 2000, STAGED.steps, refine_to=0.05, repeats=3)
+    assert levels_of(run(plan, up_to(0))[1]) == [100, 100, 100]
+    decision, outcomes = run(plan, lambda level, number: MISSED if number == 0 or level > 250 else None)
+    assert levels_of(outcomes)[:4] == [100, 100, 100, 200]
+    assert decision.low <= 250 < decision.high
+
+
+def test_a_failure_by_chance_is_turned_round_by_its_repeats():
+    """The plateau at 300 fails once although the limit is 430."""
+    plan = SearchPlan(100, 2000, STAGED.steps, refine_to=0.1, repeats=3)
+    decision, outcomes = run(plan, lambda level, number: MISSED if number == 2 or level > 430 else None)
+    assert levels_of(outcomes)[2] == 300
+    assert decision.low <= 430 < decision.high
+    assert decision.high - decision.low <= 0.1 * decision.low
+
+
+@pytest.mark.parametrize("failure", [Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED])
+def test_what_is_no_limit_of_the_system_ends_the_search_with_a_lower_bound(failure):
+    decision, outcomes = run(SearchPlan(100, 2000, STAGED.steps, refine_to=0.05), up_to(250, failure))
+    assert str(decision.ended) == str(failure)
+    assert decision.low == 200
+    assert levels_of(outcomes) == [100, 200, 300]
+
+
+def test_throughput_that_no_longer_grows_is_repeated_but_not_halved():
+    plan = SearchPlan(100, 2000, STAGED.steps, refine_to=0.05, repeats=2)
+    decision, outcomes = run(plan, up_to(300, Failure.THROUGHPUT_PLATEAU))
+    assert (decision.ended, decision.low, decision.high) == (Ended.REFINED, 300, 400)
+    assert levels_of(outcomes) == [100, 200, 300, 400, 300, 400]
+
+
+def test_ends_that_cannot_be_told_from_the_limit_bring_levels_further_out():
+    """All margins are within the scatter, so a level above and one below are added, four steps at most."""
+    plan = SearchPlan(100, 200, (Step(by=5),), refine_to=0.05, repeats=2)
+    stream = np.random.default_rng(1)
+    outcomes = []
+    while (decision := decide(plan, outcomes)).ended is None:
+        margin = 0.02 * (decision.level - 112) + stream.normal() * 0.05
+        outcomes.append(Outcome(decision.level, MISSED if margin > 0 else None, margin))
+    assert decision.ended is Ended.REFINED
+    assert max(levels_of(outcomes)) > decision.high
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_noisy_systems_end_near_their_limit(seed):
+    """The chance to pass falls from 1 to 0 over a tenth of the limit."""
+    stream = np.random.default_rng(seed)
+    plan = SearchPlan(100, 4000, (Step(times=1.3),), refine_to=0.05, repeats=3)
+
+    def carries(level, number):
+        return None if level < 1000 * (1 + 0.05 * stream.normal()) else MISSED
+
+    decision, outcomes = run(plan, carries)
+    assert decision.ended is Ended.REFINED
+    assert 800 <= decision.low <= decision.high <= 1200
+    assert len(outcomes) < 60
+
+
+def test_chaos_ends():
+    stream = np.random.default_rng(7)
+    plan = SearchPlan(100, 4000, (Step(by=50),), refine_to=0.01, repeats=20)
+    decision, outcomes = run(plan, lambda level, number: MISSED if stream.random() < 0.5 else None)
+    assert decision.ended is not None
+    assert len(outcomes) <= PLATEAUS_AT_MOST
+
+
+def test_decisions_depend_on_the_outcomes_alone():
+    plan = SearchPlan(100, 2000, STAGED.steps, refine_to=0.05, repeats=3)
+    _, outcomes = run(plan, up_to(430))
+    for number in range(len(outcomes)):
+        assert decide(plan, outcomes[:number]).level == outcomes[number].level
+
+
+def test_majority_counts_and_a_draw_does_not_pass():
+    outcomes = [Outcome(100), Outcome(100, MISSED), Outcome(90), Outcome(90), Outcome(90, MISSED)]
+    assert passes(outcomes, 100) is False
+    assert passes(outcomes, 90) is True
+    assert passes(outcomes, 80) is None
+    assert bracket(outcomes) == (90, 100)
+
+
+def test_plan_from_a_manifest():
+    document = {
+        "of": "users",
+        "start": 100.0,
+        "at_most": 2000.0,
+        "steps": [{"by": 100.0, "times": None, "up_to": 400.0}, {"by": 50.0, "times": None, "up_to": None}],
+        "stop_when": {"objective_missed": True},
+        "refine": {"to": 0.05, "repeats": 3},
+    }
+    assert plan_of(document) == SearchPlan(100, 2000, STAGED.steps, whole=True, refine_to=0.05, repeats=3)

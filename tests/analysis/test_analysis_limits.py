@@ -1,0 +1,85 @@
+"""Limits of runs brought together, and backlog at the edges of windows, by hand."""
+
+import numpy as np
+import pytest
+from synthetic_runs import Script, Stage, even_schedule, write_run
+
+from towtank.analysis import objectives, summarize_run
+from towtank.analysis.limits_of_runs import found_limit, text_of
+
+
+def limit(value, *, low=None, high=None, bound=False):
+    return {
+        "of": "users",
+        "value": value,
+        "low": value if low is None else low,
+        "high": high,
+        "method": "none" if bound else "tested bracket",
+        "confidence": None if bound else 0.95,
+        "n": 9,
+        "is_lower_bound": bound,
+        "ended": "at_most" if bound else "refined",
+        "failure": None if bound else {"kind": "objective_missed", "text": "p95 < 1 s: seen 1.1 s"},
+        "binding": {"text": "p95 < 1 s"},
+    }
+
+
+def runs(*limits):
+    return [{"run": f"r{number:03d}", "limit": one} for number, one in enumerate(limits, 1)]
+
+
+def test_one_run_keeps_its_interval():
+    found = found_limit(runs(limit(430, low=410, high=450)))
+    assert (found["value"], found["low"], found["high"], found["method"]) == (430, 410, 450, "tested bracket")
+    assert text_of(found) == "430 users [410, 450]"
+
+
+def test_runs_have_students_t():
+    """430, 440, 450: mean 440, s = 10, t(0.975, 2) = 4.303, half width 24.84."""
+    found = found_limit(runs(*(limit(value, low=400, high=500) for value in (430, 440, 450))))
+    assert found["value"] == pytest.approx(440)
+    assert found["high"] - 440 == pytest.approx(24.84, abs=0.01)
+    assert (found["method"], found["confidence"], found["n"]) == ("runs", 0.95, 3)
+
+
+def test_a_lower_bound_among_the_runs_makes_the_lowest_value_a_bound():
+    found = found_limit(runs(limit(430, low=410, high=450), limit(2000, bound=True)))
+    assert (found["value"], found["high"], found["is_lower_bound"], found["lower_bounds"]) == (430, None, True, 1)
+    assert text_of(found) == "430 users or more"
+
+
+def test_runs_without_a_search_have_no_limit():
+    assert found_limit([{"run": "r001", "limit": None}, {"run": "r002"}]) is None
+
+
+def test_objective_is_met_up_to_the_limit():
+    estimate = {"value": 0.9, "low": None, "high": None}
+    point = {"users": 430, "load": 430, "response_time_s": {"p95": estimate}, "transactions": {}, "runs": []}
+    configuration = {
+        "key": {},
+        "label": "all runs",
+        "points": [point],
+        "found_limit": found_limit(runs(limit(430, low=410, high=450))),
+    }
+    about = {"text": "p95 < 1 s", "metric": "p95", "comparison": "<", "value": 1.0}
+    one = objectives.check([about], [configuration])[0]
+    assert (one["met"], one["holds_up_to"], one["up_to"]) == (True, 430, "430 users [410, 450]")
+
+
+def test_even_load_has_what_littles_law_says(tmp_path):
+    """8 users, 0.25 s of each second in flight: two at a time, and no excess."""
+    exchanges, starts, ends = even_schedule(users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
+    script = Script(
+        name="r001",
+        transactions=["read"],
+        stages=[Stage("ramp_up", "ramp_up", 2.0, 8), Stage("steady", "steady", 40.0, 8)],
+        exchanges=exchanges,
+        factors={},
+        users=8,
+        user_starts=starts,
+        user_ends=ends,
+    )
+    found = summarize_run(write_run(tmp_path / "r001", script), tables=False)["backlog"]
+    assert found["needs"] == pytest.approx(2.0, rel=0.05)
+    assert found["excess_at_start"] == 0
+    assert np.isclose(found["swing"], max(np.sqrt(found["needs"]), found["swing"]))

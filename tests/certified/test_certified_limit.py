@@ -1,0 +1,98 @@
+"""Searches for the limit of M/M/m queues, whose mean response time is exact; does the interval hold the limit?
+
+R = 1/mu + C(m, a) / (m mu - lambda), C Erlang's second formula: L. Kleinrock, Queueing Systems I, Wiley, 1975,
+section 3.5.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from towtank.analysis.limit_estimate import BRACKET, TESTED, estimate_limit
+from towtank.analysis.limit_search import Failure, Outcome, SearchPlan, Step, decide
+
+# A plateau beyond capacity is as long as it is: a queue that grows, seen for some time.
+_OVERLOAD = 1 - 1 / 2000
+
+
+def erlang_c(servers, offered):
+    blocked = 1.0
+    for number in range(1, servers + 1):
+        blocked = offered * blocked / (number + offered * blocked)
+    return blocked / (1 - offered / servers * (1 - blocked))
+
+
+def response(servers, rate):
+    """Mean response time in service times."""
+    return 1 + erlang_c(servers, rate) / (servers - rate)
+
+
+def exact_limit(servers, objective):
+    low, high = 0.0, float(servers)
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if response(servers, middle) < objective else (low, middle)
+    return low
+
+
+def search(servers, objective, noise, stream):
+    plan = SearchPlan(0.3 * servers, 3.0 * servers, (Step(by=0.12 * servers),), whole=False, refine_to=0.05, repeats=3)
+    outcomes = []
+    while (decision := decide(plan, outcomes)).ended is None:
+        seen = response(servers, min(decision.level, servers * _OVERLOAD)) * math.exp(stream.normal() * noise)
+        margin = math.log(seen / objective)
+        outcomes.append(Outcome(decision.level, Failure.OBJECTIVE_MISSED if margin > 0 else None, margin))
+    levels, margins = [one.level for one in outcomes], [one.margin for one in outcomes]
+    return estimate_limit(levels, margins, decision.low, decision.high), len(outcomes)
+
+
+def test_erlang_c_of_two_servers():
+    """C(2, a) = a^2 / (2 + a) for two servers: 1/3 at a = 1."""
+    assert erlang_c(2, 1.0) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("servers", "objective", "noise"),
+    [(1, 3, 0.03), (1, 5, 0.1), (1, 10, 0.1), (4, 3, 0.1), (4, 3, 0.2), (4, 5, 0.1), (16, 3, 0.1), (16, 10, 0.03)],
+)
+def test_interval_holds_the_limit(servers, objective, noise):
+    """500 searches each; 95 % asked, and at least 93 % of those with an interval must hold the limit."""
+    stream = np.random.default_rng(5)
+    truth = exact_limit(servers, objective)
+    held = given = 0
+    for _ in range(500):
+        found, _ = search(servers, objective, noise, stream)
+        if found.method == TESTED:
+            given += 1
+            held += found.low <= truth <= found.high
+            assert found.low <= found.value <= found.high
+    assert given >= 450
+    assert held / given >= 0.93
+
+
+def test_interval_by_hand():
+    """Margins -0.2, -0.4, -0.3 at 90 and 0.3, 0.5, 0.4 at 100: s = 0.1 with 4 degrees of freedom, t = 2.776, so both
+    means of three (-0.3 and 0.4, standard error 0.0577) are beyond chance; the line crosses at 90 + 10 x 0.3 / 0.7."""
+    levels, margins = [90, 100, 90, 100, 90, 100], [-0.2, 0.3, -0.4, 0.5, -0.3, 0.4]
+    found = estimate_limit(levels, margins, 90, 100)
+    assert (found.low, found.high, found.method, found.confidence, found.n) == (90, 100, TESTED, 0.95, 6)
+    assert found.value == pytest.approx(90 + 10 * 0.3 / 0.7)
+
+
+def test_an_end_within_chance_moves_out_to_the_next_level():
+    """At 100 the mean 0.05 is within chance (0.16), so the interval ends at 110, where 0.5 is beyond 2.776 x 0.1."""
+    levels = [90, 100, 90, 100, 90, 100, 110]
+    margins = [-0.2, -0.05, -0.4, 0.15, -0.3, 0.05, 0.5]
+    found = estimate_limit(levels, margins, 90, 100)
+    assert (found.low, found.high) == (90, 110)
+
+
+def test_without_repeats_the_bracket_has_no_confidence():
+    found = estimate_limit([80, 90, 100], [-0.5, -0.3, 0.4], 90, 100)
+    assert (found.value, found.low, found.high, found.method, found.confidence) == (90, 90, 100, BRACKET, None)
+
+
+def test_failures_that_are_no_objective_leave_the_bracket():
+    found = estimate_limit([80, 90, 100, 90, 100], [None] * 5, 90, 100)
+    assert (found.low, found.high, found.method) == (90, 100, BRACKET)

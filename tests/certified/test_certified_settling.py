@@ -1,0 +1,90 @@
+"""The end of settle stages against series whose time to settle is known."""
+
+import numpy as np
+import pytest
+
+from towtank.analysis.settling import LOOKS, Seconds, Settling, least_window_s, look
+
+SECONDS = 400
+RATE, RESPONSE_S = 200.0, 0.1
+
+
+def series(stream, tau_s, seconds=SECONDS, backlog_per_s=0.0, noise=(0.05, 0.10)):
+    """Throughput 40 % too low and response time twice as long at first, both approaching their level with `tau_s`; with
+    first-order autoregressive noise, coefficient 0.5."""
+    times = np.arange(1.0, seconds + 1)
+    transient = np.exp(-times / tau_s) if tau_s else np.zeros(seconds)
+    rate = RATE * (1 - 0.4 * transient) * (1 + wander(stream, seconds, noise[0]))
+    response = RESPONSE_S * (1 + transient) * np.exp(wander(stream, seconds, noise[1]))
+    return Seconds(times, np.ones(seconds), rate, rate * response, rate * response, backlog_per_s * times), transient
+
+
+def wander(stream, count, deviation, correlation=0.5):
+    steps = stream.normal(size=count) * deviation * np.sqrt(1 - correlation**2)
+    values = np.empty(count)
+    values[0] = stream.normal() * deviation
+    for number in range(1, count):
+        values[number] = correlation * values[number - 1] + steps[number]
+    return values
+
+
+def first(seconds, count):
+    return Seconds(
+        *(getattr(seconds, name)[:count] for name in ("ends_s", "lengths_s", "ended", "response_sum_s")),
+        seconds.in_flight[:count],
+        seconds.waiting[:count],
+        seconds.users,
+    )
+
+
+def end_of(seconds, at_least_s=0.0):
+    settling = Settling(at_least_s)
+    return next((n for n in range(8, len(seconds.ends_s) + 1) if settling.take(first(seconds, n))), None)
+
+
+@pytest.mark.parametrize(("tau_s", "early_at_most"), [(0.0, 0.0), (5.0, 0.02), (15.0, 0.08), (40.0, 0.32)])
+def test_ends_after_the_transient_and_not_long_after(tau_s, early_at_most):
+    """Early: more than 10 % of throughput still missing; late: beyond 4 tau + 90 s. Rates as in `look`."""
+    stream = np.random.default_rng(1)
+    early = late = 0
+    runs = 25
+    for _ in range(runs):
+        seconds, transient = series(stream, tau_s)
+        end = end_of(seconds)
+        early += end is not None and 0.4 * transient[end - 1] > 0.10
+        late += end is None or end > 4 * tau_s + 90
+    assert early <= early_at_most * runs
+    assert late <= 0.10 * runs
+
+
+def test_a_growing_backlog_never_settles():
+    """Arrivals that wait grow by a tenth of the rate."""
+    seconds, _ = series(np.random.default_rng(2), 0.0, seconds=300, backlog_per_s=0.1 * RATE)
+    assert end_of(seconds) is None
+    assert "the backlog grows" in look(seconds).why
+
+
+def test_quiet_system_ends_after_the_shortest_window_and_the_looks():
+    seconds, _ = series(np.random.default_rng(3), 0.0, seconds=60, noise=(0.0, 0.0))
+    assert end_of(seconds) == 10 + LOOKS - 1
+
+
+def test_not_before_the_shortest_time_asked_for():
+    seconds, _ = series(np.random.default_rng(3), 0.0, seconds=60, noise=(0.0, 0.0))
+    assert end_of(seconds, at_least_s=30.0) == 30
+
+
+def test_shortest_window_holds_three_cycles_of_a_user():
+    """N / X = 2,000 / 200 s: three cycles are 30 s."""
+    count = 20
+    flat = [np.arange(1.0, count + 1), np.ones(count), np.full(count, 200.0), np.full(count, 20.0)]
+    seconds = Seconds(*flat, np.full(count, 20.0), np.zeros(count), users=2000.0)
+    assert least_window_s(seconds) == pytest.approx(30.0)
+    assert not look(seconds).steady
+
+
+def test_nothing_that_ends_is_not_rest():
+    count = 30
+    none = np.zeros(count)
+    seconds = Seconds(np.arange(1.0, count + 1), np.ones(count), none, none, none, none, users=5.0)
+    assert look(seconds).why == "nothing has ended yet"

@@ -1,0 +1,206 @@
+"""Steering on an engine in memory: what is told, what is recorded, and that the analysis finds the same afterwards."""
+
+from pathlib import Path
+
+import pytest
+from stepped_engine import SteppedEngine
+
+from towtank.analysis.found_limit import search_of
+from towtank.analysis.measurement import Measurement
+from towtank.conduct.searching import SearchSteering
+from towtank.conduct.steering import StageSteering
+from towtank.results import segments
+from towtank.results.folder import RunFolder
+from towtank.study.model import FindLimit, Load
+from towtank.study.objectives import read_objective
+from towtank.study.search_stages import plan_search
+from towtank.study.stages import plan_load
+
+OBJECTIVE = read_objective("mean < 200 ms").document()
+CAPACITY = 200.0
+
+
+def closed(load: float, name: str, second: int) -> tuple[float, float]:
+    """N users who think 0.5 s: X = min(N / 0.55, 200), R = N / X - 0.5; 140 users wait 200 ms. A user less than none
+    would be none."""
+    rate = min(max(load, 1.0) / 0.55, CAPACITY)
+    return rate, max(load, 1.0) / rate - 0.5
+
+
+def opened(load: float, name: str, second: int) -> tuple[float, float]:
+    """One server of 200 /s: what is beyond waits, what is below takes as M/M/1 does."""
+    return min(load, CAPACITY), 1 / (CAPACITY - load) if load < CAPACITY - 1 else 1.0
+
+
+def load_of(**changes) -> FindLimit:
+    about = {
+        "kind": "find-limit",
+        "of": "users",
+        "start": 60,
+        "steps": [{"by": 40}],
+        "at_most": 400,
+        "stages": {"ramp_up": "2 s", "settle": "3 s", "steady": "12 s", "ramp_down": "2 s"},
+        "refine": {"to": "10 %", "repeats": 2},
+    }
+    return FindLimit.model_validate({**about, **changes})
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path / "r001", {"run": "r001"})
+
+
+def search(run, load, answer, waiting=None, *, objectives=(OBJECTIVE,), prepare=None):
+    plan = plan_search(load)
+    engine = SteppedEngine(run.engine, plan, answer, waiting)
+    said = []
+    steering = SearchSteering(
+        run, list(plan["stages"]), engine.tell, said.append, 0.0, load=load, objectives=list(objectives)
+    )
+    if prepare is not None:
+        prepare(engine)
+    engine.run(steering)
+    recording = segments.read(run.engine)
+    found = search_of(Measurement(recording), load.document(), list(objectives), list(run.events()))
+    return engine, said, found
+
+
+def kinds(run):
+    return [event["k"] for event in run.events()]
+
+
+def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
+    engine, said, found = search(run, load_of(stop_when=["objective missed"]), closed)
+    limit = found.document()
+    assert limit["ended"] == "refined"
+    assert limit["low"] < 140 <= limit["high"]  # at 140 the mean is 200 ms, which is not below
+    told = [event["level"] for event in run.events() if event["k"] == "plateau"]
+    assert told == [one["level"] for one in limit["plateaus"]]
+    assert told[:4] == [60, 100, 140, 120]
+    assert said[0] == "  60 users passed (109 /s, mean < 200 ms: 0.05); next 100 users (raised)"
+    assert said[-1].endswith("users") and "refined: limit" in said[-1]
+    assert engine.stages[-1]["name"] == "ramp_down"
+    assert kinds(run)[-1] == "plateau" and "search_ended" in kinds(run)
+    assert found.best.level == limit["window_level"] == limit["low"]
+
+
+def test_search_without_ramp_down_ends_the_load(run):
+    stages = {"ramp_up": "2 s", "settle": "3 s", "steady": "12 s"}
+    engine, _, found = search(run, load_of(stages=stages, refine=None), closed)
+    assert engine.stages[-1]["name"].startswith("decide")
+    assert found.decision.ended == "bracketed"
+
+
+def test_levels_that_never_fail_are_a_lower_bound(run):
+    _, said, found = search(run, load_of(at_most=100), closed)
+    limit = found.document()
+    assert (limit["value"], limit["high"], limit["ended"], limit["is_lower_bound"]) == (100, None, "at_most", True)
+    assert limit["failure"]["kind"] == "at_most_reached"
+    assert "100 or more" in said[-1]
+
+
+def test_first_level_that_fails_has_no_value(run):
+    _, said, found = search(run, load_of(start=200), closed)
+    limit = found.document()
+    assert (limit["value"], limit["ended"]) == (None, "failed_at_start")
+    assert len(limit["plateaus"]) == 2
+    assert "below 200" in said[-1]
+
+
+def test_busy_generator_ends_the_search_with_a_lower_bound(run):
+    def slow_generator(engine):
+        ask = engine.answer
+
+        def answer(load, name, second):
+            engine.busy(0.95 if load >= 100 else 0.2)
+            return ask(load, name, second)
+
+        engine.answer = answer
+
+    _, _, found = search(run, load_of(), closed, prepare=slow_generator)
+    limit = found.document()
+    assert (limit["ended"], limit["value"], limit["is_lower_bound"]) == ("generator_saturated", 60, True)
+    assert limit["failure"]["kind"] == "generator_saturated"
+
+
+def test_throughput_that_no_longer_grows(run):
+    """Without an objective: 110 users are the knee; 140 bring no more than 100 and 120 do."""
+    wavering = lambda load, name, second: (min(load / 0.55, 200.0) + second % 2, 0.05)  # noqa: E731
+    load = load_of(start=120, stop_when=["throughput grows < 5 % of the ideal"], refine=None)
+    _, _, found = search(run, load, wavering, objectives=())
+    assert found.document()["failure"]["kind"] == "throughput_plateau"
+    assert (found.decision.low, found.decision.high) == (120, 160)
+
+
+def test_rate_that_is_not_achieved_and_its_backlog_is_relieved(run):
+    """From 220 /s on arrivals wait; the relief works them off in four seconds."""
+
+    def waiting(load, name, second):
+        if name.startswith("relieve"):
+            return max(0, 300 - 100 * second), 0.0
+        return (max(0.0, 20.0 * second) if load > CAPACITY else 0.0), 0.0
+
+    load = load_of(of="rate", start="120 /s", steps=[{"by": "50 /s"}], at_most="400 /s", stop_when=["achieved < 95 %"])
+    engine, _, found = search(run, load, opened, waiting, objectives=())
+    limit = found.document()
+    assert limit["failure"]["kind"] == "achieved_below_offered"
+    assert limit["low"] <= CAPACITY / 0.95 <= limit["high"]
+    relieved = [event for event in run.events() if event["k"] == "relieved"]
+    assert relieved and relieved[0]["after_s"] < 10
+    names = [stage["name"] for stage in engine.stages]
+    at = next(number for number, name in enumerate(names) if name.startswith("relieve"))
+    assert names[at - 1].startswith("ramp_down") and names[at + 1].startswith("ramp_up")
+
+
+def test_refused_stages_end_the_search_and_keep_what_was_found(run):
+    def refusing(engine):
+        engine.refuse_append = True
+
+    _, said, found = search(run, load_of(), closed, prepare=refusing)
+    assert "the engine refused further stages: not today" in said[-1]
+    assert found.document()["ended"] == "interrupted"
+    assert found.document()["value"] == 60
+    assert "refused" in kinds(run)
+
+
+SETTLE = {"settle": "until steady, at most 60 s", "steady": "5 s"}
+
+
+def settle(run, answer, stages=SETTLE, users=110):
+    load = Load.model_validate({"users": users, "stages": {"ramp_up": "1 s", **stages}})
+    plan = plan_load(load, (float(users),))
+    engine = SteppedEngine(run.engine, plan, answer)
+    steering = StageSteering(run, list(plan["stages"]), engine.tell, lambda text: None, 0.0)
+    engine.run(steering)
+    return engine, [event for event in run.events() if event["k"] in ("settled", "not_settled")]
+
+
+def test_quiet_system_settles_after_the_shortest_time(run):
+    engine, events = settle(run, closed)
+    assert [event["k"] for event in events] == ["settled"]
+    assert events[0]["after_s"] == 13
+    assert events[0]["stage_index"] == 1
+    assert engine.stages[1]["end_s"] - engine.stages[1]["start_s"] == 13
+
+
+def test_system_that_keeps_falling_does_not_settle(run):
+    engine, events = settle(run, lambda load, name, second: (200 - 2 * second, 0.05 + 0.01 * second))
+    assert [event["k"] for event in events] == ["not_settled"]
+    assert "throughput" in events[0]["evidence"]["why"]
+    assert engine.stages[1]["end_s"] - engine.stages[1]["start_s"] == 60
+
+
+def test_plain_settle_stages_are_left_alone(run):
+    engine, events = settle(run, closed, {"settle": "7 s", "steady": "5 s"})
+    assert events == []
+    assert engine.stages[1]["end_s"] - engine.stages[1]["start_s"] == 7
+
+
+def test_not_settled_is_a_failure_only_where_the_plateau_is_not_steady_either(run):
+    """Response times that rise all along are missed at every level."""
+    stages = {"settle": "until steady, at most 20 s", "steady": "20 s"}
+    load = load_of(stages=stages, refine=None)
+    _, _, found = search(run, load, lambda load, name, second: (100, 0.05 * 1.05**second), objectives=())
+    limit = found.document()
+    assert limit["failure"]["kind"] == "not_settled"
+    assert limit["plateaus"][0]["settled"] is False

@@ -1,0 +1,101 @@
+"""A search for a limit that is known from first principles, and a settle stage that ends on evidence, for real.
+
+Four connections to a server that answers after 100 ms carry 40 requests a second and no more. N users without think
+time wait N x 25 ms for each answer as soon as they are more than four, so that a mean below 510 ms holds up to 20.4
+users.
+"""
+
+import json
+
+from conftest import Bench
+
+STUDY = """
+schema: towtank/study/1
+name: tiny-limit
+system: system.yaml
+workload: workload.yaml
+objectives: [mean < 510 ms]
+load:
+  kind: find-limit
+  of: users
+  start: 12
+  steps: [{by: 4}]
+  at_most: 60
+  stop_when: [objective missed]
+  stages: {ramp_up: 100 ms, settle: 1 s, steady: 3 s}
+  refine: {to: 10 %, repeats: 2}
+"""
+SETTLED = """
+schema: towtank/study/1
+name: tiny-settle
+system: system.yaml
+workload: workload.yaml
+load:
+  users: 4
+  stages: {settle: "until steady, at most 90 s", steady: 2 s}
+"""
+SYSTEM = """
+schema: towtank/system/1
+name: tiny
+hosts: {here: {provider: local}}
+services:
+  content: {kind: null_server, host: here, settings: {delay: 100 ms}}
+"""
+WORKLOAD = """
+schema: towtank/workload/1
+name: look
+defaults: {connections: 4}
+transactions:
+  look: [{get: /}]
+groups:
+  readers: {loop: {mix: {look: 100}}}
+"""
+KNOWN = 20.4
+
+
+def write(bench: Bench, study: str) -> None:
+    files = {"study.yaml": study, "system.yaml": SYSTEM, "workload.yaml": WORKLOAD}
+    for name, text in files.items():
+        (bench.folder / name).write_text(text)
+
+
+def test_search_finds_the_known_limit(bench: Bench) -> None:
+    write(bench, STUDY)
+    ended = bench.towtank("run", "study.yaml", "--out", bench.results, "--no-report")
+    summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    limit = summary["limit"]
+    assert limit["ended"] == "refined", ended.stderr
+    assert limit["low"] <= KNOWN <= limit["high"]
+    assert limit["high"] - limit["low"] <= 6
+    assert limit["failure"]["kind"] == "objective_missed"
+    assert "next 16 users" in ended.stderr
+    assert summary["users"]["asked"] == limit["window_level"]
+    assert summary["accounting"]["holds"]
+    study = json.loads((bench.results / "study-summary.json").read_text())
+    assert study["configurations"][0]["found_limit"]["value"] == limit["value"]
+    assert study["objectives"][0]["met"]
+    assert ended.returncode in (0, 4)
+    events = [one["k"] for one in _events(bench)]
+    assert events.count("plateau") == len(limit["plateaus"])
+    assert "search_ended" in events
+
+
+def _events(bench: Bench) -> list[dict]:
+    text = (bench.results / "runs" / "r001" / "events.ndjson").read_text()
+    return [json.loads(line[9:]) for line in text.splitlines()]
+
+
+def test_settle_stage_ends_on_evidence(bench: Bench) -> None:
+    write(bench, SETTLED)
+    bench.towtank("run", "study.yaml", "--out", bench.results, "--no-report", "--quiet")
+    settled = [one for one in _events(bench) if one["k"] == "settled"]
+    assert len(settled) == 1
+    assert 10 <= settled[0]["after_s"] < 90
+    stages = json.loads((bench.results / "runs" / "r001" / "engine" / "engine.json").read_text())["stages"]
+    settle, steady = stages[1], stages[2]
+    assert settle["end_s"] - settle["start_s"] < 90
+    assert steady["end_s"] - steady["start_s"] == 2.0
+    summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    assert summary["window"]["asked_start_s"] == steady["start_s"]
+    assert summary["backlog"]["at_start"] <= 4
+    assert "not_settled" not in {one["kind"] for one in summary["verdict"]["reasons"]}
