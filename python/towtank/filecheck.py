@@ -20,7 +20,7 @@ from towtank.workload.loading import check_workload
 from towtank.workload.model import SCHEMA as WORKLOAD
 from towtank.yamlfile import Document, did_you_mean
 
-SCHEMAS = (STUDY, WORKLOAD, SYSTEM, MODEL, BROWSER_SCRIPT)
+SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT, MODEL)
 
 
 @dataclass
@@ -32,7 +32,7 @@ class FileReport:
     file : str
         As the user named it.
     kind : str
-        `study`, `workload`, `system`, `model`, `browser-script`, or empty where that cannot be told.
+        `study`, `workload`, `system`, `browser-script`, `model`, or empty where that cannot be told.
     faults : list of Fault
         Sorted by place.
     """

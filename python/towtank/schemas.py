@@ -27,7 +27,7 @@ FILES: dict[str, type[BaseModel]] = {
     "browser-script": ScriptFile,
     "model": ModelFile,
 }
-REFERENCE = Path("docs/reference/files.md")
+REFERENCES = (Path("docs/reference/files.md"), Path("docs/reference/model.md"))
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -87,9 +87,9 @@ def _add_services(schema: dict[str, Any]) -> None:
 def documents(root: Path) -> dict[Path, str]:
     """All generated files of a checkout with their texts."""
     texts = {root / "schema" / f"{kind}.json": _text(json_schema(kind)) for kind in FILES}
-    reference = root / REFERENCE
-    if reference.exists():
-        texts[reference] = with_tables(reference.read_text("utf-8"))
+    for reference in (root / each for each in REFERENCES):
+        if reference.exists():
+            texts[reference] = with_tables(reference.read_text("utf-8"))
     return texts
 
 

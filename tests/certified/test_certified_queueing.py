@@ -285,9 +285,7 @@ def test_v31_mixed_network_of_four_classes():
     classes |= {f"c{r}": {"users": users} for r, users in enumerate(inputs["N"])}
     times = {f"o{r}": row for r, row in enumerate(inputs["S_open"])}
     times |= {f"c{r}": row for r, row in enumerate(inputs["S_closed"])}
-    each = {
-        f"s{k}": {"discipline": "ps", "demand": {name: row[k] for name, row in times.items()}} for k in range(2)
-    }
+    each = {f"s{k}": {"discipline": "ps", "demand": {name: row[k] for name, row in times.items()}} for k in range(2)}
     answer = solved(model(classes, each))
     assert throughput(answer)[2:] == near(expected["X_closed"])
     assert jobs(answer) == [near(row) for row in [*expected["Q_open"], *expected["Q_closed"]]]

@@ -5,9 +5,8 @@
 //! Linearizer (Chandy and Neuse, Comm. ACM 25(2), 1982), which corrects for the job's own absence.
 
 use crate::join;
-use crate::model::Discipline;
 use crate::network::{Center, Load, Network, Speed};
-use crate::special::erlang_c;
+use crate::stay;
 
 /// Relative change of the numbers of jobs at which the fixed point is reached.
 const TOLERANCE: f64 = 1e-13;
@@ -80,7 +79,7 @@ pub fn solve(network: &Network, estimate: Estimate) -> Means {
             let mut fewer = users.clone();
             fewer[class] -= 1.0;
             let begin = less[class].take().map_or_else(
-                || problem.scaled(&full.numbers, &users, &fewer),
+                || scaled(&full.numbers, &users, &fewer),
                 |round| round.numbers,
             );
             less[class] = Some(problem.core(&fewer, begin, &changes));
@@ -152,19 +151,6 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    fn scaled(&self, numbers: &Numbers, users: &[f64], fewer: &[f64]) -> Numbers {
-        let factor = |class: usize| {
-            if users[class] > 0.0 {
-                fewer[class] / users[class]
-            } else {
-                1.0
-            }
-        };
-        (numbers.iter().enumerate())
-            .map(|(class, row)| row.iter().map(|number| number * factor(class)).collect())
-            .collect()
-    }
-
     /// By how much the shares of queues change when one job of a class is away, `changes[absent][class][place]`.
     fn changes(&self, full: &Round, less: &[Option<Round>]) -> Vec<Numbers> {
         let share = |round: &Round, class: usize, place: usize| {
@@ -233,56 +219,63 @@ impl<'a> Problem<'a> {
 
     /// One round; gives the largest relative change of a number of jobs.
     fn round(&self, round: &mut Round, changes: &[Numbers], count: usize) -> f64 {
-        let stations = self.stations();
+        // Half steps after the first rounds: many servers near saturation swing otherwise.
+        let step = if count < 20 { 1.0 } else { 0.5 };
         let mut moved = 0.0_f64;
         let mut next = round.numbers.clone();
         for class in 0..round.users.len() {
-            let open = matches!(self.network.loads[class], Load::Open { .. });
-            if round.users[class] <= 0.0 && !open {
+            if round.users[class] <= 0.0 && matches!(self.network.loads[class], Load::Closed { .. })
+            {
                 round.throughput[class] = 0.0;
                 next[class].fill(0.0);
                 continue;
             }
             let found = self.found(round, class, &changes[class]);
-            for (station, center) in self.network.centers.iter().enumerate() {
-                let busy: Vec<f64> = (0..round.users.len())
-                    .map(|other| {
-                        self.own_absence(round, class, other, station)
-                            * round.throughput[other]
-                            * center.demand[other]
-                    })
-                    .collect();
-                let queue: Vec<f64> = found.iter().map(|row| row[station]).collect();
-                let enough = self.never_waits(round, center);
-                round.means.residence[class][station] =
-                    residence(center, class, &queue, &busy, enough);
-            }
+            self.stays(round, class, &found);
             let response = self.response(round, class, &found);
             round.means.response[class] = response;
             let throughput = match self.network.loads[class] {
                 Load::Closed { think_time, .. } => round.users[class] / (think_time + response),
                 Load::Open { rate, .. } => rate,
             };
-            // Half steps after the first rounds: many servers near saturation swing otherwise.
-            let step = if count < 20 { 1.0 } else { 0.5 };
             round.throughput[class] += step * (throughput - round.throughput[class]);
-            for place in 0..self.places() {
-                let time = if place < stations {
-                    round.means.residence[class][place]
-                } else if place < stations + self.network.holds.len() {
-                    round.means.pool_hold[class][place - stations]
-                } else {
-                    round.means.pool_wait[class][place - stations - self.network.holds.len()]
-                };
-                let number = round.throughput[class] * time;
-                let number =
-                    round.numbers[class][place] + step * (number - round.numbers[class][place]);
-                moved = moved.max((number - round.numbers[class][place]).abs() / number.max(1e-9));
-                next[class][place] = number;
+            for (place, number) in next[class].iter_mut().enumerate() {
+                let before = round.numbers[class][place];
+                *number = before
+                    + step * (round.throughput[class] * self.time_at(round, class, place) - before);
+                moved = moved.max((*number - before).abs() / number.max(1e-9));
             }
         }
         round.numbers = next;
         moved
+    }
+
+    /// Residence times of a class at all stations.
+    fn stays(&self, round: &mut Round, class: usize, found: &Numbers) {
+        for (station, center) in self.network.centers.iter().enumerate() {
+            let busy: Vec<f64> = (0..round.users.len())
+                .map(|other| {
+                    let own = self.own_absence(round, class, other, station);
+                    own * round.throughput[other] * center.demand[other]
+                })
+                .collect();
+            let queue: Vec<f64> = found.iter().map(|row| row[station]).collect();
+            let enough = never_waits(self.network, &round.users, center);
+            round.means.residence[class][station] =
+                stay::residence(center, class, &queue, &busy, enough);
+        }
+    }
+
+    /// Time of a class at a place: a station, then units held, then waits for units.
+    fn time_at(&self, round: &Round, class: usize, place: usize) -> f64 {
+        let (stations, pools) = (self.stations(), self.network.holds.len());
+        if place < stations {
+            round.means.residence[class][place]
+        } else if place < stations + pools {
+            round.means.pool_hold[class][place - stations]
+        } else {
+            round.means.pool_wait[class][place - stations - pools]
+        }
     }
 
     /// Numbers that an arriving job of a class finds at each place.
@@ -322,9 +315,12 @@ impl<'a> Problem<'a> {
         if class != other || matches!(self.network.loads[class], Load::Open { .. }) {
             return 1.0;
         }
-        let holder = (self.network.holds.iter().enumerate()).find(|(_, hold)| {
-            hold.concerns[class] && place < self.stations() && self.reaches(hold, class, place)
-        });
+        let holder = self
+            .network
+            .holds
+            .iter()
+            .enumerate()
+            .find(|(_, hold)| hold.concerns[class] && self.holds(hold, place));
         let among = holder.map_or(round.users[class], |(pool, hold)| {
             let held = |one: usize| round.throughput[one] * round.means.pool_hold[one][pool];
             let all: f64 = (0..round.users.len()).map(held).sum();
@@ -334,6 +330,14 @@ impl<'a> Problem<'a> {
         (among - 1.0).max(0.0) / among
     }
 
+    /// Whether a pool holds a place directly: a station, or the units and the queue of an inner pool.
+    fn holds(&self, hold: &crate::network::Hold, place: usize) -> bool {
+        match place.checked_sub(self.stations()) {
+            None => hold.stations.contains(&place),
+            Some(beyond) => hold.pools.contains(&(beyond % self.network.holds.len())),
+        }
+    }
+
     /// Whether a pool holds a station directly or through inner pools.
     fn reaches(&self, hold: &crate::network::Hold, class: usize, station: usize) -> bool {
         hold.stations.contains(&station)
@@ -341,20 +345,6 @@ impl<'a> Problem<'a> {
                 let inner = &self.network.holds[pool];
                 inner.concerns[class] && self.reaches(inner, class, station)
             })
-    }
-
-    /// Whether closed classes alone come, with no more users than servers.
-    fn never_waits(&self, round: &Round, center: &Center) -> bool {
-        let Speed::Servers(servers) = center.speed else {
-            return false;
-        };
-        let jobs: f64 = (center.visitors())
-            .map(|class| match self.network.loads[class] {
-                Load::Closed { .. } => round.users[class],
-                Load::Open { .. } => f64::INFINITY,
-            })
-            .sum();
-        jobs <= f64::from(servers)
     }
 
     /// Response time of a class: its stations, forks and pools.
@@ -394,13 +384,13 @@ impl<'a> Problem<'a> {
     /// Wait for a unit of a pool, and the time it is held; a pool is a station whose service is what goes on inside.
     fn pool(&self, round: &mut Round, class: usize, pool: usize, found: &Numbers) -> f64 {
         let hold = &self.network.holds[pool];
-        let mut held = self.through(round, class, &hold.stations);
+        let mut time = self.through(round, class, &hold.stations);
         for &inner in &hold.pools {
             if self.network.holds[inner].concerns[class] {
-                held += self.pool(round, class, inner, found);
+                time += self.pool(round, class, inner, found);
             }
         }
-        round.means.pool_hold[class][pool] = held;
+        round.means.pool_hold[class][pool] = time;
         let waiting = self.stations() + self.network.holds.len() + pool;
         let classes = 0..round.users.len();
         let busy: f64 = classes
@@ -424,83 +414,36 @@ impl<'a> Problem<'a> {
         let wait = if most <= units || busy <= 0.0 {
             0.0
         } else {
-            let all_held = all_busy(hold.size.min(u64::from(u32::MAX)) as u32, busy);
-            (ahead + all_held * held) / units
+            let all_held = stay::all_busy(hold.size.min(u64::from(u32::MAX)) as u32, busy);
+            (ahead + all_held * time) / units
         };
         round.means.pool_wait[class][pool] = wait;
-        wait + held
+        wait + time
     }
 }
 
-/// Probability that all servers are busy, as if arrivals were Poisson; certain where the load is that of all servers.
-fn all_busy(servers: u32, load: f64) -> f64 {
-    if load >= f64::from(servers) {
-        1.0
-    } else {
-        erlang_c(servers, load)
-    }
-}
-
-/// Residence time of a class at a station where it finds `queue` jobs by class, `busy` of them in service.
-fn residence(center: &Center, class: usize, queue: &[f64], busy: &[f64], enough: bool) -> f64 {
-    let demand = center.demand[class];
-    if demand == 0.0 || !center.is_queue() || enough {
-        return demand;
-    }
-    let jobs: f64 = queue.iter().sum();
+/// Whether closed classes alone come to a station, with no more users than servers.
+fn never_waits(network: &Network, users: &[f64], center: &Center) -> bool {
     let Speed::Servers(servers) = center.speed else {
-        return demand * (1.0 + jobs) / speed_between(&center.speed, 1.0 + jobs);
+        return false;
     };
-    if servers == 1 && center.is_product_form() {
-        return demand * (1.0 + jobs);
-    }
-    let load: f64 = busy.iter().sum();
-    let all = all_busy(servers, load);
-    let servers = f64::from(servers);
-    if center.is_product_form() {
-        return demand * (1.0 + ((jobs - load).max(0.0) + all) / servers);
-    }
-    by_order(center, class, queue, busy, all)
+    let jobs = center.visitors().map(|class| match network.loads[class] {
+        Load::Closed { .. } => users[class],
+        Load::Open { .. } => f64::INFINITY,
+    });
+    jobs.sum::<f64>() <= f64::from(servers)
 }
 
-/// First come first served with different service times, and ranks: the work that goes before a job.
-fn by_order(center: &Center, class: usize, queue: &[f64], busy: &[f64], all: f64) -> f64 {
-    let ranks = center.discipline == Discipline::Priority;
-    let (rank, servers) = (center.rank[class], center.speed.limit());
-    let load: f64 = busy.iter().sum();
-    let (mut waiting, mut residual, mut better) = (0.0, 0.0, 0.0);
-    for other in 0..queue.len() {
-        let time = center.service_time[other];
-        let goes_before = !ranks || center.rank[other] <= rank;
-        if goes_before {
-            waiting += time * (queue[other] - busy[other]).max(0.0);
+/// Numbers scaled from one population to another.
+fn scaled(numbers: &Numbers, users: &[f64], fewer: &[f64]) -> Numbers {
+    let factor = |class: usize| {
+        if users[class] > 0.0 {
+            fewer[class] / users[class]
+        } else {
+            1.0
         }
-        if goes_before || !center.preemptive {
-            residual += busy[other] * time * (1.0 + center.scv[other]) / 2.0;
-        }
-        if ranks && center.rank[other] < rank {
-            better += busy[other];
-        }
-    }
-    let residual = if load > 0.0 {
-        residual / load * all
-    } else {
-        0.0
     };
-    let ahead = (waiting + residual) / servers;
-    // A closed class cannot be kept out for ever by a better one that is closed too; the cap only guards the first rounds.
-    let left = (1.0 - better / servers).max(1e-3);
-    let time = center.service_time[class];
-    let stay = if center.preemptive {
-        (time + ahead) / left
-    } else {
-        time + ahead / left
-    };
-    center.visits[class] * stay
-}
-
-/// Speed at a mean number of jobs, between the entries of the table.
-fn speed_between(speed: &Speed, jobs: f64) -> f64 {
-    let (below, share) = (jobs.floor(), jobs.fract());
-    speed.at(below as u64) * (1.0 - share) + speed.at(below as u64 + 1) * share
+    (numbers.iter().enumerate())
+        .map(|(class, row)| row.iter().map(|number| number * factor(class)).collect())
+        .collect()
 }

@@ -4,6 +4,7 @@ use crate::answer::{Answer, Checks, ClassAnswer, ClassBounds, Named, PoolAnswer,
 use crate::bounds::{Range, Single};
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network, Speed};
+use crate::series::Series;
 use crate::solve::Solution;
 
 /// How far outside its bounds an answer may be by rounding.
@@ -157,7 +158,8 @@ fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -
         speed => speed.limit(),
     };
     let sharing = matches!(center.discipline, Discipline::Ps)
-        || center.is_product_form() && center.discipline != Discipline::LcfsPr;
+        || center.is_product_form() && center.discipline != Discipline::LcfsPr
+        || network.is_product_form();
     if sharing && (open == 0.0 || center.speed.is_single()) {
         let servers = if matches!(center.speed, Speed::Rates(_)) {
             lowest.min(1.0)
@@ -165,6 +167,10 @@ fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -
             lowest
         };
         return Some(demand * (jobs / servers).max(1.0) / (1.0 - open));
+    }
+    if sharing && matches!(center.speed, Speed::Servers(_)) && jobs < 1e6 {
+        let speed = Series::of(&center.speed, open, jobs as usize).speed_at(jobs as usize)?;
+        return Some(demand * (jobs / speed).max(1.0));
     }
     if open > 0.0 || center.discipline != Discipline::Fcfs {
         return None;
@@ -327,8 +333,12 @@ fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
 }
 
 fn relative(found: f64, expected: f64) -> f64 {
-    let error = (found - expected).abs() / expected.abs().max(f64::MIN_POSITIVE);
-    if found == expected { 0.0 } else { error }
+    let error = (found - expected).abs();
+    if error > 0.0 {
+        error / expected.abs().max(f64::MIN_POSITIVE)
+    } else {
+        0.0
+    }
 }
 
 fn checks(

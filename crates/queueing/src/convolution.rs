@@ -74,7 +74,18 @@ pub fn cost(closed: &Closed) -> f64 {
         Speed::Rates(rates) => (rates.len() as f64).min(users + 1.0),
     };
     let steps: f64 = closed.queues.iter().map(degree).sum();
+    // The binomial sums that make room for open classes, each term an exponential.
+    let shifts = closed
+        .queues
+        .iter()
+        .filter(|queue| queue.open_load > 0.0)
+        .map(|queue| match &queue.speed {
+            Speed::Servers(servers) => 20.0 * f64::from(*servers) * degree(queue),
+            _ => 20.0 * degree(queue).powi(2),
+        });
+    let shifts: f64 = shifts.sum();
     points * closed.users.len() as f64 * (steps * (2.0 + stations.log2().max(0.0)) + stations)
+        + shifts
 }
 
 /// Solves exactly; nothing where the numbers leave their range.
@@ -201,8 +212,7 @@ impl<'a> Run<'a> {
 
     /// P(n) = F_n G_{−k}(N − n) / G(N), where the network without the station is the whole times 1 − a y.
     fn geometric_marginal(&mut self, index: usize, whole: &Grid) {
-        let ratio = self.closed.queues[index].demand[0] * self.closed.estimate[0];
-        let ratio = ratio / (1.0 - self.closed.queues[index].open_load);
+        let ratio = self.stations[index].ratio();
         let last = whole.values.len() - 1;
         // P(at least n) = ratio^n G(N − n) / G(N).
         let at_least =

@@ -60,6 +60,12 @@ impl Scaled {
         }
     }
 
+    /// Ratio of successive terms far out, a times unit.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        self.pole
+    }
+
     /// Whether the series is 1 / (1 − a y): one server.
     #[must_use]
     pub fn is_geometric(&self) -> bool {

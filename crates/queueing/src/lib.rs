@@ -21,12 +21,15 @@
 //! ```
 
 #![forbid(unsafe_code)]
+// Formulas with subscripts are no code.
+#![allow(clippy::doc_markdown)]
 
 pub mod amva;
 pub mod answer;
 mod assemble;
 pub mod bounds;
 pub mod convolution;
+mod exact;
 pub mod grid;
 pub mod join;
 pub mod model;
@@ -34,7 +37,9 @@ pub mod mva;
 pub mod network;
 pub mod open;
 pub mod pools;
+mod row;
 pub mod series;
 pub mod simulate;
 pub mod solve;
 pub mod special;
+pub mod stay;

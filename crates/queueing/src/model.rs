@@ -129,7 +129,7 @@ impl Variation {
     pub fn form(&self) -> Distribution {
         self.distribution.unwrap_or(match self.scv {
             None => Distribution::Exponential,
-            Some(scv) if scv == 0.0 => Distribution::Deterministic,
+            Some(0.0) => Distribution::Deterministic,
             Some(scv) if (scv - 1.0).abs() < 1e-12 => Distribution::Exponential,
             Some(scv) if scv < 1.0 => Distribution::Gamma,
             Some(_) => Distribution::Hyperexponential,

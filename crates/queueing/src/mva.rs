@@ -27,9 +27,10 @@ pub struct Means {
     pub residence: Vec<Vec<f64>>,
 }
 
-/// Stations are handled in groups of this many, so that they are computed side by side.
+/// Stations are computed side by side in lanes.
 const LANES: usize = 4;
-type Lanes = [f64; LANES];
+/// Lanes of `G` groups of stations: of known size, so that they stay in registers.
+type Row<const G: usize> = [[f64; LANES]; G];
 
 /// Number of populations in the lattice.
 #[must_use]
@@ -40,14 +41,17 @@ pub fn lattice_points(users: &[u64]) -> f64 {
 /// Solves exactly; time and memory are the caller's to judge by [`lattice_points`].
 #[must_use]
 pub fn solve(closed: &Closed) -> Means {
+    match closed.demand[0].len().div_ceil(LANES) {
+        0 | 1 => walk::<1>(closed),
+        2 => walk::<2>(closed),
+        3 => walk::<3>(closed),
+        _ => walk::<4>(closed),
+    }
+}
+
+fn walk<const G: usize>(closed: &Closed) -> Means {
     let classes = closed.users.len();
-    let stations = closed.demand[0].len();
-    let groups = stations.div_ceil(LANES);
-    let demand: Vec<Vec<Lanes>> = closed
-        .demand
-        .iter()
-        .map(|row| in_lanes(row, groups))
-        .collect();
+    let rows = closed.demand[0].len().div_ceil(LANES * G).max(1);
     // The longest side outermost, so that the slabs are small.
     let mut order: Vec<usize> = (0..classes).collect();
     order.sort_by_key(|&class| std::cmp::Reverse(closed.users[class]));
@@ -56,58 +60,66 @@ pub fn solve(closed: &Closed) -> Means {
         .map(|&class| closed.users[class] as usize + 1)
         .collect();
     let slab: usize = inner.iter().product();
-    let mut strides = vec![1; inner.len()];
-    for side in (1..inner.len()).rev() {
-        strides[side - 1] = strides[side] * inner[side];
+    let mut strides = vec![0; classes];
+    let mut stride = rows;
+    for side in (1..classes).rev() {
+        strides[side] = stride;
+        stride *= inner[side - 1];
     }
     let mut walk = Walk {
-        closed,
-        demand,
-        order,
+        demand: order
+            .iter()
+            .map(|&class| in_rows::<G>(&closed.demand[class], rows))
+            .collect(),
+        think_time: order
+            .iter()
+            .map(|&class| closed.think_time[class])
+            .collect(),
+        users: order.iter().map(|&class| closed.users[class]).collect(),
         strides,
-        groups,
+        rows,
         // 1 + Q of every population of a slab; an empty system has Q = 0.
-        previous: vec![[1.0; LANES]; slab * groups],
-        current: vec![[1.0; LANES]; slab * groups],
+        previous: vec![[[1.0; LANES]; G]; slab * rows],
+        current: vec![[[1.0; LANES]; G]; slab * rows],
         throughput: vec![0.0; classes],
     };
     let mut population = vec![0_u64; classes];
-    for outermost in 0..=closed.users[walk.order[0]] {
+    for outermost in 0..=walk.users[0] {
         std::mem::swap(&mut walk.previous, &mut walk.current);
         population[0] = outermost;
         walk.slab(&mut population);
     }
-    walk.means(stations)
+    walk.means(closed, &order)
 }
 
-fn in_lanes(row: &[f64], groups: usize) -> Vec<Lanes> {
-    let mut lanes = vec![[0.0; LANES]; groups];
-    for (station, &value) in row.iter().enumerate() {
-        lanes[station / LANES][station % LANES] = value;
+fn in_rows<const G: usize>(values: &[f64], rows: usize) -> Vec<Row<G>> {
+    let mut lanes = vec![[[0.0; LANES]; G]; rows];
+    for (station, &value) in values.iter().enumerate() {
+        lanes[station / (LANES * G)][station / LANES % G][station % LANES] = value;
     }
     lanes
 }
 
-struct Walk<'a> {
-    closed: &'a Closed,
-    demand: Vec<Vec<Lanes>>,
-    order: Vec<usize>,
+/// The state of the walk; lists by side, that is in the order of the walk.
+struct Walk<const G: usize> {
+    demand: Vec<Vec<Row<G>>>,
+    think_time: Vec<f64>,
+    users: Vec<u64>,
     strides: Vec<usize>,
-    groups: usize,
-    previous: Vec<Lanes>,
-    current: Vec<Lanes>,
+    rows: usize,
+    previous: Vec<Row<G>>,
+    current: Vec<Row<G>>,
     throughput: Vec<f64>,
 }
 
-impl Walk<'_> {
+impl<const G: usize> Walk<G> {
     /// All populations with the outermost class at its present number, in lexicographic order.
     fn slab(&mut self, population: &mut [u64]) {
-        let points = self.current.len() / self.groups;
         population[1..].fill(0);
-        for point in 0..points {
-            self.point(point, population);
+        for start in (0..self.current.len()).step_by(self.rows) {
+            self.point(start, population);
             for side in (1..population.len()).rev() {
-                if population[side] < self.closed.users[self.order[side]] {
+                if population[side] < self.users[side] {
                     population[side] += 1;
                     break;
                 }
@@ -116,68 +128,89 @@ impl Walk<'_> {
         }
     }
 
-    /// Where 1 + Q of the population with one job less on a side begins.
-    fn less(&self, side: usize, point: usize) -> &[Lanes] {
-        let groups = self.groups;
-        if side == 0 {
-            &self.previous[point * groups..][..groups]
-        } else {
-            &self.current[(point - self.strides[side - 1]) * groups..][..groups]
-        }
-    }
-
-    fn point(&mut self, point: usize, population: &[u64]) {
-        const WIDE: usize = 16;
-        let groups = self.groups;
-        let mut small = [[1.0; LANES]; WIDE];
-        let mut large = Vec::new();
-        let sum: &mut [Lanes] = if groups <= WIDE {
-            &mut small[..groups]
-        } else {
-            large.resize(groups, [1.0; LANES]);
-            &mut large
-        };
+    /// One population, whose rows begin at `start`.
+    fn point(&mut self, start: usize, population: &[u64]) {
+        let (done, rest) = self.current.split_at_mut(start);
+        let sums = &mut rest[..self.rows];
+        sums.fill([[1.0; LANES]; G]);
         for (side, &jobs) in population.iter().enumerate() {
-            let class = self.order[side];
             if jobs == 0 {
-                self.throughput[class] = 0.0;
+                self.throughput[side] = 0.0;
                 continue;
             }
-            let demand = &self.demand[class];
-            let less = self.less(side, point);
-            let mut time = [0.0; LANES];
-            for (need, queue) in demand.iter().zip(less) {
-                for lane in 0..LANES {
-                    time[lane] += need[lane] * queue[lane];
-                }
+            let demand = &self.demand[side];
+            let less = match side {
+                0 => &self.previous[start..start + self.rows],
+                _ => &done[start - self.strides[side]..][..self.rows],
+            };
+            let think_time = self.think_time[side];
+            // The usual case, few stations: their residence times stay in registers.
+            if let ([sum], [need], [queue]) = (&mut *sums, &demand[..], less) {
+                let stay = residence(need, queue);
+                let throughput = jobs as f64 / (think_time + total(&stay));
+                add(sum, throughput, &stay);
+                self.throughput[side] = throughput;
+                continue;
             }
-            let response = (time[0] + time[1]) + (time[2] + time[3]);
-            let throughput = jobs as f64 / (self.closed.think_time[class] + response);
-            for ((total, need), queue) in sum.iter_mut().zip(demand).zip(less) {
-                for lane in 0..LANES {
-                    total[lane] += throughput * need[lane] * queue[lane];
-                }
+            let rows = demand.iter().zip(less);
+            let response: f64 = rows
+                .map(|(need, queue)| total(&residence(need, queue)))
+                .sum();
+            let throughput = jobs as f64 / (think_time + response);
+            for ((sum, need), queue) in sums.iter_mut().zip(demand).zip(less) {
+                add(sum, throughput, &residence(need, queue));
             }
-            self.throughput[class] = throughput;
+            self.throughput[side] = throughput;
         }
-        self.current[point * groups..][..groups].copy_from_slice(sum);
     }
 
     /// Means at the last population walked.
-    fn means(&self, stations: usize) -> Means {
-        let last = self.current.len() / self.groups - 1;
-        let mut residence = vec![Vec::new(); self.order.len()];
-        for (side, &class) in self.order.iter().enumerate() {
-            let less = self.less(side, last);
-            residence[class] = (0..stations)
-                .map(|station| {
-                    self.closed.demand[class][station] * less[station / LANES][station % LANES]
-                })
+    fn means(&self, closed: &Closed, order: &[usize]) -> Means {
+        let start = self.current.len() - self.rows;
+        let classes = order.len();
+        let mut means = Means {
+            throughput: vec![0.0; classes],
+            residence: vec![Vec::new(); classes],
+        };
+        for (side, &class) in order.iter().enumerate() {
+            let less = match side {
+                0 => &self.previous[start..],
+                _ => &self.current[start - self.strides[side]..],
+            };
+            let queue =
+                |station: usize| less[station / (LANES * G)][station / LANES % G][station % LANES];
+            means.throughput[class] = self.throughput[side];
+            means.residence[class] = closed.demand[class]
+                .iter()
+                .enumerate()
+                .map(|(station, need)| need * queue(station))
                 .collect();
         }
-        Means {
-            throughput: self.throughput.clone(),
-            residence,
+        means
+    }
+}
+
+/// Residence times: demands times 1 + Q.
+fn residence<const G: usize>(need: &Row<G>, queue: &Row<G>) -> Row<G> {
+    std::array::from_fn(|group| std::array::from_fn(|lane| need[group][lane] * queue[group][lane]))
+}
+
+/// Σ over all lanes.
+fn total<const G: usize>(row: &Row<G>) -> f64 {
+    let mut lanes = [0.0; LANES];
+    for group in row {
+        for (sum, value) in lanes.iter_mut().zip(group) {
+            *sum += value;
+        }
+    }
+    (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+}
+
+/// Adds throughput times residence time: by Little's law the number of jobs.
+fn add<const G: usize>(sum: &mut Row<G>, throughput: f64, stay: &Row<G>) {
+    for (sums, times) in sum.iter_mut().zip(stay) {
+        for (value, time) in sums.iter_mut().zip(times) {
+            *value += throughput * time;
         }
     }
 }

@@ -247,12 +247,7 @@ fn finite(center: &Center, rates: &[f64], capacity: u64) -> Visit {
         if total > 1e200 {
             (weight, total, mean) = (weight * 1e-200, total * 1e-200, mean * 1e-200);
         }
-        // What follows is below the last digit even if all of it came to pass at the geometric rate of the limit.
-        let ratio = load / center.speed.limit();
-        if ratio < 1.0
-            && weight * (capacity - jobs).min(10_000_000) as f64 * capacity as f64 <= 1e-18 * total
-            && weight == 0.0
-        {
+        if weight == 0.0 {
             break;
         }
     }

@@ -153,7 +153,7 @@ impl<'a> Layer<'a> {
             state.jobs[station] = means.jobs[0][number];
         }
         for (number, (pool, table)) in self.pools.iter().enumerate() {
-            self.inside(
+            inside(
                 &mut state,
                 *pool,
                 table,
@@ -169,16 +169,6 @@ impl<'a> Layer<'a> {
             if !center.is_queue() {
                 state.jobs[station] = state.throughput * center.demand[0];
             }
-        }
-    }
-
-    /// What goes on in a pool, over the distribution of the number of jobs that have or want a unit.
-    fn inside(&self, state: &mut State, pool: usize, table: &[State], marginal: &[f64]) {
-        let units = table.len() - 1;
-        for (jobs, &chance) in marginal.iter().enumerate() {
-            state.add(&table[jobs.min(units)], chance);
-            state.held[pool] += chance * jobs.min(units) as f64;
-            state.waiting[pool] += chance * jobs.saturating_sub(units) as f64;
         }
     }
 
@@ -233,6 +223,16 @@ impl<'a> Layer<'a> {
     }
 }
 
+/// What goes on in a pool, over the distribution of the number of jobs that have or want a unit.
+fn inside(state: &mut State, pool: usize, table: &[State], marginal: &[f64]) {
+    let units = table.len() - 1;
+    for (jobs, &chance) in marginal.iter().enumerate() {
+        state.add(&table[jobs.min(units)], chance);
+        state.held[pool] += chance * jobs.min(units) as f64;
+        state.waiting[pool] += chance * jobs.saturating_sub(units) as f64;
+    }
+}
+
 /// Stations and pools that no pool holds.
 fn outermost(network: &Network) -> (Vec<usize>, Vec<usize>) {
     let stations = (0..network.centers.len())
@@ -277,7 +277,7 @@ pub fn solve_open(network: &Network) -> Result<Option<State>, (usize, f64)> {
             return Err((*pool, utilization));
         }
         let (marginal, beyond) = birth_death(rate, &rates);
-        layer.inside(&mut state, *pool, table, &marginal);
+        inside(&mut state, *pool, table, &marginal);
         // All larger numbers look the same from inside: the units are all held.
         let weight: f64 = beyond.0;
         state.add(&table[table.len() - 1], weight);
@@ -303,7 +303,9 @@ fn birth_death(rate: f64, rates: &[f64]) -> (Vec<f64>, (f64, f64)) {
         last * ratio / (1.0 - ratio).powi(2),
     );
     let total: f64 = weights.iter().sum::<f64>() + beyond;
-    weights.iter_mut().for_each(|weight| *weight /= total);
+    for weight in &mut weights {
+        *weight /= total;
+    }
     (weights, (beyond / total, excess / total))
 }
 

@@ -35,7 +35,7 @@ impl Series {
             Speed::Rates(rates) => Self::of_rates(rates),
         };
         if open_load > 0.0 {
-            plain.shifted(open_load)
+            plain.shifted(open_load, jobs + 2)
         } else {
             plain
         }
@@ -88,17 +88,31 @@ impl Series {
         }
     }
 
-    /// F(ρ + y), by the binomial theorem term by term.
-    fn shifted(&self, open_load: f64) -> Self {
+    /// F(ρ + y), by the binomial theorem term by term; no more coefficients than `terms`.
+    fn shifted(&self, open_load: f64, terms: usize) -> Self {
         let rest = 1.0 - self.pole * open_load;
+        let tail = shifted(&self.tail, open_load, terms);
         Self {
-            finite: shifted(&self.finite, open_load),
-            tail: shifted(&self.tail, open_load)
-                .iter()
-                .map(|log| log - rest.ln())
-                .collect(),
+            finite: shifted(&self.finite, open_load, terms),
+            tail: tail.iter().map(|log| log - rest.ln()).collect(),
             pole: self.pole / rest,
         }
+    }
+
+    /// Speed at which closed jobs are served when `jobs` of them are present: the ratio of two coefficients of F; known
+    /// for servers only. [1]
+    #[must_use]
+    pub fn speed_at(&self, jobs: usize) -> Option<f64> {
+        let coefficient = |number: usize| {
+            let used = &self.tail[..self.tail.len().min(number + 1)];
+            log_sum(
+                used.iter()
+                    .enumerate()
+                    .map(|(j, log)| log + (number - j) as f64 * self.pole.ln()),
+            )
+        };
+        (self.finite.is_empty() && jobs > 0)
+            .then(|| (coefficient(jobs - 1) - coefficient(jobs)).exp())
     }
 
     /// Mean number of jobs of open classes alone: ρ F'(ρ) / F(ρ), by the series shifted to ρ.
@@ -126,11 +140,11 @@ impl Series {
     }
 }
 
-/// Coefficients of P(ρ + y) from those of P: Σ_{j>=i} P_j C(j, i) ρ^(j−i), all as logarithms.
-fn shifted(coefficients: &[f64], open_load: f64) -> Vec<f64> {
+/// First coefficients of P(ρ + y) from those of P: Σ_{j>=i} P_j C(j, i) ρ^(j−i), all as logarithms.
+fn shifted(coefficients: &[f64], open_load: f64, terms: usize) -> Vec<f64> {
     let logs = log_factorials(coefficients.len());
     let log_load = open_load.ln();
-    (0..coefficients.len())
+    (0..coefficients.len().min(terms))
         .map(|i| {
             let terms = (i..coefficients.len()).map(|j| {
                 coefficients[j] + logs[j] - logs[i] - logs[j - i] + (j - i) as f64 * log_load

@@ -6,23 +6,14 @@
 use crate::amva::{self, Estimate};
 use crate::answer::Answer;
 use crate::assemble;
-use crate::convolution;
-use crate::join;
+use crate::exact;
 use crate::model::{Discipline, Fault, Model};
-use crate::mva;
 use crate::network::{Load, Network};
-use crate::open;
 use crate::pools;
+use crate::row;
 
-/// Operations that an exact solution may take, about a second.
-const OPERATIONS_AT_MOST: f64 = 1.5e9;
-/// Values that an exact solution may keep in memory, about a gigabyte with copies.
-const VALUES_AT_MOST: f64 = 1.2e7;
 /// Most servers or jobs of a table that finite stations and pools are worked through for.
-const TABLE_AT_MOST: u64 = 10_000_000;
-/// Largest residual of the population that an exact solution may have.
-const RESIDUAL_AT_MOST: f64 = 1e-7;
-
+pub(crate) const TABLE_AT_MOST: u64 = 10_000_000;
 /// Which method to use.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Method {
@@ -110,7 +101,7 @@ pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
 
 /// Stations whose open classes bring more than they can do, and tables too long to work through.
 fn unsteady(network: &Network) -> Vec<Fault> {
-    let flows = open_flows(network).0;
+    let flows = row::open_flows(network).0;
     let mut faults = Vec::new();
     for (index, center) in network.centers.iter().enumerate() {
         let load: f64 = flows
@@ -144,40 +135,16 @@ fn overloaded(utilization: f64) -> String {
     )
 }
 
-/// Flow of transactions of open classes into each station in the order of the file, thinned by losses, with the results
-/// of the stations with a capacity.
-fn open_flows(network: &Network) -> (Vec<Vec<f64>>, Vec<f64>) {
-    let mut left: Vec<f64> = (0..network.loads.len())
-        .map(|class| network.rate(class))
-        .collect();
-    let mut flows = vec![Vec::new(); left.len()];
-    let mut losses = Vec::new();
-    for center in &network.centers {
-        let loss = match center.capacity {
-            Some(capacity) if capacity <= TABLE_AT_MOST => open::solve(center, &left, 1.0).loss,
-            _ => 0.0,
-        };
-        for (class, flow) in left.iter_mut().enumerate() {
-            flows[class].push(*flow);
-            if loss > 0.0 {
-                *flow *= (1.0 - loss).powf(center.visits[class]);
-            }
-        }
-        losses.push(loss);
-    }
-    (flows, losses)
-}
-
 fn choose(network: &Network) -> Result<Solution, Vec<Fault>> {
     let (closed, open) = (network.closed(), network.open());
     if !network.holds.is_empty() {
         return with_pools(network, &closed, &open);
     }
     if closed.is_empty() {
-        return Ok(all_open(network));
+        return Ok(row::all_open(network));
     }
     if network.is_product_form() {
-        if let Some(solution) = exact(network, &closed) {
+        if let Some(solution) = exact::solve(network, &closed) {
             return Ok(solution);
         }
         let mut solution = approximate(network, Estimate::Linearizer)?;
@@ -216,7 +183,7 @@ fn with_pools(network: &Network, closed: &[usize], open: &[usize]) -> Result<Sol
             return Ok(from_state(network, &state));
         }
     }
-    let mut solution = approximate(network, Estimate::Linearizer)?;
+    let mut solution = approximate(network, Estimate::BardSchweitzer)?;
     if !open.is_empty() {
         for (pool, hold) in network.holds.iter().enumerate() {
             let utilization = solution.held[pool] / hold.size as f64;
@@ -255,114 +222,8 @@ fn from_state(network: &Network, state: &pools::State) -> Solution {
     }
 }
 
-/// Only open classes: station by station.
-fn all_open(network: &Network) -> Solution {
-    let (flow, loss) = open_flows(network);
-    let classes = network.loads.len();
-    let mut solution = Solution {
-        jobs: vec![Vec::new(); classes],
-        ..Solution::default()
-    };
-    let arrival_scv = if let [
-        Load::Open {
-            scv,
-            poisson: false,
-            ..
-        },
-    ] = network.loads[..]
-    {
-        scv
-    } else {
-        1.0
-    };
-    let mut formulas = Vec::new();
-    let mut exact = network
-        .loads
-        .iter()
-        .all(|load| matches!(load, Load::Open { poisson: true, .. }));
-    for (index, center) in network.centers.iter().enumerate() {
-        let rates: Vec<f64> = flow.iter().map(|row| row[index]).collect();
-        let visit = open::solve(center, &rates, arrival_scv);
-        exact &= visit.exact;
-        if center.is_queue() && !formulas.contains(&visit.formula) {
-            formulas.push(visit.formula);
-        }
-        solution
-            .jobs
-            .iter_mut()
-            .zip(visit.jobs)
-            .for_each(|(row, jobs)| row.push(jobs));
-    }
-    // Without product form the flow out of one station is not Poisson, and only the first one is exact.
-    let alone = network
-        .centers
-        .iter()
-        .filter(|center| center.is_queue())
-        .count()
-        == 1
-        && network
-            .centers
-            .iter()
-            .all(|center| center.visits.iter().all(|&count| count <= 1.0));
-    let forks = !network.splits.is_empty();
-    solution.exact = exact && !forks && (network.is_product_form() || alone);
-    solution.method = formulas.join(", ");
-    if solution.method.is_empty() {
-        solution.method = "delays".into();
-    }
-    if !solution.exact {
-        solution.warnings.push(why_not_exact(network));
-    }
-    solution.throughput = (0..classes)
-        .map(|class| {
-            let kept = network
-                .centers
-                .iter()
-                .zip(&loss)
-                .map(|(center, lost)| (1.0 - lost).powf(center.visits[class]));
-            network.rate(class) * kept.product::<f64>()
-        })
-        .collect();
-    solution.flow = flow
-        .iter()
-        .map(|row| {
-            row.iter()
-                .zip(&loss)
-                .map(|(rate, lost)| rate * (1.0 - lost))
-                .collect()
-        })
-        .collect();
-    solution.loss = loss;
-    solution.response = responses(network, &solution);
-    solution.waiting = vec![Vec::new(); classes];
-    solution
-}
-
-fn responses(network: &Network, solution: &Solution) -> Vec<f64> {
-    let stations: Vec<usize> = (0..network.centers.len()).collect();
-    let utilization: Vec<f64> = (network.centers.iter().enumerate())
-        .map(|(index, center)| {
-            let load: f64 = solution
-                .flow
-                .iter()
-                .zip(&center.demand)
-                .map(|(row, need)| row[index] * need)
-                .sum();
-            load / center.speed.highest()
-        })
-        .collect();
-    (0..network.loads.len())
-        .map(|class| {
-            let residence: Vec<f64> = (solution.jobs[class].iter().zip(&solution.flow[class]))
-                .map(|(jobs, flow)| if *flow > 0.0 { jobs / flow } else { 0.0 })
-                .collect();
-            join::through(network, class, &stations, &residence, &utilization)
-        })
-        .collect()
-}
-
 /// Why a network has no closed form, for people.
-fn why_not_exact(network: &Network) -> String {
+pub(crate) fn why_not_exact(network: &Network) -> String {
     let named = |found: &dyn Fn(&crate::network::Center) -> bool| {
         network
             .centers
@@ -389,244 +250,6 @@ fn why_not_exact(network: &Network) -> String {
         );
     }
     "arrivals are not Poisson: the answer is approximate".into()
-}
-
-/// Exact solution of a product form; nothing where it costs too much or leaves its range.
-fn exact(network: &Network, closed: &[usize]) -> Option<Solution> {
-    let users: Vec<u64> = closed.iter().map(|&class| network.users(class)).collect();
-    let single = network
-        .centers
-        .iter()
-        .all(|center| !center.is_queue() || center.speed.is_single());
-    let queues: Vec<usize> = (0..network.centers.len())
-        .filter(|&index| {
-            network.centers[index].is_queue()
-                && closed
-                    .iter()
-                    .any(|&class| network.centers[index].demand[class] > 0.0)
-        })
-        .collect();
-    let points = mva::lattice_points(&users);
-    let longest = users.iter().copied().max().unwrap_or(0) as f64 + 1.0;
-    let count = queues.len().max(1) as f64;
-    let solution = if single
-        && points * count * users.len() as f64 * 2.0 <= OPERATIONS_AT_MOST
-        && points / longest * count * 2.0 <= VALUES_AT_MOST * 8.0
-    {
-        by_mva(network, closed, &queues)
-    } else {
-        by_convolution(network, closed, &queues, points)?
-    };
-    residual(network, &solution)
-        .is_some_and(|largest| largest < RESIDUAL_AT_MOST)
-        .then_some(solution)
-}
-
-/// Largest relative error of the populations; nothing where numbers are not finite.
-fn residual(network: &Network, solution: &Solution) -> Option<f64> {
-    let mut largest = 0.0_f64;
-    for class in network.closed() {
-        let inside: f64 = solution.jobs[class].iter().sum();
-        let users = network.users(class) as f64;
-        let error =
-            (inside + solution.throughput[class] * network.think_time(class) - users).abs() / users;
-        largest = if error.is_finite() {
-            largest.max(error)
-        } else {
-            return None;
-        };
-    }
-    Some(largest)
-}
-
-/// Think time with all delays.
-fn delays(network: &Network, class: usize) -> f64 {
-    let waits = network
-        .centers
-        .iter()
-        .filter(|center| !center.is_queue())
-        .map(|center| center.demand[class]);
-    network.think_time(class) + waits.sum::<f64>()
-}
-
-fn by_mva(network: &Network, closed: &[usize], queues: &[usize]) -> Solution {
-    let left = |index: usize| 1.0 - network.open_load(&network.centers[index]);
-    let demand = |class: usize| -> Vec<f64> {
-        queues
-            .iter()
-            .map(|&index| network.centers[index].demand[class] / left(index))
-            .collect()
-    };
-    let means = mva::solve(&mva::Closed {
-        users: closed.iter().map(|&class| network.users(class)).collect(),
-        think_time: closed.iter().map(|&class| delays(network, class)).collect(),
-        demand: closed.iter().map(|&class| demand(class)).collect(),
-    });
-    let mut jobs = vec![vec![0.0; network.centers.len()]; network.loads.len()];
-    for (row, &class) in closed.iter().enumerate() {
-        for (column, &index) in queues.iter().enumerate() {
-            jobs[class][index] = means.throughput[row] * means.residence[row][column];
-        }
-    }
-    for (index, center) in network.centers.iter().enumerate() {
-        let inside: f64 = closed.iter().map(|&class| jobs[class][index]).sum();
-        for class in network.open() {
-            let load = network.rate(class) * center.demand[class];
-            jobs[class][index] = if center.is_queue() {
-                load * (1.0 + inside) / left(index)
-            } else {
-                load
-            };
-        }
-    }
-    closed_solution(network, closed, means.throughput, jobs, "exact MVA")
-}
-
-fn by_convolution(
-    network: &Network,
-    closed: &[usize],
-    queues: &[usize],
-    points: f64,
-) -> Option<Solution> {
-    let users: Vec<u64> = closed.iter().map(|&class| network.users(class)).collect();
-    let mut problem = convolution::Closed {
-        users,
-        think_time: closed.iter().map(|&class| delays(network, class)).collect(),
-        queues: (queues.iter())
-            .map(|&index| &network.centers[index])
-            .map(|center| convolution::Queue {
-                speed: center.speed.clone(),
-                open_load: network.open_load(center),
-                demand: closed.iter().map(|&class| center.demand[class]).collect(),
-            })
-            .collect(),
-        estimate: Vec::new(),
-    };
-    if points > VALUES_AT_MOST || convolution::cost(&problem) > OPERATIONS_AT_MOST {
-        return None;
-    }
-    for estimate in estimates(network, closed, &problem) {
-        problem.estimate = estimate;
-        let Some(means) = convolution::solve(&problem, convolution::Extras::default()) else {
-            continue;
-        };
-        let mut jobs = vec![vec![0.0; network.centers.len()]; network.loads.len()];
-        for (row, &class) in closed.iter().enumerate() {
-            for (column, &index) in queues.iter().enumerate() {
-                jobs[class][index] = means.jobs[row][column];
-            }
-        }
-        open_jobs(network, queues, &means.open_jobs, &mut jobs);
-        return Some(closed_solution(
-            network,
-            closed,
-            means.throughput,
-            jobs,
-            "exact convolution",
-        ));
-    }
-    None
-}
-
-/// Jobs of open classes: in mixed stations by share of load, in others as if alone.
-fn open_jobs(network: &Network, queues: &[usize], mixed: &[f64], jobs: &mut [Vec<f64>]) {
-    for (index, center) in network.centers.iter().enumerate() {
-        let load = network.open_load(center);
-        if load == 0.0 {
-            continue;
-        }
-        let total = match queues.iter().position(|&queue| queue == index) {
-            Some(column) => mixed[column],
-            None if center.is_queue() => crate::series::Series::open_jobs(&center.speed, load),
-            None => load,
-        };
-        for class in network.open() {
-            jobs[class][index] = total * network.rate(class) * center.demand[class] / load;
-        }
-    }
-}
-
-/// Estimates of the throughputs to scale by, best first.
-fn estimates(network: &Network, closed: &[usize], problem: &convolution::Closed) -> Vec<Vec<f64>> {
-    let approximate = || {
-        let means = amva::solve(network, Estimate::BardSchweitzer);
-        closed
-            .iter()
-            .map(|&class| means.throughput[class])
-            .collect::<Vec<f64>>()
-    };
-    if closed.len() > 1 {
-        return vec![approximate()];
-    }
-    let most = |speed: &dyn Fn(&convolution::Queue) -> f64| {
-        let alone: f64 = problem.think_time[0]
-            + problem
-                .queues
-                .iter()
-                .map(|queue| {
-                    queue.demand[0] / queue.speed.at(1).max(queue.speed.highest().min(1.0))
-                })
-                .sum::<f64>();
-        let limits = problem
-            .queues
-            .iter()
-            .map(|queue| (speed(queue) - queue.open_load) / queue.demand[0]);
-        vec![limits.fold(problem.users[0] as f64 / alone, f64::min)]
-    };
-    vec![
-        most(&|queue| queue.speed.highest()),
-        most(&|queue| queue.speed.limit()),
-        approximate(),
-    ]
-}
-
-fn closed_solution(
-    network: &Network,
-    closed: &[usize],
-    rates: Vec<f64>,
-    mut jobs: Vec<Vec<f64>>,
-    method: &str,
-) -> Solution {
-    let stations = network.centers.len();
-    let mut throughput: Vec<f64> = (0..network.loads.len())
-        .map(|class| network.rate(class))
-        .collect();
-    closed
-        .iter()
-        .zip(rates)
-        .for_each(|(&class, rate)| throughput[class] = rate);
-    for (index, center) in network
-        .centers
-        .iter()
-        .enumerate()
-        .filter(|(_, center)| !center.is_queue())
-    {
-        for (class, rate) in throughput.iter().enumerate() {
-            jobs[class][index] = rate * center.demand[class];
-        }
-    }
-    Solution {
-        response: jobs
-            .iter()
-            .zip(&throughput)
-            .map(|(row, rate)| row.iter().sum::<f64>() / rate)
-            .collect(),
-        flow: throughput
-            .iter()
-            .map(|&rate| vec![rate; stations])
-            .collect(),
-        loss: vec![0.0; stations],
-        waiting: vec![Vec::new(); throughput.len()],
-        throughput,
-        jobs,
-        method: if network.open().is_empty() {
-            method.into()
-        } else {
-            format!("{method}, open classes first")
-        },
-        exact: true,
-        ..Solution::default()
-    }
 }
 
 fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fault>> {

@@ -5,24 +5,36 @@
 pub fn log_factorials(last: usize) -> Vec<f64> {
     let mut logs = Vec::with_capacity(last + 1);
     // Kahan's compensation: a plain sum of 20,000 logarithms is off by some 1e-12, and is exponentiated later.
-    let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
+    let (mut sum, mut compensation) = (0.0_f64, 0.0_f64);
     logs.push(0.0);
     for number in 1..=last {
-        let term = (number as f64).ln() - lost;
+        let term = (number as f64).ln() - compensation;
         let next = sum + term;
-        lost = (next - sum) - term;
+        compensation = (next - sum) - term;
         sum = next;
         logs.push(sum);
     }
     logs
 }
 
-/// Probability that all servers of an M/M/m/m are busy, Erlang's B, by B(i) = a B(i−1) / (i + a B(i−1)).
+/// Probability that all servers of an M/M/m/m are busy, Erlang's B: 1/B = 1 + m/a + m (m − 1)/a² + ...
+///
+/// The terms fall below the last digit after some multiple of √m of them, so that a million servers are no matter; where
+/// they grow beyond any number, B is 0.
 #[must_use]
 pub fn erlang_b(servers: u32, load: f64) -> f64 {
-    (1..=servers).fold(1.0, |loss, server| {
-        load * loss / (f64::from(server) + load * loss)
-    })
+    let (mut term, mut sum) = (1.0_f64, 1.0_f64);
+    for busy in (1..=servers).rev() {
+        term *= f64::from(busy) / load;
+        sum += term;
+        if sum == f64::INFINITY {
+            return 0.0;
+        }
+        if f64::from(busy) < load && term < 1e-18 * sum {
+            break;
+        }
+    }
+    1.0 / sum
 }
 
 /// Probability that who comes to an M/M/m waits, Erlang's C; `load` below `servers`.

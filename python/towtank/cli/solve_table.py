@@ -87,18 +87,18 @@ def sweep_table(points: list[Point]) -> list[RenderableType]:
     """One row for each variant: throughput and response time by class, and the busiest station."""
     solved = next((point.answer for point in points if point.answer is not None), None)
     classes = list(solved["classes"]) if solved else []
-    heads = [f"{title} {name}" for name in classes for title in ("throughput /s", "response time")]
-    table = Table(*points[0].changes, *heads, "busiest", "solution")
-    warnings: dict[str, None] = {}
+    heads = [f"{name}: {title}" for name in classes for title in ("/s", "time")]
+    table = Table(*(".".join(path.split(".")[-2:]) for path in points[0].changes), *heads, "busiest", "solution")
+    notes: dict[str, None] = {}
     for point in points:
         if point.answer is None:
-            blank = ["-"] * (2 * len(classes))
-            reason = "; ".join(f"{fault.where}: {fault.message}" for fault in point.faults)
-            table.add_row(*point.changes.values(), *blank, "-", reason)
+            table.add_row(*point.changes.values(), *["-"] * (2 * len(classes) + 1), "none")
+            values = ", ".join(point.changes.values())
+            notes.update(dict.fromkeys(f"{values}: {fault.where}: {fault.message}" for fault in point.faults))
             continue
-        warnings.update(dict.fromkeys(point.answer["warnings"]))
+        notes.update(dict.fromkeys(f"warning: {text}" for text in point.answer["warnings"]))
         table.add_row(*point.changes.values(), *_row(point.answer))
-    return [table, *(f"warning: {text}" for text in warnings)]
+    return [table, *notes]
 
 
 def _row(answer: dict[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from towtank.fields import Duration, FileModel, Name, PositiveRate, mapping_or_plain, one_or_more
 from towtank.model.behaviour import BalancerFile, ClassBehaviour, StationBehaviour
 
-SCHEMA = "towtank/model/1"
+SCHEMA: Literal["towtank/model/1"] = "towtank/model/1"
 COUNT_AT_MOST = 1_000_000_000
 SERVERS_AT_MOST = 1_000_000
 
@@ -102,7 +102,7 @@ class ForkFile(FileModel):
 class ModelFile(FileModel):
     """A queueing network."""
 
-    schema_: Literal["towtank/model/1"] | None = Field(None, alias="schema", description="The format of the file.")
+    schema_: Literal["towtank/model/1"] = Field(SCHEMA, alias="schema", description="The format of the file.")
     name: str | None = Field(None, description="Name of the model.")
     title: str | None = Field(None, description="One line about it.")
     classes: dict[Name, ClassFile] = Field(min_length=1, description="Classes of jobs.")

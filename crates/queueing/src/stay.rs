@@ -1,0 +1,80 @@
+//! How long a job stays at a station, from what it finds there: the heart of approximate mean value analysis.
+
+use crate::model::Discipline;
+use crate::network::{Center, Speed};
+use crate::special::erlang_c;
+
+/// Probability that all servers are busy, as if arrivals were Poisson; certain where the load is that of all servers.
+#[must_use]
+pub fn all_busy(servers: u32, load: f64) -> f64 {
+    if load >= f64::from(servers) {
+        1.0
+    } else {
+        erlang_c(servers, load)
+    }
+}
+
+/// Residence time of a class at a station where it finds `queue` jobs by class, `busy` of them in service.
+#[must_use]
+pub fn residence(center: &Center, class: usize, queue: &[f64], busy: &[f64], enough: bool) -> f64 {
+    let demand = center.demand[class];
+    if demand == 0.0 || !center.is_queue() || enough {
+        return demand;
+    }
+    let jobs: f64 = queue.iter().sum();
+    let Speed::Servers(servers) = center.speed else {
+        return demand * (1.0 + jobs) / speed_between(&center.speed, 1.0 + jobs);
+    };
+    if servers == 1 && center.is_product_form() {
+        return demand * (1.0 + jobs);
+    }
+    let load: f64 = busy.iter().sum();
+    let all = all_busy(servers, load);
+    let servers = f64::from(servers);
+    if center.is_product_form() {
+        return demand * (1.0 + ((jobs - load).max(0.0) + all) / servers);
+    }
+    by_order(center, class, queue, busy, all)
+}
+
+/// First come first served with different service times, and ranks: the work that goes before a job.
+fn by_order(center: &Center, class: usize, queue: &[f64], busy: &[f64], all: f64) -> f64 {
+    let ranks = center.discipline == Discipline::Priority;
+    let (rank, servers) = (center.rank[class], center.speed.limit());
+    let load: f64 = busy.iter().sum();
+    let (mut waiting, mut residual, mut better) = (0.0, 0.0, 0.0);
+    for other in 0..queue.len() {
+        let time = center.service_time[other];
+        let goes_before = !ranks || center.rank[other] <= rank;
+        if goes_before {
+            waiting += time * (queue[other] - busy[other]).max(0.0);
+        }
+        if goes_before || !center.preemptive {
+            residual += busy[other] * time * (1.0 + center.scv[other]) / 2.0;
+        }
+        if ranks && center.rank[other] < rank {
+            better += busy[other];
+        }
+    }
+    let residual = if load > 0.0 {
+        residual / load * all
+    } else {
+        0.0
+    };
+    let ahead = (waiting + residual) / servers;
+    // A closed class cannot be kept out for ever by a better one that is closed too; the cap only guards the first rounds.
+    let left = (1.0 - better / servers).max(1e-3);
+    let time = center.service_time[class];
+    let stay = if center.preemptive {
+        (time + ahead) / left
+    } else {
+        time + ahead / left
+    };
+    center.visits[class] * stay
+}
+
+/// Speed at a mean number of jobs, between the entries of the table.
+fn speed_between(speed: &Speed, jobs: f64) -> f64 {
+    let (below, share) = (jobs.floor(), jobs.fract());
+    speed.at(below as u64) * (1.0 - share) + speed.at(below as u64 + 1) * share
+}

@@ -1,0 +1,45 @@
+"""Continuous-time Markov chains solved by brute force: the truth that solvers of small networks are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+
+Moves = Callable[[Hashable], Iterable[tuple[Hashable, float]]]
+
+
+def stationary(start: Hashable, moves: Moves) -> dict[Hashable, float]:
+    """Probabilities of all states that are reached, from the balance equations.
+
+    Parameters
+    ----------
+    start : hashable
+        A state.
+    moves : function
+        Of a state: the states that follow, each with its rate. [1/s]
+    """
+    index: dict[Hashable, int] = {start: 0}
+    order, rows, columns, rates = [start], [], [], []
+    for state in order:
+        for other, rate in moves(state):
+            if other not in index:
+                index[other] = len(order)
+                order.append(other)
+            rows += [index[other], index[state]]
+            columns += [index[state], index[state]]
+            rates += [rate, -rate]
+    count = len(order)
+    generator = scipy.sparse.coo_matrix((rates, (rows, columns)), (count, count)).tolil()
+    generator[count - 1, :] = 1.0
+    target = np.zeros(count)
+    target[-1] = 1.0
+    found = scipy.sparse.linalg.spsolve(generator.tocsc(), target)
+    return dict(zip(order, map(float, np.atleast_1d(found)), strict=True))
+
+
+def mean(chances: dict[Hashable, float], value: Callable[[Hashable], float]) -> float:
+    """Mean of a function of the state."""
+    return sum(chance * value(state) for state, chance in chances.items())
