@@ -1,4 +1,4 @@
-"""`towtank model solve`: queueing networks from files."""
+"""`towtank model solve` and `model simulate`: queueing networks from files."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from towtank.cli.simulate_command import simulate
 from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
     from towtank.cli.solve_points import Point
 
 group = typer.Typer(help="Explain and predict by queueing models.", no_args_is_help=True)
-
-
-@group.callback()
-def _group() -> None:
-    """Keep the group a group while it has one command."""
+group.command("simulate")(simulate)
 
 
 @group.command("solve")

@@ -28,7 +28,8 @@ class ClassBehaviour(FileModel):
         None, description="Mean pause before the first retry, doubled before each further one, up to 1024 times."
     )
     on_timeout: Literal["continue", "cancel"] | None = Field(
-        None, description="Whether the system works on what nobody waits for any more (`continue`, if none) or drops it."
+        None,
+        description="Whether the system works on what nobody waits for any more (`continue`, if none) or drops it.",
     )
 
 

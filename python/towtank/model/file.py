@@ -112,4 +112,6 @@ class ModelFile(FileModel):
     routing: dict[Name, dict[Name, dict[Name, Share]]] = Field(
         {}, description="By class: from `start` and from each station, the probabilities of what is next, or `end`."
     )
-    balancers: dict[Name, BalancerFile] = Field({}, description="Groups of stations of which one is chosen for a visit.")
+    balancers: dict[Name, BalancerFile] = Field(
+        {}, description="Groups of stations of which one is chosen for a visit."
+    )
