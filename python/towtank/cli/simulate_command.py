@@ -42,7 +42,8 @@ def simulate(
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.simulate_table import comparison_table, simulate_table  # noqa: PLC0415
 
-    settings = _settings(precision, confidence, replications, events, time, seed, threads)
+    shares = {"--precision": precision, "--confidence": confidence}
+    settings = _settings(shares, replications=replications, events=events, time=time, seed=seed, threads=threads)
     outcome = _simulate(file, change or [], compare, compare_set, settings)
     answers = outcome["answers"]
     if json:
@@ -57,13 +58,7 @@ def simulate(
 
 
 def _settings(
-    precision: str,
-    confidence: str,
-    replications: int,
-    events: int,
-    time: str | None,
-    seed: int,
-    threads: int | None,
+    ratios: dict[str, str], *, replications: int, events: int, time: str | None, seed: int, threads: int | None
 ) -> SimulationSettings:
     """The options, checked; all faults at once."""
     from towtank import units  # noqa: PLC0415
@@ -72,7 +67,7 @@ def _settings(
 
     given = Given()
     shares = []
-    for option, text in (("--precision", precision), ("--confidence", confidence)):
+    for option, text in ratios.items():
         try:
             value = units.share(text)
         except ValueError as error:

@@ -18,10 +18,12 @@ _FAILURES = ("dropped_per_s", "failed_per_s", "timed_out_per_s", "retried_per_s"
 def simulate_table(answer: dict[str, Any]) -> list[RenderableType]:
     """How it was run, classes, stations, pools, warnings."""
     run = answer["simulation"]
+    reached = run["precision_reached"]
+    known = "not known to any precision" if reached is None else f"known to {percent(reached)}"
     lines = [
         f"{answer['method']}: {run['replications']} replications, {run['events']:,} events, "
         f"{percent(run['warm_up_share'])} left out as warm-up, intervals at {percent(run['confidence'])}",
-        f"stopped by {run['stopped']}: {run['widest']} is known to {percent(run['precision_reached'] or 0.0)}",
+        f"stopped by {run['stopped']}: {run['widest']} is {known}",
     ]
     parts: list[RenderableType] = [*lines, _classes(answer), _stations(answer)]
     if answer["pools"]:

@@ -29,7 +29,7 @@ class ClassBehaviour(FileModel):
     )
     on_timeout: Literal["continue", "cancel"] | None = Field(
         None,
-        description="Whether the system works on what nobody waits for any more (`continue`, if none) or drops it.",
+        description="Whether the system works on (`continue`, if none) when nobody waits any more, or stops (`cancel`).",
     )
 
 
