@@ -11,7 +11,7 @@ import pytest
 from cases import case
 from models import model
 
-from towtank.cli.main import main
+from towtank.cli.app import run
 from towtank.model import SimulationSettings, load_model, simulate_models
 
 PRECISE = SimulationSettings(precision=0.004)
@@ -122,12 +122,12 @@ def write(folder: Path, text: str) -> str:
 
 
 def test_the_command_tells_how_sure_it_is(tmp_path, capsys):
-    assert main(["model", "simulate", write(tmp_path, MM1), "--precision", "2 %", "--json"]) == 0
+    assert run(["model", "simulate", write(tmp_path, MM1), "--precision", "2 %", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["schema"] == "towtank/simulate/1"
     assert answer["simulation"]["stopped"] == "precision"
     assert answer["classes"]["web"]["response_time_s"] == pytest.approx(2.0, rel=0.06)
-    assert main(["model", "simulate", write(tmp_path, MM1), "--precision", "2 %"]) == 0
+    assert run(["model", "simulate", write(tmp_path, MM1), "--precision", "2 %"]) == 0
     text = capsys.readouterr().out
     assert "stopped by precision" in text
     assert "±" in text
@@ -136,19 +136,19 @@ def test_the_command_tells_how_sure_it_is(tmp_path, capsys):
 def test_the_command_compares_alternatives(tmp_path, capsys):
     file = write(tmp_path, MM1)
     options = ["--compare-set", "stations.cpu.demand=0.9 s", "--events", "400000", "--json"]
-    assert main(["model", "simulate", file, *options]) == 0
+    assert run(["model", "simulate", file, *options]) == 0
     answer = json.loads(capsys.readouterr().out)
     found = answer["comparison"]["figures"]["classes.web.response_time_s"]
     assert found["differs"]
     assert found["difference"] == pytest.approx(0.9 / 0.55 - 2.0, rel=0.1)
     assert answer["alternative"]["classes"]["web"]["response_time_s"] == pytest.approx(found["second"])
-    assert main(["model", "simulate", file, *options[:-1]]) == 0
+    assert run(["model", "simulate", file, *options[:-1]]) == 0
     assert "classes.web.response_time_s" in capsys.readouterr().out
 
 
 def test_what_never_comes_to_rest_is_status_4(tmp_path, capsys):
     file = write(tmp_path, MM1.replace("0.5 /s", "1.5 /s"))
-    assert main(["model", "simulate", file, "--events", "500000"]) == 4
+    assert run(["model", "simulate", file, "--events", "500000"]) == 4
     assert "no steady state" in capsys.readouterr().out
 
 
@@ -190,7 +190,7 @@ stations:
 balancers:
   front: {stations: [cpu, dsk]}
 """
-    assert main(["model", "simulate", write(tmp_path, text)]) == 2
+    assert run(["model", "simulate", write(tmp_path, text)]) == 2
     lines = capsys.readouterr().err
     for part in ("model.yaml:2:33: classes.web.on_timeout", "model.yaml:4:27: stations.cpu.up", "'wob'"):
         assert part in lines, lines
@@ -200,11 +200,11 @@ balancers:
 
 def test_options_that_are_wrong_are_told_at_once(tmp_path, capsys):
     options = ["--precision", "2", "--confidence", "100 %", "--replications", "1", "--seed", "-1"]
-    assert main(["model", "simulate", write(tmp_path, MM1), *options]) == 2
+    assert run(["model", "simulate", write(tmp_path, MM1), *options]) == 2
     lines = capsys.readouterr().err
     assert all(option in lines for option in ("--precision", "--confidence", "--replications", "--seed")), lines
 
 
 def test_solving_refuses_what_only_simulation_knows(tmp_path, capsys):
-    assert main(["model", "solve", write(tmp_path, MM1.replace("0.5 /s", "0.5 /s, timeout: 1 s"))]) == 2
+    assert run(["model", "solve", write(tmp_path, MM1.replace("0.5 /s", "0.5 /s, timeout: 1 s"))]) == 2
     assert "model simulate" in capsys.readouterr().err

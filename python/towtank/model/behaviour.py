@@ -29,7 +29,7 @@ class ClassBehaviour(FileModel):
     )
     on_timeout: Literal["continue", "cancel"] | None = Field(
         None,
-        description="Whether the system works on (`continue`, if none) when nobody waits any more, or stops (`cancel`).",
+        description="Whether the system then works on (`continue`, if none) or stops (`cancel`).",
     )
 
 
