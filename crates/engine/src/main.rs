@@ -26,7 +26,9 @@ fn main() -> ExitCode {
         Some("solve") => solve::run(&arguments[1..]),
         Some("probe") => probe::main(&arguments[1..]),
         _ => {
-            eprintln!("usage: towtank-engine load PLAN | probe | guard | solve | simulate | null-server");
+            eprintln!(
+                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | null-server"
+            );
             ExitCode::from(2)
         }
     }

@@ -36,7 +36,11 @@ pub fn run(arguments: &[String]) -> ExitCode {
     let begin = Instant::now();
     let outcome = models(input).and_then(|models| simulate(&models, &parsed.settings));
     if let (true, Ok(outcome)) = (parsed.timing, &outcome) {
-        let events: u64 = outcome.answers.iter().map(|answer| answer.simulation.events).sum();
+        let events: u64 = outcome
+            .answers
+            .iter()
+            .map(|answer| answer.simulation.events)
+            .sum();
         let seconds = begin.elapsed().as_secs_f64();
         eprintln!("{}", json!({"events": events, "seconds": seconds}));
     }
@@ -58,20 +62,30 @@ fn models(input: Value) -> Result<Vec<Model>, Vec<Fault>> {
         model => vec![model],
     };
     if list.is_empty() {
-        return Err(vec![Fault::new(&[], "must be one model at least, got none")]);
+        return Err(vec![Fault::new(
+            &[],
+            "must be one model at least, got none",
+        )]);
     }
     let read = list.into_iter().map(serde_json::from_value);
-    read.collect::<Result<_, _>>().map_err(|error| vec![Fault::new(&[], format!("must be a model, got: {error}"))])
+    read.collect::<Result<_, _>>()
+        .map_err(|error| vec![Fault::new(&[], format!("must be a model, got: {error}"))])
 }
 
 fn parse(arguments: &[String]) -> Result<Arguments, String> {
-    let mut parsed = Arguments { settings: Settings::default(), path: None, timing: false };
+    let mut parsed = Arguments {
+        settings: Settings::default(),
+        path: None,
+        timing: false,
+    };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         if argument == "--timing" {
             parsed.timing = true;
         } else if argument.starts_with("--") {
-            let value = rest.next().ok_or_else(|| format!("{argument} needs a value"))?;
+            let value = rest
+                .next()
+                .ok_or_else(|| format!("{argument} needs a value"))?;
             set(&mut parsed.settings, argument, value)?;
         } else if parsed.path.replace(argument.clone()).is_some() {
             return Err("only one file can be simulated".to_owned());
@@ -82,18 +96,33 @@ fn parse(arguments: &[String]) -> Result<Arguments, String> {
 
 fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String> {
     let wrong = |what: &str| format!("{option} must be {what}, got {value} instead");
-    let number = |what, right: fn(f64) -> bool| value.parse().ok().filter(|&one| right(one)).ok_or_else(|| wrong(what));
+    let number = |what, right: fn(f64) -> bool| {
+        value
+            .parse()
+            .ok()
+            .filter(|&one| right(one))
+            .ok_or_else(|| wrong(what))
+    };
     let count = |least: u64| {
         let what = format!("a whole number of at least {least}");
-        value.parse::<u64>().ok().filter(|&one| one >= least).ok_or_else(|| wrong(&what))
+        value
+            .parse::<u64>()
+            .ok()
+            .filter(|&one| one >= least)
+            .ok_or_else(|| wrong(&what))
     };
     match option {
-        "--precision" => settings.precision = number("a number above 0", |one| one > 0.0 && one.is_finite())?,
+        "--precision" => {
+            settings.precision = number("a number above 0", |one| one > 0.0 && one.is_finite())?
+        }
         "--confidence" => {
-            settings.confidence = number("a number above 0 and below 1", |one| one > 0.0 && one < 1.0)?;
+            settings.confidence =
+                number("a number above 0 and below 1", |one| one > 0.0 && one < 1.0)?;
         }
         "--time" => {
-            let seconds = number("a number above 0, at most a million", |one| one > 0.0 && one <= 1e6)?;
+            let seconds = number("a number above 0, at most a million", |one| {
+                one > 0.0 && one <= 1e6
+            })?;
             settings.time_at_most = Some(Duration::from_secs_f64(seconds));
         }
         "--replications" => settings.replications = count(2)?.min(10_000) as usize,
@@ -110,7 +139,9 @@ fn read(path: Option<&str>) -> Result<Value, String> {
         Some(path) => std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?,
         None => {
             let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map_err(|error| error.to_string())?;
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|error| error.to_string())?;
             text
         }
     };

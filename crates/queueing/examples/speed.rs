@@ -4,9 +4,17 @@ use towtank_queueing::model::Model;
 use towtank_queueing::simulate::{Settings, simulate};
 
 fn main() {
-    let events = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(20_000_000);
+    let events = std::env::args()
+        .nth(1)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(20_000_000);
     let stations: Vec<String> = (0..10)
-        .map(|at| format!(r#"{{"name": "s{at}", "services": [{{"class": "jobs", "service_time_s": {}}}]}}"#, 0.001 * f64::from(at + 1)))
+        .map(|at| {
+            format!(
+                r#"{{"name": "s{at}", "services": [{{"class": "jobs", "service_time_s": {}}}]}}"#,
+                0.001 * f64::from(at + 1)
+            )
+        })
         .collect();
     let closed = format!(
         r#"{{"classes": [{{"name": "jobs", "users": 1000, "think_time_s": 8.0}}], "stations": [{}]}}"#,
@@ -26,12 +34,19 @@ fn main() {
         let begin = processor_time_s();
         let outcome = simulate(&[model], &settings).expect("the model is right");
         let count = outcome.answers[0].simulation.events as f64;
-        println!("{name}: {:.1} M events/s", count / (processor_time_s() - begin) / 1e6);
+        println!(
+            "{name}: {:.1} M events/s",
+            count / (processor_time_s() - begin) / 1e6
+        );
     }
 }
 
 /// Time that this process had a processor, which other load on the machine hardly changes. [s]
 fn processor_time_s() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux keeps it");
-    text.split(' ').next().and_then(|first| first.parse::<f64>().ok()).expect("a number of nanoseconds") * 1e-9
+    text.split(' ')
+        .next()
+        .and_then(|first| first.parse::<f64>().ok())
+        .expect("a number of nanoseconds")
+        * 1e-9
 }

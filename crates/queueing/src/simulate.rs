@@ -23,15 +23,19 @@
 pub mod answer;
 mod cache;
 mod calendar;
+mod clock;
 mod compare;
 mod estimate;
 mod flow;
+mod layout;
 mod machine;
 mod plan;
 mod random;
 mod record;
+mod sample;
 mod station;
 mod times;
+mod ways;
 
 use std::time::{Duration, Instant};
 
@@ -39,9 +43,10 @@ pub use compare::{Comparison, Difference};
 pub use estimate::{Estimate, mser5, student_t};
 
 use crate::model::{Fault, Model};
-use answer::{Answer, Over, Sample};
+use answer::{Answer, Over};
 use machine::Machine;
 use plan::Plan;
+use sample::Sample;
 
 /// Most jobs in a model at a time: 5 million of them take about a gigabyte.
 pub const JOBS_AT_MOST: u64 = 5_000_000;
@@ -98,24 +103,45 @@ pub struct Outcome {
 pub fn simulate(models: &[Model], settings: &Settings) -> Result<Outcome, Vec<Fault>> {
     let plans: Vec<Plan> = models.iter().map(Plan::new).collect::<Result<_, _>>()?;
     let mut machines: Vec<Vec<Machine>> = (plans.iter())
-        .map(|plan| (0..settings.replications as u64).map(|number| Machine::new(plan, settings.seed, number)).collect())
+        .map(|plan| {
+            (0..settings.replications as u64)
+                .map(|number| Machine::new(plan, settings.seed, number))
+                .collect()
+        })
         .collect();
     let begin = Instant::now();
     let share = settings.events_at_most / (settings.replications * models.len().max(1)) as u64;
     let mut events = FIRST_ROUND.min(share);
     loop {
         run_all(&mut machines, events, settings.threads);
-        let samples: Vec<Vec<Sample>> =
-            machines.iter_mut().map(|ones| ones.iter_mut().map(Sample::of).collect()).collect();
+        let samples: Vec<Vec<Sample>> = machines
+            .iter_mut()
+            .map(|ones| ones.iter_mut().map(Sample::of).collect())
+            .collect();
         let over: Vec<Over> = plans
             .iter()
             .zip(&samples)
-            .map(|(plan, samples)| Over { plan, samples, confidence: settings.confidence })
+            .map(|(plan, samples)| Over {
+                plan,
+                samples,
+                confidence: settings.confidence,
+            })
             .collect();
-        if let Some(stopped) = why_stop(&machines, &over, settings, events >= share, begin.elapsed()) {
-            let answers = over.iter().map(|one| one.answer(settings, stopped)).collect();
-            let comparisons = over[1..].iter().map(|other| compare::compare(&over[0], other)).collect();
-            return Ok(Outcome { answers, comparisons });
+        if let Some(stopped) =
+            why_stop(&machines, &over, settings, events >= share, begin.elapsed())
+        {
+            let answers = over
+                .iter()
+                .map(|one| one.answer(settings, stopped))
+                .collect();
+            let comparisons = over[1..]
+                .iter()
+                .map(|other| compare::compare(&over[0], other))
+                .collect();
+            return Ok(Outcome {
+                answers,
+                comparisons,
+            });
         }
         events = (events + events / 2).min(share);
     }
@@ -149,7 +175,9 @@ fn run_all(machines: &mut [Vec<Machine>], events: u64, threads: Option<usize>) {
     let mut all: Vec<&mut Machine> = machines.iter_mut().flatten().collect();
     let threads = threads.unwrap_or(available).clamp(1, all.len().max(1));
     if threads == 1 {
-        all.into_iter().for_each(|machine| machine.run(events));
+        for machine in all {
+            machine.run(events);
+        }
         return;
     }
     let chunk = all.len().div_ceil(threads);

@@ -166,15 +166,37 @@ impl Behaviour {
     /// The first thing that only simulation can take into account, and where it stands.
     #[must_use]
     pub fn beyond_analysis(&self) -> Option<Fault> {
-        let place = (self.patience.first().map(|one| vec!["classes", &one.class, "timeout"]))
-            .or_else(|| self.failures.first().map(|one| vec!["stations", &one.station, "up"]))
-            .or_else(|| {
-                let chosen = self.balancers.iter().find(|one| one.policy != Policy::Random);
-                chosen.map(|one| vec!["balancers", &one.name, "policy"])
-            })
-            .or_else(|| self.caches.first().map(|one| vec!["stations", &one.station, "cache"]))
-            .or_else(|| self.feedback.first().map(|one| vec!["stations", &one.station, "quantum"]))
-            .or_else(|| self.weights.first().map(|one| vec!["stations", &one.station, "weights"]))?;
+        let place = (self
+            .patience
+            .first()
+            .map(|one| vec!["classes", &one.class, "timeout"]))
+        .or_else(|| {
+            self.failures
+                .first()
+                .map(|one| vec!["stations", &one.station, "up"])
+        })
+        .or_else(|| {
+            let chosen = self
+                .balancers
+                .iter()
+                .find(|one| one.policy != Policy::Random);
+            chosen.map(|one| vec!["balancers", &one.name, "policy"])
+        })
+        .or_else(|| {
+            self.caches
+                .first()
+                .map(|one| vec!["stations", &one.station, "cache"])
+        })
+        .or_else(|| {
+            self.feedback
+                .first()
+                .map(|one| vec!["stations", &one.station, "quantum"])
+        })
+        .or_else(|| {
+            self.weights
+                .first()
+                .map(|one| vec!["stations", &one.station, "weights"])
+        })?;
         Some(Fault::new(
             &place,
             "must be left out to be solved: only 'towtank model simulate' takes it into account",
@@ -194,41 +216,88 @@ pub(super) fn check(model: &Model) -> Vec<Fault> {
         }
     };
     let behaviour = &model.behaviour;
-    behaviour.patience.iter().for_each(|one| patience(model, one, &mut tell));
-    behaviour.failures.iter().for_each(|one| failure(model, one, &mut tell));
-    behaviour.balancers.iter().for_each(|one| balancer(model, one, &mut tell));
-    behaviour.caches.iter().for_each(|one| cache(model, one, &mut tell));
-    behaviour.feedback.iter().for_each(|one| feedback(model, one, &mut tell));
-    behaviour.weights.iter().for_each(|one| weight(model, one, &mut tell));
-    behaviour.samples.iter().for_each(|one| samples(model, one, &mut tell));
+    behaviour
+        .patience
+        .iter()
+        .for_each(|one| patience(model, one, &mut tell));
+    behaviour
+        .failures
+        .iter()
+        .for_each(|one| failure(model, one, &mut tell));
+    behaviour
+        .balancers
+        .iter()
+        .for_each(|one| balancer(model, one, &mut tell));
+    behaviour
+        .caches
+        .iter()
+        .for_each(|one| cache(model, one, &mut tell));
+    behaviour
+        .feedback
+        .iter()
+        .for_each(|one| feedback(model, one, &mut tell));
+    behaviour
+        .weights
+        .iter()
+        .for_each(|one| weight(model, one, &mut tell));
+    behaviour
+        .samples
+        .iter()
+        .for_each(|one| samples(model, one, &mut tell));
     faults
 }
 
 fn known_station(model: &Model, name: &str, path: &[&str], tell: &mut Tell) {
     let known = model.stations.iter().any(|station| station.name == name);
-    tell(known, path, format!("must be a station of the model, got {name:?} instead"));
+    tell(
+        known,
+        path,
+        format!("must be a station of the model, got {name:?} instead"),
+    );
 }
 
 fn positive(value: f64, path: &[&str], tell: &mut Tell) {
     let right = value.is_finite() && value > 0.0;
-    tell(right, path, format!("must be a number above 0, got {value} instead"));
+    tell(
+        right,
+        path,
+        format!("must be a number above 0, got {value} instead"),
+    );
 }
 
 fn non_negative(value: f64, path: &[&str], tell: &mut Tell) {
     let right = value.is_finite() && value >= 0.0;
-    tell(right, path, format!("must be a number of at least 0, got {value} instead"));
+    tell(
+        right,
+        path,
+        format!("must be a number of at least 0, got {value} instead"),
+    );
 }
 
 fn patience(model: &Model, one: &Patience, tell: &mut Tell) {
     let at = |key: &'static str| ["classes", one.class.as_str(), key];
     let known = model.classes.iter().any(|class| class.name == one.class);
-    tell(known, &at("timeout"), format!("must be of a class of the model, got {:?} instead", one.class));
+    tell(
+        known,
+        &at("timeout"),
+        format!(
+            "must be of a class of the model, got {:?} instead",
+            one.class
+        ),
+    );
     if let Some(timeout) = one.timeout_s {
         positive(timeout, &at("timeout"), tell);
     }
     non_negative(one.retry_delay_s, &at("retry_delay"), tell);
-    tell(one.retries <= 1000, &at("retries"), format!("must be at most 1000, got {} instead", one.retries));
-    let forks = model.forks.iter().any(|fork| fork.classes.is_empty() || fork.classes.contains(&one.class));
+    tell(
+        one.retries <= 1000,
+        &at("retries"),
+        format!("must be at most 1000, got {} instead", one.retries),
+    );
+    let forks = model
+        .forks
+        .iter()
+        .any(|fork| fork.classes.is_empty() || fork.classes.contains(&one.class));
     let cancels = one.on_timeout == OnTimeout::Cancel && one.timeout_s.is_some();
     tell(
         !(forks && cancels),
@@ -242,7 +311,10 @@ fn failure(model: &Model, one: &Failure, tell: &mut Tell) {
     known_station(model, &one.station, &at("up"), tell);
     positive(one.up_s, &at("up"), tell);
     positive(one.down_s, &at("down"), tell);
-    let here = model.stations.iter().find(|station| station.name == one.station);
+    let here = model
+        .stations
+        .iter()
+        .find(|station| station.name == one.station);
     tell(
         here.is_none_or(|station| station.discipline != Discipline::Delay),
         &at("up"),
@@ -250,12 +322,19 @@ fn failure(model: &Model, one: &Failure, tell: &mut Tell) {
     );
     let Some(other) = &one.failover else { return };
     known_station(model, other, &at("failover"), tell);
-    tell(*other != one.station, &at("failover"), "must be another station, got the station itself".into());
+    tell(
+        *other != one.station,
+        &at("failover"),
+        "must be another station, got the station itself".into(),
+    );
     let there = model.stations.iter().find(|station| station.name == *other);
     if let (Some(here), Some(there)) = (here, there) {
         for service in &here.services {
             let served = there.service(&service.class).is_some();
-            let message = format!("must serve class {:?} too, got {other:?} that does not", service.class);
+            let message = format!(
+                "must serve class {:?} too, got {other:?} that does not",
+                service.class
+            );
             tell(served, &at("failover"), message);
         }
     }
@@ -263,30 +342,70 @@ fn failure(model: &Model, one: &Failure, tell: &mut Tell) {
 
 fn balancer(model: &Model, one: &Balancer, tell: &mut Tell) {
     let at = ["balancers", one.name.as_str(), "stations"];
-    tell(one.stations.len() >= 2, &at, format!("must be two stations at least, got {} instead", one.stations.len()));
+    tell(
+        one.stations.len() >= 2,
+        &at,
+        format!(
+            "must be two stations at least, got {} instead",
+            one.stations.len()
+        ),
+    );
     for (index, name) in one.stations.iter().enumerate() {
         known_station(model, name, &at, tell);
         let again = one.stations[..index].contains(name)
-            || model.behaviour.balancers.iter().any(|other| other.name != one.name && other.stations.contains(name));
-        tell(!again, &at, format!("must have each station once in all balancers, got {name:?} again"));
-        let forked = model.forks.iter().any(|fork| fork.branches.iter().flatten().any(|other| other == name));
-        tell(!forked, &at, format!("must be stations outside of forks, got {name:?} instead"));
+            || model
+                .behaviour
+                .balancers
+                .iter()
+                .any(|other| other.name != one.name && other.stations.contains(name));
+        tell(
+            !again,
+            &at,
+            format!("must have each station once in all balancers, got {name:?} again"),
+        );
+        let forked = model
+            .forks
+            .iter()
+            .any(|fork| fork.branches.iter().flatten().any(|other| other == name));
+        tell(
+            !forked,
+            &at,
+            format!("must be stations outside of forks, got {name:?} instead"),
+        );
     }
-    let group: Vec<_> = model.stations.iter().filter(|station| one.stations.contains(&station.name)).collect();
+    let group: Vec<_> = model
+        .stations
+        .iter()
+        .filter(|station| one.stations.contains(&station.name))
+        .collect();
     for class in &model.classes {
-        let count = group.iter().filter(|station| station.service(&class.name).is_some()).count();
+        let count = group
+            .iter()
+            .filter(|station| station.service(&class.name).is_some())
+            .count();
         tell(
             count == 0 || count == group.len(),
             &at,
-            format!("must all serve class {:?} or none, got {count} of {} that do", class.name, group.len()),
+            format!(
+                "must all serve class {:?} or none, got {count} of {} that do",
+                class.name,
+                group.len()
+            ),
         );
     }
     for pool in &model.pools {
-        let count = one.stations.iter().filter(|name| pool.holds.contains(name)).count();
+        let count = one
+            .stations
+            .iter()
+            .filter(|name| pool.holds.contains(name))
+            .count();
         tell(
             count == 0 || count == one.stations.len(),
             &at,
-            format!("must be held by the pool {:?} with all stations or none", pool.name),
+            format!(
+                "must be held by the pool {:?} with all stations or none",
+                pool.name
+            ),
         );
     }
 }
@@ -296,7 +415,11 @@ fn cache(model: &Model, one: &Cache, tell: &mut Tell) {
     known_station(model, &one.station, &at, tell);
     match (one.hit_ratio, one.items, one.keys) {
         (Some(ratio), None, None) => {
-            tell((0.0..=1.0).contains(&ratio), &at, format!("must have a 'hit_ratio' from 0 to 1, got {ratio} instead"));
+            tell(
+                (0.0..=1.0).contains(&ratio),
+                &at,
+                format!("must have a 'hit_ratio' from 0 to 1, got {ratio} instead"),
+            );
         }
         (None, Some(items), Some(keys)) => {
             let right = (1..=KEYS_AT_MOST).contains(&keys) && (1..=keys).contains(&items);
@@ -305,7 +428,11 @@ fn cache(model: &Model, one: &Cache, tell: &mut Tell) {
             );
             tell(right, &at, message);
         }
-        _ => tell(false, &at, "must have either 'hit_ratio', or 'items' and 'keys'".into()),
+        _ => tell(
+            false,
+            &at,
+            "must have either 'hit_ratio', or 'items' and 'keys'".into(),
+        ),
     }
     non_negative(one.skew, &at, tell);
     non_negative(one.hit_time_s, &at, tell);
@@ -316,33 +443,83 @@ fn feedback(model: &Model, one: &Feedback, tell: &mut Tell) {
     known_station(model, &one.station, &at("quantum"), tell);
     positive(one.quantum_s, &at("quantum"), tell);
     let right = (1..=LEVELS_AT_MOST).contains(&one.levels);
-    tell(right, &at("levels"), format!("must be a whole number from 1 to {LEVELS_AT_MOST}, got {} instead", one.levels));
-    let station = model.stations.iter().find(|station| station.name == one.station);
+    tell(
+        right,
+        &at("levels"),
+        format!(
+            "must be a whole number from 1 to {LEVELS_AT_MOST}, got {} instead",
+            one.levels
+        ),
+    );
+    let station = model
+        .stations
+        .iter()
+        .find(|station| station.name == one.station);
     let fits = station.is_none_or(|station| {
-        matches!(station.discipline, Discipline::Fcfs | Discipline::Priority) && station.rates.is_empty()
+        matches!(station.discipline, Discipline::Fcfs | Discipline::Priority)
+            && station.rates.is_empty()
     });
-    tell(fits, &at("quantum"), "must be at a station of discipline 'fcfs' or 'priority' without 'rates'".into());
+    tell(
+        fits,
+        &at("quantum"),
+        "must be at a station of discipline 'fcfs' or 'priority' without 'rates'".into(),
+    );
 }
 
 fn weight(model: &Model, one: &Weight, tell: &mut Tell) {
-    let at = ["stations", one.station.as_str(), "weights", one.class.as_str()];
+    let at = [
+        "stations",
+        one.station.as_str(),
+        "weights",
+        one.class.as_str(),
+    ];
     positive(one.weight, &at, tell);
-    let station = model.stations.iter().find(|station| station.name == one.station);
-    let fits = station.is_some_and(|station| station.discipline == Discipline::Ps && station.servers == 1);
-    tell(fits, &at, "must be at a station of discipline 'ps' with one server".into());
+    let station = model
+        .stations
+        .iter()
+        .find(|station| station.name == one.station);
+    let fits =
+        station.is_some_and(|station| station.discipline == Discipline::Ps && station.servers == 1);
+    tell(
+        fits,
+        &at,
+        "must be at a station of discipline 'ps' with one server".into(),
+    );
     let served = station.is_none_or(|station| station.service(&one.class).is_some());
-    tell(served, &at, format!("must be of a class that is served here, got {:?} instead", one.class));
+    tell(
+        served,
+        &at,
+        format!(
+            "must be of a class that is served here, got {:?} instead",
+            one.class
+        ),
+    );
 }
 
 fn samples(model: &Model, one: &Samples, tell: &mut Tell) {
-    let at = ["stations", one.station.as_str(), "samples", one.class.as_str()];
+    let at = [
+        "stations",
+        one.station.as_str(),
+        "samples",
+        one.class.as_str(),
+    ];
     known_station(model, &one.station, &at, tell);
     for &value in &one.values_s {
         non_negative(value, &at, tell);
     }
     let some = one.values_s.iter().any(|&value| value > 0.0);
     tell(some, &at, "must have at least one time above 0".into());
-    let station = model.stations.iter().find(|station| station.name == one.station);
+    let station = model
+        .stations
+        .iter()
+        .find(|station| station.name == one.station);
     let served = station.is_none_or(|station| station.service(&one.class).is_some());
-    tell(served, &at, format!("must be of a class that is served here, got {:?} instead", one.class));
+    tell(
+        served,
+        &at,
+        format!(
+            "must be of a class that is served here, got {:?} instead",
+            one.class
+        ),
+    );
 }

@@ -3,15 +3,22 @@
 use serde::Serialize;
 
 use super::Settings;
-use super::estimate::{Estimate, mser5};
-use super::machine::{Count, Layout, Machine, StationCount};
+use super::estimate::Estimate;
+use super::layout::{Count, Layout, StationCount};
 use super::plan::Plan;
-use super::record::{BLOCK, Part, quantile};
+use super::record::quantile;
+use super::sample::Sample;
 use crate::answer::Named;
 
 /// Percentiles that are told: name and share.
-pub const PERCENTILES: [(&str, f64); 6] =
-    [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
+pub const PERCENTILES: [(&str, f64); 6] = [
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p99.9", 0.999),
+];
 /// Growth of the number in system from the third to the fourth quarter that is no longer taken for chance: its
 /// one-sided level, and its size in relation to the mean.
 const GROWTH: (f64, f64) = (0.999, 0.05);
@@ -125,93 +132,6 @@ pub struct Run {
     pub seed: u64,
 }
 
-/// Everything that one replication says, warm-up left out.
-pub(super) struct Sample {
-    part: Part,
-    layout: Layout,
-    warm_up_share: f64,
-    simulated_s: f64,
-    events: u64,
-    /// Number in system in the third and the fourth quarter.
-    quarters: [f64; 2],
-}
-
-impl Sample {
-    /// Looks at a replication that was stopped.
-    pub fn of(machine: &mut Machine) -> Self {
-        let layout = machine.layout;
-        // The state of the system: who is where. The cut is the latest that any of its parts asks for.
-        let parts = 0..layout.classes + layout.stations;
-        let series: Vec<Vec<f64>> = parts.map(|index| machine.record.series(index)).collect();
-        let cut = series.iter().map(|one| mser5(one)).max().unwrap_or(0);
-        let blocks = cut.div_ceil(BLOCK).min(machine.record.slices() / (2 * BLOCK));
-        let total = |range: std::ops::Range<usize>| -> f64 {
-            let length = range.len().max(1) as f64;
-            // Jobs at stations, orphans among them; users of closed classes are a constant beside it.
-            let sums = series.iter().map(|one| one[range.clone()].iter().sum::<f64>());
-            sums.sum::<f64>() / length
-        };
-        let slices = machine.record.slices();
-        let quarters = [total(slices / 2..slices * 3 / 4), total(slices * 3 / 4..slices)];
-        let part = machine.record.from_block(blocks);
-        Self {
-            layout,
-            warm_up_share: 1.0 - part.duration_s / machine.now,
-            simulated_s: machine.now,
-            events: machine.events,
-            quarters,
-            part,
-        }
-    }
-
-    fn level(&self, index: usize) -> f64 {
-        self.part.sums[index] / self.part.duration_s
-    }
-
-    fn total(&self, index: usize) -> f64 {
-        self.part.sums[self.layout.levels() + index]
-    }
-
-    fn rate(&self, index: usize) -> f64 {
-        self.total(index) / self.part.duration_s
-    }
-
-    fn ratio(&self, index: usize, to: f64) -> f64 {
-        if to == 0.0 { 0.0 } else { self.total(index) / to }
-    }
-
-    fn completed(&self, class: usize) -> f64 {
-        self.total(self.layout.class(class, Count::Completed))
-    }
-
-    /// Throughput of a class. [1/s]
-    pub fn throughput(&self, class: usize) -> f64 {
-        self.rate(self.layout.class(class, Count::Completed))
-    }
-
-    /// Mean response time of a class, not a number where nothing was completed. [s]
-    pub fn response_time(&self, class: usize) -> f64 {
-        self.total(self.layout.class(class, Count::ResponseTime)) / self.completed(class)
-    }
-
-    /// Percentile of the response time of a class. [s]
-    pub fn percentile(&self, class: usize, share: f64) -> f64 {
-        quantile(&self.part.histograms[class], share).unwrap_or(f64::NAN)
-    }
-
-    /// Utilization of a station.
-    pub fn utilization(&self, plan: &Plan, station: usize) -> f64 {
-        let station_plan = &plan.stations[station];
-        let full = if station_plan.rates.is_empty() { f64::from(station_plan.servers) } else { 1.0 };
-        self.level(self.layout.busy(station)) / full
-    }
-
-    /// Jobs at a station.
-    pub fn queue_length(&self, station: usize) -> f64 {
-        self.level(self.layout.present(station))
-    }
-}
-
 /// Estimates over replications, one at a time.
 pub(super) struct Over<'a> {
     pub(super) plan: &'a Plan,
@@ -222,9 +142,17 @@ pub(super) struct Over<'a> {
 impl Over<'_> {
     /// Estimate of a figure; replications without it (nothing was completed) are left out.
     pub fn estimate(&self, figure: impl Fn(&Sample) -> f64) -> Estimate {
-        let values: Vec<f64> = self.samples.iter().map(figure).filter(|value| value.is_finite()).collect();
+        let values: Vec<f64> = self
+            .samples
+            .iter()
+            .map(figure)
+            .filter(|value| value.is_finite())
+            .collect();
         if values.len() < 2 {
-            return Estimate { mean: f64::NAN, half_width: f64::NAN };
+            return Estimate {
+                mean: f64::NAN,
+                half_width: f64::NAN,
+            };
         }
         Estimate::of(&values, self.confidence)
     }
@@ -234,8 +162,14 @@ impl Over<'_> {
         let classes = self.plan.classes.iter().enumerate();
         let pairs = classes.flat_map(|(class, plan)| {
             [
-                (format!("classes.{}.throughput_per_s", plan.name), self.estimate(|one| one.throughput(class))),
-                (format!("classes.{}.response_time_s", plan.name), self.estimate(|one| one.response_time(class))),
+                (
+                    format!("classes.{}.throughput_per_s", plan.name),
+                    self.estimate(|one| one.throughput(class)),
+                ),
+                (
+                    format!("classes.{}.response_time_s", plan.name),
+                    self.estimate(|one| one.response_time(class)),
+                ),
             ]
         });
         pairs.collect()
@@ -245,15 +179,29 @@ impl Over<'_> {
     pub fn widest(&self) -> (String, f64) {
         let relative = self.figures().into_iter().map(|(name, estimate)| {
             let width = estimate.relative();
-            (name, if width.is_finite() { width } else { f64::INFINITY })
+            (
+                name,
+                if width.is_finite() {
+                    width
+                } else {
+                    f64::INFINITY
+                },
+            )
         });
-        relative.max_by(|a, b| a.1.total_cmp(&b.1)).expect("a model has a class")
+        relative
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .expect("a model has a class")
     }
 
     /// Whether the system does not fill up: the fourth quarter against the third, a one-sided paired t-test.
     pub fn steady(&self) -> bool {
-        let growth: Vec<f64> = self.samples.iter().map(|one| one.quarters[1] - one.quarters[0]).collect();
-        let level = self.samples.iter().map(|one| one.quarters[0]).sum::<f64>() / self.samples.len() as f64;
+        let growth: Vec<f64> = self
+            .samples
+            .iter()
+            .map(|one| one.quarters[1] - one.quarters[0])
+            .collect();
+        let level =
+            self.samples.iter().map(|one| one.quarters[0]).sum::<f64>() / self.samples.len() as f64;
         let estimate = Estimate::of(&growth, 2.0 * GROWTH.0 - 1.0);
         !(estimate.ends()[0] > 0.0 && estimate.mean > GROWTH.1 * level)
     }
@@ -267,7 +215,8 @@ impl Over<'_> {
             replications: samples.len(),
             events: samples.iter().map(|one| one.events).sum(),
             simulated_time_s: samples.iter().map(|one| one.simulated_s).sum(),
-            warm_up_share: samples.iter().map(|one| one.warm_up_share).sum::<f64>() / samples.len() as f64,
+            warm_up_share: samples.iter().map(|one| one.warm_up_share).sum::<f64>()
+                / samples.len() as f64,
             confidence: self.confidence,
             precision_asked: settings.precision,
             precision_reached: reached,
@@ -275,14 +224,33 @@ impl Over<'_> {
             seed: settings.seed,
         };
         let steady = stopped != "jobs" && self.steady();
-        let warnings = self.warnings(&simulation, steady);
+        let warnings = warnings(&simulation, steady);
         Answer {
             schema: "towtank/simulate/1",
-            classes: Named(self.plan.classes.iter().enumerate().map(|(at, one)| (one.name.clone(), self.class(at))).collect()),
-            stations: Named(
-                self.plan.stations.iter().enumerate().map(|(at, one)| (one.name.clone(), self.station(at))).collect(),
+            classes: Named(
+                self.plan
+                    .classes
+                    .iter()
+                    .enumerate()
+                    .map(|(at, one)| (one.name.clone(), self.class(at)))
+                    .collect(),
             ),
-            pools: Named(self.plan.pools.iter().enumerate().map(|(at, one)| (one.name.clone(), self.pool(at))).collect()),
+            stations: Named(
+                self.plan
+                    .stations
+                    .iter()
+                    .enumerate()
+                    .map(|(at, one)| (one.name.clone(), self.station(at)))
+                    .collect(),
+            ),
+            pools: Named(
+                self.plan
+                    .pools
+                    .iter()
+                    .enumerate()
+                    .map(|(at, one)| (one.name.clone(), self.pool(at)))
+                    .collect(),
+            ),
             method: "discrete-event simulation",
             exact: false,
             steady,
@@ -291,28 +259,13 @@ impl Over<'_> {
         }
     }
 
-    fn warnings(&self, run: &Run, steady: bool) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if !steady {
-            warnings.push("the number in the system grows to the end: there is no steady state, or it was not reached; the figures are of this run only".to_owned());
-        }
-        if run.stopped != "precision" {
-            warnings.push(format!(
-                "stopped by the bound on {} before the precision asked for: {} is known to {:.2} %, asked were {:.2} %",
-                run.stopped,
-                run.widest,
-                run.precision_reached * 100.0,
-                run.precision_asked * 100.0
-            ));
-        }
-        warnings
-    }
-
     fn class(&self, class: usize) -> ClassAnswer {
-        let layout = self.samples[0].layout;
-        let rate = |count: Count| self.estimate(|one| one.rate(layout.class(class, count)));
-        let (throughput, response) = (self.estimate(|one| one.throughput(class)), self.estimate(|one| one.response_time(class)));
-        let users = self.estimate(|one| one.level(layout.in_system(class)));
+        let rate = |count: Count| self.estimate(|one| one.rate(Layout::class(class, count)));
+        let (throughput, response) = (
+            self.estimate(|one| one.throughput(class)),
+            self.estimate(|one| one.response_time(class)),
+        );
+        let users = self.estimate(|one| one.level(Layout::in_system(class)));
         let figures = [
             ("throughput_per_s", throughput),
             ("response_time_s", response),
@@ -322,16 +275,29 @@ impl Over<'_> {
             ("timed_out_per_s", rate(Count::TimedOut)),
             ("retried_per_s", rate(Count::Retried)),
         ];
-        let pooled = self.samples.iter().fold(Vec::new(), |mut sum: Vec<u64>, one| {
-            let counts = &one.part.histograms[class];
-            sum.resize(counts.len(), 0);
-            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-            sum
+        let pooled = self
+            .samples
+            .iter()
+            .fold(Vec::new(), |mut sum: Vec<u64>, one| {
+                let counts = &one.part.histograms[class];
+                sum.resize(counts.len(), 0);
+                sum.iter_mut()
+                    .zip(counts)
+                    .for_each(|(sum, count)| *sum += count);
+                sum
+            });
+        let percentiles = PERCENTILES.map(|(name, share)| {
+            (
+                name.to_owned(),
+                quantile(&pooled, share).unwrap_or(f64::NAN),
+            )
         });
-        let percentiles = PERCENTILES.map(|(name, share)| (name.to_owned(), quantile(&pooled, share).unwrap_or(f64::NAN)));
         let mut intervals = intervals(&figures);
         for (name, share) in PERCENTILES {
-            intervals.0.push((name.to_owned(), self.estimate(|one| one.percentile(class, share)).ends()));
+            intervals.0.push((
+                name.to_owned(),
+                self.estimate(|one| one.percentile(class, share)).ends(),
+            ));
         }
         ClassAnswer {
             throughput_per_s: throughput.mean,
@@ -351,19 +317,59 @@ impl Over<'_> {
         let count = |count| layout.station(station, count);
         let arrived = |one: &Sample| one.total(count(StationCount::Arrived));
         let figures = [
-            ("utilization", self.estimate(|one| one.utilization(self.plan, station))),
-            ("queue_length", self.estimate(|one| one.queue_length(station))),
-            ("throughput_per_s", self.estimate(|one| one.rate(count(StationCount::Served)))),
-            ("loss_probability", self.estimate(|one| one.ratio(count(StationCount::Lost), arrived(one)))),
-            ("hit_ratio", self.estimate(|one| one.ratio(count(StationCount::Hit), arrived(one)))),
-            ("availability", self.estimate(|one| 1.0 - one.level(layout.down(station)))),
+            (
+                "utilization",
+                self.estimate(|one| one.utilization(self.plan, station)),
+            ),
+            (
+                "queue_length",
+                self.estimate(|one| one.queue_length(station)),
+            ),
+            (
+                "throughput_per_s",
+                self.estimate(|one| one.rate(count(StationCount::Served))),
+            ),
+            (
+                "loss_probability",
+                self.estimate(|one| one.ratio(count(StationCount::Lost), arrived(one))),
+            ),
+            (
+                "hit_ratio",
+                self.estimate(|one| one.ratio(count(StationCount::Hit), arrived(one))),
+            ),
+            (
+                "availability",
+                self.estimate(|one| 1.0 - one.level(layout.down(station))),
+            ),
         ];
         let by_class = |figure: &dyn Fn(&Sample, usize) -> f64| {
-            let served = self.plan.classes.iter().enumerate().filter(|(class, _)| plan.services[*class].is_some());
-            Named(served.map(|(class, one)| (one.name.clone(), self.estimate(|sample| figure(sample, class)).mean)).collect())
+            let served = self
+                .plan
+                .classes
+                .iter()
+                .enumerate()
+                .filter(|(class, _)| plan.services[*class].is_some());
+            Named(
+                served
+                    .map(|(class, one)| {
+                        (
+                            one.name.clone(),
+                            self.estimate(|sample| figure(sample, class)).mean,
+                        )
+                    })
+                    .collect(),
+            )
         };
-        let servers = if plan.rates.is_empty() { f64::from(plan.servers) } else { plan.top_rate };
-        let full = if plan.kind == super::plan::Kind::Delay { f64::INFINITY } else { servers };
+        let servers = if plan.rates.is_empty() {
+            f64::from(plan.servers)
+        } else {
+            plan.top_rate
+        };
+        let full = if plan.kind == super::plan::Kind::Delay {
+            f64::INFINITY
+        } else {
+            servers
+        };
         StationAnswer {
             utilization: figures[0].1.mean,
             queue_length: figures[1].1.mean,
@@ -371,8 +377,12 @@ impl Over<'_> {
             loss_probability: figures[3].1.mean,
             hit_ratio: figures[4].1.mean,
             availability: figures[5].1.mean,
-            residence_time_s: by_class(&|one, class| one.total(layout.sojourn(station, class)) / one.completed(class)),
-            utilization_by_class: by_class(&|one, class| one.rate(layout.work(station, class)) / full),
+            residence_time_s: by_class(&|one, class| {
+                one.total(layout.sojourn(station, class)) / one.completed(class)
+            }),
+            utilization_by_class: by_class(&|one, class| {
+                one.rate(layout.work(station, class)) / full
+            }),
             confidence_interval: intervals(&figures),
         }
     }
@@ -381,9 +391,16 @@ impl Over<'_> {
         let (plan, layout) = (&self.plan.pools[pool], self.samples[0].layout);
         let held = self.estimate(|one| one.level(layout.held(pool)));
         let waiting = self.estimate(|one| one.level(layout.waiting(pool)));
-        let classes = self.plan.classes.iter().enumerate().filter(|(class, _)| plan.concerns[*class]);
+        let classes = self
+            .plan
+            .classes
+            .iter()
+            .enumerate()
+            .filter(|(class, _)| plan.concerns[*class]);
         let waits = classes.map(|(class, one)| {
-            let wait = self.estimate(|sample| sample.total(layout.pool_wait(pool, class)) / sample.completed(class));
+            let wait = self.estimate(|sample| {
+                sample.total(layout.pool_wait(pool, class)) / sample.completed(class)
+            });
             (one.name.clone(), wait.mean)
         });
         PoolAnswer {
@@ -397,5 +414,27 @@ impl Over<'_> {
 }
 
 fn intervals(figures: &[(&str, Estimate)]) -> Named<[f64; 2]> {
-    Named(figures.iter().map(|(name, estimate)| ((*name).to_owned(), estimate.ends())).collect())
+    Named(
+        figures
+            .iter()
+            .map(|(name, estimate)| ((*name).to_owned(), estimate.ends()))
+            .collect(),
+    )
+}
+
+fn warnings(run: &Run, steady: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !steady {
+        warnings.push("the number in the system grows to the end: there is no steady state, or it was not reached; the figures are of this run only".to_owned());
+    }
+    if run.stopped != "precision" {
+        warnings.push(format!(
+            "stopped by the bound on {} before the precision asked for: {} is known to {:.2} %, asked were {:.2} %",
+            run.stopped,
+            run.widest,
+            run.precision_reached * 100.0,
+            run.precision_asked * 100.0
+        ));
+    }
+    warnings
 }

@@ -17,7 +17,8 @@ impl Zipf {
         let scale = keys as f64 / weights.iter().sum::<f64>();
         let mut left: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
         let (mut chance, mut alias) = (vec![1.0; keys], vec![0; keys]);
-        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..keys).partition(|&key| left[key] < 1.0);
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+            (0..keys).partition(|&key| left[key] < 1.0);
         while let (Some(less), Some(&more)) = (small.pop(), large.last()) {
             chance[less] = left[less] as f32;
             alias[less] = more as u32;
@@ -39,7 +40,11 @@ impl Zipf {
     pub fn draw(&self, stream: &mut Stream) -> u32 {
         let place = stream.uniform() * self.chance.len() as f64;
         let key = (place as usize).min(self.chance.len() - 1);
-        if place - key as f64 <= f64::from(self.chance[key]) { key as u32 } else { self.alias[key] }
+        if place - key as f64 <= f64::from(self.chance[key]) {
+            key as u32
+        } else {
+            self.alias[key]
+        }
     }
 }
 
@@ -53,7 +58,11 @@ pub struct Recent {
 impl Recent {
     /// An empty cache.
     pub fn new(items: usize, keys: usize) -> Self {
-        let mut cache = Self { next: vec![NOWHERE; keys + 1], previous: vec![NOWHERE; keys + 1], room: items };
+        let mut cache = Self {
+            next: vec![NOWHERE; keys + 1],
+            previous: vec![NOWHERE; keys + 1],
+            room: items,
+        };
         cache.next[keys] = keys as u32;
         cache.previous[keys] = keys as u32;
         cache
@@ -109,7 +118,10 @@ mod tests {
         for (rank, &count) in counts.iter().enumerate() {
             // 1 + 1/2 + 1/3 + 1/4 = 25/12; five standard errors are 0.0025.
             let share = 12.0 / 25.0 / (rank + 1) as f64;
-            assert!((f64::from(count) / 1e6 - share).abs() < 0.0025, "{rank}: {count}");
+            assert!(
+                (f64::from(count) / 1e6 - share).abs() < 0.0025,
+                "{rank}: {count}"
+            );
         }
     }
 }

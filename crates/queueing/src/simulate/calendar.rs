@@ -38,7 +38,12 @@ pub struct Calendar {
 impl Calendar {
     /// An empty calendar for slots from 0 to `slots` - 1.
     pub fn new(slots: usize) -> Self {
-        Self { heap: Vec::with_capacity(slots.min(4096)), position: vec![NOWHERE; slots], order: 0, hole: false }
+        Self {
+            heap: Vec::with_capacity(slots.min(4096)),
+            position: vec![NOWHERE; slots],
+            order: 0,
+            hole: false,
+        }
     }
 
     /// Makes room for more slots.
@@ -52,7 +57,8 @@ impl Calendar {
     #[inline]
     pub fn set(&mut self, slot: u32, time: f64) {
         self.order = self.order.wrapping_add(1);
-        let entry = (u128::from(time.to_bits()) << 64) | (u128::from(self.order) << 32) | u128::from(slot);
+        let entry =
+            (u128::from(time.to_bits()) << 64) | (u128::from(self.order) << 32) | u128::from(slot);
         let at = self.position[slot as usize];
         if at != NOWHERE {
             self.place(at as usize, entry);
@@ -124,8 +130,14 @@ impl Calendar {
     fn sink(&mut self, mut at: usize, entry: Entry) {
         loop {
             let first = at * ARITY + 1;
-            let Some(children) = self.heap.get(first..(first + ARITY).min(self.heap.len())) else { break };
-            let Some((child, &least)) = children.iter().enumerate().min_by_key(|(_, entry)| **entry) else { break };
+            let Some(children) = self.heap.get(first..(first + ARITY).min(self.heap.len())) else {
+                break;
+            };
+            let Some((child, &least)) =
+                children.iter().enumerate().min_by_key(|(_, entry)| **entry)
+            else {
+                break;
+            };
             if least >= entry {
                 break;
             }
@@ -152,7 +164,9 @@ mod tests {
         let (mut calendar, mut list) = (Calendar::new(64), vec![None; 64]);
         let mut state = 1_u64;
         let mut random = move || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             (state >> 33) as usize
         };
         for _ in 0..20_000 {

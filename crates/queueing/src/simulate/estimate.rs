@@ -10,7 +10,10 @@ const BATCH: usize = 5;
 /// second half would rest on too little that is left.
 #[must_use]
 pub fn mser5(series: &[f64]) -> usize {
-    let batches: Vec<f64> = series.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
+    let batches: Vec<f64> = series
+        .chunks_exact(BATCH)
+        .map(|batch| batch.iter().sum::<f64>() / BATCH as f64)
+        .collect();
     // From the end on, sums of what is left; shifted by the last value, so that squares keep their digits.
     let shift = batches.last().copied().unwrap_or(0.0);
     let (mut sum, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
@@ -40,7 +43,11 @@ pub fn student_t(probability: f64, degrees: usize) -> f64 {
     }
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
-        if within(middle, degrees) < two_sided { low = middle } else { high = middle }
+        if within(middle, degrees) < two_sided {
+            low = middle;
+        } else {
+            high = middle;
+        }
     }
     0.5 * (low + high)
 }
@@ -50,14 +57,22 @@ fn within(t: f64, degrees: usize) -> f64 {
     let freedom = degrees as f64;
     let angle = (t / freedom.sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();
-    let (mut term, mut sum) = if degrees % 2 == 1 { (cosine, 0.0) } else { (1.0, 0.0) };
-    let mut index = if degrees % 2 == 1 { 1 } else { 0 };
+    let (mut term, mut sum) = if degrees % 2 == 1 {
+        (cosine, 0.0)
+    } else {
+        (1.0, 0.0)
+    };
+    let mut index = degrees % 2;
     while index + 2 <= degrees {
         sum += term;
         term *= cosine * cosine * (index + 1) as f64 / (index + 2) as f64;
         index += 2;
     }
-    if degrees % 2 == 1 { 2.0 / std::f64::consts::PI * (angle + sine * sum) } else { sine * sum }
+    if degrees % 2 == 1 {
+        2.0 / std::f64::consts::PI * (angle + sine * sum)
+    } else {
+        sine * sum
+    }
 }
 
 /// A mean over replications with its interval.
@@ -75,15 +90,26 @@ impl Estimate {
     pub fn of(values: &[f64], confidence: f64) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
-        let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (count - 1.0);
+        let variance = values
+            .iter()
+            .map(|value| (value - mean) * (value - mean))
+            .sum::<f64>()
+            / (count - 1.0);
         let t = student_t(0.5 + 0.5 * confidence, values.len() - 1);
-        Self { mean, half_width: t * (variance / count).sqrt() }
+        Self {
+            mean,
+            half_width: t * (variance / count).sqrt(),
+        }
     }
 
     /// Half the width in relation to the mean; 0 where there is nothing to be unsure of.
     #[must_use]
     pub fn relative(&self) -> f64 {
-        if self.half_width == 0.0 { 0.0 } else { self.half_width / self.mean.abs() }
+        if self.half_width == 0.0 {
+            0.0
+        } else {
+            self.half_width / self.mean.abs()
+        }
     }
 
     /// The ends of the interval.

@@ -1,6 +1,7 @@
 //! The way of transactions: attempts, steps, pools, forks, ends.
 
-use super::machine::{Count, Machine, State};
+use super::layout::{Count, Layout};
+use super::machine::{Machine, State};
 use super::plan::{NONE, Step, Way};
 use crate::model::behaviour::{OnTimeout, Policy};
 
@@ -9,13 +10,15 @@ const DOUBLINGS_AT_MOST: u32 = 10;
 
 impl Machine<'_> {
     fn count(&mut self, class: u32, count: Count, more: f64) {
-        self.record.counts[self.layout.class(class as usize, count)] += more;
+        self.record.counts[Layout::class(class as usize, count)] += more;
     }
 
     /// A user begins to think.
     pub fn think(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
-        let time = self.plan.classes[class].think.draw(&mut self.streams.think[class]);
+        let time = self.plan.classes[class]
+            .think
+            .draw(&mut self.streams.think[class]);
         self.jobs[job as usize].state = State::Thinking;
         let timer = self.timer(job);
         self.calendar.set(timer, self.now + time);
@@ -28,7 +31,7 @@ impl Machine<'_> {
         this.started = self.now;
         this.attempt = 0;
         let class = this.class as usize;
-        self.record.levels[self.layout.in_system(class)].add(self.now, 1.0);
+        self.record.levels[Layout::in_system(class)].add(self.now, 1.0);
         self.begin_attempt(job);
     }
 
@@ -50,19 +53,26 @@ impl Machine<'_> {
 
     /// The next station of a class by chance, from a row.
     fn choose(&mut self, class: usize, row: usize) -> u32 {
-        let Way::Chances(rows) = &self.plan.classes[class].way else { unreachable!("the class has chances") };
+        let Way::Chances(rows) = &self.plan.classes[class].way else {
+            unreachable!("the class has chances")
+        };
         if rows[row].len() == 1 {
             return rows[row][0].1;
         }
         let number = self.streams.routing[class].uniform();
-        rows[row].iter().find(|(sum, _)| number <= *sum).map_or(NONE, |(_, station)| *station)
+        rows[row]
+            .iter()
+            .find(|(sum, _)| number <= *sum)
+            .map_or(NONE, |(_, station)| *station)
     }
 
     /// A job goes on: to its next service, or to its end.
     #[inline]
     pub fn proceed(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
-        if self.jobs[job as usize].fork == NONE && matches!(self.plan.classes[class].way, Way::Chances(_)) {
+        if self.jobs[job as usize].fork == NONE
+            && matches!(self.plan.classes[class].way, Way::Chances(_))
+        {
             self.proceed_by_chance(job, class);
         } else {
             self.proceed_by_steps(job, class);
@@ -91,7 +101,11 @@ impl Machine<'_> {
             let pool = self.pool_order[index];
             let plan = &self.plan.pools[pool as usize];
             let holds = self.jobs[job as usize].held >> pool & 1 == 1;
-            if plan.concerns[class] && plan.covers[target as usize] && !holds && !self.acquire(job, pool) {
+            if plan.concerns[class]
+                && plan.covers[target as usize]
+                && !holds
+                && !self.acquire(job, pool)
+            {
                 return;
             }
         }
@@ -121,7 +135,11 @@ impl Machine<'_> {
             };
             this.step += 1;
             match step {
-                Step::Visit { station, whole, rest } => {
+                Step::Visit {
+                    station,
+                    whole,
+                    rest,
+                } => {
                     this.place = station;
                     this.visits_left = whole;
                     if rest > 0.0 && self.streams.routing[class].uniform() <= rest {
@@ -168,20 +186,34 @@ impl Machine<'_> {
         };
         let chosen = match plan.policy {
             Policy::Random => nth(self, random.below(count)),
-            Policy::RoundRobin => in_turn().find(|&one| usable(self, one)).expect("there is one at least"),
+            Policy::RoundRobin => in_turn()
+                .find(|&one| usable(self, one))
+                .expect("there is one at least"),
             Policy::ShortestQueue => {
                 let candidates = in_turn().filter(|&one| usable(self, one));
-                candidates.min_by_key(|&one| self.stations[one as usize].jobs).expect("there is one at least")
+                candidates
+                    .min_by_key(|&one| self.stations[one as usize].jobs)
+                    .expect("there is one at least")
             }
             Policy::PowerOfTwo => {
                 let first = random.below(count);
-                let second = if count > 1 { (first + 1 + random.below(count - 1)) % count } else { first };
+                let second = if count > 1 {
+                    (first + 1 + random.below(count - 1)) % count
+                } else {
+                    first
+                };
                 let pair = [nth(self, first), nth(self, second)];
-                *pair.iter().min_by_key(|&&one| self.stations[one as usize].jobs).expect("there are two")
+                *pair
+                    .iter()
+                    .min_by_key(|&&one| self.stations[one as usize].jobs)
+                    .expect("there are two")
             }
         };
         if matches!(plan.policy, Policy::RoundRobin | Policy::ShortestQueue) {
-            let place = group.iter().position(|&one| one == chosen).expect("it is of the group");
+            let place = group
+                .iter()
+                .position(|&one| one == chosen)
+                .expect("it is of the group");
             self.turns[balancer] = ((place + 1) % group.len()) as u32;
         }
         chosen as usize
@@ -264,7 +296,10 @@ impl Machine<'_> {
 
     /// A branch is done; the last one lets the transaction go on.
     fn join(&mut self, child: u32) {
-        let (parent, dropped) = (self.jobs[child as usize].parent, self.jobs[child as usize].dropped);
+        let (parent, dropped) = (
+            self.jobs[child as usize].parent,
+            self.jobs[child as usize].dropped,
+        );
         self.free_job(child);
         let this = &mut self.jobs[parent as usize];
         this.children -= 1;
@@ -272,7 +307,11 @@ impl Machine<'_> {
         if this.children > 0 {
             return;
         }
-        if this.dropped { self.dropped(parent) } else { self.proceed(parent) }
+        if this.dropped {
+            self.dropped(parent);
+        } else {
+            self.proceed(parent);
+        }
     }
 
     // Ends.
@@ -308,7 +347,7 @@ impl Machine<'_> {
     /// The transaction is over, done or not.
     fn leave_system(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
-        self.record.levels[self.layout.in_system(class)].add(self.now, -1.0);
+        self.record.levels[Layout::in_system(class)].add(self.now, -1.0);
         if self.plan.classes[class].arrivals.is_some() {
             self.free_job(job);
         } else {
@@ -339,7 +378,10 @@ impl Machine<'_> {
         self.count(class, Count::TimedOut, 1.0);
         if self.plan.classes[class as usize].on_timeout == OnTimeout::Continue {
             let successor = self.new_job(class);
-            let (started, attempt) = (self.jobs[job as usize].started, self.jobs[job as usize].attempt);
+            let (started, attempt) = (
+                self.jobs[job as usize].started,
+                self.jobs[job as usize].attempt,
+            );
             self.jobs[job as usize].orphan = true;
             let this = &mut self.jobs[successor as usize];
             (this.started, this.attempt) = (started, attempt);
@@ -371,7 +413,11 @@ impl Machine<'_> {
         this.attempt += 1;
         this.state = State::Pausing;
         let mean = plan.retry_delay_s * f64::from((this.attempt - 1).min(DOUBLINGS_AT_MOST)).exp2();
-        let pause = if mean > 0.0 { mean * self.streams.retry[class as usize].exponential() } else { 0.0 };
+        let pause = if mean > 0.0 {
+            mean * self.streams.retry[class as usize].exponential()
+        } else {
+            0.0
+        };
         self.count(class, Count::Retried, 1.0);
         let timer = self.timer(job);
         self.calendar.set(timer, self.now + pause);

@@ -3,6 +3,7 @@
 use super::JOBS_AT_MOST;
 use super::cache::Recent;
 use super::calendar::Calendar;
+use super::layout::Layout;
 use super::plan::{CacheKind, NONE, Plan};
 use super::random::{Purpose, Stream};
 use super::record::Record;
@@ -112,7 +113,10 @@ pub struct List {
 }
 
 impl List {
-    pub const EMPTY: Self = Self { first: NONE, last: NONE };
+    pub const EMPTY: Self = Self {
+        first: NONE,
+        last: NONE,
+    };
 
     pub fn push_back(&mut self, jobs: &mut [Job], job: u32) {
         jobs[job as usize].next = NONE;
@@ -169,10 +173,22 @@ pub struct Streams {
 impl Streams {
     fn new(plan: &Plan, seed: u64, replication: u64) -> Self {
         let stream = |purpose, names: &[&str]| Stream::new(seed, replication, purpose, names);
-        let of_classes = |purpose| plan.classes.iter().map(|one| stream(purpose, &[&one.name])).collect();
-        let of_stations = |purpose| plan.stations.iter().map(|one| stream(purpose, &[&one.name])).collect();
+        let of_classes = |purpose| {
+            plan.classes
+                .iter()
+                .map(|one| stream(purpose, &[&one.name]))
+                .collect()
+        };
+        let of_stations = |purpose| {
+            plan.stations
+                .iter()
+                .map(|one| stream(purpose, &[&one.name]))
+                .collect()
+        };
         let services = plan.stations.iter().flat_map(|station| {
-            plan.classes.iter().map(|class| stream(Purpose::Service, &[&station.name, &class.name]))
+            plan.classes
+                .iter()
+                .map(|class| stream(Purpose::Service, &[&station.name, &class.name]))
         });
         Self {
             arrivals: of_classes(Purpose::Arrivals),
@@ -182,104 +198,12 @@ impl Streams {
             service: services.collect(),
             failure: of_stations(Purpose::Failure),
             cache: of_stations(Purpose::Cache),
-            balance: plan.balancers.iter().map(|one| stream(Purpose::Balance, &[&one.name])).collect(),
+            balance: plan
+                .balancers
+                .iter()
+                .map(|one| stream(Purpose::Balance, &[&one.name]))
+                .collect(),
         }
-    }
-}
-
-/// Where sums stand in a record.
-#[derive(Clone, Copy)]
-pub struct Layout {
-    pub classes: usize,
-    pub stations: usize,
-    pub pools: usize,
-}
-
-/// Counts of a class.
-#[derive(Clone, Copy)]
-pub enum Count {
-    Completed,
-    ResponseTime,
-    Dropped,
-    Failed,
-    TimedOut,
-    Retried,
-}
-
-/// Counts of a station.
-#[derive(Clone, Copy)]
-pub enum StationCount {
-    Arrived,
-    Served,
-    Lost,
-    Hit,
-}
-
-impl Layout {
-    const CLASS_COUNTS: usize = 6;
-    const STATION_COUNTS: usize = 4;
-
-    pub fn of(plan: &Plan) -> Self {
-        Self { classes: plan.classes.len(), stations: plan.stations.len(), pools: plan.pools.len() }
-    }
-
-    pub fn in_system(self, class: usize) -> usize {
-        class
-    }
-
-    pub fn present(self, station: usize) -> usize {
-        self.classes + station
-    }
-
-    pub fn busy(self, station: usize) -> usize {
-        self.classes + self.stations + station
-    }
-
-    pub fn down(self, station: usize) -> usize {
-        self.classes + 2 * self.stations + station
-    }
-
-    pub fn held(self, pool: usize) -> usize {
-        self.classes + 3 * self.stations + pool
-    }
-
-    pub fn waiting(self, pool: usize) -> usize {
-        self.classes + 3 * self.stations + self.pools + pool
-    }
-
-    pub fn levels(self) -> usize {
-        self.classes + 3 * self.stations + 2 * self.pools
-    }
-
-    pub fn class(self, class: usize, count: Count) -> usize {
-        class * Self::CLASS_COUNTS + count as usize
-    }
-
-    pub fn station(self, station: usize, count: StationCount) -> usize {
-        self.classes * Self::CLASS_COUNTS + station * Self::STATION_COUNTS + count as usize
-    }
-
-    fn cells(self) -> usize {
-        self.classes * Self::CLASS_COUNTS + self.stations * Self::STATION_COUNTS
-    }
-
-    /// Time that a class spent at a station.
-    pub fn sojourn(self, station: usize, class: usize) -> usize {
-        self.cells() + 2 * (station * self.classes + class)
-    }
-
-    /// Service that a class had at a station.
-    pub fn work(self, station: usize, class: usize) -> usize {
-        self.sojourn(station, class) + 1
-    }
-
-    /// Time that a class waited for a pool.
-    pub fn pool_wait(self, pool: usize, class: usize) -> usize {
-        self.cells() + (2 * self.stations + pool) * self.classes + class
-    }
-
-    pub fn counts(self) -> usize {
-        self.pool_wait(self.pools, 0)
     }
 }
 
@@ -320,12 +244,24 @@ impl<'a> Machine<'a> {
             jobs: Vec::new(),
             free: Vec::new(),
             stations: plan.stations.iter().map(StationState::new).collect(),
-            pools: plan.pools.iter().map(|pool| PoolState { free: pool.size, list: List::EMPTY }).collect(),
+            pools: plan
+                .pools
+                .iter()
+                .map(|pool| PoolState {
+                    free: pool.size,
+                    list: List::EMPTY,
+                })
+                .collect(),
             pool_order,
             turns: vec![0; plan.balancers.len()],
             caches: Vec::new(),
             streams: Streams::new(plan, seed, replication),
-            record: Record::new(layout.levels(), layout.counts(), layout.classes, plan.shortest_s),
+            record: Record::new(
+                layout.levels(),
+                layout.counts(),
+                layout.classes,
+                plan.shortest_s,
+            ),
             overflow: false,
         };
         machine.fill_caches();
@@ -337,7 +273,9 @@ impl<'a> Machine<'a> {
     fn fill_caches(&mut self) {
         for (index, station) in self.plan.stations.iter().enumerate() {
             let mut cache = None;
-            if let Some(CacheKind::Recent { items, keys }) = station.cache.as_ref().map(|one| &one.kind) {
+            if let Some(CacheKind::Recent { items, keys }) =
+                station.cache.as_ref().map(|one| &one.kind)
+            {
                 let mut recent = Recent::new(*items, keys.len());
                 let mut misses = 0;
                 // Rare keys may take for ever to come: asked often enough, the cache is as full as it gets soon.
@@ -387,7 +325,9 @@ impl<'a> Machine<'a> {
     /// Runs until so many events were taken in all.
     pub fn run(&mut self, events: u64) {
         while self.events < events && !self.overflow {
-            let Some((time, slot)) = self.calendar.pop() else { break };
+            let Some((time, slot)) = self.calendar.pop() else {
+                break;
+            };
             if time >= self.record.slice_end_s {
                 self.record.pass(time);
             }
@@ -403,7 +343,11 @@ impl<'a> Machine<'a> {
         let jobs = self.layout.classes + 2 * self.layout.stations;
         if slot >= jobs {
             let job = ((slot - jobs) >> 1) as u32;
-            if (slot - jobs) & 1 == 0 { self.timer_rings(job) } else { self.patience_ends(job) }
+            if (slot - jobs) & 1 == 0 {
+                self.timer_rings(job);
+            } else {
+                self.patience_ends(job);
+            }
         } else if slot < self.layout.classes {
             self.schedule_arrival(slot);
             let job = self.new_job(slot as u32);
@@ -413,7 +357,10 @@ impl<'a> Machine<'a> {
         } else {
             let station = slot - self.layout.classes - self.layout.stations;
             self.toggle(station);
-            let (up, down, _) = self.plan.stations[station].failure.as_ref().expect("only such a station fails");
+            let (up, down, _) = self.plan.stations[station]
+                .failure
+                .as_ref()
+                .expect("only such a station fails");
             let times = if self.stations[station].up { up } else { down };
             let time = self.now + times.draw(&mut self.streams.failure[station]);
             self.calendar.set(slot as u32, time);

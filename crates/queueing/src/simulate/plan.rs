@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::cache::Zipf;
 use super::times::Times;
+use super::ways::Visits;
 use crate::model::behaviour::{OnTimeout, Policy};
-use crate::model::{Branching, Class, Discipline, END, Fault, Model, Pool};
+use crate::model::{Class, Discipline, Fault, Model, Pool};
 
 /// No station, pool, job.
 pub const NONE: u32 = u32::MAX;
@@ -50,7 +51,11 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// So many visits on average: the whole part, and one more with the chance of the rest.
-    Visit { station: u32, whole: u32, rest: f64 },
+    Visit {
+        station: u32,
+        whole: u32,
+        rest: f64,
+    },
     Acquire(u32),
     Release(u32),
     Fork(u32),
@@ -148,26 +153,53 @@ impl Plan {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let pools: Vec<PoolPlan> = model.pools.iter().map(|pool| pool_plan(model, pool)).collect();
+        let pools: Vec<PoolPlan> = model
+            .pools
+            .iter()
+            .map(|pool| pool_plan(model, pool))
+            .collect();
         let balancers: Vec<BalancerPlan> = (model.behaviour.balancers.iter())
             .map(|one| BalancerPlan {
                 name: one.name.clone(),
                 policy: one.policy,
-                stations: one.stations.iter().map(|name| station_index(model, name)).collect(),
-            })
-            .collect();
-        let stations: Vec<StationPlan> =
-            (0..model.stations.len()).map(|index| station_plan(model, index, &balancers)).collect();
-        let visits = Visits { model, pools: &pools, balancers: &balancers };
-        let classes: Vec<ClassPlan> = (0..model.classes.len()).map(|index| visits.class_plan(index)).collect();
-        let forks = (model.forks.iter())
-            .map(|fork| ForkPlan {
-                branches: (0..model.classes.len())
-                    .map(|class| fork.branches.iter().map(|branch| visits.branch(class, branch)).collect())
+                stations: one
+                    .stations
+                    .iter()
+                    .map(|name| station_index(model, name))
                     .collect(),
             })
             .collect();
-        Ok(Self { shortest_s: shortest(model), classes, stations, pools, forks, balancers })
+        let stations: Vec<StationPlan> = (0..model.stations.len())
+            .map(|index| station_plan(model, index, &balancers))
+            .collect();
+        let visits = Visits {
+            model,
+            pools: &pools,
+            balancers: &balancers,
+        };
+        let classes: Vec<ClassPlan> = (0..model.classes.len())
+            .map(|index| visits.class_plan(index))
+            .collect();
+        let forks = (model.forks.iter())
+            .map(|fork| ForkPlan {
+                branches: (0..model.classes.len())
+                    .map(|class| {
+                        fork.branches
+                            .iter()
+                            .map(|branch| visits.branch(class, branch))
+                            .collect()
+                    })
+                    .collect(),
+            })
+            .collect();
+        Ok(Self {
+            shortest_s: shortest(model),
+            classes,
+            stations,
+            pools,
+            forks,
+            balancers,
+        })
     }
 }
 
@@ -175,36 +207,59 @@ impl Plan {
 fn limits(model: &Model) -> Vec<Fault> {
     let mut faults = Vec::new();
     if model.pools.len() > POOLS_AT_MOST {
-        let message = format!("must be at most {POOLS_AT_MOST} to be simulated, got {} instead", model.pools.len());
+        let message = format!(
+            "must be at most {POOLS_AT_MOST} to be simulated, got {} instead",
+            model.pools.len()
+        );
         faults.push(Fault::new(&["pools"], message));
     }
     for fork in &model.forks {
         for route in &model.routing {
             if fork.classes.is_empty() || fork.classes.contains(&route.class) {
-                let message = format!("must be of classes without routing to be simulated, got {:?} too", route.class);
+                let message = format!(
+                    "must be of classes without routing to be simulated, got {:?} too",
+                    route.class
+                );
                 faults.push(Fault::new(&["forks", &fork.name, "classes"], message));
             }
         }
     }
     let users: u64 = model.classes.iter().filter_map(|class| class.users).sum();
     if users > super::JOBS_AT_MOST {
-        let message = format!("must have at most {} users to be simulated, got {users} instead", super::JOBS_AT_MOST);
+        let message = format!(
+            "must have at most {} users to be simulated, got {users} instead",
+            super::JOBS_AT_MOST
+        );
         faults.push(Fault::new(&["classes"], message));
     }
     faults
 }
 
 fn shortest(model: &Model) -> f64 {
-    let services = model.stations.iter().flat_map(|station| &station.services).map(|service| service.service_time_s);
-    services.filter(|&time| time > 0.0).fold(f64::INFINITY, f64::min)
+    let services = model
+        .stations
+        .iter()
+        .flat_map(|station| &station.services)
+        .map(|service| service.service_time_s);
+    services
+        .filter(|&time| time > 0.0)
+        .fold(f64::INFINITY, f64::min)
 }
 
-fn station_index(model: &Model, name: &str) -> u32 {
-    model.stations.iter().position(|station| station.name == name).map_or(NONE, |index| index as u32)
+pub fn station_index(model: &Model, name: &str) -> u32 {
+    model
+        .stations
+        .iter()
+        .position(|station| station.name == name)
+        .map_or(NONE, |index| index as u32)
 }
 
 fn pool_plan(model: &Model, pool: &Pool) -> PoolPlan {
-    let by_name: HashMap<&str, &Pool> = model.pools.iter().map(|one| (one.name.as_str(), one)).collect();
+    let by_name: HashMap<&str, &Pool> = model
+        .pools
+        .iter()
+        .map(|one| (one.name.as_str(), one))
+        .collect();
     let mut covers = vec![false; model.stations.len()];
     let mut open = vec![pool];
     while let Some(one) = open.pop() {
@@ -217,7 +272,11 @@ fn pool_plan(model: &Model, pool: &Pool) -> PoolPlan {
     }
     let mut depth = 0;
     let mut inner = pool;
-    while let Some(outer) = model.pools.iter().find(|one| one.holds.contains(&inner.name)) {
+    while let Some(outer) = model
+        .pools
+        .iter()
+        .find(|one| one.holds.contains(&inner.name))
+    {
         depth += 1;
         inner = outer;
     }
@@ -234,7 +293,10 @@ fn pool_plan(model: &Model, pool: &Pool) -> PoolPlan {
 fn station_plan(model: &Model, index: usize, balancers: &[BalancerPlan]) -> StationPlan {
     let station = &model.stations[index];
     let behaviour = &model.behaviour;
-    let feedback = behaviour.feedback.iter().find(|one| one.station == station.name);
+    let feedback = behaviour
+        .feedback
+        .iter()
+        .find(|one| one.station == station.name);
     let levels = feedback.map_or(1, |one| one.levels);
     let by_rank = station.discipline == Discipline::Priority;
     let mut ranks: Vec<u32> = model
@@ -245,22 +307,45 @@ fn station_plan(model: &Model, index: usize, balancers: &[BalancerPlan]) -> Stat
         .collect();
     ranks.sort_unstable();
     ranks.dedup();
-    let failure = behaviour.failures.iter().find(|one| one.station == station.name).map(|one| {
-        let other = one.failover.as_ref().map_or(NONE, |name| station_index(model, name));
-        (Times::Exponential(one.up_s), Times::Exponential(one.down_s), other)
-    });
-    let balancer = balancers.iter().position(|one| one.stations.contains(&(index as u32)));
+    let failure = behaviour
+        .failures
+        .iter()
+        .find(|one| one.station == station.name)
+        .map(|one| {
+            let other = one
+                .failover
+                .as_ref()
+                .map_or(NONE, |name| station_index(model, name));
+            (
+                Times::Exponential(one.up_s),
+                Times::Exponential(one.down_s),
+                other,
+            )
+        });
+    let balancer = balancers
+        .iter()
+        .position(|one| one.stations.contains(&(index as u32)));
     let services = model.classes.iter().map(|class| {
         let service = station.service(&class.name)?;
         let matching = |name: &str, other: &str| name == station.name && other == class.name;
-        let samples = behaviour.samples.iter().find(|one| matching(&one.station, &one.class));
-        let weight = behaviour.weights.iter().find(|one| matching(&one.station, &one.class));
+        let samples = behaviour
+            .samples
+            .iter()
+            .find(|one| matching(&one.station, &one.class));
+        let weight = behaviour
+            .weights
+            .iter()
+            .find(|one| matching(&one.station, &one.class));
         Some(ServicePlan {
-            times: samples.filter(|_| service.service_time_s > 0.0).map_or_else(
-                || Times::new(service.service_time_s, service.variation),
-                |one| Times::of_samples(&one.values_s, service.service_time_s),
-            ),
-            rank: ranks.binary_search(&model.rank(class, station)).map_or(0, |rank| rank as u32),
+            times: samples
+                .filter(|_| service.service_time_s > 0.0)
+                .map_or_else(
+                    || Times::new(service.service_time_s, service.variation),
+                    |one| Times::of_samples(&one.values_s, service.service_time_s),
+                ),
+            rank: ranks
+                .binary_search(&model.rank(class, station))
+                .map_or(0, |rank| rank as u32),
             weight: weight.map_or(1.0, |one| one.weight),
         })
     });
@@ -268,7 +353,9 @@ fn station_plan(model: &Model, index: usize, balancers: &[BalancerPlan]) -> Stat
         name: station.name.clone(),
         kind: kind(station.discipline, !station.rates.is_empty()),
         servers: station.servers,
-        capacity: station.capacity.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX)),
+        capacity: station
+            .capacity
+            .map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX)),
         preemptive: station.preemptive,
         top_rate: station.rates.iter().copied().fold(0.0, f64::max),
         rates: station.rates.clone(),
@@ -294,131 +381,20 @@ fn kind(discipline: Discipline, has_rates: bool) -> Kind {
 }
 
 fn cache_plan(model: &Model, station: &str) -> Option<CachePlan> {
-    let cache = model.behaviour.caches.iter().find(|one| one.station == station)?;
+    let cache = model
+        .behaviour
+        .caches
+        .iter()
+        .find(|one| one.station == station)?;
     let kind = match (cache.hit_ratio, cache.items, cache.keys) {
-        (None, Some(items), Some(keys)) => {
-            CacheKind::Recent { items: items as usize, keys: Arc::new(Zipf::new(keys as usize, cache.skew)) }
-        }
+        (None, Some(items), Some(keys)) => CacheKind::Recent {
+            items: items as usize,
+            keys: Arc::new(Zipf::new(keys as usize, cache.skew)),
+        },
         (ratio, ..) => CacheKind::Ratio(ratio.unwrap_or(0.0)),
     };
-    Some(CachePlan { hit_time_s: cache.hit_time_s, kind })
-}
-
-/// Makes the ways of classes.
-struct Visits<'a> {
-    model: &'a Model,
-    pools: &'a [PoolPlan],
-    balancers: &'a [BalancerPlan],
-}
-
-impl Visits<'_> {
-    fn class_plan(&self, index: usize) -> ClassPlan {
-        let class = &self.model.classes[index];
-        let patience = self.model.behaviour.patience.iter().find(|one| one.class == class.name);
-        let routed = self.model.routing.iter().any(|route| route.class == class.name);
-        ClassPlan {
-            name: class.name.clone(),
-            users: class.users.unwrap_or(0),
-            think: Times::new(class.think_time_s, class.think),
-            arrivals: class.arrival_rate_per_s.map(|rate| Times::new(1.0 / rate, class.arrivals)),
-            way: if routed { Way::Chances(self.chances(class)) } else { Way::Steps(self.steps(index)) },
-            timeout_s: patience.and_then(|one| one.timeout_s),
-            retries: patience.map_or(0, |one| one.retries),
-            retry_delay_s: patience.map_or(0.0, |one| one.retry_delay_s),
-            on_timeout: patience.map_or(OnTimeout::Continue, |one| one.on_timeout),
-        }
-    }
-
-    /// Rows of cumulated chances; what is missing to 1 goes to the way out.
-    fn chances(&self, class: &Class) -> Vec<Vec<(f64, u32)>> {
-        let stations = &self.model.stations;
-        let route = self.model.routing.iter().find(|route| route.class == class.name).expect("the class has a route");
-        let row = |next: Option<&Branching>| {
-            let mut sum = 0.0;
-            let shares = next.into_iter().flatten().filter(|(name, share)| *name != END && **share > 0.0);
-            let mut row: Vec<(f64, u32)> = shares
-                .map(|(name, share)| {
-                    sum += share;
-                    // Shares that add up to 1 but for rounding leave no way out that nobody asked for.
-                    (if sum > 1.0 - 1e-9 { 2.0 } else { sum }, station_index(self.model, name))
-                })
-                .collect();
-            row.push((2.0, NONE));
-            row
-        };
-        let from_stations = stations.iter().map(|station| row(route.next.get(&station.name)));
-        from_stations.chain([row(Some(&route.start))]).collect()
-    }
-
-    /// The way of a class that visits each station in the order of the model.
-    fn steps(&self, class: usize) -> Vec<Step> {
-        let mut places: Vec<(Step, Vec<u32>)> = Vec::new();
-        let mut forked = vec![false; self.model.forks.len()];
-        for station in 0..self.model.stations.len() {
-            if let Some(fork) = self.fork_of(class, station) {
-                if !std::mem::replace(&mut forked[fork], true) {
-                    let inside = self.model.forks[fork].branches.iter().flatten();
-                    let stations = inside.map(|name| station_index(self.model, name)).collect();
-                    places.push((Step::Fork(fork as u32), stations));
-                }
-            } else if let Some(step) = self.visit(class, station) {
-                places.push((step, vec![station as u32]));
-            }
-        }
-        self.with_pools(class, &places)
-    }
-
-    fn fork_of(&self, class: usize, station: usize) -> Option<usize> {
-        let (class, station) = (&self.model.classes[class].name, &self.model.stations[station].name);
-        self.model.forks.iter().position(|fork| {
-            (fork.classes.is_empty() || fork.classes.contains(class))
-                && fork.branches.iter().flatten().any(|name| name == station)
-        })
-    }
-
-    /// The visits to a station, if there are any; a balancer has all its visits at its first station.
-    fn visit(&self, class: usize, station: usize) -> Option<Step> {
-        let name = &self.model.classes[class].name;
-        let visits = |index: usize| {
-            let service = self.model.stations[index].service(name);
-            service.map_or(0.0, |service| service.visits.unwrap_or(1.0))
-        };
-        let group = self.balancers.iter().find(|one| one.stations.contains(&(station as u32)));
-        let count = match group {
-            Some(one) if one.stations.iter().min() != Some(&(station as u32)) => 0.0,
-            Some(one) => one.stations.iter().map(|&index| visits(index as usize)).sum(),
-            None => visits(station),
-        };
-        // Thirds that add up to 1 but for rounding are one visit.
-        let count: f64 = if (count - count.round()).abs() < 1e-9 { count.round() } else { count };
-        let step = Step::Visit { station: station as u32, whole: count.trunc() as u32, rest: count.fract() };
-        (count > 0.0).then_some(step)
-    }
-
-    fn branch(&self, class: usize, names: &[String]) -> Vec<Step> {
-        let stations = names.iter().map(|name| station_index(self.model, name) as usize);
-        stations.filter_map(|station| self.visit(class, station)).collect()
-    }
-
-    /// Puts taking and giving back of units around the first and the last place that a pool covers.
-    fn with_pools(&self, class: usize, places: &[(Step, Vec<u32>)]) -> Vec<Step> {
-        let mut order: Vec<usize> = (0..self.pools.len()).collect();
-        order.sort_by_key(|&pool| self.pools[pool].depth);
-        let ends: Vec<Option<(usize, usize)>> = (self.pools.iter())
-            .map(|pool| {
-                let covered = |place: &(Step, Vec<u32>)| place.1.iter().any(|&station| pool.covers[station as usize]);
-                let first = places.iter().position(covered).filter(|_| pool.concerns[class])?;
-                Some((first, places.iter().rposition(covered)?))
-            })
-            .collect();
-        let mut steps = Vec::new();
-        for (index, (step, _)) in places.iter().enumerate() {
-            let begins = order.iter().filter(|&&pool| ends[pool].is_some_and(|(first, _)| first == index));
-            steps.extend(begins.map(|&pool| Step::Acquire(pool as u32)));
-            steps.push(*step);
-            let ending = order.iter().rev().filter(|&&pool| ends[pool].is_some_and(|(_, last)| last == index));
-            steps.extend(ending.map(|&pool| Step::Release(pool as u32)));
-        }
-        steps
-    }
+    Some(CachePlan {
+        hit_time_s: cache.hit_time_s,
+        kind,
+    })
 }

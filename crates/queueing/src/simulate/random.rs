@@ -45,7 +45,10 @@ static LAYERS: LazyLock<Layers> = LazyLock::new(|| {
         let below: f64 = edges[layer - 1];
         edges[layer] = -(AREA / below + (-below).exp()).ln();
     }
-    Layers { edges, heights: edges.map(|edge| (-edge).exp()) }
+    Layers {
+        edges,
+        heights: edges.map(|edge| (-edge).exp()),
+    }
 });
 
 /// A stream of random numbers.
@@ -66,14 +69,20 @@ impl Stream {
             // The end of a name: `ab`, `c` must not be `a`, `bc`.
             state = mix(state ^ 0x100);
         }
-        Self([1, 2, 3, 4].map(|word: u64| mix(state.wrapping_add(word.wrapping_mul(0x9e37_79b9_7f4a_7c15)))))
+        Self(
+            [1, 2, 3, 4]
+                .map(|word: u64| mix(state.wrapping_add(word.wrapping_mul(0x9e37_79b9_7f4a_7c15)))),
+        )
     }
 
     /// The next 64 bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         let state = &mut self.0;
-        let result = state[0].wrapping_add(state[3]).rotate_left(23).wrapping_add(state[0]);
+        let result = state[0]
+            .wrapping_add(state[3])
+            .rotate_left(23)
+            .wrapping_add(state[0]);
         let shifted = state[1] << 17;
         state[2] ^= state[0];
         state[3] ^= state[1];
@@ -98,7 +107,11 @@ impl Stream {
         let bits = self.bits();
         let layer = (bits & 0xff) as usize;
         let value = (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) * layers.edges[layer];
-        if value < layers.edges[layer + 1] { value } else { self.outside(layer, value) }
+        if value < layers.edges[layer + 1] {
+            value
+        } else {
+            self.outside(layer, value)
+        }
     }
 
     /// What lies outside of the rectangle that is safe: the wedge beside it, or the tail.
@@ -109,7 +122,11 @@ impl Stream {
             return TAIL + self.exponential();
         }
         let (low, high) = (LAYERS.heights[layer], LAYERS.heights[layer + 1]);
-        if low + self.uniform() * (high - low) < (-value).exp() { value } else { self.exponential() }
+        if low + self.uniform() * (high - low) < (-value).exp() {
+            value
+        } else {
+            self.exponential()
+        }
     }
 
     /// Standard normal (Box and Muller; the second of the pair is not kept, so that each draw takes two numbers).
@@ -155,13 +172,18 @@ mod tests {
         for place in [0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 7.0, 8.0, 10.0_f64] {
             let share = draws.iter().filter(|&&draw| draw > place).count() as f64 / 2e6;
             let exact = (-place).exp();
-            assert!((share - exact).abs() < 5.0 * (exact * (1.0 - exact) / 2e6).sqrt(), "{place}: {share}");
+            assert!(
+                (share - exact).abs() < 5.0 * (exact * (1.0 - exact) / 2e6).sqrt(),
+                "{place}: {share}"
+            );
         }
     }
 
     #[test]
     fn streams_differ_by_everything_that_names_them() {
-        let first = |seed, replication, purpose, names: &[&str]| Stream::new(seed, replication, purpose, names).bits();
+        let first = |seed, replication, purpose, names: &[&str]| {
+            Stream::new(seed, replication, purpose, names).bits()
+        };
         let all = [
             first(1, 0, Purpose::Service, &["ab", "c"]),
             first(2, 0, Purpose::Service, &["ab", "c"]),

@@ -173,17 +173,21 @@ impl Record {
     pub fn series(&self, index: usize) -> Vec<f64> {
         let width = self.width();
         let value = |row: usize| self.rows[row * width + index];
-        (0..self.filled).map(|row| (value(row) - if row == 0 { 0.0 } else { value(row - 1) }) / self.slice_s).collect()
+        (0..self.filled)
+            .map(|row| (value(row) - if row == 0 { 0.0 } else { value(row - 1) }) / self.slice_s)
+            .collect()
     }
 
     /// The run from the end of so many blocks of slices on. [`Record::stop`] was called before.
-    pub fn from_block(&mut self, blocks: usize) -> Part {
+    pub fn since_block(&mut self, blocks: usize) -> Part {
         let mut sums = self.row(self.now_s);
         let width = self.width();
         let start = blocks * BLOCK;
         if start > 0 {
             let row = &self.rows[(start - 1) * width..start * width];
-            sums.iter_mut().zip(row).for_each(|(sum, before)| *sum -= before);
+            sums.iter_mut()
+                .zip(row)
+                .for_each(|(sum, before)| *sum -= before);
         }
         let before = (blocks > 0).then(|| &self.copies[blocks - 1]);
         let counts = self.histogram.iter().enumerate().map(|(index, &count)| {
@@ -219,11 +223,15 @@ mod tests {
         record.stop(9_999.0);
         assert!((ROWS / 2..ROWS).contains(&record.slices()));
         let start = (3 * BLOCK) as f64 * record.slice_s;
-        let part = record.from_block(3);
+        let part = record.since_block(3);
         assert!((part.duration_s - (9_999.0 - start)).abs() < 1e-6);
         // Counts go up in whole seconds, the level in steps that lie up to 1 below t.
-        assert!((part.sums[1] - part.duration_s).abs() <= 1.5, "{}", part.sums[1]);
-        assert_eq!(part.histograms[0].iter().sum::<u64>() as f64, part.sums[1]);
+        assert!(
+            (part.sums[1] - part.duration_s).abs() <= 1.5,
+            "{}",
+            part.sums[1]
+        );
+        assert_eq!(part.histograms[0].iter().sum::<u64>(), part.sums[1] as u64);
         let area = (9_999.0 * 9_998.0 - (start.floor() * (start.floor() - 1.0))) / 2.0;
         assert!((part.sums[0] / area - 1.0).abs() < 1e-3);
     }
@@ -241,6 +249,9 @@ mod tests {
 
     #[test]
     fn times_out_of_range_are_counted_at_the_ends() {
-        assert_eq!((bucket(0.0), bucket(1e-12), bucket(1e12)), (0, 0, BUCKETS - 1));
+        assert_eq!(
+            (bucket(0.0), bucket(1e-12), bucket(1e12)),
+            (0, 0, BUCKETS - 1)
+        );
     }
 }

@@ -3,14 +3,15 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::machine::{Job, List, Machine, State, StationCount};
+use super::layout::StationCount;
+use super::machine::{Job, List, Machine, State};
 use super::plan::{CacheKind, Kind, NONE, StationPlan};
 
 /// A job on the clock of a station that all share, the earliest end first.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Share {
-    end: f64,
-    job: u32,
+    pub end: f64,
+    pub job: u32,
 }
 
 impl Eq for Share {}
@@ -18,7 +19,10 @@ impl Eq for Share {}
 impl Ord for Share {
     fn cmp(&self, other: &Self) -> Ordering {
         // Turned round: the standard heap has the greatest on top.
-        other.end.total_cmp(&self.end).then_with(|| other.job.cmp(&self.job))
+        other
+            .end
+            .total_cmp(&self.end)
+            .then_with(|| other.job.cmp(&self.job))
     }
 }
 
@@ -34,18 +38,18 @@ pub struct StationState {
     /// Jobs that take room, hits not among them.
     pub jobs: u32,
     busy: u32,
-    waiting: u32,
+    pub waiting: u32,
     lists: Vec<List>,
     /// Who is served, kept where somebody may be interrupted.
     served: Vec<u32>,
     keeps_served: bool,
     /// Clock of a station that all share: time of service that a job of weight 1 had since it was empty. [s]
-    clock: f64,
-    clock_set: f64,
-    speed: f64,
-    weights: f64,
-    shares: BinaryHeap<Share>,
-    head: u32,
+    pub clock: f64,
+    pub clock_set: f64,
+    pub speed: f64,
+    pub weights: f64,
+    pub shares: BinaryHeap<Share>,
+    pub head: u32,
 }
 
 impl StationState {
@@ -68,7 +72,7 @@ impl StationState {
         }
     }
 
-    fn push(&mut self, jobs: &mut [Job], job: u32, front: bool) {
+    pub fn push(&mut self, jobs: &mut [Job], job: u32, front: bool) {
         let rank = jobs[job as usize].rank as usize;
         jobs[job as usize].state = State::Waiting;
         self.waiting += 1;
@@ -79,7 +83,7 @@ impl StationState {
         }
     }
 
-    fn pop(&mut self, jobs: &mut [Job]) -> Option<u32> {
+    pub fn pop(&mut self, jobs: &mut [Job]) -> Option<u32> {
         if self.waiting == 0 {
             return None;
         }
@@ -114,8 +118,12 @@ impl Machine<'_> {
             self.dropped(job);
             return;
         }
-        let service = plan.services[class].as_ref().expect("a way leads only to stations that serve the class");
-        let work = service.times.draw(&mut self.streams.service[station * self.layout.classes + class]);
+        let service = plan.services[class]
+            .as_ref()
+            .expect("a way leads only to stations that serve the class");
+        let work = service
+            .times
+            .draw(&mut self.streams.service[station * self.layout.classes + class]);
         let this = &mut self.jobs[job as usize];
         (this.work, this.drawn, this.rank) = (work, work, service.rank);
         self.stations[station].jobs += 1;
@@ -149,14 +157,16 @@ impl Machine<'_> {
             CacheKind::Ratio(share) => stream.uniform() <= *share,
             CacheKind::Recent { keys, .. } => {
                 let key = keys.draw(stream);
-                self.caches[station].as_mut().is_some_and(|entries| entries.ask(key))
+                self.caches[station]
+                    .as_mut()
+                    .is_some_and(|entries| entries.ask(key))
             }
         };
         hit.then_some(cache.hit_time_s)
     }
 
     /// A job goes: its time is noted.
-    fn leave(&mut self, job: u32, station: usize) {
+    pub fn leave(&mut self, job: u32, station: usize) {
         self.stations[station].jobs -= 1;
         self.note_leaving(job, station);
     }
@@ -169,7 +179,7 @@ impl Machine<'_> {
         self.jobs[job as usize].station = NONE;
     }
 
-    fn note_served(&mut self, job: u32, station: usize) {
+    pub fn note_served(&mut self, job: u32, station: usize) {
         let this = &self.jobs[job as usize];
         self.record.counts[self.layout.work(station, this.class as usize)] += this.drawn;
         self.record.counts[self.layout.station(station, StationCount::Served)] += 1.0;
@@ -210,10 +220,14 @@ impl Machine<'_> {
             return None;
         }
         let mark = |one: u32| (self.jobs[one as usize].rank, self.jobs[one as usize].mark);
-        let worst = self.stations[station].served.iter().copied().max_by(|&a, &b| {
-            let (a, b) = (mark(a), mark(b));
-            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-        })?;
+        let worst = self.stations[station]
+            .served
+            .iter()
+            .copied()
+            .max_by(|&a, &b| {
+                let (a, b) = (mark(a), mark(b));
+                a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+            })?;
         (mark(worst).0 > self.jobs[job as usize].rank).then_some(worst)
     }
 
@@ -268,10 +282,11 @@ impl Machine<'_> {
     #[inline]
     fn serve_next(&mut self, station: usize) {
         let state = &mut self.stations[station];
-        if state.up && state.busy < self.plan.stations[station].servers {
-            if let Some(next) = state.pop(&mut self.jobs) {
-                self.serve(next, station);
-            }
+        if state.up
+            && state.busy < self.plan.stations[station].servers
+            && let Some(next) = state.pop(&mut self.jobs)
+        {
+            self.serve(next, station);
         }
     }
 
@@ -283,7 +298,9 @@ impl Machine<'_> {
         if self.jobs[job as usize].work > 0.0 {
             let plan = &self.plan.stations[station];
             let class = self.jobs[job as usize].class as usize;
-            let first = plan.services[class].as_ref().map_or(0, |service| service.rank);
+            let first = plan.services[class]
+                .as_ref()
+                .map_or(0, |service| service.rank);
             let this = &mut self.jobs[job as usize];
             this.rank = (this.rank + 1).min(first + plan.levels - 1);
             self.stations[station].push(&mut self.jobs, job, false);
@@ -310,125 +327,6 @@ impl Machine<'_> {
             self.stations[station].push(&mut self.jobs, oldest, true);
         }
         self.serve(job, station);
-    }
-
-    // Clocks.
-
-    /// Brings the clock of a station to now.
-    fn set_clock(&mut self, station: usize) {
-        let state = &mut self.stations[station];
-        state.clock += state.speed * (self.now - state.clock_set);
-        state.clock_set = self.now;
-    }
-
-    /// Speed of a station as a whole with the jobs that it has.
-    fn total_speed(&self, station: usize) -> (f64, f64) {
-        let (plan, jobs) = (&self.plan.stations[station], self.stations[station].jobs);
-        if jobs == 0 || !self.stations[station].up {
-            (0.0, 0.0)
-        } else if plan.rates.is_empty() {
-            let busy = f64::from(jobs.min(plan.servers));
-            (busy, busy)
-        } else {
-            let speed = plan.rates[(jobs as usize).min(plan.rates.len()) - 1];
-            (speed, speed / plan.top_rate)
-        }
-    }
-
-    /// Sets the speed of the clock and the event of who ends first.
-    fn restart_clock(&mut self, station: usize) {
-        let (speed, busy) = self.total_speed(station);
-        let shared = self.plan.stations[station].kind == Kind::Shared;
-        let state = &mut self.stations[station];
-        state.speed = if shared && state.weights > 0.0 { speed / state.weights } else { speed };
-        let end = if shared {
-            state.shares.peek().map(|share| share.end)
-        } else {
-            (state.head != NONE).then(|| self.jobs[state.head as usize].mark)
-        };
-        if end.is_none() {
-            // An empty station begins anew: its clock keeps its digits.
-            (state.clock, state.weights) = (0.0, 0.0);
-        }
-        let (clock, speed) = (state.clock, state.speed);
-        self.record.levels[self.layout.busy(station)].set(self.now, busy);
-        let slot = self.clock_slot(station);
-        match end {
-            Some(end) if speed > 0.0 => self.calendar.set(slot, self.now + (end - clock).max(0.0) / speed),
-            _ => {
-                self.calendar.clear(slot);
-            }
-        }
-    }
-
-    fn come_to_share(&mut self, job: u32, station: usize, weight: f64) {
-        self.set_clock(station);
-        let state = &mut self.stations[station];
-        self.jobs[job as usize].state = State::Clocked;
-        let end = state.clock + self.jobs[job as usize].work / weight;
-        self.jobs[job as usize].mark = end;
-        state.weights += weight;
-        state.shares.push(Share { end, job });
-        self.restart_clock(station);
-    }
-
-    fn come_to_clocked(&mut self, job: u32, station: usize, stack: bool) {
-        self.set_clock(station);
-        let head = self.stations[station].head;
-        if head == NONE {
-            self.make_head(job, station);
-        } else if stack {
-            let clock = self.stations[station].clock;
-            self.jobs[head as usize].work = (self.jobs[head as usize].mark - clock).max(0.0);
-            self.stations[station].push(&mut self.jobs, head, true);
-            self.make_head(job, station);
-        } else {
-            self.stations[station].push(&mut self.jobs, job, false);
-        }
-        self.restart_clock(station);
-    }
-
-    fn make_head(&mut self, job: u32, station: usize) {
-        let state = &mut self.stations[station];
-        state.head = job;
-        self.jobs[job as usize].state = State::Clocked;
-        self.jobs[job as usize].mark = state.clock + self.jobs[job as usize].work;
-    }
-
-    /// The clock of a station reached the end of its first job.
-    pub fn clock_rings(&mut self, station: usize) {
-        self.set_clock(station);
-        let job = if self.plan.stations[station].kind == Kind::Shared {
-            self.stations[station].shares.peek().expect("the clock is that of a job").job
-        } else {
-            self.stations[station].head
-        };
-        self.note_served(job, station);
-        self.leave_clock(job, station);
-        self.proceed(job);
-    }
-
-    /// Takes a job from a clock, at its end or before.
-    fn leave_clock(&mut self, job: u32, station: usize) {
-        self.set_clock(station);
-        if self.plan.stations[station].kind == Kind::Shared {
-            let class = self.jobs[job as usize].class as usize;
-            let weight = self.plan.stations[station].services[class].as_ref().map_or(1.0, |service| service.weight);
-            let state = &mut self.stations[station];
-            state.weights -= weight;
-            if state.shares.peek().is_some_and(|share| share.job == job) {
-                state.shares.pop();
-            } else {
-                state.shares.retain(|share| share.job != job);
-            }
-        } else {
-            self.stations[station].head = NONE;
-            if let Some(next) = self.stations[station].pop(&mut self.jobs) {
-                self.make_head(next, station);
-            }
-        }
-        self.leave(job, station);
-        self.restart_clock(station);
     }
 
     // Leaving early, and failures.
@@ -470,7 +368,10 @@ impl Machine<'_> {
         let up = !self.stations[station].up;
         let down = self.layout.down(station);
         self.record.levels[down].set(self.now, f64::from(u8::from(!up)));
-        let has_servers = matches!(self.plan.stations[station].kind, Kind::Servers | Kind::Stack);
+        let has_servers = matches!(
+            self.plan.stations[station].kind,
+            Kind::Servers | Kind::Stack
+        );
         if !has_servers {
             self.set_clock(station);
             self.stations[station].up = up;

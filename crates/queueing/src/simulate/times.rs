@@ -93,7 +93,11 @@ impl Times {
             Self::Erlang(phases, mean) => (0..phases).map(|_| mean * stream.exponential()).sum(),
             Self::Gamma(shape, scale) => scale * gamma(shape, stream),
             Self::Hyperexponential(share, first, second) => {
-                let mean = if stream.uniform() <= share { first } else { second };
+                let mean = if stream.uniform() <= share {
+                    first
+                } else {
+                    second
+                };
                 mean * stream.exponential()
             }
             Self::Lognormal(mean, deviation) => (mean + deviation * stream.normal()).exp(),
@@ -157,9 +161,15 @@ mod tests {
             (Distribution::Uniform, 1.0 / 3.0, 0.003),
         ];
         for (form, scv, within) in forms {
-            let variation = Variation { distribution: Some(form), scv: Some(scv) };
+            let variation = Variation {
+                distribution: Some(form),
+                scv: Some(scv),
+            };
             let (mean, got) = moments(&Times::new(0.2, variation));
-            assert!((mean / 0.2 - 1.0).abs() < 5.0 * (scv / 2e6_f64).sqrt() + 1e-9, "{form:?} {mean}");
+            assert!(
+                (mean / 0.2 - 1.0).abs() < 5.0 * (scv / 2e6_f64).sqrt() + 1e-9,
+                "{form:?} {mean}"
+            );
             assert!((got - scv).abs() < within, "{form:?} {got}");
         }
     }
@@ -167,9 +177,17 @@ mod tests {
     /// A heavy tail has no fourth moment, so it is tested by its quantiles: P(T > t) = (1 + t/b)^-a.
     #[test]
     fn pareto_has_its_tail() {
-        let times = Times::new(1.0, Variation { distribution: Some(Distribution::Pareto), scv: Some(5.0) });
+        let times = Times::new(
+            1.0,
+            Variation {
+                distribution: Some(Distribution::Pareto),
+                scv: Some(5.0),
+            },
+        );
         let mut stream = Stream::new(7, 0, Purpose::Service, &["tail"]);
-        let beyond = (0..1_000_000).filter(|_| times.draw(&mut stream) > 10.0).count();
+        let beyond = (0..1_000_000)
+            .filter(|_| times.draw(&mut stream) > 10.0)
+            .count();
         // a = 2.5, b = 1.5: (1 + 10/1.5)^-2.5 = 0.006145; five standard errors are 0.0004.
         assert!((beyond as f64 / 1e6 - (1.0_f64 + 10.0 / 1.5).powf(-2.5)).abs() < 0.0004);
     }
@@ -177,6 +195,9 @@ mod tests {
     #[test]
     fn samples_keep_their_shape_and_get_their_mean() {
         let (mean, scv) = moments(&Times::of_samples(&[1.0, 1.0, 4.0], 0.3));
-        assert!((mean - 0.3).abs() < 0.001 && (scv - 0.5).abs() < 0.005, "{mean} {scv}");
+        assert!(
+            (mean - 0.3).abs() < 0.001 && (scv - 0.5).abs() < 0.005,
+            "{mean} {scv}"
+        );
     }
 }
