@@ -132,9 +132,9 @@ def behaviour_faults(tree: Node, model: ModelFile) -> Iterator[Fault]:
                 message = f"must be given together with '{'timeout' if key == 'on_timeout' else 'retries'}'"
                 yield fault_at(tree, ("classes", name, key), message)
     for name, station in model.stations.items():
-        for key, needed in (("up", "down"), ("down", "up"), ("failover", "up"), ("levels", "quantum")):
-            if getattr(station, key) is not None and getattr(station, needed) is None:
-                yield fault_at(tree, ("stations", name, key), f"must be given together with '{needed}'")
+        for key, other in (("up", "down"), ("down", "up"), ("failover", "up"), ("levels", "quantum")):
+            if getattr(station, key) is not None and getattr(station, other) is None:
+                yield fault_at(tree, ("stations", name, key), f"must be given together with '{other}'")
         for key in ("weights", "samples"):
             for each in getattr(station, key) or {}:
                 if each not in model.classes:
