@@ -2,7 +2,7 @@
 //!
 //! Replications are independent machines with random numbers of their own; they are run in rounds, each round half as
 //! long again as all before, until throughput and response time of all classes are known as precisely as asked. The
-//! warm-up of each is left out by MSER-5. What a replication does depends on the model, the seed and its number only,
+//! warm-up is left out by MSER-5. What a replication does depends on the model, the seed and its number only,
 //! so the answer is the same for any number of threads.
 //!
 //! ```
@@ -48,8 +48,8 @@ use machine::Machine;
 use plan::Plan;
 use sample::Sample;
 
-/// Most jobs in a model at a time: 5 million of them take about a gigabyte.
-pub const JOBS_AT_MOST: u64 = 5_000_000;
+/// Most users of a model, and most jobs beside them at a time: ten replications of a million take more than a gigabyte.
+pub const JOBS_AT_MOST: u64 = 1_000_000;
 /// Events of a replication in the first round.
 const FIRST_ROUND: u64 = 20_000;
 
@@ -114,10 +114,7 @@ pub fn simulate(models: &[Model], settings: &Settings) -> Result<Outcome, Vec<Fa
     let mut events = FIRST_ROUND.min(share);
     loop {
         run_all(&mut machines, events, settings.threads);
-        let samples: Vec<Vec<Sample>> = machines
-            .iter_mut()
-            .map(|ones| ones.iter_mut().map(Sample::of).collect())
-            .collect();
+        let samples: Vec<Vec<Sample>> = machines.iter_mut().map(|ones| Sample::all(ones)).collect();
         let over: Vec<Over> = plans
             .iter()
             .zip(&samples)

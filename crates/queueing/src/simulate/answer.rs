@@ -224,7 +224,7 @@ impl Over<'_> {
             seed: settings.seed,
         };
         let steady = stopped != "jobs" && self.steady();
-        let warnings = warnings(&simulation, steady);
+        let warnings = self.warnings(&simulation, steady);
         Answer {
             schema: "towtank/simulate/1",
             classes: Named(
@@ -257,6 +257,39 @@ impl Over<'_> {
             simulation,
             warnings,
         }
+    }
+
+    /// The station with the highest utilization.
+    fn busiest(&self) -> (&str, f64) {
+        let stations = self.plan.stations.iter().enumerate().map(|(at, one)| {
+            let utilization = self.estimate(|sample| sample.utilization(self.plan, at));
+            (one.name.as_str(), utilization.mean)
+        });
+        stations
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .expect("a model has a station")
+    }
+
+    fn warnings(&self, run: &Run, steady: bool) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if !steady {
+            let (name, utilization) = self.busiest();
+            warnings.push(format!(
+                "no steady state: the number in the system grows to the end, so the figures are of this run only; \
+                 the busiest station is {name} with a utilization of {:.2} %",
+                utilization * 100.0
+            ));
+        }
+        if run.stopped != "precision" {
+            warnings.push(format!(
+                "stopped by the bound on {} before the precision asked for: {} is known to {:.2} %, asked were {:.2} %",
+                run.stopped,
+                run.widest,
+                run.precision_reached * 100.0,
+                run.precision_asked * 100.0
+            ));
+        }
+        warnings
     }
 
     fn class(&self, class: usize) -> ClassAnswer {
@@ -420,21 +453,4 @@ fn intervals(figures: &[(&str, Estimate)]) -> Named<[f64; 2]> {
             .map(|(name, estimate)| ((*name).to_owned(), estimate.ends()))
             .collect(),
     )
-}
-
-fn warnings(run: &Run, steady: bool) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if !steady {
-        warnings.push("the number in the system grows to the end: there is no steady state, or it was not reached; the figures are of this run only".to_owned());
-    }
-    if run.stopped != "precision" {
-        warnings.push(format!(
-            "stopped by the bound on {} before the precision asked for: {} is known to {:.2} %, asked were {:.2} %",
-            run.stopped,
-            run.widest,
-            run.precision_reached * 100.0,
-            run.precision_asked * 100.0
-        ));
-    }
-    warnings
 }

@@ -216,6 +216,7 @@ pub struct Machine<'a> {
     pub calendar: Calendar,
     pub jobs: Vec<Job>,
     free: Vec<u32>,
+    jobs_at_most: u64,
     pub stations: Vec<StationState>,
     pub pools: Vec<PoolState>,
     /// Pools in the order in which they are taken.
@@ -243,6 +244,7 @@ impl<'a> Machine<'a> {
             calendar: Calendar::new(layout.classes + 2 * layout.stations),
             jobs: Vec::new(),
             free: Vec::new(),
+            jobs_at_most: JOBS_AT_MOST + plan.classes.iter().map(|class| class.users).sum::<u64>(),
             stations: plan.stations.iter().map(StationState::new).collect(),
             pools: plan
                 .pools
@@ -394,7 +396,7 @@ impl<'a> Machine<'a> {
         }
         let job = self.jobs.len() as u32;
         self.jobs.push(Job::new(class));
-        self.overflow |= self.jobs.len() as u64 > 2 * JOBS_AT_MOST;
+        self.overflow |= self.jobs.len() as u64 > self.jobs_at_most;
         let slots = self.timer(job) as usize + 2;
         self.calendar.grow(slots);
         job

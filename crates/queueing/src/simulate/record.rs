@@ -169,6 +169,11 @@ impl Record {
         self.filled
     }
 
+    /// Length of a slice. [s]
+    pub fn slice_s(&self) -> f64 {
+        self.slice_s
+    }
+
     /// Growth of a sum over each slice, by the length of a slice: the mean of a level, the rate of a count.
     pub fn series(&self, index: usize) -> Vec<f64> {
         let width = self.width();

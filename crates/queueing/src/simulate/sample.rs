@@ -6,6 +6,30 @@ use super::machine::Machine;
 use super::plan::Plan;
 use super::record::{BLOCK, Part, quantile};
 
+/// Number in system of each class and number at each station, over the slices.
+fn state(machine: &Machine) -> Vec<Vec<f64>> {
+    let levels = 0..machine.layout.classes + machine.layout.stations;
+    levels.map(|index| machine.record.series(index)).collect()
+}
+
+/// Time to leave out at the start of a replication: the latest that MSER-5 asks for in any part of its state. [s]
+fn warm_up_s(machine: &Machine) -> f64 {
+    let cut = state(machine).iter().map(|one| mser5(one)).max();
+    cut.unwrap_or(0) as f64 * machine.record.slice_s()
+}
+
+/// Mean number of jobs in the third and the fourth quarter.
+fn quarters(machine: &Machine) -> [f64; 2] {
+    let (state, slices) = (state(machine), machine.record.slices());
+    [slices / 2..slices * 3 / 4, slices * 3 / 4..slices].map(|range| {
+        let length = range.len().max(1) as f64;
+        let sums = state
+            .iter()
+            .map(|one| one[range.clone()].iter().sum::<f64>());
+        sums.sum::<f64>() / length
+    })
+}
+
 /// Everything that one replication says, warm-up left out.
 pub struct Sample {
     pub part: Part,
@@ -18,36 +42,33 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Looks at a replication that was stopped.
-    pub fn of(machine: &mut Machine) -> Self {
-        let layout = machine.layout;
-        // The state of the system: who is where. The cut is the latest that any of its parts asks for.
-        let parts = 0..layout.classes + layout.stations;
-        let series: Vec<Vec<f64>> = parts.map(|index| machine.record.series(index)).collect();
-        let cut = series.iter().map(|one| mser5(one)).max().unwrap_or(0);
-        let blocks = cut
-            .div_ceil(BLOCK)
-            .min(machine.record.slices() / (2 * BLOCK));
-        let total = |range: std::ops::Range<usize>| -> f64 {
-            let length = range.len().max(1) as f64;
-            // Jobs at stations, orphans among them; users of closed classes are a constant beside it.
-            let sums = series
-                .iter()
-                .map(|one| one[range.clone()].iter().sum::<f64>());
-            sums.sum::<f64>() / length
-        };
-        let slices = machine.record.slices();
-        let quarters = [
-            total(slices / 2..slices * 3 / 4),
-            total(slices * 3 / 4..slices),
-        ];
-        let part = machine.record.since_block(blocks);
+    /// Looks at replications of a model that were stopped.
+    ///
+    /// All lose the same time at their start, the median of what MSER-5 asks for in each. A cut that each one chose for
+    /// itself would depend on its own chances: it leaves out bursts at the start and keeps lulls, and the mean of a
+    /// queue comes out too low.
+    pub fn all(machines: &mut [Machine]) -> Vec<Self> {
+        let mut cuts: Vec<f64> = machines.iter().map(warm_up_s).collect();
+        cuts.sort_by(f64::total_cmp);
+        let cut_s = cuts[cuts.len() / 2];
+        machines
+            .iter_mut()
+            .map(|machine| Self::of(machine, cut_s))
+            .collect()
+    }
+
+    fn of(machine: &mut Machine, cut_s: f64) -> Self {
+        let block_s = BLOCK as f64 * machine.record.slice_s();
+        let at_most = machine.record.slices() / (2 * BLOCK);
+        let part = machine
+            .record
+            .since_block(((cut_s / block_s).ceil() as usize).min(at_most));
         Self {
-            layout,
+            layout: machine.layout,
             warm_up_share: 1.0 - part.duration_s / machine.now,
             simulated_s: machine.now,
             events: machine.events,
-            quarters,
+            quarters: quarters(machine),
             part,
         }
     }
