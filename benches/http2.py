@@ -46,7 +46,7 @@ def null_server() -> Iterator[tuple[str, int]]:
 @contextmanager
 def nginx_server() -> Iterator[tuple[str, int]]:
     """One nginx worker that speaks HTTP/2 without TLS."""
-    with harness.nginx_server(listen="http2") as server:
+    with harness.nginx_server(listen=" http2") as server:
         yield server
 
 

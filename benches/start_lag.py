@@ -3,9 +3,16 @@
 The envelope is the rate of one load thread without think time, measured first. Then an open Poisson load at 25, 50,
 60 and 75 % of it, a second to settle before it: actual minus intended start of every request of the steady stage, and
 requests started within the time of both stages over all that were due in it.
+
+No lag can be shorter than the time that the machine itself takes away; so a program that only looks at the clock runs
+on both cores at once, before and after, and tells the share of time that it lost in gaps of more than a millisecond.
 """
 
 from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
 
 import harness
 import towtank_load
@@ -16,6 +23,7 @@ SHARES = (0.25, 0.50, 0.60, 0.75)
 def run(*, quick: bool) -> None:
     """Measure, print lag and rate by share, keep the raw runs."""
     rounds, seconds = (2, 4) if quick else (6, 6)
+    lost = [_hiccups(seconds)]
     with harness.null_server() as (address, _):
         envelope = _started_per_s(towtank_load.drive(address, towtank_load.closed(64, seconds)))
         print(f"  envelope: {envelope:,.0f} requests/s of one load thread")
@@ -24,12 +32,31 @@ def run(*, quick: bool) -> None:
             rounds,
             lambda name: _once(address, envelope * float(name.rstrip("%")) / 100, seconds),
         )
+    lost.append(_hiccups(seconds))
     for share in SHARES:
         own = [one for one in runs if one["generator"] == f"{share:.0%}"]
         found = {key: harness.interval([one[key] for one in own]) for key in ("lag_p50_us", "lag_p99_us", "achieved")}
         lags = f"start lag p50 {harness.shown(found['lag_p50_us'])} us, p99 {harness.shown(found['lag_p99_us'])} us"
         print(f"  {share:.0%}: {lags}, achieved / offered {harness.shown(found['achieved'], 6)}")
-    harness.keep("start-lag", {"seconds": seconds, "rounds": rounds}, envelope_per_s=envelope, runs=runs)
+    harness.keep("start-lag", {"seconds": seconds, "rounds": rounds}, envelope_per_s=envelope, hiccups=lost, runs=runs)
+
+
+def _hiccups(seconds: int) -> list[dict[str, float]]:
+    """What a program on each core loses in gaps of more than a millisecond, both at work at once."""
+    compiler = harness.program("cc")
+    if compiler is None:
+        print("  skipped: hiccups of the machine, there is no C compiler (apt-get install gcc libc6-dev)")
+        return []
+    with tempfile.TemporaryDirectory(prefix="towtank-bench-") as folder:
+        binary = str(Path(folder) / "hiccups")
+        subprocess.run([compiler, "-O2", "-o", binary, str(harness.HERE / "hiccups.c")], check=True)
+        commands = [["taskset", "-c", str(core), binary, str(seconds)] for core in harness.cores()]
+        started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+        told = [process.communicate()[0].split() for process in started]
+    found = [{"lost": float(lost), "longest_ms": float(longest)} for lost, longest in told]
+    each = ", ".join(f"{one['lost']:.2%} (longest {one['longest_ms']:.1f} ms)" for one in found)
+    print(f"  lost to the machine in gaps over 1 ms, server's core and generator's: {each}")
+    return found
 
 
 def _started_per_s(done: towtank_load.Done) -> float:

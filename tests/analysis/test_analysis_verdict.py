@@ -78,10 +78,17 @@ def generator_saturated(run):
     rewrite(run.engine / "worker-00.0000.ndjson", busy)
 
 
-def offered_not_started(run):
+def turned_away(run):
     totals = read_engine_document(run.engine)["totals"]
     totals = {**totals, "offered": totals["offered"] + 100, "not_started": {"overflow": 100}}
     change_engine(run, totals=totals)
+
+
+def a_single_one_turned_away(run):
+    totals = read_engine_document(run.engine)["totals"]
+    # One of ten thousand.
+    more = {"offered": 10_001, "started": 10_000, "ok": 10_000 - totals["in_flight"], "not_started": {"overflow": 1}}
+    change_engine(run, totals={**totals, **more, "failed": {}})
 
 
 def accounting(run):
@@ -380,7 +387,8 @@ CASES = [
     (carried_over_shortly, Kind.BACKLOG, "note"),
     (waiting_from_before, Kind.BACKLOG, "suspect"),
     (generator_saturated, Kind.GENERATOR_SATURATED, "invalid"),
-    (offered_not_started, Kind.GENERATOR_SATURATED, "invalid"),
+    (turned_away, Kind.OVERFLOW, "suspect"),
+    (a_single_one_turned_away, Kind.OVERFLOW, "note"),
     (accounting, Kind.ACCOUNTING, "invalid"),
     (identity_told_broken, Kind.ACCOUNTING, "invalid"),
     (restarted, Kind.SERVICE_RESTARTED, "invalid"),

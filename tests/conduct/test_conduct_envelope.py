@@ -13,10 +13,18 @@ import pytest
 from towtank.conduct import calibration
 from towtank.conduct.calibration import Point, calibrate
 from towtank.conduct.drive import Load
-from towtank.conduct.envelope import envelope_path, generator_facts, load_envelope, save_envelope, state_folder
+from towtank.conduct.envelope import (
+    connections_by_ports,
+    envelope_path,
+    generator_facts,
+    load_envelope,
+    require_ports,
+    save_envelope,
+    state_folder,
+)
 from towtank.conduct.pinning import Pinning
 from towtank.engine import binary
-from towtank.errors import EngineError, MeasurementError
+from towtank.errors import EngineError, MeasurementError, StudyError
 from towtank.observe.host import host_facts
 
 HOST = {"fingerprint": "0123456789abcdef"}
@@ -140,6 +148,24 @@ def test_a_run_is_told_the_envelope_of_its_machine_and_the_limits(
     assert generator_facts({**plan, **sources})["generator_limits"]["connections_by_ports"] == 6 * ports
     unix = generator_facts({"targets": [{"addresses": ["unix:/run/app.sock"]}]})
     assert "connections_by_ports" not in unix["generator_limits"]
+
+
+def crowd(users: int, **connections: object) -> dict:
+    targets = [{"addresses": ["127.0.0.1:1", "127.0.0.1:2"]}]
+    return {"targets": targets, "connections": connections, "load": {"kind": "closed", "users_at_most": users}}
+
+
+def test_users_with_connections_of_their_own_need_a_port_each() -> None:
+    there = connections_by_ports(crowd(1))
+    assert there is not None
+    require_ports(crowd(there, mode="per_user"))
+    with pytest.raises(StudyError, match=rf"--users: must be at most {there} .* got {there + 1} instead") as refused:
+        require_ports(crowd(there + 1, mode="per_user"))
+    assert "--source" in str(refused.value.hint)
+    require_ports(crowd(there + 1, mode="per_user", sources=["127.0.0.2", "127.0.0.3"]))
+    require_ports(crowd(there + 1, mode="pool", size=10))
+    opened = {"kind": "open", "users_at_most": there + 1}
+    require_ports({**crowd(1), "load": opened})
 
 
 def test_the_real_engine_and_null_server_make_a_point(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from towtank.results import segments
 from towtank.results.folder import RunFolder
 from towtank.study.model import FindLimit, Load
 from towtank.study.objectives import read_objective
+from towtank.study.schedules import Groups
 from towtank.study.search_stages import plan_search
 from towtank.study.stages import plan_load
 
@@ -168,7 +169,7 @@ SETTLE = {"settle": "until steady, at most 60 s", "steady": "5 s"}
 
 def settle(run, answer, stages=SETTLE, users=110):
     load = Load.model_validate({"users": users, "stages": {"ramp_up": "1 s", **stages}})
-    plan = plan_load(load, (float(users),))
+    plan = plan_load(load, (float(users),), Groups(("all",), (1.0,)))
     engine = SteppedEngine(run.engine, plan, answer)
     steering = StageSteering(run, list(plan["stages"]), engine.tell, lambda text: None, 0.0)
     engine.run(steering)

@@ -54,6 +54,26 @@ def test_open_load_offers_its_rate(bench: Bench, serve: Callable[..., str]) -> N
     assert document["requests"] == pytest.approx(400, abs=20)
 
 
+def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
+    # 0 to 200 /s over a second, and 200 /s for another: 300 arrivals at 150 /s on average.
+    (bench.folder / "rates.csv").write_text("time,rate\n0,0\n1,200\n2,200\n")
+    code, document, errors = drive(bench, f"http://{serve()}/", "--trace", "rates.csv")
+    assert code == (0 if document["valid"] else 4), errors
+    assert document["rate"] == pytest.approx(150.0)
+    assert document["window_s"] == pytest.approx(2.0)
+    assert document["requests"] == pytest.approx(300, abs=20)
+    assert "no_steady_state" not in {one["kind"] for one in document["doubts"]}
+
+
+def test_arrivals_beyond_the_bounds_are_turned_away_and_told(bench: Bench, serve: Callable[..., str]) -> None:
+    options = ["--users-at-most", "2", "--backlog-at-most", "3", "--duration", "2 s", "--threads", "1"]
+    _, document, _ = drive(bench, f"http://{serve('--delay', '500')}/", "--rate", "100", *options)
+    # Two users with half a second each serve 8 arrivals in 2 s, 2 are in hand and 3 wait; some 187 are turned away.
+    assert 150 <= document["not_started"]["overflow"] <= 192
+    assert "overflow" in {one["kind"] for one in document["doubts"]}
+    assert "generator_saturated" not in {one["kind"] for one in document["doubts"]}
+
+
 def test_workload_file(bench: Bench, serve: Callable[..., str]) -> None:
     bench.study()
     options = ["--address", serve(), "--users", "5", "--duration", "1s"]
@@ -129,6 +149,13 @@ def test_gzip_bomb_is_counted_as_it_comes(bench: Bench, serve: Callable[..., str
         (["https://127.0.0.1/", "--cert", "pyproject.toml"], "--cert: must be given together with --key"),
         (["http://127.0.0.1/", "--connect-to", "192.0.2.1:80"], "--i-may-load 192.0.2.1"),
         (["http://127.0.0.1/", "--users", "2", "--rate", "3"], "a load is either open or closed"),
+        (["http://127.0.0.1/", "--trace", "none.csv"], "none.csv: must be a CSV file that can be read"),
+        (
+            ["http://127.0.0.1/", "--trace", "none.csv", "--rate", "3"],
+            "--trace: must not be given together with --rate",
+        ),
+        (["http://127.0.0.1/", "--users-at-most", "3"], "--users-at-most: must be given with --rate or --trace only"),
+        (["http://127.0.0.1/", "--rate", "3", "--backlog-at-most", "-1"], "--backlog-at-most: must be from 0 to"),
         (["http://127.0.0.1/", "--duration", "15"], "--duration: must be a duration"),
         (["http://127.0.0.1/", "--duration", "0 s"], "--duration: must be more than 0 s"),
         (["http://127.0.0.1/", "--threads", "0"], "--threads: must be at least 1"),

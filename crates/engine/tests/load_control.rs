@@ -351,10 +351,10 @@ fn commands_after_the_drain_began_are_refused() {
     ]);
     let mut session = Session::start(&load, 2, &["--delay", "3000"]);
     session.await_line(|line| line["k"] == "live" && line["in_flight"] == 2);
-    session.tell(r#"{"do":"next","stage":0}"#);
+    session.tell(r#"{"do":"next","stage":1}"#);
     session.await_line(|line| line["k"] == "stage" && line["name"] == "drain");
     for line in [
-        r#"{"do":"next","stage":0}"#,
+        r#"{"do":"next","stage":1}"#,
         r#"{"do":"append","stages":[]}"#,
     ] {
         let why = session.refused(line);

@@ -126,7 +126,13 @@ impl Client {
                 self.unread = bytes.split_off(consumed);
                 return Ok(self.scanner.answer().status());
             }
-            let length = self.stream.read(&mut buffer).map_err(Failed::Stream)?;
+            // A read with a time limit is interrupted when the process is stopped and goes on.
+            let length = loop {
+                match self.stream.read(&mut buffer) {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    read => break read.map_err(Failed::Stream)?,
+                }
+            };
             bytes = buffer[..length].to_vec();
             if length == 0 {
                 self.scanner.end_of_stream().map_err(Failed::Protocol)?;

@@ -69,10 +69,12 @@ pub fn compare(bytes: &[u8], head: bool) -> Result<(), Box<Disagreement>> {
 fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
     let has = |name: &str| hyper.fields.iter().any(|(one, _)| one == name);
     match error {
-        // Two ways to say where the answer ends; hyper lets chunks win, and drops the length.
-        ProtocolError::LengthAndEncoding => has("transfer-encoding"),
-        // Hyper reads to the end of the connection where `chunked` is not the last encoding.
-        ProtocolError::BadEncoding => has("transfer-encoding"),
+        // Two ways to say where the answer ends: hyper lets chunks win, and drops the length. Where `chunked` is not the
+        // last encoding it reads to the end of the connection. Control characters it lets pass in extensions of chunks.
+        ProtocolError::LengthAndEncoding
+        | ProtocolError::BadEncoding
+        | ProtocolError::BadChunk
+        | ProtocolError::BadField => has("transfer-encoding"),
         // A list in one field, `5, 5`: hyper takes the value where all agree or ignores it for answers without a body.
         ProtocolError::BadLength => has("content-length"),
         // Answers that cannot have a body: hyper looks no further than the head.
@@ -80,8 +82,6 @@ fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
         // The scanner bounds the head in bytes, hyper by other means.
         ProtocolError::HeaderTooLarge => true,
         ProtocolError::BodyTooLarge => hyper.body.len() as u64 > LIMITS.body_bytes,
-        // Control characters, which hyper lets pass in extensions of chunks and in trailers.
-        ProtocolError::BadChunk | ProtocolError::BadField => has("transfer-encoding"),
         // Empty lines before a status line, which hyper skips.
         ProtocolError::NotHttp => matches!(bytes.first(), Some(b'\r' | b'\n')),
         ProtocolError::Truncated => false,
@@ -91,8 +91,7 @@ fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
 /// Whether the scanner takes with a reason what hyper refuses.
 fn laxer(bytes: &[u8], ours: &Response) -> bool {
     // Hyper has a bound on the number of fields, and one on the length of its buffer; the scanner counts bytes.
-    let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
-    lines > HYPER_FIELDS
+    bytes.split(|byte| *byte == b'\n').count() > HYPER_FIELDS
         // Hyper wants a status that `http::StatusCode` can hold.
         || !(100..1000).contains(&ours.status)
         // Hyper refuses any encoding in an answer of HTTP/1.0, and minor versions that do not exist yet, which RFC 9110

@@ -129,7 +129,7 @@ fn serve_http2(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
 
 /// Notes the counter after each stretch of requests.
 fn note(requests: u64, looks: &Mutex<Vec<u64>>) {
-    if requests % STRETCH == 0 {
+    if requests.is_multiple_of(STRETCH) {
         let mut looks = looks.lock().expect("the looks");
         // Beyond the room made for them they would allocate themselves.
         if looks.len() < looks.capacity() {

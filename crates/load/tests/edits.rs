@@ -176,7 +176,9 @@ fn a_ramp_that_is_cut_short_leaves_the_users_it_reached() {
     ];
     assert_eq!(found, expected);
     let mut course = Course::new(&plan);
-    edits.iter().for_each(|edit| course.apply(edit));
+    for edit in &edits {
+        course.apply(edit);
+    }
     assert_eq!(
         times(&course),
         [(0.0, 3.5), (3.5, 5.0), (5.0, 7.0), (7.0, 7.0)]
@@ -284,9 +286,9 @@ fn a_rate_that_is_cut_short_goes_on_from_where_it_was() {
 
 #[test]
 fn an_edit_that_does_not_fit_is_refused_with_its_reason() {
-    let mut plain = stage("steady", 1.0, "users", 4.0);
-    plain.as_object_mut().expect("a stage").remove("until");
-    let plan = closed(&[stage("ramp_up", 1.0, "users", 4.0), plain]);
+    let mut untold = stage("steady", 1.0, "users", 4.0);
+    untold.as_object_mut().expect("a stage").remove("until");
+    let plan = closed(&[stage("ramp_up", 1.0, "users", 4.0), untold]);
     let course = Course::new(&plan);
     let half = SECOND / 2;
     let why = |edit: &Edit, now_ns| course.check(edit, now_ns).expect_err("refused").0;

@@ -19,17 +19,17 @@ References
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from towtank.analysis import goodness, histograms
+from towtank.analysis import asked, goodness
 from towtank.analysis import window as windows
-from towtank.analysis.goodness import Distribution, Goodness
-from towtank.analysis.histograms import BadHistogramError, Histogram
+from towtank.analysis.audit_arrivals import StageOfArrivals, arrivals_of_stage
+from towtank.analysis.audit_check import MIX, NO_ARRIVALS, SHARES, THINK, Check, merged
+from towtank.analysis.goodness import Distribution
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.results.segments import Interval
 
@@ -38,55 +38,6 @@ LEVEL = 1e-4
 FAMILY_LEVEL = 1e-3
 """Probability at most that any test of a run as asked makes it suspect; with more than ten tests each gets its
 share of it (Bonferroni)."""
-MIX, SHARES, THINK = "mix", "group shares", "think time"
-NUMBER, GAPS, SECONDS = "number of arrivals", "gaps between arrivals", "arrivals per second"
-# Lag of the starts may add so much to the index of dispersion, in its standard deviations.
-_LAG_AT_MOST = 0.05
-
-
-@dataclass(frozen=True)
-class Check:
-    """One test with what was asked and what was seen.
-
-    Attributes
-    ----------
-    about : str
-        One of the names above.
-    group : str or None
-        User group; None where it is about all.
-    stage : str or None
-        Stage of the load, of tests of arrivals.
-    outcome : Goodness or None
-        None where it could not be made; `why` says why.
-    """
-
-    about: str
-    group: str | None = None
-    stage: str | None = None
-    asked: dict[str, Any] | None = None
-    seen: dict[str, Any] | None = None
-    outcome: Goodness | None = None
-    why: str = ""
-
-    def place(self) -> dict[str, Any]:
-        """What it is about."""
-        return {"test": self.about, "group": self.group, "stage": self.stage}
-
-    def document(self, level: float) -> dict[str, Any]:
-        """As it stands in a summary."""
-        assert self.outcome is not None
-        found = self.outcome
-        return {
-            **self.place(),
-            "method": found.method,
-            "statistic": found.statistic,
-            "degrees_of_freedom": found.freedom,
-            "p_value": found.p_value,
-            "n": found.n,
-            "asked": self.asked or {},
-            "seen": self.seen or {},
-            "verdict": "suspect" if found.p_value < level else "ok",
-        }
 
 
 def audit(
@@ -177,6 +128,25 @@ class _Load:
             found[one.stage].append(one)
         return dict(found)
 
+    @property
+    def asks_shares(self) -> bool:
+        """Whether arrivals were to go to the groups by their shares, and not each group to have its own."""
+        return not any("rates_by_group" in stage for stage in self.plan["load"]["stages"])
+
+    def stage(self, number: int) -> StageOfArrivals:
+        """What the tests of arrivals need of a stage."""
+        recorded = self.measurement.stages
+        stages = [*self.plan["load"]["stages"], *recorded[len(self.plan["load"]["stages"]) :]]
+        return StageOfArrivals(
+            name=str(stages[number].get("name") or number) if number < len(stages) else str(number),
+            asked=asked.of_stage(self.plan, recorded, number),
+            groups=[self.group_name(group) for group in range(len(self.groups))],
+            is_poisson=self.plan["load"].get("arrivals") == "poisson",
+            measurement=self.measurement,
+            mask=self.chosen & (self.measurement.stage == number),
+            intervals=self.stages[number],
+        )
+
     @cached_property
     def counts_picks(self) -> bool:
         """Whether the engine counted picks."""
@@ -203,9 +173,9 @@ class _Load:
 def _tests(load: _Load) -> list[Check]:
     found = [_mix(load, number) for number in range(len(load.groups))]
     if load.is_open:
-        found += [_shares(load)] if len(load.groups) > 1 else []
-        for stage in load.stages:
-            found += _arrivals(load, stage)
+        found += [_shares(load)] if len(load.groups) > 1 and load.asks_shares else []
+        for number in load.stages:
+            found += arrivals_of_stage(load.stage(number))
         if len(load.stages) == 1:
             found = [replace(one, stage=None) for one in found]
         return found
@@ -269,16 +239,16 @@ def _think(load: _Load, number: int) -> Check | None:
     if not any(one.thinks is not None for one in load.intervals):
         return replace(place, why="the engine that made the run did not record pauses by group")
     own = [one for interval in load.intervals for one in interval.thinks or () if one.group == number]
-    merged = _merged([one.pause for one in own])
+    found = merged([one.pause for one in own])
     try:
         law = distribution(pause)
     except (KeyError, TypeError, ValueError):
         return replace(place, why=f"the plan's pause cannot be read: {pause!r}")
-    if merged is None:
+    if found is None:
         return replace(place, why="no pause began in the window")
-    outcome = goodness.always(merged, law) if isinstance(law, float) else goodness.kolmogorov(merged, law)
-    count = merged.total
-    seen = {"mean_s": sum(one.sum_s for one in own) / count, "min_s": merged.minimum_s, "max_s": merged.maximum_s}
+    outcome = goodness.always(found, law) if isinstance(law, float) else goodness.kolmogorov(found, law)
+    count = found.total
+    seen = {"mean_s": sum(one.sum_s for one in own) / count, "min_s": found.minimum_s, "max_s": found.maximum_s}
     return replace(place, asked=dict(pause), seen=seen, outcome=outcome)
 
 
@@ -316,7 +286,7 @@ def _shares(load: _Load) -> Check:
     place = Check(SHARES)
     outcome = goodness.multinomial(counts, shares)
     if outcome is None:
-        return replace(place, why=_NO_ARRIVALS if not counts.any() else "too few arrivals for a test")
+        return replace(place, why=NO_ARRIVALS if not counts.any() else "too few arrivals for a test")
     names = [load.group_name(number) for number in range(len(shares))]
     return replace(
         place,
@@ -324,76 +294,3 @@ def _shares(load: _Load) -> Check:
         seen={name: float(count / counts.sum()) for name, count in zip(names, counts, strict=True)},
         outcome=outcome,
     )
-
-
-_NO_ARRIVALS = "no arrivals were recorded"
-
-
-def _arrivals(load: _Load, number: int) -> Iterator[Check]:
-    """Whether the arrivals of one steady stage are as asked: their number, their gaps, their spread."""
-    stage = load.plan["load"]["stages"][number] if number < len(load.plan["load"]["stages"]) else {}
-    own, rate = load.stages[number], float(stage.get("rate") or 0.0)
-    name = str(stage.get("name") or number)
-    count = sum(sum(one.arrivals) for one in own)
-    if not count or rate <= 0:
-        yield Check(NUMBER, stage=name, why=_NO_ARRIVALS if rate > 0 else "the rate asked for is zero")
-        return
-    is_poisson = load.plan["load"].get("arrivals") == "poisson"
-    mask = load.chosen & (load.measurement.stage == number)
-    length = float(load.measurement.lengths[mask].sum())
-    place = Check(NUMBER, stage=name, asked={"rate_per_s": rate}, seen={"rate_per_s": count / length})
-    yield replace(place, outcome=_number(load, mask, count, rate * length, is_poisson))
-    gaps = _merged([one.gaps for one in own if one.gaps])
-    place = Check(GAPS, stage=name, asked={"dist": "exponential" if is_poisson else "fixed", "mean_s": 1 / rate})
-    if gaps is None:
-        yield replace(place, why="no gap was recorded")
-    else:
-        # The first gap of a stage belongs to the rate before as well.
-        fit = goodness.kolmogorov(gaps, goodness.exponential(1 / rate)) if is_poisson else None
-        seen = {"mean_s": sum(one.gaps_sum_s for one in own) / gaps.total}
-        yield replace(place, seen=seen, outcome=fit or goodness.always(gaps, 1 / rate, exempt=1))
-    if is_poisson:
-        yield _seconds(load, mask, name, rate)
-
-
-def _number(load: _Load, mask: Mask, count: int, expected: float, is_poisson: bool) -> Goodness:
-    if is_poisson:
-        return goodness.poisson_number(count, expected)
-    # An arrival counts when it is handled: what comes late at an edge counts on the other side of it.
-    lag = load.measurement.lag.merged(mask)
-    slack = 1.0 + (lag.maximum_s if lag else 0.0) * expected / float(load.measurement.lengths[mask].sum())
-    return Goodness("exact", float(count), 1.0 if abs(count - expected) <= slack else 0.0, count)
-
-
-def _seconds(load: _Load, mask: Mask, name: str, rate: float) -> Check:
-    """Whether arrivals of the seconds scatter as Poisson counts do."""
-    place = Check(SECONDS, stage=name, asked={"dispersion": 1.0})
-    counts, lengths = load.measurement.arrivals[mask], load.measurement.lengths[mask]
-    lag = load.measurement.lag.merged(mask)
-    if lag is not None:
-        # Arrivals count in the second in which they are handled. A lag at an edge moves rate × lag of them, which
-        # adds 2 (rate × lag)² / (rate × length) to a term of the index.
-        squares = lag.variance_s2 + lag.mean_s**2
-        added = float((2 * rate * squares / lengths).sum())
-        if added > _LAG_AT_MOST * float(np.sqrt(2 * len(lengths))):
-            return replace(place, why="starts lagged, so counts per second show the lag more than the arrivals")
-    outcome = goodness.dispersion(counts, lengths)
-    if outcome is None:
-        return replace(place, why="too few arrivals for a test")
-    statistic, freedom = outcome.statistic, outcome.freedom
-    seen = None if statistic is None or not freedom else {"dispersion": statistic / freedom}
-    return replace(place, seen=seen, outcome=outcome)
-
-
-def _merged(encoded: list[str]) -> Histogram | None:
-    """Values of all histograms that can be read; damage is told elsewhere."""
-    found: list[Histogram] = []
-    for text in encoded:
-        try:
-            one = histograms.decode(text)
-        except BadHistogramError:
-            continue
-        if not found or one.layout == found[0].layout:
-            found.append(one)
-    merged = histograms.merge(found)
-    return merged if merged is not None and merged.total else None

@@ -35,6 +35,7 @@ class Kind(StrEnum):
     MIX_OFF = "mix_off"
     THINK_TIME_OFF = "think_time_off"
     ARRIVALS_OFF = "arrivals_off"
+    OVERFLOW = "overflow"
     CLOCK_JUMP = "clock_jump"
     STEAL_TIME = "steal_time"
     DATA_DAMAGED = "data_damaged"
@@ -127,6 +128,12 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "response times belong to another load.",
         "see which test failed in the audit: too few arrivals point to a stopped run or a generator at its limit, "
         "wrong gaps to a fault of the generator",
+    ),
+    Kind.OVERFLOW: (
+        "Arrivals that found every user at work and the backlog full were not started, so the load done is smaller "
+        "than the one asked, and response times are those of the arrivals that got in.",
+        "raise load.users_at_most or load.backlog_at_most, or lower the rate; if the bounds are part of the question, "
+        "the share that was turned away is the answer",
     ),
     Kind.CLOCK_JUMP: (
         "The wall clock was set during the run. Times count on the monotonic clock and are not affected; "

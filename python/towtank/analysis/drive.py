@@ -54,6 +54,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
             name: _transaction(column, chosen, length) for name, column in measurement.columns("transaction").items()
         },
         "errors_by_kind": _kinds(requests, chosen),
+        "not_started": summary["accounting"]["not_started"],
         "connect_failures": (data.engine or {}).get("connect_failures") or {},
         "handshakes": (data.engine or {}).get("handshakes") or {"full": 0, "resumed": 0},
         "connections": connections(measurement, chosen, data.engine),

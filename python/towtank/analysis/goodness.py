@@ -181,13 +181,13 @@ def _seconds(times_ns: Numbers) -> Floats:
     return np.asarray(times_ns / 1e9, dtype=np.float64)
 
 
-def always(histogram: Histogram, value_s: float, exempt: int = 0) -> Goodness:
-    """Whether all recorded times are one value; the statistic is how many are not.
+def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Goodness:
+    """Whether all recorded times are one value, or one of a few; the statistic is how many are not.
 
     Parameters
     ----------
     histogram : Histogram
-    value_s : float
+    value_s : float or ndarray of shape (n_values,)
         [s]
     exempt : int, default 0
         So many may be another. [1]
@@ -198,9 +198,12 @@ def always(histogram: Histogram, value_s: float, exempt: int = 0) -> Goodness:
     or its neighbour for that reason, counts as right.
     """
     layout = histogram.layout
-    value = min(round(value_s * 1e9), layout.highest)
     lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
-    wrong = int(histogram.counts[(upper < value - 1) | (lower > value + 1)].sum())
+    right = np.zeros(len(lower), dtype=bool)
+    for one in np.atleast_1d(value_s):
+        value = min(round(float(one) * 1e9), layout.highest)
+        right |= (upper >= value - 1) & (lower <= value + 1)
+    wrong = int(histogram.counts[~right].sum())
     return Goodness("exact", float(wrong), 1.0 if wrong <= exempt else 0.0, histogram.total)
 
 
@@ -218,7 +221,7 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
     counts : ndarray of shape (n_bins,)
         Arrivals in each stretch. [1]
     lengths : ndarray of shape (n_bins,)
-        Their lengths. [s]
+        Their lengths, or what they expect where the rate moves: the time of the process in its own clock. [s, 1]
 
     Returns
     -------

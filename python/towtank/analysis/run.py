@@ -13,6 +13,7 @@ import numpy as np
 from towtank import __version__
 from towtank.analysis import audit, estimates, laws, load, objective_scopes, tiers, verdict
 from towtank.analysis import window as windows
+from towtank.analysis.asked import moves
 from towtank.analysis.backlog import backlog
 from towtank.analysis.compaction import compact, is_compacted
 from towtank.analysis.connections import connections
@@ -77,8 +78,15 @@ class RunData:
         window = windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
         if window is None:
             return None
+        if any(moves(self.plan, self.measurement.stages, number) for number in self._stages_of(window)):
+            return windows.untested(window)
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
         return windows.tested(self.measurement, window, cpu)
+
+    def _stages_of(self, window: Window) -> set[int]:
+        """Numbers of the stages in a window as asked."""
+        inside = self.measurement.inside(window.asked_start_s, window.asked_end_s)
+        return {int(number) for number in self.measurement.stage[inside]}
 
     @cached_property
     def chosen(self) -> Mask:
@@ -358,8 +366,6 @@ def _totals_of_segments(data: RunData) -> dict[str, Any]:
 
 def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) -> verdict.Evidence:
     measurement = data.measurement
-    accounting = summary["accounting"]
-    asked = accounting["offered"] - accounting["not_started"].get("stopped", 0)
     every = measurement.transactions
     return verdict.Evidence(
         manifest=data.manifest,
@@ -382,8 +388,6 @@ def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) ->
         generator_cpus=summary["generator"]["cpus_used"],
         connect_failures=int(sum(measurement.requests.failed_by_kind.get("connect", ()))),
         generator_cores=cores_of(data.engine, data.recording.workers),
-        # Levels beyond the limit cannot be started in full; they are what a search looks for.
-        offered_share=accounting["started"] / asked if asked > 0 and data.found is None else None,
         settle=_settle(data),
         lag_grows=_lag_grows(data),
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from towtank.analysis import audit
+from towtank.analysis import audit_check
 from towtank.analysis.backlog import BEYOND_NOISE, SHORT
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.rates import CLOCK_JUMP_S, GAP_S
@@ -18,7 +18,7 @@ from towtank.results.observe import GENERATOR_GROUP
 # A load thread that is busy for more of its time than this starts requests late by chance alone: at 85 % an
 # M/M/1 queue holds 5.7 requests.
 GENERATOR_BUSY = 0.85
-OFFERED_SHARE = 0.98
+OVERFLOW_SHARE = 0.001
 START_LAG_CLOSED_S = 0.010
 START_LAG_OPEN_S = 0.001
 ERRORS_SHARE = 0.01
@@ -57,11 +57,11 @@ _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
 _TOLD_ONCE = (Kind.SERVICE_DIED, Kind.SERVICE_RESTARTED)
 
 _AUDITED = {
-    Kind.MIX_OFF: (audit.MIX, audit.SHARES),
-    Kind.THINK_TIME_OFF: (audit.THINK,),
-    Kind.ARRIVALS_OFF: (audit.NUMBER, audit.GAPS, audit.SECONDS),
+    Kind.MIX_OFF: (audit_check.MIX, audit_check.SHARES),
+    Kind.THINK_TIME_OFF: (audit_check.THINK,),
+    Kind.ARRIVALS_OFF: (audit_check.NUMBER, audit_check.GAPS, audit_check.SECONDS),
 }
-_PLURAL = (audit.SHARES, audit.GAPS, audit.SECONDS)
+_PLURAL = (audit_check.SHARES, audit_check.GAPS, audit_check.SECONDS)
 
 _LIMIT_NAMES = {
     "start_lag": ("start_lag_p99", "start_lag_p99_s", "start_lag", "start_lag_s"),
@@ -124,7 +124,6 @@ class Evidence:
     generator_cpus: float | None = None
     connect_failures: int = 0
     generator_cores: int = 1
-    offered_share: float | None = None
     settle: dict[str, Any] | None = None
     lag_grows: bool = False
 
@@ -231,10 +230,15 @@ def _generator(evidence: Evidence) -> Iterator[Doubt]:
     elif evidence.lag_grows and share is not None and share > 0.5 * GENERATOR_BUSY:
         text = f"the generator's start lag grows, with its cores busy for {percent(share)} of the window"
         yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, GENERATOR_BUSY)
-    offered = evidence.offered_share
-    if offered is not None and offered < OFFERED_SHARE:
-        text = f"only {percent(offered)} of the load offered was started, limit {percent(OFFERED_SHARE)}"
-        yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, offered, OFFERED_SHARE)
+
+
+def _overflow(evidence: Evidence) -> Iterator[Doubt]:
+    accounting = evidence.summary["accounting"]
+    count, offered = accounting["not_started"].get("overflow", 0), accounting["offered"]
+    if count:
+        level = Level.SUSPECT if count > OVERFLOW_SHARE * offered else Level.NOTE
+        text = f"{count:,} arrivals, {percent(count / offered)} of all requests offered, were turned away, limit 0"
+        yield Doubt(Kind.OVERFLOW, level, text, float(count), 0.0)
 
 
 def _envelope(evidence: Evidence) -> Iterator[Doubt]:
@@ -473,6 +477,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Doubt]], ...] = (
     _services,
     _errors,
     _generator,
+    _overflow,
     _envelope,
     _connections,
     _pool,

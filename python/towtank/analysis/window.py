@@ -24,6 +24,8 @@ GROSS = 3.0
 # and ones.
 _TRANSACTIONS_PER_OBSERVATION = 5
 _KEEP_AT_LEAST = 0.5
+# What tells how much load a stage has.
+_AMOUNTS = ("users", "rate", "users_by_group", "rates_by_group")
 _WHOLE = 0.5
 # What differs by less is left in: it changes no mean that matters, and data are dear.
 _WORTH_A_CUT = 0.01
@@ -92,13 +94,16 @@ class Window:
 def asked(measurement: Measurement) -> Window | None:
     """The steady stages of the plan, as far as recorded; None where nothing of them was.
 
-    Of several stretches of steady stages the longest is taken: stages that follow each other are one stretch.
+    Of several stretches of steady stages the longest is taken: stages that follow each other with the same load are one
+    stretch.
     """
     stretches: list[list[float]] = []
+    amount: list[Any] = []
     for stage in measurement.stages:
         if stage.get("phase") != STEADY_PHASE:
             continue
-        if stretches and abs(stretches[-1][1] - stage["start_s"]) < 1e-6:
+        before, amount = amount, [stage.get(key) for key in _AMOUNTS]
+        if stretches and abs(stretches[-1][1] - stage["start_s"]) < 1e-6 and amount == before:
             stretches[-1][1] = stage["end_s"]
         else:
             stretches.append([stage["start_s"], stage["end_s"]])
@@ -110,6 +115,13 @@ def asked(measurement: Measurement) -> Window | None:
         return None
     end = float(measurement.ends[chosen].max())
     return Window(start, end, start, end, planned)
+
+
+def untested(window: Window) -> Window:
+    """A window over which the load was asked to move: it cannot be steady, and that is no fault of it."""
+    window.steady = False
+    window.note = "the load moves over the window as it was asked to, so it was not tested for a steady state"
+    return window
 
 
 def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floats]) -> Window:

@@ -26,9 +26,27 @@ def command(
     *,
     users: Annotated[int | None, typer.Option(help="Virtual users (closed load); 1 if neither users nor rate.")] = None,
     rate: Annotated[float | None, typer.Option(help="Arrivals per second (open load).")] = None,
+    trace: Annotated[
+        str | None,
+        typer.Option(help="CSV file with columns time (s) and rate (1/s) that arrivals follow (open load)."),
+    ] = None,
+    users_at_most: Annotated[
+        int | None, typer.Option(help="Transactions in hand at once, with --rate or --trace; 10000 if left out.")
+    ] = None,
+    backlog_at_most: Annotated[
+        int | None,
+        typer.Option(
+            help="Arrivals that may wait while all are in hand; more are not started (overflow); 1000000 if left out."
+        ),
+    ] = None,
     think: Annotated[str, typer.Option(help="Pause between an answer and the next request.")] = "0 s",
-    duration: Annotated[str, typer.Option(help="Length of the measured window, after the ramp.")] = "10 s",
-    ramp: Annotated[str, typer.Option(help="Time over which users start or the rate grows.")] = "0 s",
+    duration: Annotated[
+        str | None,
+        typer.Option(help="Length of the measured window, after the ramp; 10 s, or that of the trace, if left out."),
+    ] = None,
+    ramp: Annotated[
+        str | None, typer.Option(help="Time over which users start or the rate grows; 0 s if left out.")
+    ] = None,
     threads: Annotated[int | None, typer.Option(help="Load threads; half of the CPUs if left out.")] = None,
     timeout: Annotated[str, typer.Option(help="Time for a whole response.")] = "30 s",
     method: Annotated[str, typer.Option(help="HTTP method.")] = "GET",
@@ -71,16 +89,21 @@ def command(
 ) -> int:
     """Load one URL, or one workload file, against something that already runs."""
     from towtank.conduct.connecting import Reach  # noqa: PLC0415
-    from towtank.conduct.drive import Exchange, Load  # noqa: PLC0415
+    from towtank.conduct.drive import BACKLOG_AT_MOST, USERS_AT_MOST, Exchange, Load  # noqa: PLC0415
     from towtank.conduct.outlets import Outlets  # noqa: PLC0415
 
     given = Given()
+    others = {"--rate": rate, "--users": users, "--duration": duration, "--ramp": ramp}
+    is_open = rate is not None or trace is not None
     load = Load(
         users=given.at_least_one("--users", users) or 1,
         rate=given.rate(rate, users),
+        curve=given.trace(trace, others),
+        users_at_most=given.bound("--users-at-most", users_at_most, USERS_AT_MOST, 1, is_open=is_open),
+        backlog_at_most=given.bound("--backlog-at-most", backlog_at_most, BACKLOG_AT_MOST, 0, is_open=is_open),
         think_s=given.duration("--think", think),
-        duration_s=given.positive("--duration", duration),
-        ramp_s=given.duration("--ramp", ramp),
+        duration_s=given.positive("--duration", duration or "10 s"),
+        ramp_s=given.duration("--ramp", ramp or "0 s"),
         arrivals=given.one_of("--arrivals", arrivals, _ARRIVALS),
         threads=given.at_least_one("--threads", threads),
         seed=given.seed(seed),

@@ -45,6 +45,8 @@ def _number(value: float | None) -> str:
 def _errors(document: dict[str, Any]) -> list[str]:
     kinds = {kind: count for kind, count in document.get("errors_by_kind", {}).items() if count}
     lines = ["errors: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())] if kinds else []
+    overflow = document.get("not_started", {}).get("overflow", 0)
+    lines += [f"not started, with all users at work and the backlog full: {overflow:,} arrivals"] if overflow else []
     reasons = document.get("connect_failures") or {}
     return lines + [f"no connection, {count:,} times: {reason}" for reason, count in reasons.items()]
 

@@ -1,71 +1,13 @@
-"""`towtank model solve` and `model simulate`: queueing networks from files."""
+"""`towtank model ...`: models of a measured system, and queueing networks from files."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
 import typer
 
-from towtank.cli.simulate_command import simulate
-from towtank.errors import ExitStatus
+from towtank.cli import model_demands, model_fit, model_simulate, model_solve
 
-if TYPE_CHECKING:
-    from towtank.cli.solve_points import Point
-
-group = typer.Typer(help="Explain and predict by queueing models.", no_args_is_help=True)
-group.command("simulate")(simulate)
-
-
-@group.command("solve")
-def solve(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A model file.")],
-    *,
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Another value, as stations.cpu.servers=8; repeatable."),
-    ] = None,
-    users: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[CLASS=]N,N,...", help="Solve for several numbers of users, as web=50,100; repeatable."),
-    ] = None,
-    sweep: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATH=V,V,...", help="Solve for several values of anything; repeatable, all combinations."
-        ),
-    ] = None,
-    method: Annotated[str, typer.Option(help="auto, exact, bard-schweitzer or linearizer.")] = "auto",
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
-) -> None:
-    """Solve a queueing network: throughput, response time, utilizations, with bounds and what the answer rests on."""
-    from towtank.cli.options import Given  # noqa: PLC0415
-    from towtank.cli.output import print_json, printer  # noqa: PLC0415
-    from towtank.cli.solve_points import points_of, solve_points  # noqa: PLC0415
-    from towtank.cli.solve_table import solve_table, sweep_table  # noqa: PLC0415
-    from towtank.model import METHODS  # noqa: PLC0415
-
-    given = Given()
-    given.one_of("--method", method, METHODS)
-    given.refuse_faults()
-    points = solve_points(file, points_of(file, change or [], users or [], sweep or []), method)
-    if not (users or sweep):
-        answer = points[0].answer_or_refuse()
-        if json:
-            print_json(answer)
-            return
-        for part in solve_table(answer):
-            printer().print(part, markup=False)
-        return
-    if json:
-        print_json({"schema": "towtank/solve-sweep/1", "points": [_entry(point) for point in points]})
-    else:
-        for part in sweep_table(points):
-            printer().print(part, markup=False)
-    if all(point.answer is None for point in points):
-        raise typer.Exit(int(ExitStatus.INPUT))
-
-
-def _entry(point: Point) -> dict[str, Any]:
-    """One point of a sweep: what was changed, and the answer or why there is none."""
-    faults = [{"where": fault.where, "message": fault.message} for fault in point.faults]
-    return {"changes": point.changes, **(point.answer or {"faults": faults})}
+group = typer.Typer(help="Explain and predict by models.", no_args_is_help=True)
+group.command("fit")(model_fit.command)
+group.command("demands")(model_demands.command)
+group.command("solve")(model_solve.command)
+group.command("simulate")(model_simulate.command)

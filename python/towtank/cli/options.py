@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +12,10 @@ from towtank.errors import Fault, StudyError
 
 if TYPE_CHECKING:
     from towtank.sending.receiver import Receiver
+    from towtank.study.traces import Curve
 
 COMMAND_LINE = "<command line>"
+_BOUND_AT_MOST = 10_000_000
 
 Send = Annotated[
     list[str] | None,
@@ -80,6 +83,28 @@ class Given:
         if rate is not None and not 0 < rate < float("inf"):
             self.fault("--rate", f"must be a number above 0 [1/s], got {rate} instead")
         return rate
+
+    def trace(self, file: str | None, others: Mapping[str, object]) -> Curve | None:
+        """A file that the rate follows, which excludes other options that say how much or how long."""
+        from towtank.study.model import Trace  # noqa: PLC0415
+        from towtank.study.traces import read_trace  # noqa: PLC0415
+
+        if file is None:
+            return None
+        for option, value in others.items():
+            if value is not None:
+                self.fault("--trace", f"must not be given together with {option}: the file says it all")
+        curve, faults = read_trace(Path(file), Trace(csv=file))
+        self._faults += faults
+        return curve
+
+    def bound(self, option: str, value: int | None, default: int, least: int, *, is_open: bool) -> int:
+        """A bound of open load."""
+        if value is not None and not is_open:
+            self.fault(option, "must be given with --rate or --trace only: a closed load has as many as its users")
+        if value is not None and not least <= value <= _BOUND_AT_MOST:
+            self.fault(option, f"must be from {least} to {_BOUND_AT_MOST}, got {value} instead")
+        return default if value is None else value
 
     def new_file(self, option: str, path: Path | None, *, force: bool) -> None:
         """A file that is going to be written: its folder is there, and it is not, or may be written over."""

@@ -11,17 +11,19 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from towtank.conduct.connecting import COMMAND_LINE, UNIX, Reach
 from towtank.conduct.display import Display
+from towtank.conduct.envelope import require_ports
 from towtank.conduct.outlets import Outlets
 from towtank.conduct.run import RunOutcome, disk_is_full, drive_engine, marked
 from towtank.conduct.stopping import StopRequest
 from towtank.errors import EngineError, StudyError, TargetError
 from towtank.results.folder import RunFolder, write_json
+from towtank.study.traces import Curve
 from towtank.system.reach import refuses_connection, refuses_unix
 
 TRANSACTION = "request"
 # Users an open load may have at most, and arrivals that may wait for one; the engine's plan asks for bounds.
-_USERS_AT_MOST = 10_000
-_BACKLOG_AT_MOST = 1_000_000
+USERS_AT_MOST = 10_000
+BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
 
 
@@ -60,6 +62,10 @@ class Load:
         Virtual users of a closed load.
     rate : float or None
         Arrival rate of an open load; closed where None. [1/s]
+    curve : Curve or None
+        Rate of an open load over time, in place of `rate`; its length is that of the window.
+    users_at_most, backlog_at_most : int
+        Users that open load may have, and arrivals that may wait for one. [1]
     think_s, duration_s, ramp_s : float
         Think time, length of the window, time of the ramp before it. [s]
     arrivals : str
@@ -74,6 +80,9 @@ class Load:
 
     users: int = 1
     rate: float | None = None
+    curve: Curve | None = None
+    users_at_most: int = USERS_AT_MOST
+    backlog_at_most: int = BACKLOG_AT_MOST
     think_s: float = 0.0
     duration_s: float = 10.0
     ramp_s: float = 0.0
@@ -81,6 +90,11 @@ class Load:
     threads: int | None = None
     seed: int = 1
     cpus: tuple[int, ...] = field(default=())
+
+    @property
+    def mean_rate(self) -> float | None:
+        """Arrival rate of an open load; of one that follows a curve its mean. [1/s]"""
+        return self.rate if self.curve is None else self.curve.mean_rate
 
     @property
     def load_threads(self) -> int:
@@ -126,21 +140,24 @@ def require_reachable(address: str) -> None:
 
 def stages(load: Load) -> list[dict[str, Any]]:
     """A ramp, which may take no time, and the window."""
-    key, value = ("users", load.users) if load.rate is None else ("rate", load.rate)
-    common = {"level": 0, key: value}
-    ramp = {"name": "ramp_up", "phase": "ramp_up", "duration_s": load.ramp_s, **common}
-    return [ramp, {"name": "steady", "phase": "steady", "duration_s": load.duration_s, **common}]
+    steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": load.duration_s}
+    if load.curve is not None:
+        rates = [[at, rate] for at, rate in load.curve.knots]
+        return [{**steady, "duration_s": load.curve.length_s, "rates": rates}]
+    amount = {"users": load.users} if load.rate is None else {"rate": load.rate}
+    ramp = {"name": "ramp_up", "phase": "ramp_up", "level": 0, "duration_s": load.ramp_s, **amount}
+    return [ramp, {**steady, **amount}]
 
 
 def load_part(load: Load) -> dict[str, Any]:
     """The plan's `load`."""
-    if load.rate is None:
+    if load.mean_rate is None:
         return {"kind": "closed", "users_at_most": load.users, "stages": stages(load)}
     return {
         "kind": "open",
         "arrivals": load.arrivals,
-        "users_at_most": _USERS_AT_MOST,
-        "backlog_at_most": _BACKLOG_AT_MOST,
+        "users_at_most": load.users_at_most,
+        "backlog_at_most": load.backlog_at_most,
         "stages": stages(load),
     }
 
@@ -247,9 +264,12 @@ def conduct_drive(
 
     Raises
     ------
+    StudyError
+        If there are fewer ports than connections that the users keep.
     EngineError
         If the engine ended in a way it must not.
     """
+    require_ports(plan)
     write_json(run.plan, plan)
     run.update(status="running")
     outcome = RunOutcome(came_up=True)
@@ -265,7 +285,7 @@ def conduct_drive(
 
 def manifest(load: Load) -> dict[str, Any]:
     """The run's manifest before it starts."""
-    amount = {"users": load.users} if load.rate is None else {"rate": load.rate}
+    amount = {"users": load.users} if load.mean_rate is None else {"rate": load.mean_rate}
     return {
         "run": "drive",
         "index": 1,

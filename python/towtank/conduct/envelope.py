@@ -8,6 +8,7 @@ import resource
 from pathlib import Path
 from typing import Any
 
+from towtank.errors import Fault, StudyError
 from towtank.results.folder import write_json
 
 SCHEMA = "towtank/envelope/1"
@@ -64,13 +65,48 @@ def generator_facts(plan: dict[str, Any]) -> dict[str, Any]:
 
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits: dict[str, int] = {} if hard == resource.RLIM_INFINITY else {"open_files": hard}
+    if (by_ports := connections_by_ports(plan)) is not None:
+        limits["connections_by_ports"] = by_ports
+    envelope = load_envelope(host_facts()["fingerprint"])
+    return {"generator_limits": limits, **({"envelope": envelope} if envelope else {})}
+
+
+def connections_by_ports(plan: dict[str, Any]) -> int | None:
+    """Connections to the plan's addresses that there are ports for; None where no limit is known. [1]"""
     addresses = {address for target in plan.get("targets", []) for address in target.get("addresses", [])}
     sources = plan.get("connections", {}).get("sources") or [""]
     ports = _ports()
-    if ports is not None and addresses and not any(address.startswith("unix:") for address in addresses):
-        limits["connections_by_ports"] = ports * len(addresses) * len(sources)
-    envelope = load_envelope(host_facts()["fingerprint"])
-    return {"generator_limits": limits, **({"envelope": envelope} if envelope else {})}
+    if ports is None or not addresses or any(address.startswith("unix:") for address in addresses):
+        return None
+    return ports * len(addresses) * len(sources)
+
+
+def require_ports(plan: dict[str, Any]) -> None:
+    """Refuse users with connections of their own that no port is left for.
+
+    Raises
+    ------
+    StudyError
+        If the plan has one target and more users than connections to it can have ports.
+
+    Notes
+    -----
+    With several targets it depends on what users do; the engine works that out before it begins.
+    """
+    users = plan["load"]["users_at_most"] if plan["load"]["kind"] == "closed" else 0
+    own = plan.get("connections", {}).get("mode", "per_user") == "per_user"
+    there = connections_by_ports(plan)
+    if not own or there is None or len(plan["targets"]) > 1 or users <= there:
+        return
+    message = (
+        f"must be at most {there} with a connection each, since the target's addresses can be reached from so many "
+        f"ports (net.ipv4.ip_local_port_range), got {users} instead"
+    )
+    raise StudyError(
+        [Fault("<command line>", 0, 0, "--users", message)],
+        hint="give more source addresses (--source 127.0.0.2 and so on for a target on loopback), or let users share "
+        "connections (--connections N)",
+    )
 
 
 def _ports() -> int | None:

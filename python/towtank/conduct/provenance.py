@@ -91,6 +91,8 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
         "system": study.system_document.path,
         "workload": study.workload.document.path,
     }
+    if study.trace_path is not None:
+        documents["trace"] = study.trace_path
     kept = []
     for role, path in documents.items():
         copy = folder / FILES / path.name

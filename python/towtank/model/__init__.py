@@ -1,4 +1,4 @@
-"""Queueing networks from files: checked, solved by the engine, with changes for what-if."""
+"""Models of a system: queueing networks from files, solved by the engine; `fitting` makes them of measurements."""
 
 from towtank.model.loading import ModelProblem, check_model, load_model
 from towtank.model.simulating import SimulationSettings, simulate_models

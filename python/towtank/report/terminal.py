@@ -82,7 +82,7 @@ def table(study_summary: Mapping[str, Any], gap: int = 2) -> Table:
 def _cells(configuration: Mapping[str, Any], point: Mapping[str, Any], tiers: list[str]) -> list[str]:
     return [
         str(configuration.get("label") or "all runs"),
-        people.plain(point.get("load")),
+        people.plain(point.get("users", point.get("load"))),
         people.rate_estimate(point.get("throughput_per_s")),
         people.seconds(dig(point, "response_time_s", "mean", "value")),
         people.seconds(dig(point, "response_time_s", "p95", "value")),

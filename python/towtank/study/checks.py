@@ -28,7 +28,9 @@ class StudyCheck:
     study : StudyFile
         What is right in form.
     tree : Node
-        Where it stands.
+        Where it stands, without what is wrong in form.
+    written : Node
+        The same, with everything.
     system, workload : Document or None
         The files it names; None where they could not be read.
     system_is_right, workload_is_right : bool
@@ -39,6 +41,7 @@ class StudyCheck:
         self,
         study: StudyFile,
         tree: Node,
+        written: Node,
         system: Document | None,
         workload: Document | None,
         *,
@@ -47,6 +50,7 @@ class StudyCheck:
     ) -> None:
         self.study = study
         self.tree = tree
+        self.written = written
         self.system = system
         self.workload = workload
         self.system_is_right = system_is_right
@@ -95,7 +99,7 @@ class StudyCheck:
             return
         given = [f"factors.{name}" for name in LOAD_FACTORS if name in self.study.factors]
         written = ("users", "rate", "levels", "schedule", "trace")
-        given += [f"load.{name}" for name in written if getattr(load, name) is not None]
+        given += [f"load.{name}" for name in written if self._is_written(name)]
         if len(given) != 1:
             allowed = (
                 "factors.users, load.users, load.levels or load.schedule"
@@ -120,15 +124,21 @@ class StudyCheck:
         """Stages come from one place too."""
         if load.trace is not None and load.kind == "closed":
             yield self._at(("load", "trace"), "must not be given with closed load", key=True)
-        whole = next((name for name in ("schedule", "trace") if getattr(load, name) is not None), None)
-        if whole is not None and load.stages is not None:
+        whole = next((name for name in ("schedule", "trace") if self._is_written(name)), None)
+        if whole is not None and self._is_written("stages"):
             yield self._at(("load", "stages"), f"must not be given with load.{whole}, which says it all", key=True)
-        elif whole is None and load.stages is None:
+        elif whole is None and not self._is_written("stages"):
             yield self._at(("load",), "must have the key 'stages', got none", key=True)
         if load.stages is not None:
             yield from self._ramps(load, load.stages)
         if load.schedule is not None:
             yield from check_schedule(load, load.schedule, self._group_names(), self._at)
+
+    def _is_written(self, name: str) -> bool:
+        """Whether the load has a key, be it right or wrong."""
+        load = self.written.child("load")
+        value = load.child(name) if load is not None else None
+        return value is not None and value.value is not None
 
     def _group_names(self) -> list[str] | None:
         """Names of the groups of the workload; None where they are not known."""

@@ -113,6 +113,7 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
     check = StudyCheck(
         study,
         checked.tree,
+        tree,
         system.document,
         workload.document,
         system_is_right=not system.faults,
@@ -140,10 +141,10 @@ def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | No
 
 def _with_curve(study: Study, curve: Curve) -> Study:
     """The study with its trace, whose text is kept with those of the other files."""
-    trace = study.study.trace
-    assert trace is not None
-    path = study.path.parent / trace.csv
-    files = {**study.files, path.name: path.read_text("utf-8-sig")}
+    path = study.trace_path
+    assert path is not None
+    # As it stands, line ends included: its hash tells later whether it is still the same.
+    files = {**study.files, path.name: path.read_bytes().decode("utf-8")}
     return replace(study, curve=curve, files=files)
 
 

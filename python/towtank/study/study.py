@@ -67,6 +67,12 @@ class Study:
         return self.system_document.path.parent
 
     @property
+    def trace_path(self) -> Path | None:
+        """The file that the load follows, if it follows one."""
+        trace = self.study.trace
+        return None if trace is None else self.path.parent / trace.csv
+
+    @property
     def limits(self) -> dict[str, float]:
         """Limits in SI units."""
         return self.study.limits.model_dump(mode="python")

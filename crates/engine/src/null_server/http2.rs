@@ -114,16 +114,16 @@ impl Connection {
         }
         self.preface_left -= preface.len();
         loop {
-            let mut held = Vec::new();
+            let mut spare = Vec::new();
             let next = self
                 .reader
-                .next(&mut bytes, &mut held)
+                .next(&mut bytes, &mut spare)
                 .map_err(|_| Refused)?;
             let Some((head, payload)) = next else {
                 return Ok(());
             };
             let taken = self.frame(head, payload, found);
-            self.reader.done(held);
+            self.reader.done(spare);
             taken?;
         }
     }
@@ -146,7 +146,10 @@ impl Connection {
                 Ok(())
             }
             kind::CONTINUATION => self.continuation(head, payload, found),
-            kind::DATA => self.data(head, payload, found),
+            kind::DATA => {
+                self.data(head, payload, found);
+                Ok(())
+            }
             kind::SETTINGS if !head.has(flag::ACK) => self.settings(payload),
             kind::WINDOW_UPDATE => {
                 let more = i64::from(frames::number(payload).ok_or(Refused)? & LAST_STREAM);
@@ -202,7 +205,7 @@ impl Connection {
     ) -> Result<(), Refused> {
         let mut is_head = false;
         let decoded = self.decoder.decode(block, |name, value| {
-            is_head |= name == b":method" && value == b"HEAD"
+            is_head |= name == b":method" && value == b"HEAD";
         });
         decoded.map_err(|_| Refused)?;
         if let Some(place) = self
@@ -227,12 +230,7 @@ impl Connection {
         Ok(())
     }
 
-    fn data(
-        &mut self,
-        head: FrameHead,
-        payload: &[u8],
-        found: &mut impl FnMut(Request, u32),
-    ) -> Result<(), Refused> {
+    fn data(&mut self, head: FrameHead, payload: &[u8], found: &mut impl FnMut(Request, u32)) {
         self.receive_left -= payload.len() as i64;
         if self.receive_left < WINDOW_AT_MOST / 2 {
             frames::write_window_update(
@@ -249,7 +247,6 @@ impl Connection {
         if let Some(place) = place.filter(|_| head.has(flag::END_STREAM)) {
             found(self.coming.swap_remove(place).request, head.stream);
         }
-        Ok(())
     }
 
     fn settings(&mut self, payload: &[u8]) -> Result<(), Refused> {
@@ -354,7 +351,7 @@ mod tests {
     fn found(connection: &mut Connection, bytes: &[u8]) -> Result<Vec<(bool, u32)>, Refused> {
         let mut requests = Vec::new();
         connection.feed(bytes, &mut |request, stream| {
-            requests.push((request.is_head, stream))
+            requests.push((request.is_head, stream));
         })?;
         Ok(requests)
     }
@@ -412,7 +409,7 @@ mod tests {
 
     #[test]
     fn bodies_go_as_windows_allow() {
-        let body = [7; 100_000];
+        let body = vec![7; 100_000];
         let mut connection = Connection::new();
         found(&mut connection, &client(&[])).expect("settings");
         said(&mut connection, &body);

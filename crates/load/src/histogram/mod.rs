@@ -26,6 +26,8 @@ const SUB_BUCKET_MASK: u64 = ((2 * HALF_COUNT as u64) - 1) << UNIT_MAGNITUDE;
 
 const PAGE_BITS: u32 = 8;
 const PAGE_COUNTERS: usize = 1 << PAGE_BITS;
+/// Memory of a histogram with all counters of four bytes. [B]
+pub const FULL_BYTES: usize = PAGES * PAGE_COUNTERS * size_of::<u32>();
 const PAGES: usize = (index_of(HIGHEST_TRACKABLE_NS) >> PAGE_BITS) + 1;
 /// Mark of a page that was never touched; a page number below it fits into a byte.
 const NO_PAGE: u8 = u8::MAX;
@@ -116,6 +118,11 @@ impl<C: Counter> Histogram<C> {
             saturated: 0,
             sum_ns: 0,
         }
+    }
+
+    /// Takes the memory for all counters now, so that no value takes more later.
+    pub fn make_room(&mut self) {
+        self.counters.resize(PAGES * PAGE_COUNTERS, C::default());
     }
 
     /// Counts a value. One above [`HIGHEST_TRACKABLE_NS`] is counted as that, and in [`Histogram::saturated`].

@@ -54,6 +54,7 @@ impl Answer {
     }
 
     /// Makes ready for the next answer.
+    #[inline]
     pub fn begin(&mut self, wanted: Wanted) {
         self.wanted = wanted;
         self.forget_head();
@@ -64,12 +65,14 @@ impl Answer {
     }
 
     /// Forgets status and fields: another head follows.
+    #[inline]
     pub fn forget_head(&mut self) {
         self.status = 0;
         self.fields.clear();
     }
 
     /// Takes the status.
+    #[inline]
     pub fn set_status(&mut self, status: u16) {
         self.status = status;
     }
@@ -86,6 +89,7 @@ impl Answer {
     }
 
     /// Whether the body may grow by so much.
+    #[inline]
     pub(crate) fn room_for(&self, more: u64) -> Result<(), ProtocolError> {
         match self.body_bytes.checked_add(more) {
             Some(length) if length <= self.limits.body_bytes => Ok(()),
@@ -94,6 +98,7 @@ impl Answer {
     }
 
     /// Takes bytes of the body.
+    #[inline]
     pub fn push_body(&mut self, bytes: &[u8]) {
         if self.wanted.body {
             let room = self.limits.capture_bytes.saturating_sub(self.body.len());
@@ -116,6 +121,7 @@ impl Answer {
 
     /// Status of the final response, 0 before it is known.
     #[must_use]
+    #[inline]
     pub fn status(&self) -> u16 {
         self.status
     }
@@ -139,6 +145,7 @@ impl Answer {
 
     /// The body as far as it was captured; empty when it was not wanted.
     #[must_use]
+    #[inline]
     pub fn body(&self) -> &[u8] {
         &self.body
     }

@@ -345,8 +345,9 @@ impl ResponseScanner {
     fn chunk_size(&mut self, bytes: &[u8]) -> Result<usize, ProtocolError> {
         match self.line.take(bytes, SIZE_LINE_BYTES) {
             Line::Partial(start) if chunks::may_be_size(start) => Ok(bytes.len()),
-            Line::Partial(_) | Line::TooLong => Err(ProtocolError::BadChunk),
-            Line::Whole { strict: false, .. } => Err(ProtocolError::BadChunk),
+            Line::Partial(_) | Line::TooLong | Line::Whole { strict: false, .. } => {
+                Err(ProtocolError::BadChunk)
+            }
             Line::Whole { line, consumed, .. } => {
                 let remaining = chunks::size(line)?;
                 self.line.clear();

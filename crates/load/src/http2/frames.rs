@@ -144,12 +144,12 @@ pub fn write_settings(settings: &[(u16, u32)], out: &mut Vec<u8>) {
     write(kind::SETTINGS, 0, 0, &payload, out);
 }
 
-/// Appends WINDOW_UPDATE.
+/// Appends `WINDOW_UPDATE`.
 pub fn write_window_update(stream: u32, more: u32, out: &mut Vec<u8>) {
     write(kind::WINDOW_UPDATE, 0, stream, &more.to_be_bytes(), out);
 }
 
-/// Appends RST_STREAM.
+/// Appends `RST_STREAM`.
 pub fn write_reset(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
     write(
         kind::RST_STREAM,
@@ -253,7 +253,7 @@ pub struct TooLong;
 
 impl FrameReader {
     /// Takes the next whole frame from `bytes`, which is moved behind it; `None` when more bytes are needed. The frame
-    /// lies in `bytes`, or in `held`, whose memory is the reader's; give it back by [`FrameReader::done`].
+    /// lies in `bytes`, or in `spare`, whose memory is the reader's; give it back by [`FrameReader::done`].
     ///
     /// # Errors
     /// [`TooLong`], as soon as the head tells.
@@ -261,7 +261,7 @@ impl FrameReader {
     pub fn next<'a: 'b, 'b>(
         &mut self,
         bytes: &mut &'a [u8],
-        held: &'b mut Vec<u8>,
+        spare: &'b mut Vec<u8>,
     ) -> Result<Option<(FrameHead, &'b [u8])>, TooLong> {
         if self.partial.is_empty() {
             let Some(head) = bytes.first_chunk().map(FrameHead::read) else {
@@ -276,13 +276,13 @@ impl FrameReader {
             self.keep(bytes);
             return Ok(None);
         }
-        self.next_of_pieces(bytes, held)
+        self.next_of_pieces(bytes, spare)
     }
 
     fn next_of_pieces<'a>(
         &mut self,
         bytes: &mut &[u8],
-        held: &'a mut Vec<u8>,
+        spare: &'a mut Vec<u8>,
     ) -> Result<Option<(FrameHead, &'a [u8])>, TooLong> {
         if !self.fill(HEAD_BYTES, bytes) {
             return Ok(None);
@@ -294,16 +294,16 @@ impl FrameReader {
         if !self.fill(HEAD_BYTES + head.length, bytes) {
             return Ok(None);
         }
-        *held = std::mem::take(&mut self.partial);
-        Ok(Some((head, &held[HEAD_BYTES..])))
+        *spare = std::mem::take(&mut self.partial);
+        Ok(Some((head, &spare[HEAD_BYTES..])))
     }
 
     /// Gives the memory of a frame back.
     #[inline]
-    pub fn done(&mut self, mut held: Vec<u8>) {
-        if held.capacity() > 0 && self.partial.capacity() == 0 {
-            held.clear();
-            self.partial = held;
+    pub fn done(&mut self, mut spare: Vec<u8>) {
+        if spare.capacity() > 0 && self.partial.capacity() == 0 {
+            spare.clear();
+            self.partial = spare;
         }
     }
 
@@ -385,14 +385,14 @@ mod tests {
             let (mut reader, mut found) = (FrameReader::default(), Vec::new());
             for mut piece in pieces.iter().copied() {
                 loop {
-                    let mut held = Vec::new();
+                    let mut spare = Vec::new();
                     let Some((head, payload)) =
-                        reader.next(&mut piece, &mut held).expect("short frames")
+                        reader.next(&mut piece, &mut spare).expect("short frames")
                     else {
                         break;
                     };
                     found.push((head.kind, head.stream, payload.to_vec()));
-                    reader.done(held);
+                    reader.done(spare);
                 }
             }
             found

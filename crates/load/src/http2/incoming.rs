@@ -34,12 +34,12 @@ impl Connection {
         ended: &mut Vec<Ended>,
     ) -> Taken {
         let result = loop {
-            let mut held = Vec::new();
-            match self.reader.next(&mut bytes, &mut held) {
+            let mut spare = Vec::new();
+            match self.reader.next(&mut bytes, &mut spare) {
                 Ok(None) => break Ok(()),
                 Ok(Some((head, payload))) => {
                     let taken = self.frame(head, payload, exchanges, ended);
-                    self.reader.done(held);
+                    self.reader.done(spare);
                     if taken.is_err() {
                         break taken;
                     }

@@ -87,8 +87,10 @@ impl Streams {
 
     /// Closes those above a number and gives their tokens.
     pub(super) fn remove_above(&mut self, id: u32, mut removed: impl FnMut(u32)) {
-        while let Some(last) = self.all.pop_back_if(|last| last.id > id) {
-            if last.token != CLOSED {
+        while self.all.back().is_some_and(|last| last.id > id) {
+            if let Some(last) = self.all.pop_back()
+                && last.token != CLOSED
+            {
                 self.open -= 1;
                 removed(last.token);
             }

@@ -262,7 +262,7 @@ fn a_request_is_a_few_bytes_once_its_connection_has_seen_it() {
 #[test]
 fn a_smaller_table_is_heeded_from_the_next_request_on() {
     let mut pair = Pair::ready();
-    let mut decoder = Decoder::new(4096);
+    let mut reader = Decoder::new(4096);
     let mut blocks = Vec::new();
     for size in [4096, 0, 100] {
         pair.server(&settings(&[(setting::HEADER_TABLE_SIZE, size)]))
@@ -277,8 +277,8 @@ fn a_smaller_table_is_heeded_from_the_next_request_on() {
     }
     for (_, block) in blocks {
         let mut fields = Vec::new();
-        let decoded = decoder.decode(&block, |name, value| {
-            fields.push((name.to_vec(), value.to_vec()))
+        let decoded = reader.decode(&block, |name, value| {
+            fields.push((name.to_vec(), value.to_vec()));
         });
         assert_eq!(decoded, Ok(()));
         assert_eq!(
@@ -328,8 +328,8 @@ fn the_window_of_the_connection_is_shared_in_turns() {
         .expect("settings");
     let more = |bytes: u32| frame(kind::WINDOW_UPDATE, 0, 0, &bytes.to_be_bytes());
     pair.server(&more(100_000)).expect("a window");
-    pair.request_with(&[1; 300_000], false);
-    pair.request_with(&[2; 300_000], false);
+    pair.request_with(&vec![1; 300_000], false);
+    pair.request_with(&vec![2; 300_000], false);
     let mut frames = Vec::new();
     let mut sent = |pair: &mut Pair| -> usize {
         let said = pair.said().into_iter().map(|(head, _)| head);
@@ -445,10 +445,10 @@ fn what_comes_for_a_request_given_up_is_passed_over_and_counts_for_windows() {
     pair.server(&head(stream, 0, &[OK, ("x", "y")]))
         .expect("a head");
     // More than a stream's window: of one that is closed, only the window of the connection counts.
-    (0..4).for_each(|_| {
+    for _ in 0..4 {
         pair.server(&frame(kind::DATA, 0, stream, &[0; 10_000]))
-            .expect("data")
-    });
+            .expect("data");
+    }
     assert_eq!(
         (pair.kinds(), pair.end()),
         (vec![kind::WINDOW_UPDATE], vec![])

@@ -60,7 +60,7 @@ enum Field {
 /// The fields of one request, in order.
 #[derive(Debug)]
 pub(super) struct Fields {
-    fields: Vec<Field>,
+    all: Vec<Field>,
     path: Text,
     /// Of fields that some requests have and others not, in the order of their marks.
     extra: [Name; 2],
@@ -88,7 +88,7 @@ impl Fields {
         making.headers();
         making.basic();
         Self {
-            fields: making.fields,
+            all: making.fields,
             path: Text::new(&request.path),
             extra: [Name::new(b"cookie"), Name::new(b"content-length")],
         }
@@ -108,7 +108,7 @@ impl Fields {
             return Err(Unsendable);
         }
         values.clear();
-        for field in &self.fields {
+        for field in &self.all {
             match field {
                 Field::Constant(_) => {}
                 Field::Path(_) => push_value(values, |out| out.extend_from_slice(path)),
@@ -160,7 +160,7 @@ impl Fields {
         encoder: &mut Encoder,
         out: &mut Vec<u8>,
     ) {
-        for field in &self.fields {
+        for field in &self.all {
             match field {
                 Field::Constant(number) => encoder.constant(&constants[*number], out),
                 Field::Path(name) | Field::Varying(name, _) | Field::Basic(name, ..) => {

@@ -88,6 +88,7 @@ impl Request {
 
     /// Whether it goes by HTTP/2.
     #[must_use]
+    #[inline]
     pub fn is_http2(&self) -> bool {
         self.fields.is_some()
     }

@@ -5,7 +5,7 @@ mod segment;
 mod series;
 pub mod writer;
 
-use crate::histogram::Histogram;
+use crate::histogram::{FULL_BYTES, Histogram};
 use crate::outcome::{Failure, NotStarted};
 use series::{Series, StepSeries};
 
@@ -134,6 +134,12 @@ impl Handshakes {
 }
 
 impl LiveCounts {
+    /// Takes all the memory now that any times may need later.
+    pub fn make_room(&mut self) {
+        self.response.make_room();
+        self.lag.make_room();
+    }
+
     /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.requests_started += other.requests_started;
@@ -211,6 +217,15 @@ pub struct Recorder {
     response: Histogram,
 }
 
+impl Shape {
+    /// Memory of a recorder with [`Recorder::make_room`]. [B]
+    #[must_use]
+    pub const fn full_bytes(self) -> usize {
+        let series = self.pages + self.transactions * self.groups;
+        (3 * self.steps + series + self.groups + 6) * FULL_BYTES
+    }
+}
+
 impl Recorder {
     /// An empty recorder for a plan of this shape.
     #[must_use]
@@ -233,6 +248,24 @@ impl Recorder {
             gaps: Histogram::new(),
             response: Histogram::new(),
         }
+    }
+
+    /// Takes all the memory now that any times may need later. Without it memory grows when times come that were not met
+    /// before, as those of a server that stops.
+    pub fn make_room(&mut self) {
+        self.steps.iter_mut().for_each(StepSeries::make_room);
+        let ended = self.pages.iter_mut().chain(&mut self.transactions);
+        ended.for_each(Series::make_room);
+        let own = [
+            &mut self.lag,
+            &mut self.connect,
+            &mut self.connection_wait,
+            &mut self.tls,
+            &mut self.gaps,
+            &mut self.response,
+        ];
+        let all = own.into_iter().chain(&mut self.rests);
+        all.for_each(Histogram::make_room);
     }
 
     /// A request is due.

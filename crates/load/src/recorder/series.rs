@@ -29,6 +29,10 @@ impl Series {
         self.ok == 0 && self.failed_in_all() == 0
     }
 
+    pub(super) fn make_room(&mut self) {
+        self.response.make_room();
+    }
+
     pub(super) fn clear(&mut self) {
         if !self.is_empty() {
             self.ok = 0;
@@ -53,6 +57,12 @@ pub(super) struct StepSeries {
 }
 
 impl StepSeries {
+    pub(super) fn make_room(&mut self) {
+        self.ended.make_room();
+        self.exchange.make_room();
+        self.first_byte.make_room();
+    }
+
     /// Whether the request has a response time.
     #[inline]
     pub(super) fn finished(&mut self, exchange: &Exchange) -> bool {

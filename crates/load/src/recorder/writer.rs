@@ -251,6 +251,11 @@ impl SegmentWriter {
         })
     }
 
+    /// Takes all the memory now that the recorders in stock may need later.
+    pub fn make_room(&mut self) {
+        self.stock.iter_mut().for_each(Recorder::make_room);
+    }
+
     /// Hands the interval over and puts an empty recorder in its place. Does not wait for the disk.
     ///
     /// # Errors

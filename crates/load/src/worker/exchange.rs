@@ -148,6 +148,10 @@ impl Worker<'_> {
             Phase::Connecting => {
                 if event.writable() || event.closed() {
                     self.connected(connection);
+                    // Servers of HTTP/2 speak first: this edge told of that, too.
+                    if event.readable() && self.connections[connection].phase == Phase::Shared {
+                        self.receive_shared(connection, event.closed());
+                    }
                 }
             }
             Phase::Busy => self.on_busy(connection, event),

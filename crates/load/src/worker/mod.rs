@@ -56,6 +56,10 @@ const AT_ONCE: usize = 32;
 /// Space to read into. Large, because a large body costs one read per filling.
 const READ_BYTES: usize = 128 * 1024;
 
+/// Memory that the recorders of all threads may take before the load begins, so that the engine is no larger after an hour
+/// than after a minute; those of plans with more names grow with the times that they meet. [B]
+const ROOM_BYTES: usize = 16 << 20;
+
 /// Longest wait of the loop. [ns]
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
 
@@ -291,12 +295,20 @@ pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFai
         sys::own_files().map_err(|error| refused(what, &error))?;
     }
     sys::sharp_timers();
+    let shape = shape_of(&setup);
+    let roomy = shape.full_bytes().saturating_mul(2 * setup.workers) <= ROOM_BYTES;
     let people = People::new(&setup);
+    let mut recorder = Recorder::new(shape);
+    if roomy {
+        recorder.make_room();
+    }
     let start = ticket.hand_in();
     (setup.header.monotonic_ns, setup.header.wall_ns) = (start.monotonic_ns, start.wall_ns);
-    let shape = shape_of(&setup);
-    let writer = SegmentWriter::create(&setup.folder, setup.header.clone(), shape)
+    let mut writer = SegmentWriter::create(&setup.folder, setup.header.clone(), shape)
         .map_err(|error| WorkerFailed::Disk(error.to_string()))?;
+    if roomy {
+        writer.make_room();
+    }
     // After the writer's thread was made, which must not come first too.
     sys::come_first();
     let epoll =
@@ -304,7 +316,10 @@ pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFai
     epoll
         .add(&setup.shared.bell, BELL)
         .map_err(|error| refused("cannot watch the bell", &error))?;
-    let mut worker = Worker::new(setup, people, shape, writer, epoll);
+    let mut worker = Worker::new(setup, people, recorder, writer, epoll);
+    if roomy {
+        worker.clock.lifetime.make_room();
+    }
     let result = worker.turn_until_done();
     worker.end(result)
 }
@@ -357,11 +372,11 @@ impl<'a> Worker<'a> {
     fn new(
         setup: Setup<'a>,
         people: People,
-        shape: Shape,
+        recorder: Recorder,
         writer: SegmentWriter,
         epoll: Epoll,
     ) -> Self {
-        let groups = shape.groups;
+        let groups = setup.header.groups.len();
         let places = people.connections.len();
         let secure = setup.targets.iter().any(|target| target.tls.is_some());
         let http2 = setup.targets.iter().any(|target| target.http2);
@@ -410,7 +425,7 @@ impl<'a> Worker<'a> {
             epoll,
             buffer: vec![0; READ_BYTES],
             scratch: Scratch::default(),
-            recorder: Recorder::new(shape),
+            recorder,
             clock: Clock::new(setup.header.monotonic_ns, &setup.course, writer),
             course: setup.course,
         }

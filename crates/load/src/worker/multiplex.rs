@@ -184,7 +184,14 @@ impl Worker<'_> {
     }
 
     /// Writes what was gathered.
+    #[inline]
     pub(super) fn say_all(&mut self) {
+        if !self.http2.gathered.is_empty() {
+            self.say_each();
+        }
+    }
+
+    fn say_each(&mut self) {
         while let Some(connection) = self.http2.gathered.pop() {
             if let Some(link) = self.http2.link(connection as usize) {
                 link.is_gathered = false;
@@ -282,18 +289,8 @@ impl Worker<'_> {
                 }
                 Err(Trouble::Tls(_)) => return self.lose(connection, None, Failure::Protocol),
             };
-            let taken = self.take_in(connection, count);
-            let place = &self.connections[connection];
-            if place.generation != generation || place.phase != Phase::Shared {
+            if !self.hear(connection, count, farewell) {
                 return;
-            }
-            match taken {
-                Ok(()) if farewell => return self.lose(connection, None, Failure::Closed),
-                Ok(()) => self.close_if_drained(connection),
-                Err(Broken::NotHttp2) => {
-                    return self.lose(connection, Some(Reason::NoHttp2), Failure::Connect);
-                }
-                Err(Broken::Protocol(_)) => return self.lose(connection, None, Failure::Protocol),
             }
             // A short read has emptied the socket; an edge tells of more. The end of the stream has no further edge.
             if count < self.buffer.len() && !closed {
@@ -301,6 +298,28 @@ impl Worker<'_> {
             }
         }
         self.revisit.push((connection as u32, generation, closed));
+    }
+
+    /// Deals with what came, which is in `plain` with TLS, else in `buffer`; whether the connection goes on.
+    pub(super) fn hear(&mut self, connection: usize, count: usize, farewell: bool) -> bool {
+        let generation = self.connections[connection].generation;
+        let taken = self.take_in(connection, count);
+        if !self.is_shared(connection, generation) {
+            return false;
+        }
+        match taken {
+            Ok(()) if farewell => self.lose(connection, None, Failure::Closed),
+            Ok(()) => self.close_if_drained(connection),
+            Err(Broken::NotHttp2) => self.lose(connection, Some(Reason::NoHttp2), Failure::Connect),
+            Err(Broken::Protocol(_)) => self.lose(connection, None, Failure::Protocol),
+        }
+        self.is_shared(connection, generation)
+    }
+
+    /// Whether it is still the same connection that speaks HTTP/2.
+    fn is_shared(&self, connection: usize, generation: u32) -> bool {
+        let place = &self.connections[connection];
+        place.generation == generation && place.phase == Phase::Shared
     }
 
     /// Reads once; what came is in `plain` with TLS, else in `buffer`.

@@ -38,6 +38,15 @@ impl Worker<'_> {
         }
     }
 
+    /// Arrivals of the last stage that a thread held up at its end has not come to: they were due, so they count.
+    fn admit_rest(&mut self, now_ns: u64) {
+        while let Some(next) = self.arrivals.next_if(|next| next.at_ns <= now_ns) {
+            if next.index % u64::from(self.workers) == u64::from(self.number) {
+                self.arrive(next);
+            }
+        }
+    }
+
     /// When the next of them is due. Those of other threads are passed over, so that they wake nobody here.
     pub(super) fn next_admission_ns(&mut self) -> Option<u64> {
         if self.drain_until_ns.is_some() {
@@ -174,7 +183,9 @@ impl Worker<'_> {
 
     /// No new work from now on: every user finishes what it has in hand and leaves.
     pub(super) fn begin_drain(&mut self, now_ns: u64) {
-        if !self.clock.is_past_stages() {
+        if self.clock.is_past_stages() {
+            self.admit_rest(now_ns);
+        } else {
             self.close_interval(now_ns);
             self.note_edits();
             self.clock.skip_to_drain();

@@ -80,6 +80,7 @@ impl Worker<'_> {
     /// Drives the handshake as far as it goes.
     pub(super) fn go_on_securing(&mut self, connection: usize, closed: bool) {
         let exchange = self.connections[connection].exchange as usize;
+        self.plain.clear();
         loop {
             let flushed = self.flush(connection);
             let now_ns = self.tick();
@@ -127,6 +128,11 @@ impl Worker<'_> {
             return;
         }
         self.established(exchange, connection, now_ns);
+        // A server of HTTP/2 may have spoken within the last read of the handshake.
+        let speaks_first = self.connections[connection].phase == Phase::Shared;
+        if speaks_first && !self.plain.is_empty() && !self.hear(connection, 0, false) {
+            return;
+        }
         if closed {
             // This edge will not come again.
             self.revisit.push((connection as u32, generation, true));

@@ -16,7 +16,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<Field>, HpackError> {
     let mut fields = Vec::new();
     decoder.decode(block, |name, value| {
-        fields.push((name.to_vec(), value.to_vec()))
+        fields.push((name.to_vec(), value.to_vec()));
     })?;
     Ok(fields)
 }

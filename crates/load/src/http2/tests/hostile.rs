@@ -105,7 +105,7 @@ fn who_breaks_the_rules_of_the_connection_breaks_it() {
         ),
         (frame(kind::WINDOW_UPDATE, 0, 5, &number(1)), ProtocolError),
         (
-            frame(kind::DATA, 0, 1, &[0; FRAME_BYTES + 1]),
+            frame(kind::DATA, 0, 1, &vec![0; FRAME_BYTES + 1]),
             FrameSizeError,
         ),
     ];

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from towtank.model import SimulationSettings
 
 
-def simulate(
+def command(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A model file.")],
     *,
     change: Annotated[

@@ -1,0 +1,118 @@
+"""The arrivals that an open load was asked for: rates over run time, and how many arrivals they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.measurement import Floats
+
+
+@dataclass(frozen=True)
+class RateCurve:
+    """A rate over run time: linear between its knots, constant before the first and after the last.
+
+    Attributes
+    ----------
+    times : ndarray of shape (n_knots,)
+        Increasing. [s]
+    rates : ndarray of shape (n_knots,)
+        [1/s]
+    """
+
+    times: Floats
+    rates: Floats
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is the same at all times."""
+        return bool((self.rates == self.rates[0]).all())
+
+    def arrivals(self, starts: Floats, ends: Floats) -> Floats:
+        """Arrivals expected in stretches of time: the integral of the rate over each. [1]"""
+        return np.asarray(self._until(ends) - self._until(starts), dtype=float)
+
+    def _until(self, instants: Floats) -> Floats:
+        """Integral of the rate from the first knot; negative before it."""
+        widths = np.diff(self.times)
+        at_knots = np.concatenate([[0.0], np.cumsum(widths * (self.rates[:-1] + self.rates[1:]) / 2)])
+        left = np.clip(np.searchsorted(self.times, instants, side="right") - 1, 0, len(self.times) - 1)
+        since = instants - self.times[left]
+        slopes = np.concatenate([np.diff(self.rates) / widths, [0.0]])
+        slope = np.where(instants < self.times[0], 0.0, slopes[left])
+        return np.asarray(at_knots[left] + since * (self.rates[left] + slope * since / 2), dtype=float)
+
+
+def constant(rate: float) -> RateCurve:
+    """A rate that does not change. [1/s]"""
+    return RateCurve(np.array([0.0]), np.array([rate]))
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """What a steady stage of an open load asks for.
+
+    Attributes
+    ----------
+    curves : tuple of RateCurve
+        One for all groups together, or one for each.
+    by_group : bool
+        Whether every group has arrivals of its own.
+    """
+
+    curves: tuple[RateCurve, ...]
+    by_group: bool
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no rate moves."""
+        return all(curve.is_constant for curve in self.curves)
+
+    def expected(self, starts: Floats, ends: Floats) -> Floats:
+        """Arrivals of all groups expected in stretches of time. [1]"""
+        return np.asarray(sum(curve.arrivals(starts, ends) for curve in self.curves), dtype=float)
+
+
+def of_stage(plan: dict[str, Any], recorded: Sequence[dict[str, Any]], number: int) -> Arrivals:
+    """What a steady stage asks for.
+
+    Parameters
+    ----------
+    plan : dict
+        `plan.json`. Stages that were appended while the load ran are not in it; they are told by the recording, as
+        far as their rate is constant.
+    recorded : list of dict
+        Stages as recorded, with their actual times.
+    number : int
+        Number of the stage.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If the plan is none, or the rate of an appended stage is not known.
+    """
+    planned = plan["load"]["stages"]
+    stage = planned[number] if number < len(planned) else recorded[number]
+    start = float(recorded[number]["start_s"]) if number < len(recorded) else 0.0
+    if stage.get("rates_by_group") is not None:
+        return Arrivals(tuple(_curve(one, start) for one in stage["rates_by_group"]), by_group=True)
+    rates = stage.get("rates")
+    return Arrivals((_curve(stage.get("rate") or 0.0 if rates is None else rates, start),), by_group=False)
+
+
+def _curve(rate: Any, start: float) -> RateCurve:
+    if isinstance(rate, int | float):
+        return constant(float(rate))
+    times, rates = np.array(rate, dtype=float).T
+    return RateCurve(np.asarray(times + start, dtype=float), np.asarray(rates, dtype=float))
+
+
+def moves(plan: dict[str, Any] | None, recorded: Sequence[dict[str, Any]], number: int) -> bool:
+    """Whether a stage was asked to change its rate as it goes; no where the plan cannot be read."""
+    try:
+        return not of_stage(plan or {}, recorded, number).is_constant
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError):
+        return False

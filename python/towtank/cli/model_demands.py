@@ -1,0 +1,32 @@
+"""`towtank model demands`: service demands from a results folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from towtank.cli.options import COMMAND_LINE
+from towtank.errors import StudyError
+
+
+def command(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Results folder of a study.")],
+    *,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """Tell what a transaction needs of every resource, and each class of transactions, with intervals."""
+    from towtank.cli.fit_table import demand_lines  # noqa: PLC0415
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.model.fitting import demands_document, is_results  # noqa: PLC0415
+
+    if not is_results(results):
+        message = f"must be a results folder, got {str(results)!r} instead"
+        raise StudyError.at(COMMAND_LINE, message, where="RESULTS")
+    document = demands_document(results)
+    if json:
+        print_json(document)
+        return
+    for line in demand_lines(document):
+        printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)

@@ -1,0 +1,122 @@
+"""`towtank model fit`: a curve of capacity from measured points."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from towtank.cli.options import COMMAND_LINE, Given
+from towtank.errors import ExitStatus, StudyError
+
+if TYPE_CHECKING:
+    from towtank.model.fitting import Answer, Wish
+
+_CURVES = ("usl", "amdahl", "linear", "closed", "auto")
+
+
+def command(
+    curve: Annotated[str, typer.Argument(metavar="[CURVE]", help="usl, amdahl, linear, closed; auto if left out.")],
+    source: Annotated[
+        Path | None, typer.Argument(metavar="CSV|RESULTS", help="CSV file of any tool, or a results folder.")
+    ] = None,
+    *,
+    x: Annotated[str | None, typer.Option("--x", help="Column of the load: users, processors.")] = None,
+    y: Annotated[str | None, typer.Option("--y", help="Column of the throughput, per second.")] = None,
+    response: Annotated[str | None, typer.Option(help="Column of the mean response time in seconds.")] = None,
+    error: Annotated[str | None, typer.Option(help="Column of the standard error of the throughput.")] = None,
+    busy: Annotated[str | None, typer.Option(help="Column of the busy servers of the bottleneck.")] = None,
+    think: Annotated[str | None, typer.Option(help="Think time, as 2 s, or its column in seconds.")] = None,
+    servers: Annotated[int | None, typer.Option(help="Servers of the bottleneck of a closed curve.")] = None,
+    at: Annotated[str | None, typer.Option(help="Loads to predict, as 500,750.")] = None,
+    hold_out: Annotated[int | None, typer.Option(help="Highest levels to leave out of the fit and predict.")] = None,
+    configuration: Annotated[
+        str | None, typer.Option(help="Only configurations of a study whose label holds this.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the closed curve as a model file.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> int:
+    """Fit a curve of throughput over load, with intervals, a verdict and predictions."""
+    from towtank.model.fitting import Columns, Wish, is_results  # noqa: PLC0415
+
+    given = Given()
+    if source is None and curve not in _CURVES:
+        curve, source = "auto", Path(curve)
+    given.one_of("CURVE", curve, _CURVES)
+    if source is None:
+        given.fault("CSV|RESULTS", "must name a CSV file or a results folder, got none")
+        given.refuse_faults()
+        raise AssertionError
+    given.at_least_one("--servers", servers)
+    given.at_least_one("--hold-out", hold_out)
+    loads = _loads(given, at)
+    results = is_results(source)
+    if not source.exists():
+        given.fault("CSV|RESULTS", f"must be a CSV file or a results folder, got {str(source)!r}, which is not there")
+    elif source.is_dir() and not results:
+        given.fault("CSV|RESULTS", f"must be a CSV file or a results folder, got the folder {str(source)!r}")
+    if results:
+        for option, value in (("--x", x), ("--y", y), ("--response", response), ("--error", error), ("--busy", busy)):
+            if value is not None:
+                given.fault(option, f"must not be given with a results folder, got {value!r}")
+        think_s = None if think is None else given.duration("--think", think)
+    else:
+        think_s = None
+        if configuration is not None:
+            given.fault("--configuration", f"must be given with a results folder only, got {configuration!r}")
+    if out is not None and curve not in ("closed", "auto"):
+        given.fault("--out", f"must be given with closed or auto, got {curve!r}: other curves are no network")
+    given.refuse_faults()
+    wish = Wish(curve, servers, loads, hold_out, think_s)
+    answers = _answers(source, Columns(x, y, response, error, think, busy), wish, configuration, results=results)
+    return _show(answers, source, out, results=results, json=json)
+
+
+def _loads(given: Given, text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        loads = [float(part) for part in text.split(",")]
+    except ValueError:
+        loads = [0.0]
+    if not all(0 < load < 1e9 for load in loads):
+        given.fault("--at", f"must be loads above 0, separated by commas, got {text!r} instead")
+    return loads
+
+
+def _answers(path: Path, columns: object, wish: Wish, wanted: str | None, *, results: bool) -> list[Answer]:
+    from towtank.model.fitting import Columns, fit_results, fit_table  # noqa: PLC0415
+
+    if not results:
+        assert isinstance(columns, Columns)
+        return [fit_table(path, columns, wish)]
+    answers = fit_results(path, wish, wanted)
+    if not answers:
+        message = f"must be part of the label of a configuration, got {wanted!r} instead"
+        raise StudyError.at(COMMAND_LINE, message, where="--configuration")
+    return answers
+
+
+def _show(answers: list[Answer], source: Path, out: Path | None, *, results: bool, json: bool) -> int:
+    from towtank.cli.fit_table import fit_lines  # noqa: PLC0415
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.model.fitting import written_model  # noqa: PLC0415
+
+    if out is not None:
+        if len(answers) > 1:
+            labels = "; ".join(str(one.document["label"]) for one in answers)
+            message = f"must be given for one configuration, choose it with --configuration, got {labels}"
+            raise StudyError.at(COMMAND_LINE, message, where="--out")
+        answers[0].document["model"] = written_model(answers[0], str(source), out)
+    documents = [one.document for one in answers]
+    if json and results:
+        print_json({"schema": "towtank/model-fit/1", "source": str(source), "configurations": documents})
+    elif json:
+        print_json(documents[0])
+    else:
+        for document in documents:
+            for line in fit_lines(document):
+                printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
+    told = any(one["curve"] is not None for one in documents)
+    return ExitStatus.DONE if told else ExitStatus.INVALID_MEASUREMENT

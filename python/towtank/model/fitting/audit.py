@@ -1,0 +1,219 @@
+"""The audit before any model: users, throughput and times must agree, or one of the counters is wrong.
+
+    N = X (R + Z),        U = X D for every tier
+
+hold for any system whatever its distributions [1]_. What contradicts them is not modelled; the message names the
+counter that explains the contradiction best.
+
+References
+----------
+.. [1] P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
+       10(3), 225-261, 1978, doi:10.1145/356733.356735.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from towtank.model.fitting.observations import Floats, Observations
+
+LIMIT = 0.05
+"""Largest relative residual of Little's law, as for single runs. [ratio]"""
+UNKNOWN = "users, throughput, response time or think time"
+# Peers agree on a counter when they are within this of their median.
+_AGREE = 0.10
+# Demands of one tier that differ by more than this between levels, and by this many of their own standard
+# deviations, are not one demand that varies but a counter that is wrong.
+_DEMAND_OFF, _DEMAND_DEVIATIONS = 0.25, 8.0
+
+
+@dataclass(frozen=True)
+class Quantities:
+    """What the laws are about, of one run.
+
+    Attributes
+    ----------
+    name : str
+    users_asked : float or None
+        What the plan said. [1]
+    users, throughput, response_s, think_s : float
+        As measured.
+    limit : float
+        Largest residual that the edges of the window explain. [ratio]
+    cpus : dict of str to float
+        CPUs used by each tier. [1]
+    drifting : dict of str to tuple
+        Tiers whose demand changed within the run: residual and limit.
+    """
+
+    name: str
+    users: float
+    throughput: float
+    response_s: float
+    think_s: float
+    users_asked: float | None = None
+    limit: float = LIMIT
+    cpus: dict[str, float] = field(default_factory=dict)
+    drifting: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def factor(self) -> float:
+        """N over X (R + Z); 1 where the law holds."""
+        return self.users / (self.throughput * (self.response_s + self.think_s))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One law at one run.
+
+    Attributes
+    ----------
+    law : str
+        `N = X (R + Z)` or `U = X D`.
+    suspect : str
+        The counter that explains it best; empty where the law holds.
+    """
+
+    name: str
+    law: str
+    residual: float
+    limit: float
+    suspect: str = ""
+    message: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in a document."""
+        return {
+            "point": self.name,
+            "law": self.law,
+            "residual": self.residual,
+            "limit": self.limit,
+            "holds": not self.suspect,
+            "suspect": self.suspect or None,
+            "message": self.message,
+        }
+
+
+def audit(runs: Sequence[Quantities]) -> list[Finding]:
+    """Check both laws on every run of one configuration."""
+    findings = []
+    for run in runs:
+        peers = [one for one in runs if one is not run]
+        findings.append(_little(run, peers))
+        findings += [_drift(run, tier, *numbers) for tier, numbers in run.drifting.items()]
+        findings += _demands(run, peers)
+    return findings
+
+
+def audit_points(points: Observations) -> list[Finding]:
+    """Check Little's law on points that tell response times; the load is taken as users."""
+    if points.response is None:
+        return []
+    rows = zip(points.names, points.load, points.throughput, points.response, points.think_s(), strict=True)
+    return audit(
+        [
+            Quantities(name, float(users), float(rate), float(response), float(think))
+            for name, users, rate, response, think in rows
+        ]
+    )
+
+
+def _little(run: Quantities, peers: list[Quantities]) -> Finding:
+    residual = abs(run.users - run.throughput * (run.response_s + run.think_s)) / run.users
+    law = "N = X (R + Z)"
+    if residual <= run.limit:
+        return Finding(run.name, law, residual, run.limit)
+    suspect, why = _suspect(run, peers)
+    message = (
+        f"{run.name}: N = X (R + Z) is off by {100 * residual:.3g} %, limit {100 * run.limit:.3g} % "
+        f"(N = {run.users:.4g}, X = {run.throughput:.4g}/s, R = {run.response_s:.4g} s, Z = {run.think_s:.4g} s): "
+        f"suspect is {suspect}; {why}"
+    )
+    return Finding(run.name, law, residual, run.limit, suspect, message)
+
+
+def _suspect(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
+    """The counter that explains a residual best, and why it."""
+    if run.users_asked and abs(run.users / run.users_asked - 1) > run.limit:
+        return "users", f"{run.users_asked:g} were asked for and {run.users:.4g} counted"
+    good = [one for one in peers if abs(1 / one.factor - 1) <= one.limit]
+    if not good:
+        return _common(run, peers)
+    think = float(np.median([one.think_s for one in good]))
+    holds_with = abs(run.users - run.throughput * (run.response_s + think)) / run.users
+    if abs(run.think_s - think) > run.limit * max(think, run.response_s) and holds_with <= run.limit:
+        return "think time", f"with the {think:.3g} s of the other runs the law holds"
+    if _demand_says_throughput(run, good):
+        return "throughput", "CPU time per transaction is off by the same factor as the law"
+    needed = run.users / run.throughput - run.think_s
+    cycle = float(np.median([one.users / one.throughput for one in good]))
+    if needed > 0 and run.users / run.throughput >= cycle * (1 - _AGREE):
+        return "response time", f"with {needed:.4g} s the law holds, and no other counter stands out"
+    return UNKNOWN, "the other runs do not tell which"
+
+
+def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
+    """Whether CPU time per transaction is off by what the throughput would have to be off by."""
+    ratios = []
+    for tier, used in run.cpus.items():
+        known = [one.cpus[tier] / one.throughput for one in good if one.cpus.get(tier)]
+        if known and used > 0:
+            ratios.append(used / run.throughput / float(np.median(known)))
+    return bool(ratios) and abs(float(np.median(ratios)) / run.factor - 1) <= _AGREE
+
+
+def _common(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
+    """Where every run contradicts the law: which one error in all of them makes it hold in all."""
+    runs = [run, *peers]
+    if len(runs) < 2:
+        return UNKNOWN, "one run alone does not tell which"
+    factors = np.array([one.factor for one in runs])
+    missing = np.array([one.users / one.throughput - one.response_s - one.think_s for one in runs])
+    if _spread(factors) <= min(_AGREE, _spread(missing)):
+        return "users or throughput", f"every run is off by the same factor of {np.median(factors):.3g}"
+    if _spread(missing) <= _AGREE:
+        return "think time", f"every cycle lacks the same {np.median(missing):.3g} s"
+    return UNKNOWN, "no single error explains all runs"
+
+
+def _spread(values: Floats) -> float:
+    middle = float(np.median(values))
+    return float(np.max(np.abs(values - middle)) / abs(middle)) if middle else float("inf")
+
+
+def _drift(run: Quantities, tier: str, residual: float, limit: float) -> Finding:
+    message = (
+        f"{run.name}: U = X D of {tier} is off by {100 * residual:.3g} % between the halves of the run, limit "
+        f"{100 * limit:.3g} %: suspect is CPU of tier {tier}, or its demand changed while it was measured"
+    )
+    return Finding(run.name, "U = X D", residual, limit, f"CPU of tier {tier}", message)
+
+
+def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
+    """Tiers whose CPU time per transaction stands apart from that of all other runs."""
+    found = []
+    for tier, used in run.cpus.items():
+        others = [one.cpus[tier] / one.throughput for one in peers if one.cpus.get(tier)]
+        if len(others) < 3 or used <= 0:
+            continue
+        middle = float(np.median(others))
+        spread = max(1.4826 * float(np.median(np.abs(np.array(others) - middle))), 0.01 * middle)
+        residual = abs(used / run.throughput - middle) / middle
+        limit = max(_DEMAND_OFF, _DEMAND_DEVIATIONS * spread / middle)
+        if residual > limit and not _at_an_end(run, peers, tier):
+            message = (
+                f"{run.name}: U = X D of {tier} is off by {100 * residual:.3g} % from the other runs, limit "
+                f"{100 * limit:.3g} %: suspect is CPU of tier {tier}"
+            )
+            found.append(Finding(run.name, "U = X D", residual, limit, f"CPU of tier {tier}", message))
+    return found
+
+
+def _at_an_end(run: Quantities, peers: list[Quantities], tier: str) -> bool:
+    """Whether the run lies at an end of the loads: there a demand may differ for background work or contention."""
+    rates = [one.throughput for one in peers if one.cpus.get(tier)]
+    return not min(rates) < run.throughput < max(rates)

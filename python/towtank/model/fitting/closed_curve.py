@@ -1,0 +1,255 @@
+"""The saturating curve of a closed system: one station of m servers behind a delay, users that think.
+
+A transaction needs S at the bottleneck, which has m servers, and spends O elsewhere without waiting; then its user
+thinks for Z. The exact solution for N users is that of the machine repairman: with j transactions at the
+bottleneck,
+
+    p(j) ~ (Z + O)^(N-j) / (N-j)!  *  S^j / prod_{i<=j} min(i, m),      X(N) = sum_j p(j) min(j, m) / S.
+
+All terms are positive, so no digits are lost however many users and servers there are. In units of S the
+throughput depends on the single ratio (Z + O) / S: a spline over its logarithm, made once for each N, makes a
+thousand fits of a bootstrap as cheap as one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import CubicSpline
+from scipy.special import gammaln
+
+from towtank.errors import ModelError
+from towtank.model.fitting.least_squares import Bounds
+from towtank.model.fitting.observations import Floats, Observations
+
+# Background work of more than this share of the servers is the load, and no background. [ratio]
+_MOST_BACKGROUND = 0.9
+_LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
+# Knots of a spline over the logarithm of the ratio; with these it is right to about 1e-7.
+_KNOTS = 160
+# Half the width of the probabilities that are summed, in roots of the number of users.
+_WINDOW = 10.0
+_MOST_CELLS = 4_000_000
+MOST_USERS = 200_000
+"""Above this a table of the exact solution takes seconds; the asymptotes tell the same. [1]"""
+
+
+def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
+    """Throughput in units of 1/S.
+
+    Parameters
+    ----------
+    users : int
+        N >= 0. [1]
+    servers : int
+        m >= 1. [1]
+    ratios : ndarray of shape (n_ratios,)
+        (Z + O) / S >= 0. [ratio]
+
+    Returns
+    -------
+    ndarray of shape (n_ratios,)
+        X S, mean number of busy servers. [1]
+    """
+    if users == 0:
+        return np.zeros(len(ratios))
+    numbers = np.arange(users + 1)
+    busy = np.minimum(numbers, servers).astype(float)
+    work = np.concatenate([[0.0], np.cumsum(np.log(busy[1:]))])
+    away = (users - numbers).astype(float)
+    fixed = -gammaln(away + 1.0) - work
+    out = np.empty(len(ratios))
+    width = min(users + 1, 2 * math.ceil(_WINDOW * math.sqrt(users)) + 1)
+    rows = max(1, _MOST_CELLS // width)
+    for first in range(0, len(ratios), rows):
+        some = ratios[first : first + rows]
+        inside = _likely(users, servers, some, width)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.where(away[inside] == 0, 0.0, away[inside] * np.log(some)[:, None]) + fixed[inside]
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+        out[first : first + rows] = np.sum(weights * busy[inside], axis=1) / weights.sum(axis=1)
+    return out
+
+
+def _likely(users: int, servers: int, ratios: Floats, width: int) -> npt.NDArray[np.int64]:
+    """Numbers at the bottleneck that have any probability worth adding, about the likeliest one.
+
+    The probabilities are those of a binomial below saturation and of a Poisson number of thinking users above it:
+    their standard deviation is at most the root of the number of users.
+    """
+    if width > users:
+        return np.broadcast_to(np.arange(users + 1), (len(ratios), users + 1))
+    free = users / (1 + ratios)
+    likeliest = np.where(free <= servers, free, users - ratios * servers)
+    first = np.clip(np.rint(likeliest) - width // 2, 0, users + 1 - width).astype(np.int64)
+    return np.asarray(first[:, None] + np.arange(width), dtype=np.int64)
+
+
+class ThroughputTable:
+    """`scaled_throughput` of one population as a spline over the logarithm of the ratio."""
+
+    def __init__(self, users: int, servers: int) -> None:
+        low, high = math.log(_LOWEST_RATIO), math.log(_HIGHEST_RATIO)
+        bend = math.log(max(users / servers - 1, 1.0))
+        narrow = 1 / math.sqrt(users)
+        # Knots graded by a hyperbolic sine: close at the bend, far apart where the curve is straight.
+        first, last = math.asinh((low - bend) / narrow), math.asinh((high - bend) / narrow)
+        self.knots = bend + narrow * np.sinh(np.linspace(first, last, _KNOTS))
+        values = scaled_throughput(users, servers, np.exp(self.knots))
+        self._spline = CubicSpline(self.knots, np.log(values))
+
+    def __call__(self, ratios: Floats) -> Floats:
+        """X S at ratios of any shape."""
+        logs = np.log(np.clip(ratios, _LOWEST_RATIO, _HIGHEST_RATIO))
+        return np.asarray(np.exp(self._spline(logs)), dtype=float)
+
+
+@dataclass
+class ClosedCurve:
+    """Throughput over users of a closed system with one bottleneck.
+
+    Attributes
+    ----------
+    servers : int
+        m at the bottleneck. [1]
+    think_s : float
+        Z for loads that were not measured. [s]
+    with_busy : bool, default False
+        Whether the use of the bottleneck was measured too, U = b + S X; then the background b is a third parameter.
+        It takes its share of the servers, which serve transactions m / (m - b) times more slowly for it.
+    """
+
+    servers: int
+    think_s: float
+    with_busy: bool = False
+    _tables: dict[int, ThroughputTable] = field(default_factory=dict, repr=False)
+
+    name = "closed"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """S and O, and b where the use of the bottleneck was measured."""
+        return ("bottleneck_demand_s", "other_s", *(("background",) if self.with_busy else ()))
+
+    @property
+    def bounds(self) -> Bounds:
+        """Times are not negative; background work leaves some of the servers."""
+        upper = [np.inf, np.inf, *([_MOST_BACKGROUND * self.servers] if self.with_busy else [])]
+        return Bounds(np.zeros(len(upper)), np.array(upper))
+
+    def held_up(self, parameters: Floats) -> Floats:
+        """Demand at the bottleneck as background work makes it, S m / (m - b); shape (n_problems,). [s]"""
+        demand = np.maximum(parameters[:, 0], 1e-300)
+        background = parameters[:, 2] if self.with_busy else np.zeros(len(parameters))
+        return np.asarray(demand * self.servers / (self.servers - background), dtype=float)
+
+    def busy(self, parameters: Floats, rate: Floats) -> Floats:
+        """Busy servers of the bottleneck at throughputs of shape (n_problems, n_loads), U = b + S X. [1]"""
+        return np.asarray(parameters[:, 2, None] + parameters[:, 0, None] * rate, dtype=float)
+
+    def throughput(self, parameters: Floats, load: Floats) -> Floats:
+        """Throughput at each number of users, with the think time of the curve. [1/s]"""
+        return self.throughput_thinking(parameters, load, np.full(len(load), self.think_s))
+
+    def throughput_thinking(self, parameters: Floats, load: Floats, think_s: Floats) -> Floats:
+        """Throughput at each number of users with a think time of its own. [1/s]
+
+        A number of users that is not whole, as a mean over a window may be, lies on the line between its neighbours.
+        """
+        demand = self.held_up(parameters)
+        columns = []
+        for users, think in zip(load, think_s, strict=True):
+            ratios = (think + parameters[:, 1]) / demand
+            below = math.floor(users)
+            part = users - below
+            value = (1 - part) * self._scaled(below, ratios)
+            if part:
+                value = value + part * self._scaled(below + 1, ratios)
+            columns.append(value / demand)
+        return np.stack(columns, axis=1)
+
+    def _scaled(self, users: int, ratios: Floats) -> Floats:
+        if users == 0:
+            return np.zeros(len(ratios))
+        if users > MOST_USERS:
+            raise ModelError(f"closed curve: users must be at most {MOST_USERS}, got {users} instead")
+        if users not in self._tables:
+            self._tables[users] = ThroughputTable(users, self.servers)
+        return self._tables[users](ratios)
+
+    def response(self, parameters: Floats, load: Floats, think_s: Floats) -> Floats:
+        """Response time R = N / X - Z. [s]"""
+        return np.asarray(load / self.throughput_thinking(parameters, load, think_s) - think_s, dtype=float)
+
+    def starts(self, points: Observations) -> Floats:
+        """The demand about m / X at the top; elsewhere from nothing to the cycle at the bottom."""
+        most = self.servers / float(points.throughput.max())
+        cycle = float(np.max(points.load / points.throughput - points.think_s()))
+        lowest = float(points.load[0] / points.throughput[0] - points.think_s()[0])
+        demands = [share * most for share in (0.05, 0.3, 0.7, 0.95, 1.0)]
+        spare = max(lowest, 1e-3 * cycle, 1e-3 * most)
+        others = [share * spare for share in (0.01, 0.3, 0.9)]
+        idle = (0.0,) if self.with_busy else ()
+        return np.array([(demand, other, *idle) for demand in demands for other in others])
+
+    def derived(self, parameters: Floats) -> dict[str, Floats]:
+        """Total demand, largest demand per server, limit of throughput and knee (D + Z) / D_max."""
+        demand, other = self.held_up(parameters), parameters[:, 1]
+        largest = demand / self.servers
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return {
+                "demand_s": demand + other,
+                "largest_demand_s": largest,
+                "limit_throughput": 1 / largest,
+                "knee_load": (demand + other + self.think_s) / largest,
+            }
+
+
+def network_throughput(users: int, stations: Sequence[tuple[float, int]], delay_s: float) -> Floats:
+    """Exact throughput of a closed network of multi-server stations, for 1 to N users.
+
+    Parameters
+    ----------
+    users : int
+        N >= 1. [1]
+    stations : sequence of (float, int)
+        Service demand > 0 [s] and servers of each station.
+    delay_s : float
+        Time of a cycle at delays, the think time among them, >= 0. [s]
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        X(1), ..., X(N). [1/s]
+
+    Notes
+    -----
+    Convolution of the normalising constants station by station, in logarithms. The generating function of an M/M/m
+    station is sum_{j<m} f(j) (1 - j/m) z^j / (1 - (D/m) z) with f(j) = D^j / j!, so that
+
+        G_k(n) = (D/m) G_k(n-1) + sum_{j<m} f(j) (1 - j/m) G_{k-1}(n-j),     X(n) = G(n-1) / G(n),
+
+    has positive terms only: nothing cancels, where the usual recursion by marginal probabilities loses all
+    digits [1]_.
+
+    References
+    ----------
+    .. [1] J. P. Buzen, "Computational algorithms for closed queueing networks with exponential servers",
+           Communications of the ACM 16(9), 527-531, 1973, doi:10.1145/362342.362345.
+    """
+    counts = np.arange(users + 1)
+    with np.errstate(divide="ignore"):
+        constants = np.where(counts == 0, 0.0, counts * np.log(delay_s)) - gammaln(counts + 1.0)
+    for demand, servers in stations:
+        fed = np.full(users + 1, -np.inf)
+        for present in range(min(servers, users + 1)):
+            term = present * math.log(demand) - math.lgamma(present + 1) + math.log1p(-present / servers)
+            fed[present:] = np.logaddexp(fed[present:], term + constants[: users + 1 - present])
+        step = math.log(demand / servers)
+        # G(n) = d G(n-1) + c(n) is, over d^n, a running sum.
+        constants = np.logaddexp.accumulate(fed - step * counts) + step * counts
+    return np.asarray(np.exp(constants[:-1] - constants[1:]), dtype=float)

@@ -1,0 +1,159 @@
+"""Curves of throughput over load: linear, Amdahl's law, the universal scalability law.
+
+    X(N) = λ N / (1 + σ (N - 1) + κ N (N - 1))
+
+Linear has σ = κ = 0, Amdahl κ = 0. λ is the throughput at load 1, σ the share of the work that is done one at a
+time (contention), κ the cost of keeping each pair consistent (coherence) [1]_.
+
+References
+----------
+.. [1] N. J. Gunther, *Guerrilla Capacity Planning*, Springer, 2007, chapters 4 to 6, doi:10.1007/978-3-540-31010-5.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from towtank.model.fitting.least_squares import Bounds
+from towtank.model.fitting.observations import Floats, Observations
+
+
+class Curve(Protocol):
+    """A family of curves with named parameters."""
+
+    @property
+    def name(self) -> str:
+        """As the command line names it."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the parameters, in order."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """What the parameters may physically be."""
+
+    def throughput(self, parameters: Floats, load: Floats) -> Floats:
+        """Throughput [1/s] of shape (n_problems, n_loads) for parameters of shape (n_problems, n_parameters)."""
+
+    def starts(self, points: Observations) -> Floats:
+        """Starting points of shape (n_starts, n_parameters)."""
+
+    def derived(self, parameters: Floats) -> dict[str, Floats]:
+        """What follows from the parameters, by name, of shape (n_problems,); NaN where there is none."""
+
+
+# Names of the parameters as documents have them: the letters of the literature.
+USL_PARAMETERS = ("lambda", "sigma", "kappa")
+
+
+@dataclass(frozen=True)
+class ScalabilityLaw:
+    """The universal scalability law, or one of its special cases.
+
+    Attributes
+    ----------
+    name : str
+        `usl`, `amdahl` or `linear`.
+    parameters : tuple of str
+        Those that are free; the others are zero.
+    bounded : bool
+        Whether σ and κ are held to [0, 1]; without it superlinear data show as negative values.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    bounded: bool = True
+
+    @property
+    def bounds(self) -> Bounds:
+        """λ >= 0; σ and κ are shares of work, in [0, 1]."""
+        count = len(self.parameters)
+        lower, upper = np.full(count, -np.inf), np.full(count, np.inf)
+        lower[0] = 0.0
+        if self.bounded:
+            lower[1:], upper[1:] = 0.0, 1.0
+        return Bounds(lower, upper)
+
+    def throughput(self, parameters: Floats, load: Floats) -> Floats:
+        """Throughput at each load. [1/s]"""
+        whole = np.zeros((len(parameters), len(USL_PARAMETERS)))
+        whole[:, : parameters.shape[1]] = parameters
+        scale, sigma, kappa = whole[:, 0, None], whole[:, 1, None], whole[:, 2, None]
+        return np.asarray(scale * load / (1 + sigma * (load - 1) + kappa * load * (load - 1)), dtype=float)
+
+    def starts(self, points: Observations) -> Floats:
+        """λ about the best throughput per load; σ and κ from nothing to what bends the curve below the data."""
+        top = max(2.0, float(points.load.max()))
+        scale = float(np.max(points.throughput / points.load))
+        scales = [scale, 1.3 * scale]
+        sigmas = [min(0.9, share / top) for share in (0.0, 0.1, 1.0, 5.0, 30.0)]
+        kappas = [min(0.9, share / top**2) for share in (0.0, 0.1, 1.0, 10.0)]
+        grid = itertools.product(*(scales, sigmas, kappas)[: len(self.parameters)])
+        return np.array(list(grid), dtype=float)
+
+    def derived(self, parameters: Floats) -> dict[str, Floats]:
+        """The load and height of the peak, and the height that is approached where there is no peak."""
+        count = len(parameters)
+        none = np.full(count, np.nan)
+        sigma = parameters[:, 1] if parameters.shape[1] > 1 else np.zeros(count)
+        kappa = parameters[:, 2] if parameters.shape[1] > 2 else np.zeros(count)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            peak = np.where((kappa > 0) & (sigma < 1), np.sqrt((1 - sigma) / kappa), np.nan)
+            peak = np.maximum(peak, 1.0)
+            limit = np.where(sigma > 0, parameters[:, 0] / sigma, np.nan) if parameters.shape[1] > 1 else none
+        height = np.array(
+            [
+                self.throughput(one[None, :], np.array([at]))[0, 0] if math.isfinite(at) else np.nan
+                for one, at in zip(parameters, peak, strict=True)
+            ]
+        )
+        return {"peak_load": peak, "peak_throughput": height, "limit_throughput": limit}
+
+
+USL = ScalabilityLaw("usl", USL_PARAMETERS)
+AMDAHL = ScalabilityLaw("amdahl", USL_PARAMETERS[:2])
+LINEAR = ScalabilityLaw("linear", USL_PARAMETERS[:1])
+WIDER: Mapping[str, ScalabilityLaw] = {
+    "linear": AMDAHL,
+    "amdahl": USL,
+    "usl": ScalabilityLaw("usl without bounds", USL_PARAMETERS, bounded=False),
+}
+"""The next larger family that holds each one as a special case."""
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """The universal scalability law solved for the load.
+
+    Attributes
+    ----------
+    parameters : dict
+        `lambda` [1/s], `sigma`, `kappa`.
+    """
+
+    parameters: dict[str, float] = field(default_factory=dict)
+
+    def load_at_response(self, response_s: float) -> float:
+        """Load at which N / X(N) equals a response time.
+
+        Notes
+        -----
+        N(R) = [κ - σ + sqrt(σ^2 + κ^2 + 2 κ (2 λ R + σ - 2))] / (2 κ), from κ N^2 + (σ - κ) N + 1 - σ - λ R = 0;
+        for κ = 0 it is (λ R + σ - 1) / σ. The law has no think time: N counts what is in the system.
+        """
+        scale, sigma, kappa = (self.parameters[name] for name in USL_PARAMETERS)
+        if kappa == 0:
+            return (scale * response_s + sigma - 1) / sigma
+        root = math.sqrt(sigma**2 + kappa**2 + 2 * kappa * (2 * scale * response_s + sigma - 2))
+        return (kappa - sigma + root) / (2 * kappa)
+
+    def throughput_at_response(self, response_s: float) -> float:
+        """Throughput at which N / X(N) equals a response time. [1/s]"""
+        return self.load_at_response(response_s) / response_s

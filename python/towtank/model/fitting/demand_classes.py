@@ -1,0 +1,128 @@
+"""Demands of transaction classes: all estimators, their spread, and whether the data can tell the classes apart."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from towtank.model.fitting.demand_estimators import (
+    ESTIMATORS,
+    Estimator,
+    Series,
+    blocks,
+    condition_number,
+    variance_inflation,
+)
+from towtank.model.fitting.intervals import percentiles
+from towtank.model.fitting.observations import Floats
+from towtank.model.fitting.replicates import SEED
+
+CONDITION_LIMIT, INFLATION_LIMIT = 30.0, 10.0
+"""Above either the demands of single classes are not told by the data (Belsley, Kuh and Welsch; Marquardt)."""
+JUDGING = ("non-negative least squares", "ordinary least squares", "robust (Huber)", "total least squares")
+"""Estimators that must agree. The others take more for granted (no background; a discipline), so that they may differ
+where the demand is well known; they are shown."""
+SPREAD_LIMIT = 1.5
+"""Estimators that differ by more than this factor on a class do not know its demand. [ratio]"""
+REPLICATES = 200
+"""Percentiles of 2.5 % rest on five of them: enough for the order of an interval, cheap for seven estimators. [1]"""
+
+
+def demands_of_classes(series: Series, names: list[str]) -> dict[str, Any]:
+    """Estimate the demand of every class at one resource.
+
+    Parameters
+    ----------
+    series : Series
+    names : list of str
+        Of the classes, in the order of the columns.
+
+    Returns
+    -------
+    dict
+        `estimates` by estimator, `classes` with the value to use, its spread and whether it is identified, and the
+        diagnosis `condition_number`, `variance_inflation`, `identified`, `sentence`.
+    """
+    length = max(1, round(len(series.busy) ** (1 / 3)))
+    rows = blocks(series, length, REPLICATES, SEED)
+    estimates, drawn = {}, {}
+    for name, estimator in ESTIMATORS.items():
+        found = estimator(series)
+        if found is None:
+            continue
+        drawn[name] = _drawn(estimator, series, rows, len(names))
+        estimates[name] = {
+            "background": _estimate(found[0], drawn[name][:, 0]),
+            "demand_s": {
+                one: _estimate(found[place], drawn[name][:, place]) for place, one in enumerate(names, start=1)
+            },
+        }
+    inflation = dict(zip(names, variance_inflation(series), strict=True))
+    condition = condition_number(series)
+    classes = {one: _class(one, estimates, inflation[one], condition) for one in names}
+    return {
+        "intervals": len(series.busy),
+        "block_length": length,
+        "condition_number": condition if math.isfinite(condition) else None,
+        "variance_inflation": {one: value if math.isfinite(value) else None for one, value in inflation.items()},
+        "mean_busy": float(series.busy.mean()),
+        "estimates": estimates,
+        "classes": classes,
+        "identified": all(one["identified"] for one in classes.values()),
+        "sentence": _sentence(classes, inflation, condition),
+    }
+
+
+def _drawn(estimator: Estimator, series: Series, rows: list[Floats], classes: int) -> Floats:
+    values = np.full((len(rows), 1 + classes), np.nan)
+    for number, chosen in enumerate(rows):
+        found = estimator(series.drawn(chosen))
+        if found is not None:
+            values[number] = found
+    return values
+
+
+def _estimate(value: float, samples: Floats) -> dict[str, Any]:
+    low, high = percentiles(samples)
+    return {"value": float(value), "low": low, "high": high, "confidence": 0.95}
+
+
+def _class(name: str, estimates: dict[str, Any], inflation: float, condition: float) -> dict[str, Any]:
+    first = next(iter(ESTIMATORS))
+    values = {key: one["demand_s"][name]["value"] for key, one in estimates.items()}
+    judging = [value for key, value in values.items() if key in JUDGING]
+    lowest, highest = min(values.values()), max(values.values())
+    spread = max(judging) / min(judging) if min(judging) > 0 else None
+    why = []
+    if (estimates[first]["demand_s"][name]["low"] or 0.0) <= 0:
+        why.append("its interval reaches down to zero")
+    if condition > CONDITION_LIMIT:
+        why.append(f"condition number {condition:.3g}, limit {CONDITION_LIMIT:g}")
+    if inflation > INFLATION_LIMIT:
+        why.append(f"variance inflation {inflation:.3g}, limit {INFLATION_LIMIT:g}")
+    if spread is None or spread > SPREAD_LIMIT:
+        factor = "by sign" if spread is None else f"by a factor of {spread:.3g}, limit {SPREAD_LIMIT:g}"
+        why.append(f"estimators differ {factor}")
+    return {
+        **estimates[first]["demand_s"][name],
+        "estimator": first,
+        "lowest_estimate_s": lowest,
+        "highest_estimate_s": highest,
+        "spread": spread,
+        "identified": not why,
+        "why_not": why,
+    }
+
+
+def _sentence(classes: dict[str, Any], inflation: dict[str, float], condition: float) -> str:
+    unknown = [name for name, one in classes.items() if not one["identified"]]
+    if not unknown:
+        return "the mix varies enough to tell the classes apart, and the estimators agree"
+    if condition > CONDITION_LIMIT or any(value > INFLATION_LIMIT for value in inflation.values()):
+        return (
+            "the classes hardly vary apart from each other or from the background: their demands are not told by these "
+            "data; run levels with one class each, or with other mixes"
+        )
+    return f"the estimators do not agree on {', '.join(unknown)}: take the spread for the uncertainty"

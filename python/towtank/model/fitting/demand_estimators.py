@@ -1,0 +1,223 @@
+"""Service demands of transaction classes from busy time and throughputs of many intervals: several estimators.
+
+All solve, in one sense or another,
+
+    U = b + sum_c X_c D_c
+
+with the background b that no transaction explains [1]_. They differ in what they take for granted, so where they
+agree the demand is known, and where they do not the data hardly tell it, whatever a single interval says.
+
+References
+----------
+.. [1] S. Spinner, G. Casale, F. Brosig and S. Kounev, "Evaluating approaches to resource demand estimation",
+       Performance Evaluation 92, 51-71, 2015, doi:10.1016/j.peva.2015.07.005.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from towtank.model.fitting.observations import Floats
+
+# Huber's constant: 95 % as efficient as least squares where errors are normal (P. J. Huber, Annals of Mathematical
+# Statistics 35(1), 73-101, 1964, doi:10.1214/aoms/1177703732).
+_HUBER = 1.345
+_HUBER_STEPS = 30
+
+
+@dataclass(frozen=True)
+class Series:
+    """Intervals of equal length, of one resource.
+
+    Attributes
+    ----------
+    busy : ndarray of shape (n_intervals,)
+        Servers that are busy, U. [1]
+    rates : ndarray of shape (n_intervals, n_classes)
+        Throughput of each class, X_c. [1/s]
+    responses : ndarray of shape (n_intervals, n_classes) or None
+        Mean response time of each class; NaN where none ended. [s]
+    servers : int
+        Of the resource. [1]
+    stretches : ndarray of shape (n_intervals,)
+        Which run each interval belongs to; blocks do not reach from one into another.
+    """
+
+    busy: Floats
+    rates: Floats
+    responses: Floats | None
+    servers: int
+    stretches: Floats
+
+    def drawn(self, rows: Floats) -> Series:
+        """Some of the intervals, in any number."""
+        responses = None if self.responses is None else self.responses[rows]
+        return Series(self.busy[rows], self.rates[rows], responses, self.servers, self.stretches[rows])
+
+
+Estimator = Callable[[Series], Floats | None]
+"""Background [1] and the demand of each class [s], shape (1 + n_classes,); None where it cannot be had."""
+
+
+def _design(series: Series) -> Floats:
+    return np.hstack([np.ones((len(series.busy), 1)), series.rates])
+
+
+def ordinary(series: Series) -> Floats:
+    """Ordinary least squares with a background; demands may come out negative, which tells of collinearity."""
+    return np.asarray(np.linalg.lstsq(_design(series), series.busy, rcond=None)[0], dtype=float)
+
+
+def non_negative(series: Series) -> Floats:
+    """Least squares with background and demands not below zero [1]_.
+
+    References
+    ----------
+    .. [1] C. L. Lawson and R. J. Hanson, *Solving Least Squares Problems*, SIAM, 1995, chapter 23,
+           doi:10.1137/1.9781611971217.
+    """
+    return np.asarray(nnls(_design(series), series.busy)[0], dtype=float)
+
+
+def non_negative_without_background(series: Series) -> Floats:
+    """The same through the origin: all busy time belongs to transactions."""
+    return np.concatenate([[0.0], nnls(series.rates, series.busy)[0]])
+
+
+def robust(series: Series) -> Floats:
+    """Huber's estimator by reweighted least squares: single intervals with foreign work weigh less."""
+    design = _design(series)
+    found = ordinary(series)
+    for _ in range(_HUBER_STEPS):
+        misses = series.busy - design @ found
+        scale = 1.4826 * float(np.median(np.abs(misses - np.median(misses))))
+        if scale <= 0:
+            return found
+        weights = np.sqrt(np.minimum(1.0, _HUBER * scale / np.maximum(np.abs(misses), 1e-300)))
+        after = np.asarray(np.linalg.lstsq(design * weights[:, None], series.busy * weights, rcond=None)[0])
+        if np.max(np.abs(after - found)) <= 1e-9 * np.max(np.abs(found)):
+            return after
+        found = after
+    return found
+
+
+def total(series: Series) -> Floats | None:
+    """Total least squares of the standardised columns: counts are as uncertain as busy times are.
+
+    Notes
+    -----
+    Work is done before the transaction is counted, so counts of short intervals have errors too, which draw the
+    demands of ordinary least squares towards zero. The hyperplane nearest to the points, by the singular value
+    decomposition [1]_. Takes all columns to be equally uncertain in their own standard deviations, and is unstable
+    where the classes are collinear.
+
+    References
+    ----------
+    .. [1] S. Van Huffel and J. Vandewalle, *The Total Least Squares Problem*, SIAM, 1991,
+           doi:10.1137/1.9781611971002.
+    """
+    columns = np.hstack([series.rates, series.busy[:, None]])
+    means, spreads = columns.mean(axis=0), columns.std(axis=0)
+    if (spreads <= 0).any():
+        return None
+    normal = np.linalg.svd((columns - means) / spreads, full_matrices=False)[2][-1]
+    if abs(normal[-1]) < 1e-6:
+        return None
+    demands = -normal[:-1] / normal[-1] * spreads[-1] / spreads[:-1]
+    return np.concatenate([[means[-1] - means[:-1] @ demands], demands])
+
+
+def service_demand_law(series: Series) -> Floats | None:
+    """Busy time shared out in proportion to X_c R_c: every class waits as long as it works.
+
+    Notes
+    -----
+    D_c = U R_c / sum_i X_i R_i, averaged over the intervals. Right where one resource makes up the response times and
+    no class waits more than its share; needs no variation of the mix.
+    """
+    if series.responses is None:
+        return None
+    weighted = np.sum(np.where(series.rates > 0, series.rates * series.responses, 0.0), axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = series.busy[:, None] * series.responses / weighted[:, None]
+    return _mean_of_finite(shares)
+
+
+def response_times(series: Series) -> Floats | None:
+    """D_c = R_c (1 - U): response times of one server shared by Poisson arrivals, solved for D."""
+    if series.responses is None or series.servers != 1:
+        return None
+    return _mean_of_finite(series.responses * (1 - np.minimum(series.busy, 1.0))[:, None])
+
+
+def _mean_of_finite(values: Floats) -> Floats | None:
+    finite = np.isfinite(values)
+    if not finite.any(axis=0).all():
+        return None
+    return np.concatenate([[0.0], np.nansum(np.where(finite, values, 0.0), axis=0) / finite.sum(axis=0)])
+
+
+ESTIMATORS: dict[str, Estimator] = {
+    "non-negative least squares": non_negative,
+    "ordinary least squares": ordinary,
+    "non-negative, no background": non_negative_without_background,
+    "robust (Huber)": robust,
+    "total least squares": total,
+    "service demand law": service_demand_law,
+    "response times R(1-U)": response_times,
+}
+"""By name; the first is the one that is believed where the classes can be told apart."""
+
+
+def condition_number(series: Series) -> float:
+    """Of the design with its background, columns of unit length; above 30 the classes can hardly be told apart.
+
+    References
+    ----------
+    .. [1] D. A. Belsley, E. Kuh and R. E. Welsch, *Regression Diagnostics*, Wiley, 1980, chapter 3,
+           doi:10.1002/0471725153.
+    """
+    design = _design(series)
+    lengths = np.linalg.norm(design, axis=0)
+    return float(np.linalg.cond(design / np.where(lengths > 0, lengths, 1.0)))
+
+
+def variance_inflation(series: Series) -> list[float]:
+    """By how much each demand's variance is larger than if its class varied apart from all others, >= 1.
+
+    Notes
+    -----
+    VIF_c = 1 / (1 - R_c^2), R_c^2 that of the regression of X_c on the other classes: the diagonal of the inverse of
+    their correlations. Infinite where one class follows from the others.
+    """
+    rates = series.rates
+    if rates.shape[1] == 1:
+        return [1.0]
+    spreads = rates.std(axis=0)
+    if (spreads <= 0).any():
+        return [float("inf")] * rates.shape[1]
+    correlations = np.corrcoef(rates.T)
+    if np.linalg.cond(correlations) > 1e12:
+        return [float("inf")] * rates.shape[1]
+    return [float(one) for one in np.diag(np.linalg.inv(correlations))]
+
+
+def blocks(series: Series, length: int, count: int, seed: int) -> list[Floats]:
+    """Rows of replicates, drawn in blocks of neighbours within a run.
+
+    References
+    ----------
+    .. [1] H. R. Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics
+           17(3), 1217-1241, 1989, doi:10.1214/aos/1176347265.
+    """
+    stream = np.random.default_rng(seed)
+    rows = len(series.busy)
+    same = series.stretches[length - 1 :] == series.stretches[: rows - length + 1]
+    firsts = np.flatnonzero(same)
+    wanted = -(-rows // length)
+    drawn = stream.choice(firsts, (count, wanted))
+    return [(one[:, None] + np.arange(length)).ravel()[:rows] for one in drawn]

@@ -1,0 +1,118 @@
+"""Demand of a transaction from designed load levels: busy time against throughput, the background apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from towtank.model.fitting.observations import Floats
+
+LEVEL = 0.05
+"""A bend of U over X with a smaller p-value counts as a demand that depends on the load."""
+_CONFIDENCE = 0.95
+
+
+def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[str, Any] | None:
+    """Straight line U = U_0 + D X through the levels, and a test whether it bends.
+
+    Parameters
+    ----------
+    throughput : ndarray of shape (n_points,)
+        X. [1/s]
+    busy : ndarray of shape (n_points,)
+        Busy servers, NaN where not observed. [1]
+    servers : int
+        Of the resource. [1]
+
+    Returns
+    -------
+    dict or None
+        `demand_s` and `background` with intervals, `by_level`, `load_dependence`; None with fewer than two points.
+
+    Notes
+    -----
+    Ordinary least squares with n - 2 degrees of freedom. A demand that grows with the load bends the line upwards: the
+    test is Student's t of the coefficient of X^2, orthogonal to the line. The slope of U / X itself over utilization
+    would not tell growth from background work, which is shared by more transactions at a higher load.
+    """
+    seen = np.isfinite(busy) & np.isfinite(throughput) & (throughput > 0)
+    x, u = throughput[seen], busy[seen]
+    if not len(x):
+        return None
+    levels = [
+        {"throughput": float(a), "utilization": float(b / servers), "demand_s": float(b / a)}
+        for a, b in zip(x, u, strict=True)
+    ]
+    if len(x) < 2 or float(np.ptp(x)) <= 1e-9 * float(x.max()):
+        # One level has no line: all busy time is put down to transactions, and it is said so.
+        value = float(np.sum(u) / np.sum(x))
+        return {
+            "demand_s": _estimate(value, None),
+            "background": _estimate(None, None),
+            "by_level": levels,
+            "load_dependence": None,
+            "note": "one load level: background work cannot be told from demand",
+        }
+    design = np.stack([np.ones(len(x)), x], axis=1)
+    factors, errors, _ = _regression(design, u)
+    result: dict[str, Any] = {
+        "demand_s": _estimate(factors[1], errors[1] if errors is not None else None, len(x) - 2),
+        "background": _estimate(factors[0], errors[0] if errors is not None else None, len(x) - 2),
+        "by_level": levels,
+        "load_dependence": _bend(x, u),
+    }
+    if factors[0] < 0:
+        result["note"] = "the background comes out negative: the demand grows with the load, or the levels are too few"
+    return result
+
+
+def _regression(design: Floats, target: Floats) -> tuple[Floats, Floats | None, Floats]:
+    """Factors, standard errors (None without freedom) and residuals."""
+    factors: Floats = np.asarray(np.linalg.lstsq(design, target, rcond=None)[0], dtype=float)
+    misses: Floats = np.asarray(target - design @ factors, dtype=float)
+    freedom = len(target) - design.shape[1]
+    if freedom < 1:
+        return factors, None, misses
+    variance = float(misses @ misses) / freedom
+    errors = np.sqrt(variance * np.diag(np.linalg.inv(design.T @ design)))
+    return factors, np.asarray(errors, dtype=float), misses
+
+
+def _estimate(value: float | None, error: float | None, freedom: int = 0) -> dict[str, Any]:
+    half = None if error is None else float(stats.t.ppf(0.5 + _CONFIDENCE / 2, freedom)) * error
+    return {
+        "value": None if value is None else float(value),
+        "low": None if half is None or value is None else float(value - half),
+        "high": None if half is None or value is None else float(value + half),
+        "confidence": _CONFIDENCE,
+    }
+
+
+def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
+    """Whether busy time grows faster (or slower) than in proportion; None with fewer than four levels."""
+    if len(np.unique(x)) < 4:
+        return None
+    scaled = (x - x.mean()) / x.std()
+    design = np.stack([np.ones(len(x)), scaled, scaled**2], axis=1)
+    factors, errors, misses = _regression(design, u)
+    freedom = len(x) - 3
+    # Points on a parabola to the last digit: what is left is rounding.
+    exact = float(np.abs(misses).max()) <= 1e-12 * float(np.abs(u).max())
+    if errors is None or (exact and abs(factors[2]) <= 1e-12 * float(np.abs(u).max())):
+        p_value = 1.0
+    elif exact:
+        p_value = 0.0
+    else:
+        p_value = float(2 * stats.t.sf(abs(factors[2]) / errors[2], freedom))
+    low, high = (
+        float((factors[1] + 2 * factors[2] * (at - x.mean()) / x.std()) / x.std()) for at in (x.min(), x.max())
+    )
+    return {
+        "p_value": p_value,
+        "depends": p_value < LEVEL,
+        "direction": "grows" if factors[2] > 0 else "falls",
+        "demand_at_lowest_s": low,
+        "demand_at_highest_s": high,
+    }

@@ -1,0 +1,129 @@
+"""Busy time and throughputs of all classes, interval by interval, from the run folders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from towtank.analysis.run import RunData, read_run
+from towtank.model.fitting.demand_estimators import Series
+from towtank.model.fitting.measured import Resource
+from towtank.model.fitting.observations import Floats
+from towtank.results.folder import RunFolder
+
+# A transaction is counted where it ends and works before; an interval must be long against that.
+_RESPONSES_PER_INTERVAL = 2.0
+_LEAST_INTERVALS = 4
+WORTH_A_DEMAND = 0.05
+"""Disks that are busy for less than this share of the time have no demand worth telling. [ratio]"""
+
+
+@dataclass
+class RunSeries:
+    """One run in intervals of its own length.
+
+    Attributes
+    ----------
+    seconds : Floats
+        Lengths of the intervals. [s]
+    counts, response_sums : dict of str to ndarray
+        Transactions that ended, and the sum of their response times, by class. [1], [s]
+    busy : dict of str to ndarray
+        Busy time by resource; NaN where not observed. [s]
+    """
+
+    name: str
+    seconds: Floats
+    counts: dict[str, Floats]
+    response_sums: dict[str, Floats]
+    busy: dict[str, Floats]
+
+
+def read_series(runs: Sequence[RunFolder], resources: Sequence[Resource]) -> tuple[list[RunSeries], dict[str, int]]:
+    """Series of all runs, and the servers of each resource that occurs in them.
+
+    Resources are the CPUs of tiers, their parts (`tier / part`) and the disks of the host (`disk NAME`).
+    """
+    found = [one for run in runs if (one := _one_run(read_run(run), run.run_id, resources)) is not None]
+    servers = {resource.name: resource.servers for resource in resources}
+    for one in found:
+        for name in one.busy:
+            servers.setdefault(name, 1)
+    return found, servers
+
+
+def _one_run(data: RunData, name: str, resources: Sequence[Resource]) -> RunSeries | None:
+    chosen = np.flatnonzero(data.chosen)
+    columns = data.measurement.columns("transaction")
+    if not len(chosen) or not columns:
+        return None
+    ended = sum(float(one.ended[chosen].sum()) for one in columns.values())
+    if not ended:
+        return None
+    mean = sum(float(one.response_sum_s[chosen].sum()) for one in columns.values()) / ended
+    length = max(1, math.ceil(_RESPONSES_PER_INTERVAL * mean))
+    if len(chosen) // length < _LEAST_INTERVALS:
+        return None
+    groups = chosen[: len(chosen) // length * length].reshape(-1, length)
+
+    def summed(values: Floats) -> Floats:
+        return np.asarray(values[groups].sum(axis=1), dtype=float)
+
+    return RunSeries(
+        name,
+        summed(data.measurement.lengths),
+        {key: summed(one.ended) for key, one in columns.items()},
+        {key: summed(one.response_sum_s) for key, one in columns.items()},
+        {key: summed(values) for key, values in _busy(data, resources).items()},
+    )
+
+
+def _busy(data: RunData, resources: Sequence[Resource]) -> dict[str, Floats]:
+    measurement, observed = data.measurement, data.observed
+    found: dict[str, Floats] = {}
+    for resource in resources:
+        tiers = [observed.cpu_s(tier, measurement) for tier in resource.tiers if tier in observed.tiers]
+        if tiers:
+            found[resource.name] = np.asarray(np.sum(tiers, axis=0), dtype=float)
+        for tier in resource.tiers:
+            for part in observed.parts(tier):
+                seconds = observed.part_cpu_s(tier, part, measurement)
+                if seconds is not None:
+                    found[f"{tier} / {part.name}"] = seconds
+    for disk in sorted({key for one in observed.samples.samples[-1:] for key in one.get("disks", {})}):
+        track = observed.samples.track("disks", disk, "busy_s_total")
+        seconds = track.by_bin(measurement.starts, measurement.ends)
+        if np.nansum(seconds) > WORTH_A_DEMAND * float(measurement.lengths.sum()):
+            found[f"disk {disk}"] = seconds
+    return found
+
+
+def pooled(runs: Sequence[RunSeries], resource: str, servers: int, *, timed: bool) -> tuple[Series, list[str]] | None:
+    """Intervals of all runs of one resource together, with the names of the classes; None where there are too few.
+
+    Response times go with it only where `timed`: at the bottleneck, which makes up most of them.
+    """
+    names = sorted({name for run in runs for name, counts in run.counts.items() if counts.any()})
+    busy, rates, responses, stretches = [], [], [], []
+    for number, run in enumerate(runs):
+        seconds = run.busy.get(resource)
+        if seconds is None:
+            continue
+        seen = np.isfinite(seconds)
+        zero = np.zeros(len(run.seconds))
+        counts = np.stack([run.counts.get(name, zero) for name in names], axis=1)[seen]
+        sums = np.stack([run.response_sums.get(name, zero) for name in names], axis=1)[seen]
+        busy.append(seconds[seen] / run.seconds[seen])
+        rates.append(counts / run.seconds[seen, None])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            responses.append(np.where(counts > 0, sums / counts, np.nan))
+        stretches.append(np.full(int(seen.sum()), float(number)))
+    rows = sum(len(one) for one in busy)
+    # Fewer than three intervals for each number that is sought tell nothing.
+    if not names or rows < 3 * (len(names) + 1):
+        return None
+    times = np.concatenate(responses) if timed else None
+    return Series(np.concatenate(busy), np.concatenate(rates), times, servers, np.concatenate(stretches)), names

@@ -1,0 +1,103 @@
+"""Service demands of a results folder: by resource from load levels, by class from the seconds of all runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.estimates import from_document
+from towtank.model.fitting.demand_classes import demands_of_classes
+from towtank.model.fitting.demand_levels import demand_from_levels
+from towtank.model.fitting.demand_series import WORTH_A_DEMAND, pooled, read_series
+from towtank.model.fitting.measured import Configuration, Resource, read_configurations
+from towtank.model.fitting.observations import Floats
+from towtank.results.folder import STUDY_MANIFEST, ResultsFolder
+
+SCHEMA = "towtank/model-demands/1"
+
+
+def demands_document(path: Path) -> dict[str, Any]:
+    """Demands of every configuration of a results folder.
+
+    Returns
+    -------
+    dict
+        As `docs/reference/model-fit.md` describes.
+    """
+    configurations = read_configurations(path)
+    folder = ResultsFolder.open(path) if (path / STUDY_MANIFEST).is_file() else None
+    return {
+        "schema": SCHEMA,
+        "source": str(path),
+        "configurations": [configuration_demands(one, folder) for one in configurations],
+    }
+
+
+def configuration_demands(one: Configuration, folder: ResultsFolder | None) -> dict[str, Any]:
+    """Demands of one configuration."""
+    document: dict[str, Any] = {
+        "label": one.label,
+        "key": one.key,
+        "excluded": one.excluded,
+        "resources": resource_demands(one),
+        "classes": {},
+    }
+    if folder is not None:
+        runs = [run for run in folder.runs() if run.run_id in {str(kept["run"]) for kept in one.runs}]
+        series, servers = read_series(runs, one.resources)
+        names = dict.fromkeys(name for run in series for name in run.busy)
+        bottleneck = one.bottleneck()
+        for name in names:
+            timed = bottleneck is not None and name == bottleneck.name
+            found = pooled(series, name, servers[name], timed=timed)
+            if found is not None:
+                document["classes"][name] = demands_of_classes(*found)
+    return document
+
+
+def resource_demands(one: Configuration) -> dict[str, Any]:
+    """Demand of the mean transaction at every resource, from the load levels."""
+    points = one.points
+    rates = np.array([from_document(point["throughput_per_s"]).value or np.nan for point in points], dtype=float)
+    found: dict[str, Any] = {}
+    for resource in one.resources:
+        _add(found, resource.name, rates, one.cpus(resource), resource)
+        for tier in resource.tiers:
+            parts = dict.fromkeys(part for point in points for part in point["tiers"].get(tier, {}).get("parts", {}))
+            for part in parts:
+                used = [_part(point, tier, part) for point in points]
+                _add(found, f"{tier} / {part}", rates, np.array(used, dtype=float), replace(resource, tiers=(tier,)))
+    for disk, busy in _disks(one).items():
+        _add(found, f"disk {disk}", rates, busy, Resource(disk, 1, ()))
+    return found
+
+
+def _part(point: dict[str, Any], tier: str, part: str) -> float:
+    value = from_document(point["tiers"].get(tier, {}).get("parts", {}).get(part, {}).get("cpus_used")).value
+    return np.nan if value is None else value
+
+
+def _add(found: dict[str, Any], name: str, rates: Floats, busy: Floats, resource: Resource) -> None:
+    demand = demand_from_levels(rates, busy, resource.servers)
+    if demand is not None:
+        found[name] = {"servers": resource.servers, "tiers": list(resource.tiers), **demand}
+
+
+def _disks(one: Configuration) -> dict[str, Floats]:
+    """Share of the time that each disk of the host was busy at each load, where it is worth telling."""
+    rows = []
+    for point in one.points:
+        runs = [run for run in one.runs if run["run"] in point["runs"]]
+        told = [
+            {disk: row["utilization"] for disk, row in run["host"]["disks"].items() if "utilization" in row}
+            for run in runs
+        ]
+        names = set.intersection(*(set(row) for row in told)) if told else set()
+        rows.append({disk: float(np.mean([row[disk] for row in told])) for disk in names})
+    found = {
+        disk: np.array([row.get(disk, np.nan) for row in rows]) for disk in sorted({d for row in rows for d in row})
+    }
+    return {disk: busy for disk, busy in found.items() if np.nanmax(busy) > WORTH_A_DEMAND}

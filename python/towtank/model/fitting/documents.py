@@ -1,0 +1,323 @@
+"""The JSON documents of `towtank model fit`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.estimates import from_document
+from towtank.analysis.objectives import metric_of
+from towtank.analysis.statistics import standard_error_of
+from towtank.errors import MeasurementError, ModelError
+from towtank.model.fitting import knees, model_file
+from towtank.model.fitting.audit import Finding, audit_points
+from towtank.model.fitting.curves import USL_PARAMETERS
+from towtank.model.fitting.demands import resource_demands
+from towtank.model.fitting.fit import CURVES, Fit
+from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.intervals import (
+    CONFIDENCE,
+    percentiles,
+    profile_intervals,
+    standard_errors,
+    t_intervals,
+)
+from towtank.model.fitting.measured import Configuration, read_configurations
+from towtank.model.fitting.observations import Floats, Observations
+from towtank.model.fitting.prediction import default_loads, predict, trust
+from towtank.model.fitting.replicates import REPLICATES, block_length
+from towtank.model.fitting.selection import Candidate, Choice, choose
+from towtank.model.fitting.shape import classify
+from towtank.model.fitting.table import Columns, read_points
+
+SCHEMA = "towtank/model-fit/1"
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked of a fit.
+
+    Attributes
+    ----------
+    curve : str
+        One of `fit.CURVES`, or `auto`.
+    servers : int or None
+        Of the bottleneck; from the results, else 1, where it is not given.
+    loads : list of float or None
+        Where to predict.
+    hold_out : int or None
+        Highest levels to leave out; None tests the highest and fits it as well.
+    think_s : float or None
+        Think time for results that do not tell it. [s]
+    """
+
+    curve: str
+    servers: int | None = None
+    loads: list[float] | None = None
+    hold_out: int | None = None
+    think_s: float | None = None
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """Families to fit."""
+        return CURVES if self.curve == "auto" else (self.curve,)
+
+
+@dataclass
+class Answer:
+    """One set of points, answered.
+
+    Attributes
+    ----------
+    document : dict
+    choice : Choice
+    points : Observations
+    think_s : float
+    configuration : Configuration or None
+    """
+
+    document: Json
+    choice: Choice
+    points: Observations
+    think_s: float
+    configuration: Configuration | None = None
+
+
+def fit_table(path: Path, columns: Columns, wish: Wish) -> Answer:
+    """Fit the points of a CSV file."""
+    points = read_points(path, columns)
+    findings = audit_points(points)
+    failing = {one.name for one in findings if one.suspect}
+    kept = points.chosen(np.array([name not in failing for name in points.names]))
+    excluded = [
+        {"run": one.name, "load": float(points.load[points.names.index(one.name)]), "why": one.message}
+        for one in findings
+        if one.suspect
+    ]
+    head = {"schema": SCHEMA, "source": str(path), "asked": wish.curve}
+    return _answer(kept, wish, head, servers=wish.servers or 1, findings=findings, excluded=excluded)
+
+
+def fit_results(path: Path, wish: Wish, wanted: str | None) -> list[Answer]:
+    """Fit every configuration of a results folder, or those whose label holds `wanted`."""
+    answers = []
+    for one in read_configurations(path):
+        if (wanted is not None and wanted not in one.label) or not one.points:
+            continue
+        points = one.observations
+        bottleneck = one.bottleneck()
+        servers = wish.servers or (bottleneck.servers if bottleneck else 1)
+        head = {"label": one.label, "key": one.key, "asked": wish.curve}
+        if wish.think_s is not None:
+            points = _thinking(points, wish.think_s)
+        answer = _answer(
+            points, wish, head, servers=servers, findings=one.findings, excluded=one.excluded, think_s=one.think_s
+        )
+        answer.configuration = one
+        answer.document["bottleneck"] = bottleneck.name if bottleneck else None
+        answer.document["shape"] = classify(one)
+        answer.document["demands"] = resource_demands(one)
+        answer.document["knees"] = _objective_knees(one) + answer.document["knees"]
+        answers.append(answer)
+    return answers
+
+
+def _thinking(points: Observations, think_s: float) -> Observations:
+    return replace(points, think=np.full(points.count, think_s))
+
+
+def _answer(
+    points: Observations,
+    wish: Wish,
+    head: Json,
+    *,
+    servers: int,
+    findings: list[Finding],
+    excluded: list[Json],
+    think_s: float | None = None,
+) -> Answer:
+    if not points.count:
+        raise MeasurementError("\n".join(["no point may be modelled:", *(f"  {one['why']}" for one in excluded)]))
+    think = float(np.mean(points.think_s())) if think_s is None or points.think is not None else think_s
+    choice = choose(wish.curves, points, servers, think, wish.hold_out)
+    if wish.curve != "auto" and not choice.candidates and "label" not in head:
+        raise ModelError(next(iter(choice.refused.values())), hint="measure more load levels")
+    shown = choice.chosen if wish.curve == "auto" else next(iter(choice.candidates), None)
+    document = {
+        **head,
+        "curve": shown.name if shown else None,
+        **(_parameters(shown) if shown else {}),
+        "audit": {"checked": len(findings), "findings": [one.document() for one in findings if one.suspect]},
+        "excluded": excluded,
+        "points": _points(points, shown),
+    }
+    if shown:
+        document |= _worth(shown, wish, think)
+    else:
+        document |= {"verdict": {"level": REJECTED, "reasons": [{"level": REJECTED, "text": choice.why}], "tests": []}}
+    document["knees"] = _knees(shown, points, think)
+    if wish.curve == "auto":
+        document["choice"] = _choice(choice)
+    return Answer(document, choice, points, think)
+
+
+def number(value: float) -> float | None:
+    """As JSON has it: null for what is not finite."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _parameters(one: Candidate) -> Json:
+    """Parameters, what follows from them, and all intervals."""
+    fit = one.fit
+    values = dict(zip(fit.curve.parameters, (float(value) for value in fit.parameters), strict=True))
+    if "lambda" in values:
+        values = {name: values.get(name, 0.0) for name in USL_PARAMETERS}
+    derived = {name: number(value[0]) for name, value in fit.curve.derived(fit.parameters[None, :]).items()}
+    drawn = {name: percentiles(value) for name, value in fit.curve.derived(one.replicates).items()}
+    drawn = {name: pair if derived[name] is not None else (None, None) for name, pair in drawn.items()}
+    linear, boot = t_intervals(fit), {}
+    for place, name in enumerate(fit.curve.parameters):
+        boot[name] = percentiles(one.replicates[:, place])
+    return {
+        **values,
+        **derived,
+        "r_squared": fit.r_squared,
+        "confidence": CONFIDENCE,
+        "confidence_interval": {name: list(pair) for name, pair in {**linear, **drawn}.items()},
+        "intervals": {
+            "t": {name: list(pair) for name, pair in linear.items()},
+            "profile": {name: list(pair) for name, pair in profile_intervals(fit).items()},
+            "bootstrap": {name: list(pair) for name, pair in {**boot, **drawn}.items()},
+            "replicates": REPLICATES,
+            "block_length": block_length(fit),
+        },
+        "standard_error": standard_errors(fit),
+        "residual_error": fit.residual_error,
+        "degrees_of_freedom": fit.freedom,
+        "aicc": one.aicc,
+    }
+
+
+def _points(points: Observations, shown: Candidate | None) -> list[Json]:
+    """Every point as measured and, where it took part, as fitted."""
+    fit: Fit | None = shown.fit if shown else None
+    fitted = dict(zip(fit.points.names, fit.fitted, strict=True)) if fit else {}
+    rows = []
+    for place, name in enumerate(points.names):
+        row: Json = {
+            "name": name,
+            "load": float(points.load[place]),
+            "throughput": float(points.throughput[place]),
+            "standard_error": None if points.error is None else float(points.error[place]),
+            "response_s": None if points.response is None else float(points.response[place]),
+            "fitted_throughput": float(fitted[name]) if name in fitted else None,
+        }
+        rows.append(row)
+    return rows
+
+
+def _worth(one: Candidate, wish: Wish, think_s: float) -> Json:
+    loads = default_loads(one) if wish.loads is None else wish.loads
+    doubts = _interval_doubts(one)
+    verdict = one.judgement.document()
+    if doubts:
+        verdict["reasons"] += [{"level": "doubtful", "text": text} for text in doubts]
+        verdict["level"] = verdict["level"] if verdict["level"] == REJECTED else "doubtful"
+    return {
+        "verdict": verdict,
+        "held_out": one.held_out and {**one.held_out, "refitted": one.refitted},
+        "predictions": predict(one, loads, think_s),
+        "trust": trust(one, think_s),
+    }
+
+
+def _interval_doubts(one: Candidate) -> list[str]:
+    length = block_length(one.fit)
+    if length == 1:
+        return []
+    return [
+        f"residuals resemble their neighbours: t and profile intervals are too narrow; the bootstrap draws blocks of "
+        f"{length} points, use its intervals"
+    ]
+
+
+def _choice(choice: Choice) -> Json:
+    best = min((one.aicc for one in choice.candidates if one.aicc is not None), default=None)
+    rows = [
+        {
+            "curve": one.name,
+            "aicc": one.aicc,
+            "delta_aicc": None if one.aicc is None or best is None else one.aicc - best,
+            "held_out_error": one.held_out["worst_error"] if one.held_out else None,
+            "parameters": dict(zip(one.fit.curve.parameters, map(float, one.fit.parameters), strict=True)),
+            "verdict": one.judgement.level,
+            "reasons": [text for _, text in one.judgement.reasons],
+        }
+        for one in choice.candidates
+    ]
+    return {"why": choice.why, "candidates": rows, "refused": choice.refused}
+
+
+def _knees(shown: Candidate | None, points: Observations, think_s: float) -> list[Json]:
+    found = [knees.break_knee(points)]
+    if shown is not None:
+        found = [knees.model_knee(shown), knees.power_knee(shown, think_s), *found]
+    distance = knees.distance_knee(points.load, points.throughput)
+    rows = [one for one in found if one is not None]
+    if distance is not None:
+        rows.append(knees.knee("distance", distance, None, "farthest above the chord (Kneedle): a drawing aid only"))
+    return rows
+
+
+_TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
+
+
+def _objective_knees(one: Configuration) -> list[Json]:
+    """Where each objective about a response time passes its limit."""
+    found = []
+    for objective in one.objectives:
+        metric, limit = str(objective.get("metric")).removesuffix("_s"), objective.get("limit")
+        if metric not in _TIMES or not isinstance(limit, int | float) or len(one.points) < 2:
+            continue
+        text = str(objective["text"])
+        named = text.split(" of ", maxsplit=1)[1].split(" ", maxsplit=1)[0] if " of " in text else None
+        about = {"metric": metric, "transaction": named}
+        pairs = [(point, metric_of(point, about)) for point in one.points]
+        seen = [(point, value) for point, value in pairs if value is not None]
+        if len(seen) < 2:
+            continue
+        load: Floats = np.array([float(point["load"]) for point, _ in seen])
+        errors = [_time_error(point, metric, named) for point, _ in seen]
+        known = None if any(one is None for one in errors) else np.array(errors, dtype=float)
+        at = knees.objective_knee(load, np.array([value for _, value in seen]), known, float(limit), text)
+        found.append(at or knees.knee("objective", None, None, f"{text}: not passed up to {load[-1]:g}"))
+    return found
+
+
+def _time_error(point: Json, metric: str, named: str | None) -> float | None:
+    """Standard error of a time at a point; None where it has no interval."""
+    where = point["transactions"].get(named, {}).get(f"{metric}_s") if named else point["response_time_s"][metric]
+    return standard_error_of(from_document(where))
+
+
+def written_model(answer: Answer, source: str, path: Path) -> Json:
+    """Write the closed curve of an answer as a model file, and check what it says at the loads measured.
+
+    Raises
+    ------
+    ModelError
+        If there is no closed curve, or it is rejected.
+    """
+    closed = next((one for one in answer.choice.candidates if one.name == "closed"), None)
+    if closed is None or closed.judgement.level == REJECTED:
+        why = answer.choice.refused.get("closed", "it was not fitted") if closed is None else "it is rejected"
+        raise ModelError(f"--out: must have a closed curve to write, got none: {why}")
+    demands = answer.document.get("demands", {})
+    found, left = model_file.stations(closed, answer.configuration, demands)
+    path.write_text(model_file.model_text(closed, source, found, left, answer.think_s), "utf-8")
+    return {"file": str(path), "check": model_file.checked(closed, found, left, answer.think_s)}

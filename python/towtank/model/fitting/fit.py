@@ -1,0 +1,214 @@
+"""One curve fitted to one set of points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from towtank.errors import ModelError
+from towtank.model.fitting import least_squares
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.curves import AMDAHL, LINEAR, USL, Curve
+from towtank.model.fitting.least_squares import Bounds, Solution
+from towtank.model.fitting.observations import Floats, Observations
+
+CURVES = ("usl", "amdahl", "linear", "closed")
+"""Families that can be asked for."""
+# Moving a parameter to its bound changes the fitted values by less than this many standard deviations.
+_AT_BOUND = 1e-6
+
+
+def curve_named(name: str, servers: int, think_s: float, *, with_busy: bool = False) -> Curve:
+    """The family of a name; servers, think time and use of the bottleneck are those of the closed system."""
+    if name == "closed":
+        return ClosedCurve(servers, think_s, with_busy)
+    return {"usl": USL, "amdahl": AMDAHL, "linear": LINEAR}[name]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is minimised: the misses of throughput and, for a closed system that tells it, of response time.
+
+    Both are one thing in a closed system, R = N / X - Z. Throughput tells the demand of the bottleneck and hardly
+    anything of the time elsewhere, as most of a cycle is thinking; response times at low load tell just that. So
+    both are fitted, each over its own error, while the degrees of freedom count the points once. Where the use of the
+    bottleneck was measured, U = b + S X is fitted as well; it is an observation of its own and counts as one.
+    """
+
+    curve: Curve
+    points: Observations
+
+    @property
+    def uses_response(self) -> bool:
+        """Whether response times are among the values."""
+        return isinstance(self.curve, ClosedCurve) and self.points.response is not None
+
+    @property
+    def target(self) -> Floats:
+        """Throughputs, then response times where they are used."""
+        return self._joined(self.points.throughput, self.points.response, self.points.busy)
+
+    @property
+    def deviations(self) -> Floats:
+        """Standard deviations of the values, up to a common factor."""
+        return self._joined(self.points.deviations, self.points.response_deviations, self.points.busy_deviations)
+
+    def _joined(self, rates: Floats, times: Floats | None, busy: Floats | None) -> Floats:
+        parts = [rates]
+        if self.uses_response and times is not None:
+            parts.append(times)
+        if self.uses_busy and busy is not None:
+            parts.append(busy)
+        return np.concatenate(parts)
+
+    @property
+    def uses_busy(self) -> bool:
+        """Whether the use of the bottleneck is among the values."""
+        return isinstance(self.curve, ClosedCurve) and self.curve.with_busy
+
+    @property
+    def independent(self) -> int:
+        """Observations of a point that do not follow from one another. [1]"""
+        return 2 if self.uses_busy else 1
+
+    def model(self, parameters: Floats) -> Floats:
+        """Fitted values of shape (n_problems, n_values)."""
+        load = self.points.load
+        if not isinstance(self.curve, ClosedCurve):
+            return self.curve.throughput(parameters, load)
+        think = self.think_s
+        rate = self.curve.throughput_thinking(parameters, load, think)
+        parts = [rate]
+        if self.uses_response:
+            parts.append(load / rate - think)
+        if self.uses_busy:
+            parts.append(self.curve.busy(parameters, rate))
+        return np.concatenate(parts, axis=1)
+
+    @property
+    def think_s(self) -> Floats:
+        """Think time of each point: as measured there, else that of the curve. [s]"""
+        default = self.curve.think_s if isinstance(self.curve, ClosedCurve) else 0.0
+        return np.full(self.points.count, default) if self.points.think is None else self.points.think
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted curve.
+
+    Attributes
+    ----------
+    problem : Problem
+    solution : Solution
+    held : ndarray of bool of shape (n_parameters,)
+        Parameters that lie at a bound.
+    """
+
+    problem: Problem
+    solution: Solution
+    held: npt.NDArray[np.bool_]
+
+    @property
+    def curve(self) -> Curve:
+        """The family."""
+        return self.problem.curve
+
+    @property
+    def points(self) -> Observations:
+        """What it was fitted to."""
+        return self.problem.points
+
+    @property
+    def parameters(self) -> Floats:
+        """Best parameters, shape (n_parameters,)."""
+        return self.solution.parameters
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom: observations less parameters, those at a bound among them. [1]"""
+        return self.points.count * self.problem.independent - len(self.parameters)
+
+    @property
+    def fitted(self) -> Floats:
+        """Fitted throughput at the points. [1/s]"""
+        return np.asarray(self.problem.model(self.parameters[None, :])[0, : self.points.count], dtype=float)
+
+    @property
+    def misses(self) -> Floats:
+        """Weighted residuals of the throughputs."""
+        return self.solution.residuals[: self.points.count]
+
+    @property
+    def r_squared(self) -> float | None:
+        """1 - residual over total sum of squares of the throughput; None where it does not vary."""
+        values, weights = self.points.throughput, 1 / self.points.deviations**2
+        spread = float(np.sum(weights * (values - np.average(values, weights=weights)) ** 2))
+        return 1 - float(self.misses @ self.misses) / spread if spread > 0 else None
+
+    @property
+    def relative_misses(self) -> Floats:
+        """Measured over fitted throughput, less one."""
+        return np.asarray(self.points.throughput / self.fitted - 1, dtype=float)
+
+    @property
+    def residual_error(self) -> float:
+        """Residual standard error in the unit of throughput where all points weigh the same. [1/s]"""
+        scale = float(np.sqrt(np.mean(self.points.deviations**2)))
+        return scale * float(np.sqrt(self.misses @ self.misses / max(1, self.freedom)))
+
+    def throughput(self, load: Floats) -> Floats:
+        """Throughput of the fitted curve at any loads. [1/s]"""
+        return np.asarray(self.curve.throughput(self.parameters[None, :], load)[0], dtype=float)
+
+
+def levels_needed(curve: Curve) -> int:
+    """Different loads without which a curve cannot be fitted: one more than its shape has parameters."""
+    return shape_parameters(curve) + 1
+
+
+def shape_parameters(curve: Curve) -> int:
+    """Parameters of the shape of throughput over load; background work shows in the use of the bottleneck only."""
+    return len(curve.parameters) - int(isinstance(curve, ClosedCurve) and curve.with_busy)
+
+
+def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None = None) -> Fit:
+    """Fit a curve to points.
+
+    Parameters
+    ----------
+    curve : Curve
+    points : Observations
+    near : sequence of float, optional
+        One more starting point.
+
+    Raises
+    ------
+    ModelError
+        If there are not more different loads than parameters.
+    """
+    needed = levels_needed(curve)
+    if len(points.levels) < needed:
+        raise ModelError(
+            f"{curve.name}: must have at least {needed} different loads for {needed - 1} parameters, "
+            f"got {len(points.levels)} instead",
+            hint="measure more load levels, or fit a curve with fewer parameters",
+        )
+    problem = Problem(curve, points)
+    starts = curve.starts(points)
+    if near is not None:
+        starts = np.vstack([starts, np.asarray(near, dtype=float)])
+    bounds = curve.bounds
+    solution = least_squares.fit(problem.model, starts, problem.target, problem.deviations, bounds)
+    return Fit(problem, solution, _held(solution, curve.bounds))
+
+
+def _held(solution: Solution, bounds: Bounds) -> npt.NDArray[np.bool_]:
+    """Parameters at a bound: so near that moving there changes no fitted value by a millionth of a deviation."""
+    parameters = solution.parameters
+    reach = np.linalg.norm(solution.jacobian, axis=0)
+    gaps = np.minimum(parameters - bounds.lower, bounds.upper - parameters)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.isfinite(gaps) & (gaps * reach <= _AT_BOUND), dtype=bool)

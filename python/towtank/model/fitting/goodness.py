@@ -1,0 +1,315 @@
+"""Whether a fitted curve may be believed: information criterion, lack of fit, residual pattern, held-out levels.
+
+A curve that minimises a sum of squares is the best of its family, which says nothing about the family. Each check
+here can end in "rejected", and says why in words.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from towtank.errors import ModelError
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.curves import WIDER
+from towtank.model.fitting.fit import Fit, fit_curve, levels_needed, shape_parameters
+
+SUPPORTED, DOUBTFUL, REJECTED = "supported", "doubtful", "rejected"
+LEVEL = 0.01
+"""A test with a smaller p-value rejects a curve; a curve that is right is rejected once in a hundred fits."""
+MISS_LIMIT = 0.20
+"""A curve that misses some level by more than this is of no use for sizing, whatever the tests say. [ratio]"""
+MATTERS = 0.05
+"""A shape that is wrong for certain, but by less than this on average, is doubted and not rejected: every model is
+wrong, and a capacity figure is not wanted finer. [ratio]"""
+HELD_OUT_LIMIT = 0.10
+"""A curve that predicts the highest level, left out of its fit, worse than this is doubted. [ratio]"""
+FEW_POINTS = 6
+"""With fewer points the shape of the curve is taken on trust. [1]"""
+# Misses below this share of the throughput are rounding: data that lie on the curve to the last digit.
+_ROUNDING = 1e-9
+
+
+@dataclass
+class Judgement:
+    """What the checks found.
+
+    Attributes
+    ----------
+    reasons : list of (str, str)
+        Level (`doubtful` or `rejected`) and sentence.
+    tests : list of dict
+        Each test with its statistic and p-value.
+    """
+
+    reasons: list[tuple[str, str]] = field(default_factory=list)
+    tests: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def level(self) -> str:
+        """The worst of all reasons."""
+        levels = {level for level, _ in self.reasons}
+        return REJECTED if REJECTED in levels else DOUBTFUL if DOUBTFUL in levels else SUPPORTED
+
+    def shape(self, fit: Fit, sentence: str) -> None:
+        """Add that the shape is wrong for certain: a rejection where it matters."""
+        size = float(np.sqrt(np.mean(fit.relative_misses**2)))
+        if size > MATTERS:
+            self.reject(f"{sentence}; on average by {_percent(size)}")
+        else:
+            self.doubt(f"{sentence}, though by {_percent(size)} on average only")
+
+    def doubt(self, sentence: str) -> None:
+        """Add a reason to doubt."""
+        self.reasons.append((DOUBTFUL, sentence))
+
+    def reject(self, sentence: str) -> None:
+        """Add a reason to reject."""
+        self.reasons.append((REJECTED, sentence))
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in a document."""
+        reasons = [{"level": level, "text": text} for level, text in self.reasons]
+        return {"level": self.level, "reasons": reasons, "tests": self.tests}
+
+
+def aicc(fit: Fit) -> float | None:
+    """Akaike's information criterion with the correction for few points, of the throughput.
+
+    Returns
+    -------
+    float or None
+        Smaller is better; None where there are too few points for the correction.
+
+    Notes
+    -----
+    n ln(S / n) + 2 k + 2 k (k + 1) / (n - k - 1) with k the parameters and the variance [1]_. Comparable among curves
+    on the same points with the same weights only.
+
+    References
+    ----------
+    .. [1] C. M. Hurvich and C.-L. Tsai, "Regression and time series model selection in small samples", Biometrika
+           76(2), 297-307, 1989, doi:10.1093/biomet/76.2.297.
+    """
+    count, size = fit.points.count, shape_parameters(fit.curve) + 1
+    if count - size - 1 <= 0:
+        return None
+    squares = float(fit.misses @ fit.misses)
+    least = float(np.sum((_ROUNDING * fit.points.throughput / fit.points.deviations) ** 2))
+    return count * math.log(max(squares, least) / count) + 2 * size + 2 * size * (size + 1) / (count - size - 1)
+
+
+def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
+    """All checks of one fit."""
+    judgement = Judgement()
+    _count(fit, judgement)
+    _held(fit, judgement)
+    _size_of_misses(fit, judgement)
+    _lack_of_fit(fit, judgement)
+    _pattern(fit, judgement)
+    _wider(fit, judgement)
+    if held_out and abs(held_out["worst_error"]) > HELD_OUT_LIMIT:
+        judgement.doubt(
+            f"fitted without the highest load it predicts the throughput there {_percent(held_out['worst_error'])} "
+            f"off, limit {_percent(HELD_OUT_LIMIT)}"
+        )
+    return judgement
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _count(fit: Fit, judgement: Judgement) -> None:
+    if fit.freedom < 2:
+        judgement.reject(
+            f"{fit.points.count} points for {len(fit.parameters)} parameters leave {fit.freedom} degree"
+            f"{'' if fit.freedom == 1 else 's'} of freedom: any such points lie on some curve of this family"
+        )
+    elif len(fit.points.levels) < FEW_POINTS:
+        judgement.doubt(f"{len(fit.points.levels)} load levels tell little about the shape; {FEW_POINTS} or more do")
+    if fit.points.load.min() > 2 and fit.curve.name in WIDER:
+        judgement.doubt(
+            f"the lowest load is {fit.points.load.min():g}: lambda, the throughput at load 1, is extrapolated"
+        )
+
+
+def _held(fit: Fit, judgement: Judgement) -> None:
+    for name, held, value in zip(fit.curve.parameters, fit.held, fit.parameters, strict=True):
+        if not held:
+            continue
+        if name == "kappa":
+            judgement.reject(
+                "kappa is at its bound 0: the points show no retrograde load, and the curve is that of Amdahl's law"
+            )
+        elif name == "sigma" and value == 0:
+            judgement.reject("sigma is at its bound 0: the points show no contention; they grow at least in proportion")
+        elif name not in ("other_s", "background"):  # a system may have neither
+            judgement.reject(f"{name} is at its bound {value:g}")
+
+
+def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
+    misses = np.abs(fit.relative_misses)
+    worst = int(np.argmax(misses))
+    # In a long series single points may be far off by chance; of a handful of levels each one counts.
+    size = float(misses[worst]) if fit.points.count <= 30 else float(np.sqrt(np.mean(misses**2)))
+    if size > MISS_LIMIT:
+        where = f"at load {fit.points.load[worst]:g}" if fit.points.count <= 30 else "on average"
+        judgement.reject(f"the curve misses the points by {_percent(size)} {where}, limit {_percent(MISS_LIMIT)}")
+
+
+def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
+    """F test of the misses of the level means against the spread of repetitions.
+
+    Notes
+    -----
+    N. R. Draper and H. Smith, *Applied Regression Analysis*, 3rd ed., Wiley, 1998, section 2.1.
+    """
+    levels, places = np.unique(fit.points.load, return_inverse=True)
+    pure_freedom = fit.points.count - len(levels)
+    lack_freedom = len(levels) - len(fit.parameters)
+    if pure_freedom < 2 or lack_freedom < 1:
+        return
+    weights = 1 / fit.points.deviations**2
+    sums = np.bincount(places, weights * fit.points.throughput) / np.bincount(places, weights)
+    pure = float(np.sum(weights * (fit.points.throughput - sums[places]) ** 2))
+    lack = float(fit.misses @ fit.misses) - pure
+    if pure <= 0:
+        return
+    statistic = max(0.0, lack / lack_freedom / (pure / pure_freedom))
+    p_value = float(stats.f.sf(statistic, lack_freedom, pure_freedom))
+    judgement.tests.append(
+        {"test": "lack of fit", "statistic": statistic, "freedom": [lack_freedom, pure_freedom], "p_value": p_value}
+    )
+    if p_value < LEVEL:
+        judgement.shape(
+            fit,
+            f"the levels miss the curve by more than repetitions spread (lack of fit F = {statistic:.3g}, "
+            f"p = {p_value:.2g})",
+        )
+
+
+def _pattern(fit: Fit, judgement: Judgement) -> None:
+    """Runs of equal signs among the residuals in order of load."""
+    signs = fit.misses > 0
+    above, runs = int(signs.sum()), 1 + int(np.count_nonzero(signs[1:] != signs[:-1]))
+    below = len(signs) - above
+    if min(above, below) < 2:
+        return
+    p_value = at_most_runs(above, below, runs)
+    judgement.tests.append({"test": "runs of signs", "statistic": runs, "freedom": [above, below], "p_value": p_value})
+    if p_value < LEVEL:
+        judgement.shape(
+            fit,
+            f"the points lie above and below the curve in {runs} stretches rather than at random (p = {p_value:.2g}): "
+            f"it has another shape",
+        )
+
+
+@lru_cache(maxsize=512)
+def at_most_runs(above: int, below: int, runs: int) -> float:
+    """Probability of so few runs of signs, if the signs come in random order.
+
+    Notes
+    -----
+    Exact, by counting [1]_: of the C(a + b, a) orders, 2 C(a-1, k-1) C(b-1, k-1) have 2 k runs and
+    C(a-1, k-1) C(b-1, k) + C(a-1, k) C(b-1, k-1) have 2 k + 1.
+
+    References
+    ----------
+    .. [1] A. Wald and J. Wolfowitz, "On a test whether two samples are from the same population", Annals of
+           Mathematical Statistics 11(2), 147-162, 1940, doi:10.1214/aoms/1177731909.
+    """
+    total = 0
+    for number in range(2, runs + 1):
+        half = number // 2
+        if number % 2 == 0:
+            total += 2 * math.comb(above - 1, half - 1) * math.comb(below - 1, half - 1)
+        else:
+            total += math.comb(above - 1, half - 1) * math.comb(below - 1, half)
+            total += math.comb(above - 1, half) * math.comb(below - 1, half - 1)
+    return total / math.comb(above + below, above)
+
+
+def _wider(fit: Fit, judgement: Judgement) -> None:
+    """F test against the next larger family, which bends where this one cannot."""
+    wider = WIDER.get(fit.curve.name)
+    if wider is None or (fit.curve.name == "usl" and not fit.held.any()):
+        return
+    try:
+        larger = fit_curve(
+            wider, fit.points, [*fit.parameters, *([0.0] * (len(wider.parameters) - len(fit.parameters)))]
+        )
+    except ModelError:
+        return
+    extra = len(wider.parameters) - len(fit.parameters) or int(fit.held.sum())
+    if larger.freedom < 1:
+        return
+    gained = fit.solution.sum_of_squares - larger.solution.sum_of_squares
+    # What is left may be rounding alone; then the smaller family misses by more than rounding or by nothing.
+    left = larger.solution.sum_of_squares / larger.freedom
+    if gained <= 0 or left <= 0:
+        return
+    statistic = gained / extra / left
+    p_value = float(stats.f.sf(statistic, extra, larger.freedom))
+    judgement.tests.append(
+        {
+            "test": f"against {wider.name}",
+            "statistic": statistic,
+            "freedom": [extra, larger.freedom],
+            "p_value": p_value,
+        }
+    )
+    values = dict(zip(wider.parameters, larger.parameters, strict=True))
+    if fit.curve.name == "usl":
+        told = ", ".join(f"{name} = {values[name]:.3g}" for name in ("sigma", "kappa"))
+        judgement.doubt(f"without bounds the best fit has {told} (p = {p_value:.2g}), which no such system can have")
+    elif p_value < LEVEL:
+        judgement.shape(fit, f"{wider.name} describes the points better than chance explains (p = {p_value:.2g})")
+
+
+def hold_out(fit: Fit, highest: int) -> dict[str, Any] | None:
+    """Fit again without the highest levels, and predict them.
+
+    Returns
+    -------
+    dict or None
+        `levels`, `worst_error` (relative, of throughput) and `points`; None where too few levels are left.
+    """
+    if len(fit.points.levels) - highest < levels_needed(fit.curve):
+        return None
+    below, above = fit.points.split(highest)
+    return predicted_against_measured(
+        fit_curve(fit.curve, below, [float(one) for one in fit.parameters]), above, highest
+    )
+
+
+def predicted_against_measured(fit: Fit, above: Any, levels: int) -> dict[str, Any]:
+    """How a fit predicts points that it has not seen."""
+    if isinstance(fit.curve, ClosedCurve):
+        think = above.think if above.think is not None else np.full(above.count, fit.curve.think_s)
+        predicted = fit.curve.throughput_thinking(fit.parameters[None, :], above.load, think)[0]
+    else:
+        think = above.think
+        predicted = fit.throughput(above.load)
+    errors = predicted / above.throughput - 1
+    rows = []
+    for number in range(above.count):
+        row = {
+            "load": float(above.load[number]),
+            "measured_throughput": float(above.throughput[number]),
+            "predicted_throughput": float(predicted[number]),
+            "error": float(errors[number]),
+        }
+        if above.response is not None and think is not None:
+            response = float(above.load[number] / predicted[number] - think[number])
+            measured = float(above.response[number])
+            row |= {"measured_response_s": measured, "predicted_response_s": response}
+            row |= {"response_error": response / measured - 1}
+        rows.append(row)
+    return {"levels": levels, "worst_error": float(errors[np.argmax(np.abs(errors))]), "points": rows}

@@ -1,0 +1,163 @@
+"""Confidence intervals of the parameters of a fitted curve, by three methods that need not agree."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import stats
+
+from towtank.model.fitting.fit import Fit
+from towtank.model.fitting.least_squares import Bounds, minimise
+from towtank.model.fitting.observations import Floats
+
+CONFIDENCE = 0.95
+Interval = tuple[float | None, float | None]
+# Values of a parameter on each side at which the profile is computed, and how far out at first.
+_PROFILE_POINTS, _PROFILE_REACH, _PROFILE_WIDENINGS = 12, 2.0, 4
+
+
+def t_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
+    """Two-sided quantile of Student's t with n - p degrees of freedom."""
+    return float(stats.t.ppf(0.5 + confidence / 2, freedom))
+
+
+def standard_errors(fit: Fit) -> dict[str, float | None]:
+    """Standard error of each parameter; None of one at its bound."""
+    if fit.freedom < 1:
+        return dict.fromkeys(fit.curve.parameters)
+    freedom = fit.freedom + int(fit.held.sum())
+    errors = np.sqrt(np.diag(fit.solution.covariance(freedom, ~fit.held)))
+    pairs = zip(fit.curve.parameters, errors, fit.held, strict=True)
+    return {name: None if held else float(error) for name, error, held in pairs}
+
+
+def t_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]:
+    """Intervals of the linearised model: estimate +- t(n - p) standard errors.
+
+    Notes
+    -----
+    A parameter at its bound is taken out of the model and out of p [1]_; what it might be is told on one side, by
+    the profile of the sum of squares. Bounds do not cut the interval of any other parameter: one that reaches beyond
+    says that the data cannot tell the parameter from its bound.
+
+    References
+    ----------
+    .. [1] G. A. F. Seber and C. J. Wild, *Nonlinear Regression*, Wiley, 1989, sections 2.1 and 5.1,
+           doi:10.1002/0471725315.
+    """
+    errors = standard_errors(fit)
+    freedom = fit.freedom + int(fit.held.sum())
+    found: dict[str, Interval] = {}
+    for number, (name, value) in enumerate(zip(fit.curve.parameters, fit.parameters, strict=True)):
+        error = errors[name]
+        if fit.freedom < 1:
+            found[name] = (None, None)
+        elif error is None:
+            found[name] = _one_sided(fit, number, confidence)
+        else:
+            half = t_quantile(freedom, confidence) * error
+            found[name] = (float(value - half), float(value + half))
+    return found
+
+
+def _one_sided(fit: Fit, number: int, confidence: float) -> Interval:
+    """From the bound to where the sum of squares has risen too far, at the one-sided level."""
+    bounds, value = fit.curve.bounds, float(fit.parameters[number])
+    at_lower = value - bounds.lower[number] <= bounds.upper[number] - value
+    reach = _profile_end(fit, number, 1 if at_lower else -1, float(stats.t.ppf(confidence, max(1, fit.freedom))))
+    return (float(bounds.lower[number]), reach) if at_lower else (reach, float(bounds.upper[number]))
+
+
+def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]:
+    """Intervals from the profile of the sum of squares, within the bounds of the parameters.
+
+    Notes
+    -----
+    All values θ for which S(θ), minimised over the other parameters, is at most S_min (1 + t(n - p)^2 / (n - p))
+    [1]_. Unlike the linear interval it follows a curve that bends and does not depend on how a parameter is written
+    down. A side is None where the sum of squares never rises so far: the data do not bound it.
+
+    References
+    ----------
+    .. [1] D. M. Bates and D. G. Watts, *Nonlinear Regression Analysis and Its Applications*, Wiley, 1988, section
+           6.1, doi:10.1002/9780470316757.
+    """
+    if fit.freedom < 1:
+        return dict.fromkeys(fit.curve.parameters, (None, None))
+    limit = t_quantile(fit.freedom, confidence)
+    sides = range(len(fit.parameters))
+    return {
+        fit.curve.parameters[number]: (
+            _profile_end(fit, number, -1, limit),
+            _profile_end(fit, number, 1, limit),
+        )
+        for number in sides
+    }
+
+
+def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None:
+    """Where the signed root of the rise of the sum of squares passes the limit; None where it does not."""
+    bounds, value = fit.curve.bounds, float(fit.parameters[number])
+    edge = float(bounds.upper[number] if side > 0 else bounds.lower[number])
+    slope = float(np.linalg.norm(_unexplained(fit, number)))
+    scale = math.sqrt(fit.solution.sum_of_squares / fit.freedom)
+    if slope <= 0 or scale <= 0:
+        return value if scale <= 0 else None
+    reach = _PROFILE_REACH * limit * scale / slope
+    for _ in range(_PROFILE_WIDENINGS):
+        values = value + side * reach * np.arange(1, _PROFILE_POINTS + 1) / _PROFILE_POINTS
+        values = values[values < edge] if side > 0 else values[values > edge]
+        if math.isfinite(edge):
+            values = np.append(values, edge if len(values) < _PROFILE_POINTS else values[-1])
+        roots = np.sqrt(np.maximum(0.0, _profile(fit, number, values) - fit.solution.sum_of_squares)) / scale
+        roots = np.maximum.accumulate(roots)
+        if roots[-1] >= limit:
+            return float(np.interp(limit, np.append(0.0, roots), np.append(value, values)))
+        if math.isfinite(edge) and values[-1] == edge:
+            return edge
+        reach *= 4
+    return None
+
+
+def _unexplained(fit: Fit, number: int) -> Floats:
+    """The part of a column of the Jacobian that the other free columns cannot make up for."""
+    column = fit.solution.jacobian[:, number]
+    others = [place for place in range(len(fit.parameters)) if place != number and not fit.held[place]]
+    if not others:
+        return column
+    matrix = fit.solution.jacobian[:, others]
+    lengths = np.linalg.norm(matrix, axis=0)
+    matrix = matrix / np.where(lengths > 0, lengths, 1.0)
+    return np.asarray(column - matrix @ np.linalg.lstsq(matrix, column, rcond=None)[0], dtype=float)
+
+
+def _profile(fit: Fit, number: int, values: Floats) -> Floats:
+    """Sum of squares with one parameter held at each of several values, minimised over the others."""
+    problem, bounds = fit.problem, fit.curve.bounds
+    others = np.delete(np.arange(len(fit.parameters)), number)
+
+    def model(some: Floats) -> Floats:
+        whole = np.empty((len(some), len(fit.parameters)))
+        whole[:, others], whole[:, number] = some, values
+        return problem.model(whole)
+
+    best = np.repeat(fit.parameters[None, others], len(values), axis=0)
+    if len(others):
+        inner = Bounds(bounds.lower[others], bounds.upper[others])
+        best = minimise(model, best, problem.target, problem.deviations, inner)
+    misses = (problem.target - model(best)) / problem.deviations
+    return np.asarray(np.einsum("rn,rn->r", misses, misses), dtype=float)
+
+
+def percentiles(samples: Floats, confidence: float = CONFIDENCE) -> Interval:
+    """Percentile interval of replicates; None where more than a share 1 - confidence has no value.
+
+    Replicates without a value (a curve without a peak) count as infinitely large.
+    """
+    tail = (1 - confidence) / 2
+    if not len(samples) or np.mean(~np.isfinite(samples)) > 0.5:
+        return (None, None)
+    ordered = np.sort(np.where(np.isfinite(samples), samples, np.inf))
+    low, high = (float(ordered[round(share * (len(ordered) - 1))]) for share in (tail, 1 - tail))
+    return (low, high if math.isfinite(high) else None)

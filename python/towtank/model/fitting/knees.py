@@ -1,0 +1,196 @@
+"""Where a capacity curve bends: no one definition is right, so each is told with its interval.
+
+The objective's knee is the load up to which people are served as promised. The model's knee is N* = (D + Z) / D_max,
+where the asymptotes of the closed system meet. The knee of efficiency is where power, throughput over response
+time, is largest: beyond it each gain in throughput costs more than its share of time. The break is where two
+straight lines through the points meet.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.intervals import percentiles
+from towtank.model.fitting.observations import Floats, Observations
+from towtank.model.fitting.replicates import SEED
+from towtank.model.fitting.selection import Candidate
+
+_DRAWS = 1000
+_POWER_STEPS = 60
+
+
+def knee(kind: str, load: float | None, samples: Floats | None, how: str) -> dict[str, Any]:
+    """One knee as documents have it."""
+    low, high = (None, None) if samples is None or load is None else percentiles(samples)
+    return {"kind": kind, "load": load, "low": low, "high": high, "confidence": 0.95, "how": how}
+
+
+def model_knee(candidate: Candidate) -> dict[str, Any] | None:
+    """N* = (D + Z) / D_max of a closed curve, or the peak of a universal scalability law."""
+    curve, fit = candidate.fit.curve, candidate.fit
+    name, how = (
+        ("knee_load", "(D + Z) / D_max of the closed curve")
+        if isinstance(curve, ClosedCurve)
+        else ("peak_load", "peak of the scalability law, sqrt((1 - sigma) / kappa)")
+    )
+    best = curve.derived(fit.parameters[None, :]).get(name)
+    if best is None or not math.isfinite(best[0]):
+        return None
+    kind = "model" if isinstance(curve, ClosedCurve) else "peak"
+    return knee(kind, float(best[0]), curve.derived(candidate.replicates)[name], how)
+
+
+def power_knee(candidate: Candidate, think_s: float) -> dict[str, Any] | None:
+    """Load at which power X / R is largest, R = N / X - Z of the curve.
+
+    Returns
+    -------
+    dict or None
+        None where the largest power lies at an end of the loads measured: then there is no knee among them.
+
+    References
+    ----------
+    .. [1] L. Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer communications",
+           Proc. ICC '79, 43.1.1-43.1.10, 1979.
+    """
+    points, curve = candidate.fit.points, candidate.fit.curve
+    low, high = float(points.load.min()), float(points.load.max())
+    loads = np.unique(np.rint(np.geomspace(max(1.0, low), high, _POWER_STEPS)))
+    if len(loads) < 5:
+        return None
+    best = _largest_power(loads, curve.throughput(candidate.fit.parameters[None, :], loads), think_s)[0]
+    if not loads[0] < best < loads[-1]:
+        return None
+    drawn = _largest_power(loads, curve.throughput(candidate.replicates, loads), think_s)
+    return knee("efficiency", float(best), drawn, "largest throughput over response time on the fitted curve")
+
+
+def _largest_power(loads: Floats, rates: Floats, think_s: float) -> Floats:
+    # A replicate without any throughput has no power either.
+    with np.errstate(divide="ignore"):
+        times = loads / rates - think_s
+    power = np.where(times > 0, rates / np.where(times > 0, times, 1.0), -np.inf)
+    return np.asarray(loads[np.argmax(power, axis=1)], dtype=float)
+
+
+def break_knee(points: Observations) -> dict[str, Any] | None:
+    """Load at which two straight lines through throughput over load meet.
+
+    Returns
+    -------
+    dict or None
+        None with fewer than five levels, or where the second line is no flatter than the first.
+
+    Notes
+    -----
+    The pair of lines with the smallest sum of squares over all splits with two levels at least on each side [1]_;
+    the interval from points drawn about it with the errors they left.
+
+    References
+    ----------
+    .. [1] D. J. Hudson, "Fitting segmented curves whose join points have to be estimated", Journal of the American
+           Statistical Association 61(316), 1097-1129, 1966, doi:10.1080/01621459.1966.10482198.
+    """
+    levels = points.levels
+    if len(levels) < 5:
+        return None
+    breaks = (levels[1:-2] + levels[2:-1]) / 2
+    candidates = np.unique(np.concatenate([breaks, levels[1:-1], np.linspace(levels[1], levels[-2], 200)]))
+    designs = [_hinged(points.load, at) / points.deviations[:, None] for at in candidates]
+    target = points.throughput / points.deviations
+    best, slopes = _best_break(designs, target[None, :])
+    number = int(best[0])
+    if slopes[0] >= 0:
+        return None
+    fitted = designs[number] @ np.linalg.lstsq(designs[number], target, rcond=None)[0]
+    freedom = max(1, points.count - 4)
+    stream = np.random.default_rng(SEED)
+    scale = float(np.linalg.norm(target - fitted)) / math.sqrt(freedom)
+    size = np.sqrt(freedom / stream.chisquare(freedom, (_DRAWS, 1)))
+    noise = scale * size * stream.standard_normal((_DRAWS, points.count))
+    drawn, drawn_slopes = _best_break(designs, fitted + noise)
+    samples = np.where(drawn_slopes < 0, candidates[drawn], np.nan)
+    return knee("break", float(candidates[number]), samples, "where two straight lines through the points meet")
+
+
+def _hinged(load: Floats, at: float) -> Floats:
+    return np.stack([np.ones(len(load)), load, np.maximum(0.0, load - at)], axis=1)
+
+
+def _best_break(designs: list[Floats], targets: Floats) -> tuple[Any, Floats]:
+    """Number of the best design for each row of targets, and the change of slope there."""
+    squares, bends = [], []
+    for design in designs:
+        inverse = np.linalg.pinv(design)
+        factors = targets @ inverse.T
+        misses = targets - factors @ design.T
+        squares.append(np.einsum("rn,rn->r", misses, misses))
+        bends.append(factors[:, 2])
+    best = np.argmin(np.stack(squares), axis=0)
+    return best, np.stack(bends)[best, np.arange(len(targets))]
+
+
+def distance_knee(load: Floats, throughput: Floats) -> float | None:
+    """Load at which the points are farthest above the straight line from the first to the last.
+
+    Notes
+    -----
+    Kneedle without its sensitivity [1]_: both axes scaled to [0, 1], the largest y - x. It moves with the range and
+    the spacing of the loads, so it is a drawing aid and takes part in no decision.
+
+    References
+    ----------
+    .. [1] V. Satopää, J. Albrecht, D. Irwin and B. Raghavan, "Finding a 'kneedle' in a haystack", Proc. ICDCS
+           Workshops 2011, 166-171, doi:10.1109/ICDCSW.2011.20.
+    """
+    if len(load) < 3 or np.ptp(load) <= 0 or np.ptp(throughput) <= 0:
+        return None
+    x = (load - load.min()) / np.ptp(load)
+    y = (throughput - throughput.min()) / np.ptp(throughput)
+    number = int(np.argmax(y - x))
+    return float(load[number]) if y[number] > x[number] else None
+
+
+def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: float, text: str) -> dict[str, Any] | None:
+    """Load at which a time passes its limit, by straight lines between the levels.
+
+    Parameters
+    ----------
+    load, seen : ndarray of shape (n_points,)
+        Load, and the time of the objective. [s]
+    errors : ndarray of shape (n_points,) or None
+        Standard errors of the times; without them the knee has no interval. [s]
+    limit : float
+        What it must stay below. [s]
+
+    Returns
+    -------
+    dict or None
+        None where the limit is not passed; the highest load measured is then within the objective.
+    """
+    at = _crossing(load, seen[None, :], limit)[0]
+    if not math.isfinite(at):
+        return None
+    how = f"{text}: where it passes its limit"
+    if errors is None:
+        return knee("objective", float(at), None, how)
+    stream = np.random.default_rng(SEED)
+    drawn = seen + errors * stream.standard_normal((_DRAWS, len(seen)))
+    return knee("objective", float(at), _crossing(load, drawn, limit), how)
+
+
+def _crossing(load: Floats, seen: Floats, limit: float) -> Floats:
+    """First load at which each row passes the limit; the lowest load where it begins above; NaN where it never does."""
+    above = seen > limit
+    first = np.argmax(above, axis=1)
+    rows = np.arange(len(seen))
+    before = np.maximum(first - 1, 0)
+    low, high = seen[rows, before], seen[rows, first]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.where(first > 0, (limit - low) / (high - low), 0.0)
+    at = load[before] + part * (load[first] - load[before])
+    return np.asarray(np.where(above.any(axis=1), np.where(first > 0, at, load[0]), np.nan), dtype=float)

@@ -1,0 +1,251 @@
+"""Weighted nonlinear least squares with bounds: many starting points, and many data sets, at a time.
+
+Curves of capacity have few points and two or three parameters, so one fit is nothing; what costs is doing it a
+thousand times for a bootstrap. Every array here therefore has a leading axis of independent problems, and all
+of them take their Levenberg-Marquardt steps together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize
+
+Floats = npt.NDArray[np.float64]
+Model = Callable[[Floats], Floats]
+"""From parameters of shape (n_problems, n_parameters) to values of shape (n_problems, n_values)."""
+
+# Central differences are off by h^2 and by the rounding over h; the cube root of the rounding balances the two.
+_STEP = float(np.cbrt(np.finfo(float).eps))
+# The least damping keeps the normal equations of collinear parameters solvable.
+_FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e12
+_EASED, _RAISED = 0.2, 6.0
+_CONVERGED = 1e-13
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What parameters may be, for a physical reason.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_parameters,)
+        Infinite where nothing bounds them.
+    """
+
+    lower: Floats
+    upper: Floats
+
+    def clip(self, parameters: Floats) -> Floats:
+        """The nearest parameters that are allowed."""
+        return np.clip(parameters, self.lower, self.upper)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best parameters that were found.
+
+    Attributes
+    ----------
+    parameters : ndarray of shape (n_parameters,)
+    residuals : ndarray of shape (n_values,)
+        Measured minus fitted, over the standard deviation of each value.
+    jacobian : ndarray of shape (n_values, n_parameters)
+        Derivatives of the fitted values, over the same standard deviations.
+    """
+
+    parameters: Floats
+    residuals: Floats
+    jacobian: Floats
+
+    @property
+    def sum_of_squares(self) -> float:
+        """Weighted residual sum of squares."""
+        return float(self.residuals @ self.residuals)
+
+    def covariance(self, freedom: int, free: npt.NDArray[np.bool_] | None = None) -> Floats:
+        """Covariance of the parameters, s^2 (J'J)^-1 with s^2 the sum of squares over the degrees of freedom.
+
+        Parameters
+        ----------
+        freedom : int
+            Degrees of freedom of the residuals, > 0. [1]
+        free : ndarray of bool of shape (n_parameters,), optional
+            Parameters that are not held at a bound; the others have variance zero.
+        """
+        count = len(self.parameters)
+        free = np.ones(count, dtype=bool) if free is None else free
+        # Columns of equal length: sigma and kappa of a USL differ by orders of magnitude.
+        columns = self.jacobian[:, free]
+        lengths = np.linalg.norm(columns, axis=0)
+        lengths = np.where(lengths > 0, lengths, 1.0)
+        inverse = np.linalg.pinv((columns / lengths).T @ (columns / lengths))
+        whole = np.zeros((count, count))
+        whole[np.ix_(free, free)] = inverse / np.outer(lengths, lengths)
+        return np.asarray(self.sum_of_squares / freedom * whole, dtype=float)
+
+
+def jacobian(model: Model, parameters: Floats) -> Floats:
+    """Derivatives by central differences; shape (n_problems, n_values, n_parameters)."""
+    columns = []
+    for number in range(parameters.shape[1]):
+        step = _STEP * np.maximum(np.abs(parameters[:, number]), 1e-9)
+        moved = [parameters.copy(), parameters.copy()]
+        moved[0][:, number] += step
+        moved[1][:, number] -= step
+        width = moved[0][:, number] - moved[1][:, number]
+        columns.append((model(moved[0]) - model(moved[1])) / width[:, None])
+    # Beside a pole of an unbounded curve a difference may be infinite: such a problem stands still in that direction.
+    return np.nan_to_num(np.stack(columns, axis=2), nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def minimise(
+    model: Model,
+    starts: Floats,
+    targets: Floats,
+    deviations: Floats,
+    bounds: Bounds,
+    *,
+    steps: int = 80,
+    tolerance: float = _CONVERGED,
+) -> Floats:
+    """Levenberg-Marquardt for many problems at once, within bounds.
+
+    Parameters
+    ----------
+    model : callable
+    starts : ndarray of shape (n_problems, n_parameters)
+    targets : ndarray of shape (n_problems, n_values) or (n_values,)
+        What was measured.
+    deviations : ndarray of shape (n_values,)
+        Standard deviation of each value, up to a common factor.
+    bounds : Bounds
+    steps : int, default 80
+        At most; a problem that has converged stands still.
+    tolerance : float
+        Relative gain of the sum of squares below which a problem has converged.
+
+    Returns
+    -------
+    ndarray of shape (n_problems, n_parameters)
+        A local minimum for each problem.
+
+    Notes
+    -----
+    Damping scales the diagonal of J'J, so units do not matter [1]_. A parameter at its bound whose gradient
+    points outwards is held there for the step.
+
+    References
+    ----------
+    .. [1] D. W. Marquardt, "An algorithm for least-squares estimation of nonlinear parameters", SIAM Journal on
+           Applied Mathematics 11(2), 431-441, 1963, doi:10.1137/0111030.
+    """
+    # Far from any answer a curve may be infinite; such a step is no better than the last and is not taken.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return _descend(model, starts, targets, deviations, bounds, steps=steps, tolerance=tolerance)
+
+
+def _descend(
+    model: Model, starts: Floats, targets: Floats, deviations: Floats, bounds: Bounds, *, steps: int, tolerance: float
+) -> Floats:
+    parameters = bounds.clip(np.array(starts, dtype=float))
+    residuals = (targets - model(parameters)) / deviations
+    costs = np.einsum("rn,rn->r", residuals, residuals)
+    damping = np.full(len(parameters), _FIRST_DAMPING)
+    active = np.ones(len(parameters), dtype=bool)
+    for _ in range(steps):
+        slopes = jacobian(model, parameters) / deviations[:, None]
+        step = _damped_step(slopes, residuals, parameters, damping, bounds)
+        promised = np.abs(np.einsum("rnp,rn,rp->r", slopes, residuals, step))
+        trial = bounds.clip(parameters + step)
+        trial_residuals = (targets - model(trial)) / deviations
+        trial_costs = np.einsum("rn,rn->r", trial_residuals, trial_residuals)
+        better = (trial_costs < costs) & active
+        gain = np.where(better, costs - trial_costs, 0.0)
+        parameters = np.where(better[:, None], trial, parameters)
+        residuals = np.where(better[:, None], trial_residuals, residuals)
+        done = (better & (gain <= tolerance * costs)) | (promised <= tolerance * costs) | (damping > _MOST_DAMPING)
+        costs = np.where(better, trial_costs, costs)
+        damping = np.where(better, np.maximum(_EASED * damping, _LEAST_DAMPING), _RAISED * damping)
+        active &= ~done
+        if not active.any():
+            break
+    return parameters
+
+
+def _damped_step(slopes: Floats, residuals: Floats, parameters: Floats, damping: Floats, bounds: Bounds) -> Floats:
+    downhill = np.einsum("rnp,rn->rp", slopes, residuals)
+    normal = np.einsum("rnp,rnq->rpq", slopes, slopes)
+    held = ((parameters <= bounds.lower) & (downhill < 0)) | ((parameters >= bounds.upper) & (downhill > 0))
+    diagonal = np.einsum("rpp->rp", normal)
+    held |= diagonal <= 0
+    normal = np.where(held[:, :, None] | held[:, None, :], 0.0, normal)
+    places = np.arange(normal.shape[1])
+    scale = np.where(held, 1.0, np.sqrt(np.where(diagonal > 0, diagonal, 1.0)))
+    scaled = normal / (scale[:, :, None] * scale[:, None, :])
+    scaled[:, places, places] = np.where(held, 1.0, 1.0 + damping[:, None])
+    right = np.where(held, 0.0, downhill) / scale
+    return np.asarray(np.linalg.solve(scaled, right[:, :, None])[:, :, 0] / scale, dtype=float)
+
+
+def fit(model: Model, starts: Floats, target: Floats, deviations: Floats, bounds: Bounds) -> Solution:
+    """Best fit to one data set from many starting points.
+
+    Parameters
+    ----------
+    model : callable
+    starts : ndarray of shape (n_starts, n_parameters)
+    target : ndarray of shape (n_values,)
+    deviations : ndarray of shape (n_values,)
+    bounds : Bounds
+
+    Notes
+    -----
+    All starts descend together; the best one is polished to the last digits by the trust-region method of
+    SciPy.
+    """
+    found = minimise(model, starts, target, deviations, bounds)
+    residuals = (target - model(found)) / deviations
+    costs = np.einsum("rn,rn->r", residuals, residuals)
+    best = found[int(np.nanargmin(costs))]
+    parameters = _polished(model, best, target, deviations, bounds)
+    single = parameters[None, :]
+    return Solution(
+        parameters, (target - model(single)[0]) / deviations, jacobian(model, single)[0] / deviations[:, None]
+    )
+
+
+def _polished(model: Model, start: Floats, target: Floats, deviations: Floats, bounds: Bounds) -> Floats:
+    free = (start > bounds.lower) & (start < bounds.upper)
+    if not free.any():
+        return start
+
+    def whole(some: Floats) -> Floats:
+        parameters = start.copy()
+        parameters[free] = some
+        return parameters
+
+    def misses(some: Floats) -> Floats:
+        return np.asarray((target - model(whole(some)[None, :])[0]) / deviations, dtype=float)
+
+    def slopes(some: Floats) -> Floats:
+        every = jacobian(model, whole(some)[None, :])[0]
+        return np.asarray(-every[:, free] / deviations[:, None], dtype=float)
+
+    done = optimize.least_squares(
+        misses,
+        start[free],
+        slopes,
+        bounds=(bounds.lower[free], bounds.upper[free]),
+        x_scale="jac",
+        xtol=1e-15,
+        ftol=1e-15,
+        gtol=1e-15,
+        max_nfev=200,
+    )
+    polished = whole(np.asarray(done.x, dtype=float))
+    better = float(np.sum(misses(polished[free]) ** 2)) <= float(np.sum(misses(start[free]) ** 2))
+    return polished if better else start

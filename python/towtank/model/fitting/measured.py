@@ -1,0 +1,300 @@
+"""Points from a results folder: configurations of a study with what was measured at each load."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.estimates import Estimate, from_document
+from towtank.analysis.run import SCHEMA as RUN_SCHEMA
+from towtank.analysis.run import SUMMARY, summarize_run
+from towtank.analysis.statistics import standard_error_of
+from towtank.analysis.study import SET_ASIDE, SUMMARY_FILE, describe_study
+from towtank.errors import MeasurementError, StudyError
+from towtank.model.fitting.audit import Finding, Quantities, audit
+from towtank.model.fitting.observations import Floats, Observations, observations, pooled_errors
+from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Resource:
+    """CPUs that one or several tiers share.
+
+    Attributes
+    ----------
+    name : str
+        The tiers, joined by `+`.
+    servers : int
+        CPUs. [1]
+    tiers : tuple of str
+    """
+
+    name: str
+    servers: int
+    tiers: tuple[str, ...]
+
+
+@dataclass
+class Configuration:
+    """One configuration of a study.
+
+    Attributes
+    ----------
+    label : str
+    key : dict
+        Levels of the factors other than the load.
+    points : list of dict
+        As a study summary has them, from runs that passed; ascending load.
+    findings : list of Finding
+        What the audit found, of all runs.
+    excluded : list of dict
+        Runs that are not modelled: `run`, `load`, `why`.
+    resources : list of Resource
+    objectives : list of dict
+        With what was seen, as a study summary has them.
+    runs : list of dict
+        Summaries of the runs that passed.
+    """
+
+    label: str
+    key: dict[str, str]
+    points: list[Json]
+    findings: list[Finding] = field(default_factory=list)
+    excluded: list[Json] = field(default_factory=list)
+    resources: list[Resource] = field(default_factory=list)
+    objectives: list[Json] = field(default_factory=list)
+    runs: list[Json] = field(default_factory=list)
+
+    @property
+    def observations(self) -> Observations:
+        """Points for the fit: each load once, with its standard errors."""
+        rate = [from_document(point["throughput_per_s"]) for point in self.points]
+        response = [from_document(point["response_time_s"]["mean"]) for point in self.points]
+        think = [point.get("think_time_s") for point in self.points]
+        timed = all(one.value for one in response)
+        busy, busy_error = self._busy()
+        return observations(
+            np.array([float(point["load"]) for point in self.points]),
+            _values(rate),
+            error=_errors(rate),
+            response=_values(response) if timed else None,
+            response_error=_errors(response) if timed else None,
+            think=np.array(think, dtype=float) if all(one is not None for one in think) else None,
+            busy=busy,
+            busy_error=busy_error,
+            names=tuple(", ".join(point["runs"]) for point in self.points),
+        )
+
+    def _busy(self) -> tuple[Floats | None, Floats | None]:
+        """CPUs used of the bottleneck, with standard errors; None where a point does not tell them."""
+        bottleneck = self.bottleneck()
+        if bottleneck is None or not np.isfinite(used := self.cpus(bottleneck)).all():
+            return None, None
+        squares = np.zeros(len(self.points))
+        for tier in bottleneck.tiers:
+            errors = _errors([from_document(point["tiers"][tier].get("cpus_used")) for point in self.points])
+            if errors is None:
+                return used, None
+            squares += errors**2
+        return used, np.sqrt(squares)
+
+    @property
+    def think_s(self) -> float:
+        """Mean think time over the points; 0 where it is not told. [s]"""
+        told = [point["think_time_s"] for point in self.points if point.get("think_time_s") is not None]
+        return float(np.mean(told)) if told else 0.0
+
+    def cpus(self, resource: Resource) -> Floats:
+        """CPUs used of a resource at each point; NaN where a tier was not observed. [1]"""
+        rows = []
+        for point in self.points:
+            used = [from_document(point["tiers"].get(tier, {}).get("cpus_used")).value for tier in resource.tiers]
+            rows.append(np.nan if any(one is None for one in used) else sum(one for one in used if one is not None))
+        return np.array(rows, dtype=float)
+
+    def bottleneck(self) -> Resource | None:
+        """The resource with the highest utilization at any load; None where no tier was observed."""
+        found: list[tuple[float, Resource]] = []
+        for one in self.resources:
+            used = self.cpus(one)
+            if np.isfinite(used).any():
+                found.append((float(np.nanmax(used)) / one.servers, one))
+        return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _values(rows: list[Estimate]) -> Floats:
+    return np.array([np.nan if one.value is None else one.value for one in rows], dtype=float)
+
+
+def _errors(rows: list[Estimate]) -> Floats | None:
+    """Standard errors; None where any is not known."""
+    errors = [standard_error_of(one) for one in rows]
+    if any(one is None or one <= 0 for one in errors):
+        return None
+    runs = np.array([one.n if one.method == "runs" else 1 for one in rows], dtype=float)
+    return pooled_errors(_values(rows), np.array(errors, dtype=float), runs)
+
+
+def is_results(path: Path) -> bool:
+    """Whether a path is a results folder, or the summary of one."""
+    return (path / STUDY_MANIFEST).is_file() or (path / SUMMARY_FILE).is_file() or path.name == SUMMARY_FILE
+
+
+def read_configurations(path: Path) -> list[Configuration]:
+    """Configurations of a study, audited.
+
+    Parameters
+    ----------
+    path : Path
+        A results folder; or a study summary alone, whose runs can be judged by their verdicts only.
+
+    Raises
+    ------
+    MeasurementError
+        If no run may be modelled.
+    """
+    if (path / STUDY_MANIFEST).is_file():
+        found = _from_runs(ResultsFolder.open(path))
+    else:
+        found = _from_summary(path if path.is_file() else path / SUMMARY_FILE)
+    if not any(one.points for one in found):
+        reasons = [f"  {run['run']}: {run['why']}" for one in found for run in one.excluded]
+        raise MeasurementError(
+            "\n".join([f"{path}: no run may be modelled:", *reasons]),
+            hint="repeat the runs once what the messages name is right",
+        )
+    return found
+
+
+def _from_summary(path: Path) -> list[Configuration]:
+    try:
+        summary = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise StudyError.at(path, f"must be a study summary, got {error}") from None
+    if not isinstance(summary, dict) or summary.get("load_factor") == "rate":
+        raise StudyError.at(path, _CLOSED_ONLY)
+    found = []
+    for one in summary.get("configurations", []):
+        usable = [point for point in one["points"] if any(level != "invalid" for level in point["verdicts"])]
+        left = [
+            {"run": ", ".join(point["runs"]), "load": point["load"], "why": "invalid"}
+            for point in one["points"]
+            if point not in usable
+        ]
+        tiers = dict.fromkeys(tier for point in usable for tier in point["tiers"])
+        resources = [
+            Resource(tier, int(allotted), (tier,))
+            for tier in tiers
+            if (allotted := next((p["tiers"][tier].get("cpus_allotted") for p in usable if tier in p["tiers"]), None))
+        ]
+        found.append(Configuration(one["label"], one["key"], usable, [], left, resources))
+    return found
+
+
+_CLOSED_ONLY = (
+    "must hold a study of users: with an arrival rate given the throughput is what arrives, got a study of rates"
+)
+
+
+def _from_runs(results: ResultsFolder) -> list[Configuration]:
+    manifest = results.manifest
+    folders = [run for run in results.runs() if SET_ASIDE not in run.run_id]
+    summaries = {run.run_id: _summary(run) for run in folders}
+    whole = describe_study(manifest, list(summaries.values()))
+    if whole["load_factor"] == "rate" or any(one.get("rate") for one in summaries.values()):
+        raise StudyError.at(results.path, _CLOSED_ONLY)
+    found = []
+    for configuration in whole["configurations"]:
+        names = [name for point in configuration["points"] for name in point["runs"]]
+        findings, excluded = _judged({name: summaries[name] for name in names})
+        bad = {one["run"] for one in excluded}
+        kept = [summaries[name] for name in names if name not in bad]
+        described = describe_study(manifest, kept)["configurations"] if kept else []
+        points: list[Json] = next((one["points"] for one in described if one["key"] == configuration["key"]), [])
+        objectives = [one for one in whole["objectives"] if one["configuration"] == configuration["key"]]
+        shared = _resources([run for run in folders if run.run_id in set(names)], kept)
+        found.append(
+            Configuration(
+                configuration["label"], configuration["key"], points, findings, excluded, shared, objectives, kept
+            )
+        )
+    return found
+
+
+def _summary(run: RunFolder) -> Json:
+    """The summary on disk, or a new one where there is none that can be read."""
+    try:
+        known = json.loads((run.path / SUMMARY).read_text("utf-8"))
+        if isinstance(known, dict) and known.get("schema") == RUN_SCHEMA:
+            return known
+    except (OSError, ValueError):
+        pass
+    return summarize_run(run)
+
+
+def _judged(runs: dict[str, Json]) -> tuple[list[Finding], list[Json]]:
+    """Findings of the audit, and the runs that are not modelled: invalid ones and those that fail it."""
+    excluded = []
+    usable = {}
+    for name, run in runs.items():
+        if run["verdict"]["level"] == "invalid":
+            why = "; ".join(one["message"] for one in run["verdict"]["reasons"] if one["level"] == "invalid")
+            excluded.append({"run": name, "load": run["users"].get("asked"), "why": f"invalid: {why}"})
+        else:
+            usable[name] = run
+    findings = audit([one for name, run in usable.items() if (one := _quantities(name, run)) is not None])
+    for name, run in usable.items():
+        broken = [one for one in findings if one.name == name and one.suspect]
+        if broken:
+            why = "; ".join(one.message for one in broken)
+            excluded.append({"run": name, "load": run["users"].get("asked"), "why": f"fails the audit: {why}"})
+        elif not run["laws"]["little"]:
+            excluded.append({"run": name, "load": run["users"].get("asked"), "why": "nothing ended in its window"})
+    return findings, excluded
+
+
+def _quantities(name: str, run: Json) -> Quantities | None:
+    little = run["laws"]["little"]
+    if not little:
+        return None
+    cpus = {tier: from_document(one.get("cpus_used")).value for tier, one in run["tiers"].items()}
+    return Quantities(
+        name,
+        float(little["n"]),
+        float(little["x_per_s"]),
+        float(little["r_s"]),
+        float(little["z_s"]),
+        run["users"].get("asked"),
+        float(little["limit"]),
+        {tier: used for tier, used in cpus.items() if used},
+        {
+            one["tier"]: (float(one["residual"]), float(one["limit"]))
+            for one in run["laws"]["utilization"]
+            if not one["holds"]
+        },
+    )
+
+
+def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource]:
+    """Tiers by the CPUs they share: those that are pinned to the same ones, and those that are pinned to none."""
+    allotted = {
+        tier: int(one["cpus_allotted"])
+        for run in summaries
+        for tier, one in run["tiers"].items()
+        if one.get("cpus_allotted")
+    }
+    groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    declared: Json = {}
+    for run in folders:
+        declared |= run.manifest.get("tiers") or {}
+    for tier in allotted:
+        one = declared.get(tier, {})
+        groups[str(one.get("host")), tuple(one.get("cpus") or ())].append(tier)
+    return [Resource("+".join(tiers), max(allotted[tier] for tier in tiers), tuple(tiers)) for tiers in groups.values()]

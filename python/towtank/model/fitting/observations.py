@@ -1,0 +1,182 @@
+"""What a curve of capacity is fitted to: load levels with what was measured at each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+LEAST_RELATIVE_ERROR = 0.005
+"""No throughput repeats better from run to run; a narrower interval tells only how even one run was. [ratio]"""
+LEAST_RESPONSE_ERROR = 0.10
+"""Waiting depends on how much service times vary, which a curve with one demand does not know: its response times are
+hardly closer than this however well they were measured, and must not pull the demand away from what CPU time tells.
+[ratio]"""
+FEW_RUNS = 5
+"""With fewer repetitions than this the standard errors of all levels are pooled: one of two or three runs is hardly
+an estimate, and as a weight it would make the luckiest level decide. [1]"""
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Load levels in ascending order; one row for each measurement.
+
+    Attributes
+    ----------
+    load : ndarray of shape (n_points,)
+        Users, processors, or whatever the curve is drawn over, > 0. [1]
+    throughput : ndarray of shape (n_points,)
+        X. [1/s]
+    error : ndarray of shape (n_points,) or None
+        Standard error of the throughput; None where nothing is known of it. [1/s]
+    response : ndarray of shape (n_points,) or None
+        Mean response time R. [s]
+    response_error : ndarray of shape (n_points,) or None
+        Its standard error. [s]
+    think : ndarray of shape (n_points,) or None
+        Mean think time Z as measured, or as given. [s]
+    busy : ndarray of shape (n_points,) or None
+        Servers of the bottleneck that are busy, U. [1]
+    busy_error : ndarray of shape (n_points,) or None
+        Its standard error. [1]
+    names : tuple of str
+        Where each point comes from: runs, or lines of a file.
+    place : ndarray of shape (n_points,)
+        Order in which the points were measured, for residuals that resemble their neighbours.
+    """
+
+    load: Floats
+    throughput: Floats
+    error: Floats | None = None
+    response: Floats | None = None
+    response_error: Floats | None = None
+    think: Floats | None = None
+    busy: Floats | None = None
+    busy_error: Floats | None = None
+    names: tuple[str, ...] = ()
+    place: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @property
+    def count(self) -> int:
+        """Number of points. [1]"""
+        return len(self.load)
+
+    @property
+    def levels(self) -> Floats:
+        """Distinct loads, ascending."""
+        return np.unique(self.load)
+
+    @property
+    def deviations(self) -> Floats:
+        """Standard deviation of each throughput, up to a common factor. [1/s]
+
+        Without errors all are taken as equal, which is ordinary least squares.
+        """
+        if self.error is None:
+            return np.full(self.count, float(np.mean(np.abs(self.throughput))))
+        return np.asarray(np.hypot(self.error, LEAST_RELATIVE_ERROR * self.throughput), dtype=float)
+
+    @property
+    def response_deviations(self) -> Floats | None:
+        """Standard deviation of each response time, on the same footing as `deviations`. [s]"""
+        if self.response is None:
+            return None
+        if self.error is None:
+            return np.abs(self.response)
+        error = self._common() * self.response if self.response_error is None else self.response_error
+        return np.asarray(np.hypot(error, LEAST_RESPONSE_ERROR * self.response), dtype=float)
+
+    @property
+    def busy_deviations(self) -> Floats | None:
+        """Standard deviation of each number of busy servers, on the same footing as `deviations`. [1]"""
+        if self.busy is None:
+            return None
+        if self.busy_error is None or self.error is None:
+            return np.full(self.count, float(np.mean(self.busy))) * self._common()
+        return np.asarray(np.hypot(self.busy_error, LEAST_RELATIVE_ERROR * self.busy), dtype=float)
+
+    def _common(self) -> float:
+        """Relative error that stands for one that is not known: that of throughput, or 1 where no error is known."""
+        return 1.0 if self.error is None else float(np.median(self.deviations / self.throughput))
+
+    def think_s(self) -> Floats:
+        """Think time of each point; zero where none was given. [s]"""
+        return np.zeros(self.count) if self.think is None else self.think
+
+    def chosen(self, mask: npt.NDArray[np.bool_]) -> Observations:
+        """Some of the points."""
+        return replace(
+            self,
+            load=self.load[mask],
+            throughput=self.throughput[mask],
+            error=None if self.error is None else self.error[mask],
+            response=None if self.response is None else self.response[mask],
+            response_error=None if self.response_error is None else self.response_error[mask],
+            think=None if self.think is None else self.think[mask],
+            busy=None if self.busy is None else self.busy[mask],
+            busy_error=None if self.busy_error is None else self.busy_error[mask],
+            names=tuple(name for name, kept in zip(self.names, mask, strict=True) if kept),
+            place=self.place[mask],
+        )
+
+    def split(self, highest: int) -> tuple[Observations, Observations]:
+        """The points below the highest levels, and those at them."""
+        limit = self.levels[-highest]
+        return self.chosen(self.load < limit), self.chosen(self.load >= limit)
+
+
+def observations(
+    load: Floats,
+    throughput: Floats,
+    *,
+    error: Floats | None = None,
+    response: Floats | None = None,
+    response_error: Floats | None = None,
+    think: Floats | None = None,
+    busy: Floats | None = None,
+    busy_error: Floats | None = None,
+    names: tuple[str, ...] = (),
+) -> Observations:
+    """Points in ascending order of load, whatever order they were measured in."""
+    order = np.argsort(load, kind="stable")
+
+    def sorted_(values: Floats | None) -> Floats | None:
+        return None if values is None else np.asarray(values, dtype=float)[order]
+
+    names = names or tuple(f"point {number}" for number in range(1, len(load) + 1))
+    return Observations(
+        np.asarray(load, dtype=float)[order],
+        np.asarray(throughput, dtype=float)[order],
+        sorted_(error),
+        sorted_(response),
+        sorted_(response_error),
+        sorted_(think),
+        sorted_(busy),
+        sorted_(busy_error),
+        tuple(names[place] for place in order),
+        order.astype(np.int64),
+    )
+
+
+def pooled_errors(values: Floats, errors: Floats, runs: Floats) -> Floats:
+    """Standard errors with those from few runs replaced by the common relative error of all such levels.
+
+    Parameters
+    ----------
+    values, errors : ndarray of shape (n_points,)
+    runs : ndarray of shape (n_points,)
+        Repetitions that each error rests on; 1 where it comes from within one run. [1]
+    """
+    few = (runs > 1) & (runs < FEW_RUNS)
+    if few.sum() < 2:
+        return errors
+    freedom = runs[few] - 1
+    # Relative standard deviations of one run, pooled by their degrees of freedom, back to errors of means.
+    variances = (errors[few] / values[few]) ** 2 * runs[few]
+    spread = float(np.sqrt(np.sum(freedom * variances) / freedom.sum()))
+    pooled = errors.copy()
+    pooled[few] = spread * values[few] / np.sqrt(runs[few])
+    return pooled

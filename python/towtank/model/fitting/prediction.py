@@ -1,0 +1,165 @@
+"""What a fitted curve says about loads that were not measured, with bands, and how far that may be trusted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.intervals import percentiles
+from towtank.model.fitting.observations import Floats
+from towtank.model.fitting.replicates import further_measurement
+from towtank.model.fitting.selection import Candidate
+
+BANDS = {"band_80": 0.80, "band_95": 0.95}
+FARTHEST = 2.0
+"""A law of scalability says nothing beyond this many times the highest load measured: six points of the raytracer
+measurements, up to 20 processors, predict a peak of 203 at 24; the machine reached 310 at 64."""
+FARTHEST_SATURATED = 4.0
+"""For a closed system whose bottleneck was measured near saturation: there the asymptote m/S carries the answer."""
+SATURATED = 0.9
+"""Share of the limit of throughput from which saturation was measured. [ratio]"""
+
+
+def farthest(candidate: Candidate) -> tuple[float, str]:
+    """The highest load that may be predicted, and the reason for it."""
+    points, fit = candidate.fit.points, candidate.fit
+    top = float(points.load.max())
+    if isinstance(fit.curve, ClosedCurve):
+        limit = float(fit.curve.derived(fit.parameters[None, :])["limit_throughput"][0])
+        reached = float(points.throughput.max()) / limit
+        if reached >= SATURATED:
+            reason = f"the bottleneck was measured at {100 * min(reached, 1.0):.0f} % of its limit"
+            return FARTHEST_SATURATED * top, reason
+        return FARTHEST * top, f"the highest throughput measured is {100 * reached:.0f} % of the limit of the curve"
+    return FARTHEST * top, "a law of scalability is not known to hold any farther"
+
+
+def default_loads(candidate: Candidate) -> list[float]:
+    """The levels measured, and some loads beyond them."""
+    levels = [float(one) for one in candidate.fit.points.levels]
+    levels = levels if len(levels) <= 20 else list(np.quantile(levels, np.linspace(0, 1, 11)))
+    beyond = [float(np.rint(share * max(levels))) for share in (1.25, 1.5, 2.0)]
+    return sorted({*levels, *(one for one in beyond if one > max(levels))})
+
+
+def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[dict[str, Any]]:
+    """Throughput and response time at loads, or why there is no answer.
+
+    Returns
+    -------
+    list of dict
+        `load`, `range` (`measured`, `between`, `beyond`), and `throughput` with `curve`, `median`, `band_80`, `band_95`
+        and `measurement_95`; `response_s` likewise where it follows from N / X - Z; or `refused` with the reason.
+
+    Notes
+    -----
+    The bands are percentiles of the curves of the bootstrap replicates: where the true curve lies. `measurement_95`
+    adds the error of one more measurement; an end is None where it is out of all bounds.
+    """
+    limit, why = farthest(candidate)
+    allowed = [one for one in loads if one <= limit * (1 + 1e-9) and not _refusal(candidate, one)]
+    found = _bands(candidate, np.array(allowed), think_s) if allowed else {}
+    rows = []
+    for load in loads:
+        row: dict[str, Any] = {"load": load, "range": _range(candidate, load)}
+        if load in found:
+            row |= found[load]
+        else:
+            beyond = (
+                f"beyond {limit:g}, {limit / candidate.fit.points.load.max():g} times the highest load measured: {why}"
+            )
+            row["refused"] = _refusal(candidate, load) or beyond
+        rows.append(row)
+    return rows
+
+
+def _range(candidate: Candidate, load: float) -> str:
+    points = candidate.fit.points
+    if load in points.load:
+        return "measured"
+    return "between" if points.load.min() <= load <= points.load.max() else "beyond"
+
+
+def _refusal(candidate: Candidate, load: float) -> str | None:
+    """Why a rejected curve is not carried beyond what was measured."""
+    if candidate.judgement.level == REJECTED and _range(candidate, load) == "beyond":
+        return f"{candidate.name} is rejected, and so is what it says where nothing was measured"
+    return None
+
+
+def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, dict[str, Any]]:
+    fit, parameters = candidate.fit, candidate.replicates
+    best = fit.throughput(loads)
+    curves = fit.curve.throughput(parameters, loads)
+    again = further_measurement(fit, loads, curves)
+    # The tail of the errors of a handful of points may reach below zero, where no throughput is.
+    again = np.maximum(again, 0.0)
+    found = {}
+    for number, load in enumerate(loads):
+        row = {"throughput": _summary(float(best[number]), curves[:, number], again[:, number])}
+        with np.errstate(divide="ignore"):
+            times = load / curves[:, number] - think_s
+            row["response_s"] = _summary(float(load / best[number] - think_s), times, load / again[:, number] - think_s)
+        if row["response_s"]["curve"] <= 0 or (row["response_s"]["band_95"][0] or 0.0) < 0:
+            # N / X - Z is a small difference of large numbers far below the knee: the sign itself is not known.
+            row.pop("response_s")
+        found[float(load)] = row
+    return found
+
+
+def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
+    row: dict[str, Any] = {"curve": best, "median": float(np.median(curves))}
+    for name, share in BANDS.items():
+        row[name] = list(percentiles(curves, share))
+    row["measurement_95"] = list(percentiles(again, 0.95))
+    return row
+
+
+def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
+    """What the predictions rest on: range, assumptions and whether they were tested, error on what was held out."""
+    points = candidate.fit.points
+    limit, why = farthest(candidate)
+    held_out = candidate.held_out
+    return {
+        "measured_from": float(points.load.min()),
+        "measured_to": float(points.load.max()),
+        "predicts_to": limit,
+        "because": why,
+        "levels": len(points.levels),
+        "points": points.count,
+        "repeated": points.count > len(points.levels),
+        "held_out_error": held_out["worst_error"] if held_out else None,
+        "verdict": candidate.judgement.level,
+        "assumptions": _assumptions(candidate, think_s),
+    }
+
+
+def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
+    points = candidate.fit.points
+    tests = {one["test"]: one for one in candidate.judgement.tests}
+    spread = "lack-of-fit test" if "lack of fit" in tests else "no: no level was repeated often enough"
+    found = [
+        {"assumes": f"the curve has the shape of {candidate.name}", "tested": spread},
+        {"assumes": "demands do not depend on the load", "tested": "only through the shape of the curve"},
+    ]
+    if isinstance(candidate.fit.curve, ClosedCurve):
+        tested = "response times were fitted as well" if points.response is not None else "no response times given"
+        found += [
+            {"assumes": "one bottleneck; nobody waits anywhere else", "tested": tested},
+            {
+                "assumes": f"{candidate.fit.curve.servers} equal servers at the bottleneck",
+                "tested": "no: taken as given",
+            },
+        ]
+    elif think_s > 0:
+        found.append(
+            {
+                "assumes": f"the load counts users that also think for {think_s:.3g} s; the parameters describe the "
+                f"whole cycle and change with the think time",
+                "tested": "no",
+            }
+        )
+    return found

@@ -1,0 +1,189 @@
+"""Several curves on the same points, and which of them to use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from towtank.errors import ModelError
+from towtank.model.fitting.fit import Fit, curve_named, fit_curve
+from towtank.model.fitting.goodness import (
+    REJECTED,
+    Judgement,
+    aicc,
+    hold_out,
+    judge,
+    predicted_against_measured,
+)
+from towtank.model.fitting.observations import Floats, Observations
+from towtank.model.fitting.replicates import replicates
+
+COMPARABLE = 2.0
+"""Curves whose AICc is within this of the best are supported about as well (Burnham and Anderson, *Model Selection
+and Multimodel Inference*, 2nd ed., Springer, 2002, section 2.6, doi:10.1007/b97636)."""
+DEFAULT_HELD_OUT = 1
+"""Highest levels that every fit is tested on, in a second fit without them. [1]"""
+
+
+@dataclass
+class Candidate:
+    """One fitted curve with all that is known of its worth.
+
+    Attributes
+    ----------
+    fit : Fit
+    judgement : Judgement
+    aicc : float or None
+    held_out : dict or None
+        Predicted against measured at the highest levels.
+    refitted : bool
+        Whether the held-out levels took part in the final fit after they had served as a test.
+    """
+
+    fit: Fit
+    judgement: Judgement
+    aicc: float | None
+    held_out: dict[str, Any] | None
+    refitted: bool
+
+    @property
+    def name(self) -> str:
+        """Of the family."""
+        return self.fit.curve.name
+
+    @cached_property
+    def replicates(self) -> Floats:
+        """Bootstrap replicates of the parameters, made once."""
+        return replicates(self.fit)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """All candidates, the best first, and what was decided.
+
+    Attributes
+    ----------
+    chosen : Candidate or None
+        None where every family is rejected.
+    refused : dict
+        Families that could not be fitted, and why.
+    why : str
+        The decision in words.
+    """
+
+    candidates: list[Candidate]
+    chosen: Candidate | None
+    refused: dict[str, str]
+    why: str
+
+
+def candidate(name: str, points: Observations, servers: int, think_s: float, held: int | None) -> Candidate:
+    """Fit one family.
+
+    Parameters
+    ----------
+    name : str
+        One of `fit.CURVES`.
+    points : Observations
+    servers : int
+        Of the bottleneck of the closed curve. [1]
+    think_s : float
+        Think time where points have none. [s]
+    held : int or None
+        Highest levels to leave out of the fit. None fits all of them, after a fit without the highest one has been
+        tested on it.
+
+    Raises
+    ------
+    ModelError
+        If there are too few levels.
+    """
+    curve = curve_named(name, servers, think_s, with_busy=points.busy is not None)
+    if held:
+        if held >= len(points.levels):
+            raise ModelError(f"held out: must be fewer than the {len(points.levels)} levels, got {held} instead")
+        below, above = points.split(held)
+        fit = fit_curve(curve, below)
+        tested: dict[str, Any] | None = predicted_against_measured(fit, above, held)
+    else:
+        fit = fit_curve(curve, points)
+        tested = hold_out(fit, DEFAULT_HELD_OUT) if held is None else None
+    return Candidate(fit, judge(fit, tested), aicc(fit), tested, refitted=not held)
+
+
+def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: float, held: int | None) -> Choice:
+    """Fit several families and choose.
+
+    Notes
+    -----
+    Rejected families are out. Of the rest the smallest AICc counts; among those within 2 of it, the one that
+    predicts the highest level best when that is left out of its fit, for this is what the curve is wanted for. With so
+    few points that AICc cannot be had of all of them, that test alone decides.
+    """
+    candidates, refused = [], {}
+    for name in names:
+        try:
+            candidates.append(candidate(name, points, servers, think_s, held))
+        except ModelError as error:
+            refused[name] = str(error).split("\n", maxsplit=1)[0]
+    candidates.sort(key=_rank)
+    able = [one for one in candidates if one.judgement.level != REJECTED]
+    if not able:
+        return Choice(candidates, None, refused, _no_choice(candidates, refused))
+    if any(one.aicc is None for one in able):
+        return _without_criterion(candidates, able, refused)
+    best = able[0].aicc or 0.0
+    close = [one for one in able if one.aicc is not None and one.aicc - best <= COMPARABLE]
+    tested = [one for one in close if one.held_out is not None]
+    chosen = min(tested, key=_held_out_error) if tested else able[0]
+    return Choice(candidates, chosen, refused, _because(chosen, able, close))
+
+
+def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
+    """Too few points for AICc to compare all: what predicts the highest level is left to decide."""
+    tested = [one for one in able if one.held_out is not None]
+    if not tested:
+        why = "every curve is rejected: too few points for AICc, and for leaving the highest level out"
+        return Choice(candidates, None, refused, why)
+    chosen = min(tested, key=_held_out_error)
+    others = "; ".join(
+        f"{one.name} {100 * one.held_out['worst_error']:+.2g} %" for one in tested if one.held_out and one is not chosen
+    )
+    error = 100 * chosen.held_out["worst_error"] if chosen.held_out else 0.0
+    why = (
+        f"{chosen.name}: there are too few points for AICc; it predicts the highest load, left out of its fit, best "
+        f"({error:+.2g} %{f'; {others}' if others else ''})"
+    )
+    return Choice(candidates, chosen, refused, why)
+
+
+def _rank(one: Candidate) -> float:
+    return float("inf") if one.aicc is None else one.aicc
+
+
+def _held_out_error(one: Candidate) -> float:
+    return abs(one.held_out["worst_error"]) if one.held_out else float("inf")
+
+
+def _because(chosen: Candidate, able: list[Candidate], close: list[Candidate]) -> str:
+    if len(close) == 1:
+        others = [one for one in able if one is not chosen]
+        if not others:
+            return f"{chosen.name}: the only curve that is not rejected"
+        gap = (others[0].aicc or 0.0) - (chosen.aicc or 0.0)
+        return f"{chosen.name}: smallest AICc, {gap:.3g} below {others[0].name}"
+    names = ", ".join(one.name for one in close if one is not chosen)
+    if chosen.held_out is None:
+        return f"{chosen.name}: smallest AICc; {names} within {COMPARABLE:g} of it"
+    return (
+        f"{chosen.name}: AICc cannot tell it from {names}; it predicts the highest load, left out of its fit, best "
+        f"({100 * chosen.held_out['worst_error']:+.2g} %)"
+    )
+
+
+def _no_choice(candidates: list[Candidate], refused: dict[str, str]) -> str:
+    told = [f"{one.name}: {next(text for level, text in one.judgement.reasons if level == REJECTED)}"
+            for one in candidates if one.judgement.level == REJECTED]  # fmt: skip
+    told += list(refused.values())
+    return "every curve is rejected: " + "; ".join(told)

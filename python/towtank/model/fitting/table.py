@@ -1,0 +1,202 @@
+"""Points from a CSV file of any tool: columns are checked, and every fault is told with its place."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from towtank.errors import Fault, StudyError
+from towtank.model.fitting.observations import Floats, Observations, observations
+from towtank.units import duration, shown
+from towtank.yamlfile import did_you_mean
+
+LOAD_NAMES = ("users", "concurrency", "load", "threads", "clients", "processors", "n")
+THROUGHPUT_NAMES = ("throughput", "throughput_per_s", "x", "tps", "rate")
+MOST_ROWS = 100_000
+"""More rows than this are no load levels; they are to be brought together first. [1]"""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns are what; None for what is to be found, or is not there.
+
+    Attributes
+    ----------
+    load, throughput : str or None
+    response : str or None
+        Mean response time. [s]
+    error : str or None
+        Standard error of the throughput. [1/s]
+    busy : str or None
+        Busy servers of the bottleneck. [1]
+    think : str or None
+        A duration that holds for all rows, or a column. [s]
+    """
+
+    load: str | None = None
+    throughput: str | None = None
+    response: str | None = None
+    error: str | None = None
+    think: str | None = None
+    busy: str | None = None
+
+
+@dataclass
+class _Reader:
+    """The rows of one file with their faults."""
+
+    file: str
+    header: list[str] = field(default_factory=list)
+    rows: list[tuple[int, list[str], list[int]]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+    def fault(self, line: int, column: int, where: str, message: str) -> None:
+        self.faults.append(Fault(self.file, line, column, where, message))
+
+    def refuse(self) -> None:
+        if self.faults:
+            raise StudyError(self.faults)
+
+
+def read_points(path: Path, columns: Columns) -> Observations:
+    """Read the points of a CSV file.
+
+    Parameters
+    ----------
+    path : Path
+        With a header line; separated by commas, semicolons or tabs. Blank lines and lines that begin with `#` are
+        passed over.
+    columns : Columns
+
+    Raises
+    ------
+    StudyError
+        With every fault of the file.
+    """
+    reader = _read(path)
+    reader.refuse()
+    places = _places(reader, columns)
+    reader.refuse()
+    values = {role: _numbers(reader, place, role) for role, place in places.items()}
+    reader.refuse()
+    think = values.get("think")
+    if think is None and columns.think is not None:
+        think = np.full(len(reader.rows), duration(columns.think))
+    return observations(
+        values["load"],
+        values["throughput"],
+        error=values.get("error"),
+        response=values.get("response"),
+        think=think,
+        busy=values.get("busy"),
+        names=tuple(f"line {line}" for line, _, _ in reader.rows),
+    )
+
+
+def _read(path: Path) -> _Reader:
+    reader = _Reader(str(path))
+    try:
+        text = path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise StudyError.at(path, f"must be a CSV file in UTF-8, got byte {error.start} that is none") from None
+    except OSError as error:
+        raise StudyError.at(path, f"must be a CSV file that can be read, got {error.strerror}") from None
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    lines = [(number, line) for number, line in lines if not line.lstrip().startswith("#")]
+    if len(lines) < 2:
+        reader.fault(1, 1, "", f"must have a header line and at least one row, got {len(lines)} lines instead")
+        return reader
+    if len(lines) - 1 > MOST_ROWS:
+        reader.fault(1, 1, "", f"must have at most {MOST_ROWS} rows, one for each measurement, got {len(lines) - 1}")
+        return reader
+    separator = max(",;\t", key=lines[0][1].count)
+    reader.header = [cell.strip() for cell in _cells(lines[0][1], separator)]
+    for number, line in lines[1:]:
+        _add(reader, number, line, separator)
+    twice = {name for name in reader.header if reader.header.count(name) > 1}
+    for name in sorted(twice):
+        reader.fault(lines[0][0], 1, name, "must be the name of one column, got it more than once")
+    return reader
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    return next(iter(csv.reader(io.StringIO(line), delimiter=separator)))
+
+
+def _add(reader: _Reader, number: int, line: str, separator: str) -> None:
+    cells = _cells(line, separator)
+    if len(cells) != len(reader.header):
+        reader.fault(number, 1, "", f"must have {len(reader.header)} cells as the header has, got {len(cells)} instead")
+        return
+    # Where a cell is quoted its column cannot be had by counting; the place is then that of the line.
+    starts = [1] * len(cells)
+    if '"' not in line:
+        for place in range(1, len(cells)):
+            starts[place] = starts[place - 1] + len(cells[place - 1]) + 1
+    reader.rows.append((number, cells, starts))
+
+
+def _places(reader: _Reader, columns: Columns) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for role, option, given, known in (
+        ("load", "--x", columns.load, LOAD_NAMES),
+        ("throughput", "--y", columns.throughput, THROUGHPUT_NAMES),
+        ("response", "--response", columns.response, ()),
+        ("error", "--error", columns.error, ()),
+        ("busy", "--busy", columns.busy, ()),
+    ):
+        place = _place(reader, role, option, given, known)
+        if place is not None:
+            found[role] = place
+    if columns.think in reader.header:
+        found["think"] = reader.header.index(str(columns.think))
+    elif columns.think is not None:
+        try:
+            duration(columns.think)
+        except ValueError as error:
+            message = f"must be a column of the file or {str(error).removeprefix('must be ')}"
+            reader.fault(0, 0, "--think", message)
+    return found
+
+
+def _place(reader: _Reader, role: str, option: str, given: str | None, known: tuple[str, ...]) -> int | None:
+    header = reader.header
+    if given is not None:
+        if given in header:
+            return header.index(given)
+        near = did_you_mean(given, header)
+        reader.fault(1, 1, option, f"must be one of {', '.join(header)}, got {given!r} instead{near}")
+        return None
+    if not known:
+        return None
+    named = [place for place, name in enumerate(header) if name.lower() in known]
+    if len(named) == 1:
+        return named[0]
+    if len(header) == 2:
+        return 0 if role == "load" else 1
+    reader.fault(1, 1, option, f"must name the column of the {role}, one of {', '.join(header)}, got none")
+    return None
+
+
+def _numbers(reader: _Reader, place: int, role: str) -> Floats:
+    """A column as numbers; all are above zero but errors and think times, which may be zero."""
+    least = 0.0 if role in ("error", "think") else None
+    values = []
+    for line, cells, starts in reader.rows:
+        text = cells[place].strip()
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        wrong = not math.isfinite(value) or (value <= 0 if least is None else value < least)
+        if wrong or "_" in text:
+            must = "a number above 0" if least is None else "a number, at least 0"
+            got = shown(text) if text else "an empty cell"
+            reader.fault(line, starts[place], reader.header[place], f"must be {must}, got {got} instead")
+        values.append(value)
+    return np.array(values)

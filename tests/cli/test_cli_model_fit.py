@@ -1,0 +1,202 @@
+"""`towtank model fit` and `towtank model demands` as people and programs use them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cases import DATA, case
+from results_1 import RESULTS_1, copy_of_results_1
+
+from towtank.analysis.doubts import Doubt, Kind, Level
+from towtank.cli import main
+from towtank.results.folder import write_json
+
+TOLD = "the disk was full"
+
+
+def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
+    status = main(["model", *arguments])
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def document_of(capsys: Any, *arguments: str) -> dict[str, Any]:
+    status, out, _ = run(capsys, *arguments, "--json")
+    assert status == 0, out
+    return dict(json.loads(out, parse_constant=_not_json))
+
+
+def _not_json(word: str) -> Any:
+    raise AssertionError(f"{word} is no JSON")
+
+
+def test_the_contract_of_a_usl_fit(capsys: Any) -> None:
+    source = str(DATA / "usl_specsdm91.csv")
+    found = document_of(capsys, "fit", "usl", source, "--x", "load", "--y", "throughput")
+    verified = case("V44")["verified"]
+    assert found["schema"] == "towtank/model-fit/1"
+    assert found["lambda"] == pytest.approx(verified["gamma"], rel=1e-5)
+    assert found["sigma"] == pytest.approx(verified["sigma"], rel=1e-5)
+    assert found["kappa"] == pytest.approx(verified["kappa"], rel=1e-5)
+    assert found["peak_load"] == pytest.approx(verified["n_peak"], rel=1e-5)
+    assert found["peak_throughput"] == pytest.approx(verified["x_peak"], rel=1e-5)
+    assert 0.98 < found["r_squared"] < 1
+    interval = found["confidence_interval"]
+    assert interval["sigma"] == pytest.approx(verified["ci95"]["sigma"], rel=1e-3)
+    low, high = interval["peak_load"]
+    assert low < found["peak_load"] < high
+    assert found["held_out"]["refitted"] is True
+    assert found["points"][0]["fitted_throughput"] == pytest.approx(verified["fitted"][0], rel=1e-5)
+    assert {row["range"] for row in found["predictions"]} == {"measured", "beyond"}
+
+
+def test_a_fit_without_a_curve_chooses_one(capsys: Any) -> None:
+    found = document_of(capsys, "fit", str(DATA / "usl_raytracer.csv"))
+    assert (found["asked"], found["curve"]) == ("auto", "amdahl")
+    assert {one["curve"] for one in found["choice"]["candidates"]} == {"usl", "amdahl", "linear", "closed"}
+    assert found["peak_load"] is None
+    assert found["kappa"] == 0
+
+
+def test_the_tables_for_people(capsys: Any) -> None:
+    status, out, _ = run(capsys, "fit", "usl", str(DATA / "usl_raytracer.csv"), "--at", "96,1000")
+    assert status == 0
+    assert "rejected" in out.splitlines()[0]
+    assert "kappa is at its bound 0" in out
+    assert "no prediction at 96, 1000" in out
+    assert "Traceback" not in out
+
+
+def test_highest_levels_are_held_out(capsys: Any) -> None:
+    found = document_of(capsys, "fit", "amdahl", str(DATA / "usl_raytracer.csv"), "--hold-out", "2")
+    assert [row["load"] for row in found["held_out"]["points"]] == [48.0, 64.0]
+    assert found["held_out"]["refitted"] is False
+    assert found["points"][-1]["fitted_throughput"] is None
+    assert found["degrees_of_freedom"] == 7
+
+
+def test_results_are_fitted_by_configuration_and_written_as_a_model(capsys: Any, tmp_path: Path) -> None:
+    out = tmp_path / "model.yaml"
+    arguments = ("fit", "closed", str(RESULTS_1), "--configuration", "present", "--out", str(out))
+    found = document_of(capsys, *arguments)["configurations"][0]
+    # One server of 17.8 ms before users that think for 1 s.
+    low, high = found["confidence_interval"]["bottleneck_demand_s"]
+    assert low < 0.0178 < high
+    knee = next(one for one in found["knees"] if one["kind"] == "model")
+    assert knee["low"] < (0.0178 + 1.0) / 0.0178 < knee["high"]
+    assert found["shape"]["kind"] == "cpu"
+    assert found["bottleneck"] == "content"
+    assert abs(found["held_out"]["points"][0]["error"]) < 0.05
+    assert abs(found["held_out"]["points"][0]["response_error"]) < 0.10
+    assert max(abs(row["error"]) for row in found["model"]["check"]) < 0.05
+    text = out.read_text("utf-8")
+    assert "content: {servers: 1, discipline: ps, demand: {transactions: " in text
+    assert str(RESULTS_1) in text
+    assert main(["validate", str(out)]) == 0
+
+
+def test_a_run_that_fails_the_audit_is_not_modelled(capsys: Any, tmp_path: Path) -> None:
+    results = copy_of_results_1(tmp_path / "results")
+    document_of(capsys, "fit", "linear", str(results.path))
+    run_of = {}
+    for path in results.path.glob("runs/*/summary.json"):
+        summary = json.loads(path.read_text("utf-8"))
+        if summary["factors"]["search_index"] == "present":
+            run_of[summary["users"]["asked"]] = (path, summary)
+    path, summary = run_of[48]
+    summary["laws"]["little"] |= {"z_s": 0.1, "residual": 0.8, "holds": False}
+    write_json(path, summary)
+    found = document_of(capsys, "fit", "linear", str(results.path), "--configuration", "present")["configurations"][0]
+    assert [one["run"] for one in found["excluded"]] == [summary["run"]]
+    assert "suspect is think time" in found["excluded"][0]["why"]
+    assert 48.0 not in [one["load"] for one in found["points"]]
+
+
+def test_invalid_runs_are_not_modelled_and_nothing_left_is_status_4(capsys: Any, tmp_path: Path) -> None:
+    results = copy_of_results_1(tmp_path / "results")
+    document_of(capsys, "fit", "linear", str(results.path))
+    for path in results.path.glob("runs/*/summary.json"):
+        summary = json.loads(path.read_text("utf-8"))
+        summary["verdict"] = {"level": "invalid", "reasons": [Doubt(Kind.DISK_FULL, Level.INVALID, TOLD).document()]}
+        write_json(path, summary)
+    status, out, err = run(capsys, "fit", "auto", str(results.path), "--json")
+    assert (status, out) == (4, "")
+    assert "no run may be modelled" in err
+    assert err.count(TOLD) == 8
+
+
+def test_every_curve_rejected_is_status_4_with_the_document(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "users,throughput\n"
+        + "\n".join(f"{n},{x}" for n, x in zip(range(1, 9), [10, 60, 12, 80, 9, 70, 11, 90], strict=True))
+    )
+    status, out, _ = run(capsys, "fit", str(path), "--json")
+    assert status == 4
+    found = json.loads(out)
+    assert (found["curve"], found["verdict"]["level"]) == (None, "rejected")
+
+
+def test_demands_of_a_results_folder(capsys: Any) -> None:
+    found = document_of(capsys, "demands", str(RESULTS_1))
+    assert found["schema"] == "towtank/model-demands/1"
+    one = found["configurations"][0]
+    assert one["resources"]["content"]["demand_s"]["low"] < 0.0178 < one["resources"]["content"]["demand_s"]["high"]
+    assert one["classes"]["content"]["condition_number"] > 1
+    status, out, _ = run(capsys, "demands", str(RESULTS_1))
+    assert status == 0
+    assert "by class, content" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("fit", "usl"), "CSV|RESULTS: must name a CSV file or a results folder"),
+        (("fit", "cubic", "FILE"), "CURVE: must be one of usl, amdahl, linear, closed, auto"),
+        (("fit", "usl", "no-such.csv"), "which is not there"),
+        (("fit", "usl", "FOLDER"), "got the folder"),
+        (("fit", "usl", "FILE", "--at", "x"), "--at: must be loads above 0"),
+        (("fit", "usl", "FILE", "--servers", "0"), "--servers: must be at least 1"),
+        (("fit", "usl", "FILE", "--hold-out", "0"), "--hold-out: must be at least 1"),
+        (("fit", "usl", "FILE", "--hold-out", "99"), "held out: must be fewer than the 7 levels"),
+        (("fit", "usl", "FILE", "--out", "m.yaml"), "--out: must be given with closed or auto"),
+        (("fit", "usl", "FILE", "--configuration", "a"), "--configuration: must be given with a results folder only"),
+        (("fit", "usl", "RESULTS", "--x", "users"), "--x: must not be given with a results folder"),
+        (("fit", "usl", "RESULTS", "--configuration", "nothing"), "--configuration: must be part of the label"),
+        (("fit", "closed", "RESULTS", "--out", "m.yaml"), "must be given for one configuration"),
+        (("demands", "FILE"), "RESULTS: must be a results folder"),
+    ],
+)
+def test_wrong_command_lines(capsys: Any, tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    places = {"FILE": str(DATA / "usl_specsdm91.csv"), "RESULTS": str(RESULTS_1), "FOLDER": str(tmp_path)}
+    status, out, err = run(capsys, *(places.get(one, one) for one in arguments))
+    assert (status, out) == (2, "")
+    assert told in err
+    assert "Traceback" not in err
+
+
+def test_three_points_have_no_usl(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("users,throughput\n1,10\n2,19\n4,33\n")
+    status, _, err = run(capsys, "fit", "usl", str(path))
+    assert status == 2
+    assert "must have at least 4 different loads for 3 parameters, got 3" in err
+
+
+def test_the_folder_of_a_summary_alone(capsys: Any, tmp_path: Path) -> None:
+    text = (RESULTS_1 / "study-summary.json").read_text("utf-8")
+    (tmp_path / "study-summary.json").write_text(text, "utf-8")
+    found = document_of(capsys, "fit", "closed", str(tmp_path), "--configuration", "present")
+    assert found["configurations"][0]["curve"] == "closed"
+
+
+def test_a_configuration_with_too_few_loads_does_not_cost_the_others(capsys: Any) -> None:
+    found = document_of(capsys, "fit", "usl", str(RESULTS_1))["configurations"]
+    present, absent = found
+    assert present["curve"] == "usl"
+    # One of its four runs fails the audit.
+    assert (absent["curve"], absent["verdict"]["level"]) == (None, "rejected")
+    assert "at least 4 different loads" in absent["verdict"]["reasons"][0]["text"]

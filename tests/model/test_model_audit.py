@@ -1,0 +1,83 @@
+"""The audit before a model: the law that is broken, and the counter that is named for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from towtank.model.fitting.audit import Quantities, audit, audit_points
+from towtank.model.fitting.observations import observations
+
+
+def good(number: int, users: float) -> Quantities:
+    """Users that think for 2 s before a system that answers in 0.5 s and takes 20 ms of CPU."""
+    rate = users / 2.5
+    return Quantities(f"r{number:03d}", users, rate, 0.5, 2.0, users, 0.05, {"web": 0.02 * rate})
+
+
+RUNS = [good(number, users) for number, users in enumerate((10.0, 20.0, 40.0, 60.0, 80.0), start=1)]
+
+
+def suspects(runs: list[Quantities]) -> dict[str, str]:
+    return {one.name: one.suspect for one in audit(runs) if one.suspect}
+
+
+def test_runs_that_obey_the_laws_pass() -> None:
+    findings = audit(RUNS)
+    assert len(findings) == len(RUNS)
+    assert all(one.residual < 1e-12 and not one.suspect for one in findings)
+
+
+@pytest.mark.parametrize(
+    ("change", "suspect"),
+    [
+        ({"users": 30.0}, "users"),
+        ({"think_s": 1.0}, "think time"),
+        ({"throughput": 8.0}, "throughput"),
+        ({"response_s": 0.1}, "response time"),
+    ],
+)
+def test_one_wrong_counter_is_named(change: dict[str, float], suspect: str) -> None:
+    wrong = [*RUNS[:2], replace(RUNS[2], **change), *RUNS[3:]]  # type: ignore[arg-type]
+    named = {one.name: one.suspect for one in audit(wrong) if one.suspect and one.law.startswith("N")}
+    assert named == {"r003": suspect}
+
+
+def test_the_message_has_all_numbers() -> None:
+    finding = next(one for one in audit([*RUNS[:2], replace(RUNS[2], think_s=1.0), *RUNS[3:]]) if one.suspect)
+    for told in ("r003", "N = X (R + Z)", "40 %", "limit 5 %", "X = 16/s", "R = 0.5 s", "Z = 1 s", "think time"):
+        assert told in finding.message
+
+
+def test_cpu_time_of_one_tier_that_stands_apart_is_named() -> None:
+    wrong = [*RUNS[:2], replace(RUNS[2], cpus={"web": 0.8}), *RUNS[3:]]
+    assert suspects(wrong) == {"r003": "CPU of tier web"}
+
+
+def test_a_demand_that_changed_within_a_run_is_named() -> None:
+    drifting = replace(RUNS[0], drifting={"web": (0.3, 0.05)})
+    assert suspects([drifting, *RUNS[1:]]) == {"r001": "CPU of tier web"}
+
+
+def test_the_same_factor_in_every_run_points_to_users_or_throughput() -> None:
+    halved = [replace(one, throughput=one.throughput / 2, cpus={}) for one in RUNS]
+    assert set(suspects(halved).values()) == {"users or throughput"}
+
+
+def test_the_same_time_missing_in_every_cycle_points_to_the_think_time() -> None:
+    # Response times grow with the load, so that a missing second is no common factor.
+    runs = [
+        Quantities(f"r{number}", users, users / (2.0 + 0.01 * users), 0.01 * users, 1.0)
+        for number, users in enumerate((10.0, 50.0, 200.0, 400.0))
+    ]
+    assert set(suspects(runs).values()) == {"think time"}
+
+
+def test_points_of_a_table_are_audited_where_they_tell_response_times() -> None:
+    load = np.array([10.0, 20, 40])
+    points = observations(load, load / 2.5, response=np.full(3, 0.5), think=np.array([2.0, 2, 9]))
+    failing = [one for one in audit_points(points) if one.suspect]
+    assert [(one.name, one.suspect) for one in failing] == [("point 3", "think time")]
+    assert audit_points(observations(load, load)) == []

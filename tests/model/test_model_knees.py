@@ -1,0 +1,73 @@
+"""Knees of curves whose knee is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from towtank.model.fitting import knees
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.observations import observations
+from towtank.model.fitting.selection import candidate
+
+USERS = np.array([10.0, 25, 50, 75, 100, 125, 150, 200])
+TRUTH = np.array([[0.02, 0.08]])
+CURVE = ClosedCurve(1, 1.9)
+
+
+def closed(spread: float = 0.01, seed: int = 4):  # type: ignore[no-untyped-def]
+    rate = CURVE.throughput(TRUTH, USERS)[0]
+    seen = rate * (1 + spread * np.random.default_rng(seed).standard_normal(len(USERS)))
+    return observations(USERS, seen, error=spread * rate, think=np.full(len(USERS), 1.9))
+
+
+def test_the_knee_of_the_model_is_where_the_asymptotes_meet() -> None:
+    found = knees.model_knee(candidate("closed", closed(), 1, 1.9, None))
+    # (D + Z) / D_max = (0.1 + 1.9) / 0.02.
+    assert found is not None
+    assert found["low"] <= 100.0 <= found["high"]
+    assert found["load"] == pytest.approx(100.0, rel=0.05)
+
+
+def test_the_knee_of_power_by_brute_force() -> None:
+    one = candidate("closed", closed(), 1, 1.9, None)
+    found = knees.power_knee(one, 1.9)
+    assert found is not None
+    loads = np.arange(10.0, 201.0)
+    rate = CURVE.throughput(TRUTH, loads)[0]
+    best = loads[np.argmax(rate / (loads / rate - 1.9))]
+    assert found["low"] <= best <= found["high"]
+
+
+def test_the_knee_of_power_of_one_server_without_thinking_is_one_job() -> None:
+    # X / R = X^2 / N with X = 1/S at every N >= 1: no load inside the range is best, and none is named.
+    load = np.array([1.0, 2, 4, 8, 16, 32])
+    points = observations(load, np.full(6, 10.0) * (1 + 1e-3 * np.array([1, -1, 1, -1, 1, -1])))
+    assert knees.power_knee(candidate("closed", points, 1, 0.0, None), 0.0) is None
+
+
+def test_two_straight_lines_break_where_they_meet() -> None:
+    load = np.arange(10.0, 201.0, 10.0)
+    rate = np.where(load < 105, load, 105.0)
+    found = knees.break_knee(observations(load, rate + 0.5 * np.random.default_rng(1).standard_normal(20)))
+    assert found is not None
+    assert found["low"] <= 105.0 <= found["high"]
+    assert found["high"] - found["low"] < 10
+
+
+def test_a_straight_line_has_no_break_to_a_flatter_one() -> None:
+    load = np.arange(1.0, 9.0)
+    assert knees.break_knee(observations(load, load**1.5)) is None
+    assert knees.break_knee(observations(load[:4], load[:4])) is None
+
+
+def test_an_objective_is_passed_between_two_levels() -> None:
+    load, seen = np.array([100.0, 200, 300]), np.array([0.2, 0.4, 1.2])
+    found = knees.objective_knee(load, seen, np.full(3, 0.05), 0.8, "p95 < 0.8 s")
+    # Half way from 0.4 to 1.2.
+    assert found is not None
+    assert found["load"] == pytest.approx(250.0)
+    assert 230 < found["low"] < 250 < found["high"] < 270
+    assert knees.objective_knee(load, seen, None, 0.8, "")["low"] is None  # type: ignore[index]
+    assert knees.objective_knee(load, seen, None, 2.0, "") is None
+    assert knees.objective_knee(load, seen, None, 0.1, "")["load"] == 100.0  # type: ignore[index]
