@@ -113,7 +113,7 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
     };
     match option {
         "--precision" => {
-            settings.precision = number("a number above 0", |one| one > 0.0 && one.is_finite())?
+            settings.precision = number("a number above 0", |one| one > 0.0 && one.is_finite())?;
         }
         "--confidence" => {
             settings.confidence =
@@ -135,15 +135,14 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
 }
 
 fn read(path: Option<&str>) -> Result<Value, String> {
-    let text = match path {
-        Some(path) => std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?,
-        None => {
-            let mut text = String::new();
-            std::io::stdin()
-                .read_to_string(&mut text)
-                .map_err(|error| error.to_string())?;
-            text
-        }
+    let text = if let Some(path) = path {
+        std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?
+    } else {
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .map_err(|error| error.to_string())?;
+        text
     };
     serde_json::from_str(&text).map_err(|error| format!("the model must be JSON, got: {error}"))
 }

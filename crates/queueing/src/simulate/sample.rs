@@ -48,9 +48,9 @@ impl Sample {
     /// itself would depend on its own chances: it leaves out bursts at the start and keeps lulls, and the mean of a
     /// queue comes out too low.
     pub fn all(machines: &mut [Machine]) -> Vec<Self> {
-        let mut cuts: Vec<f64> = machines.iter().map(warm_up_s).collect();
-        cuts.sort_by(f64::total_cmp);
-        let cut_s = cuts[cuts.len() / 2];
+        let mut proposals: Vec<f64> = machines.iter().map(warm_up_s).collect();
+        proposals.sort_by(f64::total_cmp);
+        let cut_s = proposals[proposals.len() / 2];
         machines
             .iter_mut()
             .map(|machine| Self::of(machine, cut_s))
