@@ -27,12 +27,12 @@ demo: setup ## run the shipped study content-users in its quick preset
 	$(BIN)/towtank run content-users --preset quick
 
 test: setup ## all tests, Rust and Python
-	cargo test --workspace --locked --release --quiet
+	cargo test --workspace --locked --profile checked --quiet
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: setup ## formatting, lints, types, schemas up to date
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --release -- -D warnings
+	cargo clippy --workspace --all-targets --locked --profile checked -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -158,6 +158,17 @@ def test_ramp_with_a_time_per_user_is_told_so() -> None:
     assert rows(section, "Stages") == [("ramp-up", "ramp-up", "15.0 ms per user")]
 
 
+def test_a_load_that_follows_a_file_is_told_so() -> None:
+    whole = synthetic.results()
+    trace = {"length_s": 60.0, "arrivals": 4202.5, "mean_rate_per_s": 70.04, "peak_rate_per_s": 160.0}
+    study = {**whole.study, "load": {"kind": "open", "trace": trace}}
+    manifest = {**whole.manifest, "study": study}
+    said = words(workload.build(dataclasses.replace(whole, manifest=manifest)))
+    assert "follows a file: 4,202 arrivals in 60 s, 70.0 /s on average and 160 /s at most" in said
+    assert "no steady state" in said
+    assert "follows a file" not in words(workload.build(whole))
+
+
 def test_results_table_by_value() -> None:
     shown = rows(tables.build(synthetic.results()), "Results by configuration")
     assert shown[3] == (

@@ -1,4 +1,4 @@
-//! The program `towtank-engine`: `load | probe | guard | solve | null-server`.
+//! The program `towtank-engine`: `load | probe | guard | solve | simulate | null-server`.
 //!
 //! Each subcommand lives in a file of its own; this file only chooses.
 
@@ -7,6 +7,7 @@ mod guard;
 mod load;
 mod null_server;
 mod probe;
+mod simulate;
 mod solve;
 
 use std::process::ExitCode;
@@ -21,10 +22,13 @@ fn main() -> ExitCode {
         Some("load") => load::run(&arguments[1..]),
         Some("guard") => guard::run(&arguments[1..]),
         Some("null-server") => null_server::run(&arguments[1..]),
+        Some("simulate") => simulate::run(&arguments[1..]),
         Some("solve") => solve::run(&arguments[1..]),
         Some("probe") => probe::main(&arguments[1..]),
         _ => {
-            eprintln!("usage: towtank-engine load PLAN | probe | guard | solve | null-server");
+            eprintln!(
+                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | null-server"
+            );
             ExitCode::from(2)
         }
     }

@@ -54,7 +54,7 @@ pub fn compare(bytes: &[u8], head: bool) -> Result<(), Box<Disagreement>> {
     let ours = by_scanner(bytes, head, &names);
     let fine = match (&ours, &hyper) {
         (Ok(ours), Ok(hyper)) => ours == hyper,
-        (Err(error), Ok(hyper)) => stricter(*error, hyper, bytes),
+        (Err(error), Ok(hyper)) => stricter(*error, hyper, &bytes.to_ascii_lowercase()),
         (Ok(ours), Err(_)) => laxer(bytes, ours),
         (Err(_), Err(_)) => true,
     };
@@ -65,25 +65,33 @@ pub fn compare(bytes: &[u8], head: bool) -> Result<(), Box<Disagreement>> {
     }
 }
 
-/// Whether the scanner refuses with a reason what hyper takes.
+/// Whether the scanner refuses with a reason what hyper takes; `bytes` in small letters.
 fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
-    let has = |name: &str| hyper.fields.iter().any(|(one, _)| one == name);
+    // In the head of an informational answer too, whose fields hyper does not tell.
+    let has = |name: &[u8]| bytes.windows(name.len()).any(|part| part == name);
     match error {
         // Two ways to say where the answer ends: hyper lets chunks win, and drops the length. Where `chunked` is not the
         // last encoding it reads to the end of the connection. Control characters it lets pass in extensions of chunks.
         ProtocolError::LengthAndEncoding
         | ProtocolError::BadEncoding
         | ProtocolError::BadChunk
-        | ProtocolError::BadField => has("transfer-encoding"),
+        | ProtocolError::BadField => has(b"transfer-encoding"),
         // A list in one field, `5, 5`: hyper takes the value where all agree or ignores it for answers without a body.
-        ProtocolError::BadLength => has("content-length"),
+        ProtocolError::BadLength => has(b"content-length"),
         // Answers that cannot have a body: hyper looks no further than the head.
         ProtocolError::Upgrade => hyper.status == 101,
         // The scanner bounds the head in bytes, hyper by other means.
         ProtocolError::HeaderTooLarge => true,
         ProtocolError::BodyTooLarge => hyper.body.len() as u64 > LIMITS.body_bytes,
-        // Empty lines before a status line, which hyper skips.
-        ProtocolError::NotHttp => matches!(bytes.first(), Some(b'\r' | b'\n')),
+        // Empty lines before a status line, the one after an informational answer too, which hyper skips.
+        ProtocolError::NotHttp => {
+            let plain: Vec<u8> = bytes
+                .iter()
+                .copied()
+                .filter(|byte| *byte != b'\r')
+                .collect();
+            plain.starts_with(b"\n") || plain.windows(3).any(|part| part == b"\n\n\n")
+        }
         ProtocolError::Truncated => false,
     }
 }

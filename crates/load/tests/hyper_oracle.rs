@@ -45,6 +45,8 @@ const AMBIGUOUS: &[(&[u8], ProtocolError)] = &[
     (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nhello", ProtocolError::BadLength),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", ProtocolError::BadEncoding),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", ProtocolError::BadEncoding),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: c\x98unked, chunked\r\n\r\n0\r\n\r\n", ProtocolError::BadEncoding),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked,\r\n\r\n0\r\n\r\n", ProtocolError::BadEncoding),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n", ProtocolError::BadField),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", ProtocolError::BadField),
     (b"HTTP/1.1 200 OK\r\n Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", ProtocolError::BadField),

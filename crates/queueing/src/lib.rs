@@ -39,6 +39,7 @@ pub mod open;
 pub mod pools;
 mod row;
 pub mod series;
+pub mod simulate;
 pub mod solve;
 pub mod special;
 pub mod stay;

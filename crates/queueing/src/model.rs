@@ -3,6 +3,7 @@
 //! All times are in seconds, all rates per second. Names refer: a service names its class, a pool what it holds.
 //! [`Model::check`] tells every fault at once; a model without faults can be solved or simulated.
 
+pub mod behaviour;
 mod check;
 mod routing;
 
@@ -32,6 +33,9 @@ pub struct Model {
     /// order in which they stand.
     #[serde(default)]
     pub routing: Vec<Route>,
+    /// What only simulation can take into account.
+    #[serde(default)]
+    pub behaviour: behaviour::Behaviour,
 }
 
 /// A kind of jobs: closed (a number of users, each with one job at a time) or open (arrivals at a rate).

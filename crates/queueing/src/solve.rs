@@ -75,6 +75,9 @@ pub struct Solution {
 /// none.
 pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
     let whole = Network::of(model)?;
+    if let Some(fault) = model.behaviour.beyond_analysis() {
+        return Err(vec![fault]);
+    }
     let faults = unsteady(&whole);
     if !faults.is_empty() {
         return Err(faults);

@@ -1,6 +1,15 @@
 """Models of a system: queueing networks from files, solved by the engine; `fitting` makes them of measurements."""
 
 from towtank.model.loading import ModelProblem, check_model, load_model
+from towtank.model.simulating import SimulationSettings, simulate_models
 from towtank.model.solving import METHODS, solve_models
 
-__all__ = ["METHODS", "ModelProblem", "check_model", "load_model", "solve_models"]
+__all__ = [
+    "METHODS",
+    "ModelProblem",
+    "SimulationSettings",
+    "check_model",
+    "load_model",
+    "simulate_models",
+    "solve_models",
+]

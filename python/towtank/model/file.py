@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from towtank.fields import Duration, FileModel, Name, PositiveRate, mapping_or_plain, one_or_more
+from towtank.model.behaviour import BalancerFile, ClassBehaviour, StationBehaviour
 
 SCHEMA: Literal["towtank/model/1"] = "towtank/model/1"
 COUNT_AT_MOST = 1_000_000_000
@@ -26,7 +27,7 @@ Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class ClassFile(FileModel):
+class ClassFile(ClassBehaviour):
     """A class of jobs: closed with `users`, open with `rate`."""
 
     users: Count | None = Field(None, description="Users of a closed class, each with one job at a time.")
@@ -48,7 +49,7 @@ class ClassFile(FileModel):
     arrival_scv: Number | None = Field(None, description="Squared coefficient of variation of times between arrivals.")
 
 
-class StationFile(FileModel):
+class StationFile(StationBehaviour):
     """A place of service with one queue. Values by class are a mapping, or one value for all classes."""
 
     discipline: Discipline = Field("fcfs", description="Order of service.")
@@ -110,4 +111,7 @@ class ModelFile(FileModel):
     forks: dict[Name, ForkFile] = Field({}, description="Parts of transactions that go on at the same time.")
     routing: dict[Name, dict[Name, dict[Name, Share]]] = Field(
         {}, description="By class: from `start` and from each station, the probabilities of what is next, or `end`."
+    )
+    balancers: dict[Name, BalancerFile] = Field(
+        {}, description="Groups of stations of which one is chosen for a visit."
     )

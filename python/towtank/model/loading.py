@@ -9,6 +9,7 @@ from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
+from towtank.model.behaviour import behaviour_document, behaviour_faults
 from towtank.model.file import ModelFile, StationFile
 from towtank.model.solving import check_models
 from towtank.treecheck import validate_tree
@@ -139,7 +140,7 @@ def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
     for name, pool in model.pools.items():
         if not pool.holds:
             faults.append(fault_at(tree, ("pools", name, "holds"), "must have at least one station or pool, got none"))
-    return faults
+    return [*faults, *behaviour_faults(tree, model)]
 
 
 def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, station: StationFile) -> list[Fault]:
@@ -207,6 +208,7 @@ def _document(model: ModelFile) -> dict[str, Any]:
             {"class": name, "start": route.get("start", {}), "next": {k: v for k, v in route.items() if k != "start"}}
             for name, route in model.routing.items()
         ],
+        "behaviour": behaviour_document(model),
     }
 
 

@@ -96,16 +96,19 @@ impl Head {
         Ok(())
     }
 
+    /// Chunked must be applied last, and once. Readers differ about codings without a name, and with one of other characters
+    /// than names have.
     fn encoding(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
-        for coding in elements(value) {
-            if self.chunked == Some(true) {
-                // Chunked must be applied last, and once.
+        for coding in value.split(|&byte| byte == b',').map(trimmed) {
+            let end = memchr::memchr(b';', coding).unwrap_or(coding.len());
+            let name = trimmed(&coding[..end]);
+            let is_name = name.iter().all(|&byte| IS_TOKEN[usize::from(byte)]);
+            if self.chunked == Some(true) || name.is_empty() || !is_name || !coding.is_ascii() {
                 return Err(ProtocolError::BadEncoding);
             }
             self.chunked = Some(coding.eq_ignore_ascii_case(b"chunked"));
         }
-        self.chunked
-            .map_or(Err(ProtocolError::BadEncoding), |_| Ok(()))
+        Ok(())
     }
 
     /// Whether another head follows this one.

@@ -80,6 +80,7 @@ pub(super) fn check(model: &Model) -> Vec<Fault> {
     for one in &model.routing {
         route(model, one, &mut faults);
     }
+    faults.0.extend(super::behaviour::check(model));
     if faults.0.is_empty() {
         demands(model, &mut faults);
     }

@@ -30,7 +30,22 @@ def build(results: Results) -> Section:
             paragraph("Every run goes through these stages; all of them are recorded, only the steady one counts."),
             _stage_table(stages),
         ]
+    blocks += _trace(dig(results.study, "load", "trace"))
     return Section("workload", "Workload", tuple(blocks))
+
+
+def _trace(trace: Json | None) -> list[Block]:
+    """What the rate of arrivals followed, and what that means for the figures."""
+    if not trace:
+        return []
+    return [
+        paragraph(
+            f"The arrival rate follows a file: {people.count(round(trace['arrivals']))} arrivals in "
+            f"{people.plain(trace['length_s'])} s, {people.rate(trace['mean_rate_per_s'])} on average and "
+            f"{people.rate(trace['peak_rate_per_s'])} at most. While the load moves there is no steady state: means "
+            "and percentiles are those of the whole file, and an interval around them holds its ups and downs."
+        )
+    ]
 
 
 def _mappings(value: Any) -> list[Json]:

@@ -1,0 +1,107 @@
+"""Speed of the simulator: events for each second of processor time on one thread, beside SimPy and Ciw.
+
+A job at a station is two events, its arrival and its departure, for all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+import harness
+
+from towtank.engine import binary
+
+# What the simulator is held to. [1/s]
+_TARGETS = {"single": 15e6, "closed": 5e6}
+_SIMPY = """
+import random, sys, simpy
+customers = int(sys.argv[1])
+random.seed(1)
+environment = simpy.Environment()
+server = simpy.Resource(environment)
+def customer():
+    with server.request() as request:
+        yield request
+        yield environment.timeout(random.expovariate(1.0))
+def source():
+    for _ in range(customers):
+        yield environment.timeout(random.expovariate(0.8))
+        environment.process(customer())
+environment.process(source())
+environment.run()
+"""
+_CIW = """
+import sys, ciw
+customers = int(sys.argv[1])
+ciw.seed(1)
+network = ciw.create_network(arrival_distributions=[ciw.dists.Exponential(0.8)],
+    service_distributions=[ciw.dists.Exponential(1.0)], number_of_servers=[1])
+ciw.Simulation(network).simulate_until_max_customers(customers)
+"""
+_PEERS = {"simpy": _SIMPY, "ciw": _CIW}
+
+
+def run(*, quick: bool) -> None:
+    """Measure in turns, print medians with intervals beside the targets, keep the raw runs."""
+    events = 20_000_000 if quick else 100_000_000
+    customers = 20_000 if quick else 100_000
+    names = ["single", "closed", *(name for name in _PEERS if find_spec(name))]
+
+    def once(name: str) -> dict[str, Any]:
+        return _peer(name, customers) if name in _PEERS else _own(name, events)
+
+    runs = harness.turns(names, 3 if quick else 10, once)
+    for name in names:
+        rates = [one["events_per_s"] / 1e6 for one in runs if one["generator"] == name]
+        target = f", held to {_TARGETS[name] / 1e6:g} M" if name in _TARGETS else ""
+        print(f"  {name}: {harness.shown(harness.interval(rates))} M events/s of processor time{target}")
+    for name in _PEERS:
+        if name in names:
+            print(f"  single over {name}: {harness.shown(harness.ratio(runs, 'events_per_s', 'single', name))} times")
+        else:
+            print(f"  {name}: skipped, it is not installed (uv sync --group dev)")
+    harness.keep("simulate", {"events": events, "customers": customers}, runs=runs, targets_per_s=_TARGETS)
+
+
+def _model(name: str) -> dict[str, Any]:
+    """One server at a utilization of 0.8, or 1,000 users at ten stations of which the slowest is near its limit."""
+    if name == "single":
+        service = {"class": "jobs", "service_time_s": 1.0}
+        return {
+            "classes": [{"name": "jobs", "arrival_rate_per_s": 0.8}],
+            "stations": [{"name": "s", "services": [service]}],
+        }
+    stations = [
+        {"name": f"s{k}", "services": [{"class": "jobs", "service_time_s": 0.001 * (k + 1)}]} for k in range(10)
+    ]
+    return {"classes": [{"name": "jobs", "users": 1000, "think_time_s": 8.0}], "stations": stations}
+
+
+def _own(name: str, events: int) -> dict[str, Any]:
+    command = [str(binary()), "simulate", "--threads", "1", "--precision", "1e-9", "--events", str(events)]
+    before = _cpu_s()
+    done = subprocess.run(command, input=json.dumps(_model(name)), capture_output=True, text=True, check=True)
+    spent = _cpu_s() - before
+    taken = json.loads(done.stdout)["answers"][0]["simulation"]["events"]
+    return {"events": taken, "cpu_s": spent, "events_per_s": taken / spent}
+
+
+def _peer(name: str, customers: int) -> dict[str, Any]:
+    """A peer in a process of its own, less the time to import it."""
+    spent = []
+    for count in (1, customers):
+        before = _cpu_s()
+        subprocess.run([sys.executable, "-c", _PEERS[name], str(count)], check=True, capture_output=True)
+        spent.append(_cpu_s() - before)
+    cpu_s = spent[1] - spent[0]
+    return {"events": 2 * customers, "cpu_s": cpu_s, "events_per_s": 2 * customers / cpu_s}
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

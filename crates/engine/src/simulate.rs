@@ -1,0 +1,148 @@
+//! `towtank-engine simulate [FILE] [options]`: simulates a model, or a list of models with common random numbers.
+//!
+//! The input is JSON, from the file or from standard input. The output is JSON: `{"answers": [...], "comparisons": [...]}`, each
+//! further model compared with the first, or `{"faults": [...]}` with exit status 2.
+
+use std::io::Read;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use towtank_queueing::model::{Fault, Model};
+use towtank_queueing::simulate::{Outcome, Settings, simulate};
+
+/// The model or the command line is wrong.
+const WRONG: u8 = 2;
+const USAGE: &str = "usage: towtank-engine simulate [FILE] [--precision RATIO] [--confidence RATIO] [--replications N] \
+[--events N] [--time SECONDS] [--seed N] [--threads N] [--timing]";
+
+struct Arguments {
+    settings: Settings,
+    path: Option<String>,
+    /// Tells events and seconds on standard error.
+    timing: bool,
+}
+
+/// Runs the subcommand.
+pub fn run(arguments: &[String]) -> ExitCode {
+    let read = parse(arguments).and_then(|parsed| Ok((read(parsed.path.as_deref())?, parsed)));
+    let (input, parsed) = match read {
+        Ok(read) => read,
+        Err(message) => {
+            eprintln!("towtank-engine simulate: {message}\n{USAGE}");
+            return ExitCode::from(WRONG);
+        }
+    };
+    let begin = Instant::now();
+    let outcome = models(input).and_then(|models| simulate(&models, &parsed.settings));
+    if let (true, Ok(outcome)) = (parsed.timing, &outcome) {
+        let events: u64 = outcome
+            .answers
+            .iter()
+            .map(|answer| answer.simulation.events)
+            .sum();
+        let seconds = begin.elapsed().as_secs_f64();
+        eprintln!("{}", json!({"events": events, "seconds": seconds}));
+    }
+    let right = outcome.is_ok();
+    println!("{}", document(outcome));
+    ExitCode::from(if right { 0 } else { WRONG })
+}
+
+fn document(outcome: Result<Outcome, Vec<Fault>>) -> Value {
+    match outcome {
+        Ok(outcome) => json!({"answers": outcome.answers, "comparisons": outcome.comparisons}),
+        Err(faults) => json!({ "faults": faults }),
+    }
+}
+
+fn models(input: Value) -> Result<Vec<Model>, Vec<Fault>> {
+    let list = match input {
+        Value::Array(models) => models,
+        model => vec![model],
+    };
+    if list.is_empty() {
+        return Err(vec![Fault::new(
+            &[],
+            "must be one model at least, got none",
+        )]);
+    }
+    let read = list.into_iter().map(serde_json::from_value);
+    read.collect::<Result<_, _>>()
+        .map_err(|error| vec![Fault::new(&[], format!("must be a model, got: {error}"))])
+}
+
+fn parse(arguments: &[String]) -> Result<Arguments, String> {
+    let mut parsed = Arguments {
+        settings: Settings::default(),
+        path: None,
+        timing: false,
+    };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        if argument == "--timing" {
+            parsed.timing = true;
+        } else if argument.starts_with("--") {
+            let value = rest
+                .next()
+                .ok_or_else(|| format!("{argument} needs a value"))?;
+            set(&mut parsed.settings, argument, value)?;
+        } else if parsed.path.replace(argument.clone()).is_some() {
+            return Err("only one file can be simulated".to_owned());
+        }
+    }
+    Ok(parsed)
+}
+
+fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String> {
+    let wrong = |what: &str| format!("{option} must be {what}, got {value} instead");
+    let number = |what, right: fn(f64) -> bool| {
+        value
+            .parse()
+            .ok()
+            .filter(|&one| right(one))
+            .ok_or_else(|| wrong(what))
+    };
+    let count = |least: u64| {
+        let what = format!("a whole number of at least {least}");
+        value
+            .parse::<u64>()
+            .ok()
+            .filter(|&one| one >= least)
+            .ok_or_else(|| wrong(&what))
+    };
+    match option {
+        "--precision" => {
+            settings.precision = number("a number above 0", |one| one > 0.0 && one.is_finite())?;
+        }
+        "--confidence" => {
+            settings.confidence =
+                number("a number above 0 and below 1", |one| one > 0.0 && one < 1.0)?;
+        }
+        "--time" => {
+            let seconds = number("a number above 0, at most a million", |one| {
+                one > 0.0 && one <= 1e6
+            })?;
+            settings.time_at_most = Some(Duration::from_secs_f64(seconds));
+        }
+        "--replications" => settings.replications = count(2)?.min(10_000) as usize,
+        "--events" => settings.events_at_most = count(1000)?,
+        "--seed" => settings.seed = count(0)?,
+        "--threads" => settings.threads = Some(count(1)? as usize),
+        _ => return Err(format!("{option} is not an option")),
+    }
+    Ok(())
+}
+
+fn read(path: Option<&str>) -> Result<Value, String> {
+    let text = if let Some(path) = path {
+        std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?
+    } else {
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .map_err(|error| error.to_string())?;
+        text
+    };
+    serde_json::from_str(&text).map_err(|error| format!("the model must be JSON, got: {error}"))
+}

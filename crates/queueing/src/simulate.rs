@@ -1,0 +1,186 @@
+//! Discrete-event simulation: what analysis cannot solve, and an independent check of what it can.
+//!
+//! Replications are independent machines with random numbers of their own; they are run in rounds, each round half as
+//! long again as all before, until throughput and response time of all classes are known as precisely as asked. The
+//! warm-up is left out by MSER-5. What a replication does depends on the model, the seed and its number only,
+//! so the answer is the same for any number of threads.
+//!
+//! ```
+//! use towtank_queueing::model::Model;
+//! use towtank_queueing::simulate::{Settings, simulate};
+//!
+//! let model: Model = serde_json::from_str(
+//!     r#"{"classes": [{"name": "web", "arrival_rate_per_s": 0.5}],
+//!         "stations": [{"name": "cpu", "services": [{"class": "web", "service_time_s": 1.0}]}]}"#,
+//! )
+//! .unwrap();
+//! let settings = Settings { precision: 0.05, ..Settings::default() };
+//! let [ref answer] = simulate(&[model], &settings).unwrap().answers[..] else { panic!() };
+//! // M/M/1: R = S / (1 - U) = 2 s.
+//! assert!((answer.classes["web"].response_time_s - 2.0).abs() < 0.2);
+//! ```
+
+pub mod answer;
+mod cache;
+mod calendar;
+mod clock;
+mod compare;
+mod estimate;
+mod flow;
+mod layout;
+mod machine;
+mod plan;
+mod random;
+mod record;
+mod sample;
+mod station;
+mod times;
+mod ways;
+
+use std::time::{Duration, Instant};
+
+pub use compare::{Comparison, Difference};
+pub use estimate::{Estimate, mser5, student_t};
+
+use crate::model::{Fault, Model};
+use answer::{Answer, Over};
+use machine::Machine;
+use plan::Plan;
+use sample::Sample;
+
+/// Most users of a model, and most jobs beside them at a time: ten replications of a million take more than a gigabyte.
+pub const JOBS_AT_MOST: u64 = 1_000_000;
+/// Events of a replication in the first round.
+const FIRST_ROUND: u64 = 20_000;
+
+/// How to simulate.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Relative half-width at which to stop, > 0.
+    pub precision: f64,
+    /// Level of intervals, in (0, 1).
+    pub confidence: f64,
+    /// Independent replications, at least 2.
+    pub replications: usize,
+    /// Most events of all replications.
+    pub events_at_most: u64,
+    /// Longest time to simulate, looked at between rounds; none by default, as an answer that it stopped cannot be had
+    /// again.
+    pub time_at_most: Option<Duration>,
+    /// Of the random numbers.
+    pub seed: u64,
+    /// Threads; all processors by default.
+    pub threads: Option<usize>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            precision: 0.01,
+            confidence: 0.95,
+            replications: 10,
+            events_at_most: 1_000_000_000,
+            time_at_most: None,
+            seed: 1,
+            threads: None,
+        }
+    }
+}
+
+/// What came of simulating one or more models.
+pub struct Outcome {
+    /// One for each model.
+    pub answers: Vec<Answer>,
+    /// Each further model against the first.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// Simulates models with common random numbers, until all are known as precisely as asked or a bound is reached.
+///
+/// # Errors
+///
+/// With all faults of the first model that has any.
+pub fn simulate(models: &[Model], settings: &Settings) -> Result<Outcome, Vec<Fault>> {
+    let plans: Vec<Plan> = models.iter().map(Plan::new).collect::<Result<_, _>>()?;
+    let mut machines: Vec<Vec<Machine>> = (plans.iter())
+        .map(|plan| {
+            (0..settings.replications as u64)
+                .map(|number| Machine::new(plan, settings.seed, number))
+                .collect()
+        })
+        .collect();
+    let begin = Instant::now();
+    let share = settings.events_at_most / (settings.replications * models.len().max(1)) as u64;
+    let mut events = FIRST_ROUND.min(share);
+    loop {
+        run_all(&mut machines, events, settings.threads);
+        let samples: Vec<Vec<Sample>> = machines.iter_mut().map(|ones| Sample::all(ones)).collect();
+        let over: Vec<Over> = plans
+            .iter()
+            .zip(&samples)
+            .map(|(plan, samples)| Over {
+                plan,
+                samples,
+                confidence: settings.confidence,
+            })
+            .collect();
+        if let Some(stopped) =
+            why_stop(&machines, &over, settings, events >= share, begin.elapsed())
+        {
+            let answers = over
+                .iter()
+                .map(|one| one.answer(settings, stopped))
+                .collect();
+            let comparisons = over[1..]
+                .iter()
+                .map(|other| compare::compare(&over[0], other))
+                .collect();
+            return Ok(Outcome {
+                answers,
+                comparisons,
+            });
+        }
+        events = (events + events / 2).min(share);
+    }
+}
+
+/// The reason to stop, if there is one.
+fn why_stop(
+    machines: &[Vec<Machine>],
+    over: &[Over],
+    settings: &Settings,
+    spent: bool,
+    elapsed: Duration,
+) -> Option<&'static str> {
+    let precise = |one: &Over| one.widest().1 <= settings.precision;
+    if machines.iter().flatten().any(|machine| machine.overflow) {
+        Some("jobs")
+    } else if over.iter().all(precise) {
+        Some("precision")
+    } else if spent {
+        Some("events")
+    } else if settings.time_at_most.is_some_and(|most| elapsed >= most) {
+        Some("time")
+    } else {
+        None
+    }
+}
+
+/// Runs all replications up to so many events each, on all threads.
+fn run_all(machines: &mut [Vec<Machine>], events: u64, threads: Option<usize>) {
+    let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut all: Vec<&mut Machine> = machines.iter_mut().flatten().collect();
+    let threads = threads.unwrap_or(available).clamp(1, all.len().max(1));
+    if threads == 1 {
+        for machine in all {
+            machine.run(events);
+        }
+        return;
+    }
+    let chunk = all.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        for part in all.chunks_mut(chunk) {
+            scope.spawn(move || part.iter_mut().for_each(|machine| machine.run(events)));
+        }
+    });
+}

@@ -1,0 +1,456 @@
+//! The answer of a simulation as data, with the names that the solver's answer has.
+
+use serde::Serialize;
+
+use super::Settings;
+use super::estimate::Estimate;
+use super::layout::{Count, Layout, StationCount};
+use super::plan::Plan;
+use super::record::quantile;
+use super::sample::Sample;
+use crate::answer::Named;
+
+/// Percentiles that are told: name and share.
+pub const PERCENTILES: [(&str, f64); 6] = [
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p99.9", 0.999),
+];
+/// Growth of the number in system from the third to the fourth quarter that is no longer taken for chance: its
+/// one-sided level, and its size in relation to the mean.
+const GROWTH: (f64, f64) = (0.999, 0.05);
+
+/// What a simulation found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// Kind and version of the format.
+    pub schema: &'static str,
+    /// By class.
+    pub classes: Named<ClassAnswer>,
+    /// By station.
+    pub stations: Named<StationAnswer>,
+    /// By pool.
+    pub pools: Named<PoolAnswer>,
+    /// How it was worked out.
+    pub method: &'static str,
+    /// Never: an estimate has an interval.
+    pub exact: bool,
+    /// Whether the model came to rest, so that means in steady state are means of something.
+    pub steady: bool,
+    /// How it was run.
+    pub simulation: Run,
+    /// What the reader must know.
+    pub warnings: Vec<String>,
+}
+
+/// What a class gets. Intervals are ends at the confidence asked for.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassAnswer {
+    /// Transactions completed. [1/s]
+    pub throughput_per_s: f64,
+    /// Mean time from the arrival to the end of completed transactions, retries included. [s]
+    pub response_time_s: f64,
+    /// Its percentiles. [s]
+    pub response_time_percentiles_s: Named<f64>,
+    /// Mean number of its transactions in the system. [1]
+    pub users_in_system: f64,
+    /// Transactions given up at a full station. [1/s]
+    pub dropped_per_s: f64,
+    /// Transactions given up after a time-out. [1/s]
+    pub failed_per_s: f64,
+    /// Attempts that took too long. [1/s]
+    pub timed_out_per_s: f64,
+    /// Attempts after the first. [1/s]
+    pub retried_per_s: f64,
+    /// Intervals of the figures above, by name.
+    pub confidence_interval: Named<[f64; 2]>,
+}
+
+/// What a station does.
+#[derive(Clone, Debug, Serialize)]
+pub struct StationAnswer {
+    /// Share of all servers that is busy; 0 for a delay.
+    pub utilization: f64,
+    /// Jobs present, those in service included. [1]
+    pub queue_length: f64,
+    /// Visits served, hits included. [1/s]
+    pub throughput_per_s: f64,
+    /// Share of visits that find the station full.
+    pub loss_probability: f64,
+    /// Share of visits that the cache answers.
+    pub hit_ratio: f64,
+    /// Share of the time that it is up.
+    pub availability: f64,
+    /// Time here for each completed transaction, by class. [s]
+    pub residence_time_s: Named<f64>,
+    /// Share of the servers that each class keeps busy.
+    pub utilization_by_class: Named<f64>,
+    /// Intervals of the figures above, by name.
+    pub confidence_interval: Named<[f64; 2]>,
+}
+
+/// What a pool does.
+#[derive(Clone, Debug, Serialize)]
+pub struct PoolAnswer {
+    /// Share of the units that is held.
+    pub utilization: f64,
+    /// Units held. [1]
+    pub held: f64,
+    /// Jobs that wait for a unit. [1]
+    pub waiting: f64,
+    /// Wait for each completed transaction, by class. [s]
+    pub waiting_time_s: Named<f64>,
+    /// Intervals of the figures above, by name.
+    pub confidence_interval: Named<[f64; 2]>,
+}
+
+/// How a simulation was run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    /// Why it ended: `precision`, `events`, `time` or `jobs`.
+    pub stopped: &'static str,
+    /// Independent replications.
+    pub replications: usize,
+    /// Events of all replications.
+    pub events: u64,
+    /// Simulated time of all replications. [s]
+    pub simulated_time_s: f64,
+    /// Share of it that was left out as warm-up, mean over replications.
+    pub warm_up_share: f64,
+    /// Level of all intervals.
+    pub confidence: f64,
+    /// Relative half-width that was asked for.
+    pub precision_asked: f64,
+    /// The widest of throughput and response time of all classes.
+    pub precision_reached: f64,
+    /// Which figure that is.
+    pub widest: String,
+    /// Of the random numbers.
+    pub seed: u64,
+}
+
+/// Estimates over replications, one at a time.
+pub(super) struct Over<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) samples: &'a [Sample],
+    pub(super) confidence: f64,
+}
+
+impl Over<'_> {
+    /// Estimate of a figure; replications without it (nothing was completed) are left out.
+    pub fn estimate(&self, figure: impl Fn(&Sample) -> f64) -> Estimate {
+        let values: Vec<f64> = self
+            .samples
+            .iter()
+            .map(figure)
+            .filter(|value| value.is_finite())
+            .collect();
+        if values.len() < 2 {
+            return Estimate {
+                mean: f64::NAN,
+                half_width: f64::NAN,
+            };
+        }
+        Estimate::of(&values, self.confidence)
+    }
+
+    /// Throughput and response time of all classes, by name.
+    pub fn figures(&self) -> Vec<(String, Estimate)> {
+        let classes = self.plan.classes.iter().enumerate();
+        let pairs = classes.flat_map(|(class, plan)| {
+            [
+                (
+                    format!("classes.{}.throughput_per_s", plan.name),
+                    self.estimate(|one| one.throughput(class)),
+                ),
+                (
+                    format!("classes.{}.response_time_s", plan.name),
+                    self.estimate(|one| one.response_time(class)),
+                ),
+            ]
+        });
+        pairs.collect()
+    }
+
+    /// The widest figure, in relation to its mean.
+    pub fn widest(&self) -> (String, f64) {
+        let relative = self.figures().into_iter().map(|(name, estimate)| {
+            let width = estimate.relative();
+            (
+                name,
+                if width.is_finite() {
+                    width
+                } else {
+                    f64::INFINITY
+                },
+            )
+        });
+        relative
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .expect("a model has a class")
+    }
+
+    /// Whether the system does not fill up: the fourth quarter against the third, a one-sided paired t-test.
+    pub fn steady(&self) -> bool {
+        let growth: Vec<f64> = self
+            .samples
+            .iter()
+            .map(|one| one.quarters[1] - one.quarters[0])
+            .collect();
+        let level =
+            self.samples.iter().map(|one| one.quarters[0]).sum::<f64>() / self.samples.len() as f64;
+        let estimate = Estimate::of(&growth, 2.0 * GROWTH.0 - 1.0);
+        !(estimate.ends()[0] > 0.0 && estimate.mean > GROWTH.1 * level)
+    }
+
+    /// Everything.
+    pub fn answer(&self, settings: &Settings, stopped: &'static str) -> Answer {
+        let (widest, reached) = self.widest();
+        let samples = self.samples;
+        let simulation = Run {
+            stopped,
+            replications: samples.len(),
+            events: samples.iter().map(|one| one.events).sum(),
+            simulated_time_s: samples.iter().map(|one| one.simulated_s).sum(),
+            warm_up_share: samples.iter().map(|one| one.warm_up_share).sum::<f64>()
+                / samples.len() as f64,
+            confidence: self.confidence,
+            precision_asked: settings.precision,
+            precision_reached: reached,
+            widest,
+            seed: settings.seed,
+        };
+        let steady = stopped != "jobs" && self.steady();
+        let warnings = self.warnings(&simulation, steady);
+        Answer {
+            schema: "towtank/simulate/1",
+            classes: Named(
+                self.plan
+                    .classes
+                    .iter()
+                    .enumerate()
+                    .map(|(at, one)| (one.name.clone(), self.class(at)))
+                    .collect(),
+            ),
+            stations: Named(
+                self.plan
+                    .stations
+                    .iter()
+                    .enumerate()
+                    .map(|(at, one)| (one.name.clone(), self.station(at)))
+                    .collect(),
+            ),
+            pools: Named(
+                self.plan
+                    .pools
+                    .iter()
+                    .enumerate()
+                    .map(|(at, one)| (one.name.clone(), self.pool(at)))
+                    .collect(),
+            ),
+            method: "discrete-event simulation",
+            exact: false,
+            steady,
+            simulation,
+            warnings,
+        }
+    }
+
+    /// The station with the highest utilization.
+    fn busiest(&self) -> (&str, f64) {
+        let stations = self.plan.stations.iter().enumerate().map(|(at, one)| {
+            let utilization = self.estimate(|sample| sample.utilization(self.plan, at));
+            (one.name.as_str(), utilization.mean)
+        });
+        stations
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .expect("a model has a station")
+    }
+
+    fn warnings(&self, run: &Run, steady: bool) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if !steady {
+            let (name, utilization) = self.busiest();
+            warnings.push(format!(
+                "no steady state: the number in the system grows to the end, so the figures are of this run only; \
+                 the busiest station is {name} with a utilization of {:.2} %",
+                utilization * 100.0
+            ));
+        }
+        if run.stopped != "precision" {
+            warnings.push(format!(
+                "stopped by the bound on {} before the precision asked for: {} is known to {:.2} %, asked were {:.2} %",
+                run.stopped,
+                run.widest,
+                run.precision_reached * 100.0,
+                run.precision_asked * 100.0
+            ));
+        }
+        warnings
+    }
+
+    fn class(&self, class: usize) -> ClassAnswer {
+        let rate = |count: Count| self.estimate(|one| one.rate(Layout::class(class, count)));
+        let (throughput, response) = (
+            self.estimate(|one| one.throughput(class)),
+            self.estimate(|one| one.response_time(class)),
+        );
+        let users = self.estimate(|one| one.level(Layout::in_system(class)));
+        let figures = [
+            ("throughput_per_s", throughput),
+            ("response_time_s", response),
+            ("users_in_system", users),
+            ("dropped_per_s", rate(Count::Dropped)),
+            ("failed_per_s", rate(Count::Failed)),
+            ("timed_out_per_s", rate(Count::TimedOut)),
+            ("retried_per_s", rate(Count::Retried)),
+        ];
+        let pooled = self
+            .samples
+            .iter()
+            .fold(Vec::new(), |mut sum: Vec<u64>, one| {
+                let counts = &one.part.histograms[class];
+                sum.resize(counts.len(), 0);
+                sum.iter_mut()
+                    .zip(counts)
+                    .for_each(|(sum, count)| *sum += count);
+                sum
+            });
+        let percentiles = PERCENTILES.map(|(name, share)| {
+            (
+                name.to_owned(),
+                quantile(&pooled, share).unwrap_or(f64::NAN),
+            )
+        });
+        let mut intervals = intervals(&figures);
+        for (name, share) in PERCENTILES {
+            intervals.0.push((
+                name.to_owned(),
+                self.estimate(|one| one.percentile(class, share)).ends(),
+            ));
+        }
+        ClassAnswer {
+            throughput_per_s: throughput.mean,
+            response_time_s: response.mean,
+            response_time_percentiles_s: Named(percentiles.to_vec()),
+            users_in_system: users.mean,
+            dropped_per_s: figures[3].1.mean,
+            failed_per_s: figures[4].1.mean,
+            timed_out_per_s: figures[5].1.mean,
+            retried_per_s: figures[6].1.mean,
+            confidence_interval: intervals,
+        }
+    }
+
+    fn station(&self, station: usize) -> StationAnswer {
+        let (plan, layout) = (&self.plan.stations[station], self.samples[0].layout);
+        let count = |count| layout.station(station, count);
+        let arrived = |one: &Sample| one.total(count(StationCount::Arrived));
+        let figures = [
+            (
+                "utilization",
+                self.estimate(|one| one.utilization(self.plan, station)),
+            ),
+            (
+                "queue_length",
+                self.estimate(|one| one.queue_length(station)),
+            ),
+            (
+                "throughput_per_s",
+                self.estimate(|one| one.rate(count(StationCount::Served))),
+            ),
+            (
+                "loss_probability",
+                self.estimate(|one| one.ratio(count(StationCount::Lost), arrived(one))),
+            ),
+            (
+                "hit_ratio",
+                self.estimate(|one| one.ratio(count(StationCount::Hit), arrived(one))),
+            ),
+            (
+                "availability",
+                self.estimate(|one| 1.0 - one.level(layout.down(station))),
+            ),
+        ];
+        let by_class = |figure: &dyn Fn(&Sample, usize) -> f64| {
+            let served = self
+                .plan
+                .classes
+                .iter()
+                .enumerate()
+                .filter(|(class, _)| plan.services[*class].is_some());
+            Named(
+                served
+                    .map(|(class, one)| {
+                        (
+                            one.name.clone(),
+                            self.estimate(|sample| figure(sample, class)).mean,
+                        )
+                    })
+                    .collect(),
+            )
+        };
+        let servers = if plan.rates.is_empty() {
+            f64::from(plan.servers)
+        } else {
+            plan.top_rate
+        };
+        let full = if plan.kind == super::plan::Kind::Delay {
+            f64::INFINITY
+        } else {
+            servers
+        };
+        StationAnswer {
+            utilization: figures[0].1.mean,
+            queue_length: figures[1].1.mean,
+            throughput_per_s: figures[2].1.mean,
+            loss_probability: figures[3].1.mean,
+            hit_ratio: figures[4].1.mean,
+            availability: figures[5].1.mean,
+            residence_time_s: by_class(&|one, class| {
+                one.total(layout.sojourn(station, class)) / one.completed(class)
+            }),
+            utilization_by_class: by_class(&|one, class| {
+                one.rate(layout.work(station, class)) / full
+            }),
+            confidence_interval: intervals(&figures),
+        }
+    }
+
+    fn pool(&self, pool: usize) -> PoolAnswer {
+        let (plan, layout) = (&self.plan.pools[pool], self.samples[0].layout);
+        let held = self.estimate(|one| one.level(layout.held(pool)));
+        let waiting = self.estimate(|one| one.level(layout.waiting(pool)));
+        let classes = self
+            .plan
+            .classes
+            .iter()
+            .enumerate()
+            .filter(|(class, _)| plan.concerns[*class]);
+        let waits = classes.map(|(class, one)| {
+            let wait = self.estimate(|sample| {
+                sample.total(layout.pool_wait(pool, class)) / sample.completed(class)
+            });
+            (one.name.clone(), wait.mean)
+        });
+        PoolAnswer {
+            utilization: held.mean / plan.size as f64,
+            held: held.mean,
+            waiting: waiting.mean,
+            waiting_time_s: Named(waits.collect()),
+            confidence_interval: intervals(&[("held", held), ("waiting", waiting)]),
+        }
+    }
+}
+
+fn intervals(figures: &[(&str, Estimate)]) -> Named<[f64; 2]> {
+    Named(
+        figures
+            .iter()
+            .map(|(name, estimate)| ((*name).to_owned(), estimate.ends()))
+            .collect(),
+    )
+}

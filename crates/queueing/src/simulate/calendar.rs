@@ -1,0 +1,203 @@
+//! The calendar: which event is next, as a heap with four children that knows where each event stands.
+//!
+//! Every source of events has a slot of its own and at most one event. So an event is moved or taken back in place, where a
+//! heap without positions would gather events that are no longer meant. Four children make the heap half as deep as two
+//! and keep them on one cache line.
+
+/// Children of a node.
+const ARITY: usize = 4;
+/// Position of a slot without an event.
+const NOWHERE: u32 = u32::MAX;
+
+/// Time, order of entering and slot in one number that compares as they do one after the other: bits of times that are
+/// not negative are ordered as the times, and comparing whole numbers needs no branch.
+type Entry = u128;
+/// What stands at the root while the event there was taken out and none was entered since: before all others.
+const HOLE: Entry = 0;
+
+#[inline]
+fn slot_of(entry: Entry) -> u32 {
+    entry as u32
+}
+
+#[inline]
+fn time_of(entry: Entry) -> f64 {
+    f64::from_bits((entry >> 64) as u64)
+}
+
+/// Events by time.
+pub struct Calendar {
+    heap: Vec<Entry>,
+    position: Vec<u32>,
+    /// Order among events of the same time: who was entered first goes first (but once in 2^32 entries).
+    order: u32,
+    /// Whether the root is a hole. Most events enter another one, which is put there at once.
+    hole: bool,
+}
+
+impl Calendar {
+    /// An empty calendar for slots from 0 to `slots` - 1.
+    pub fn new(slots: usize) -> Self {
+        Self {
+            heap: Vec::with_capacity(slots.min(4096)),
+            position: vec![NOWHERE; slots],
+            order: 0,
+            hole: false,
+        }
+    }
+
+    /// Makes room for more slots.
+    pub fn grow(&mut self, slots: usize) {
+        if slots > self.position.len() {
+            self.position.resize(slots, NOWHERE);
+        }
+    }
+
+    /// Enters the event of a slot, or moves it. Times are not negative.
+    #[inline]
+    pub fn set(&mut self, slot: u32, time: f64) {
+        self.order = self.order.wrapping_add(1);
+        let entry =
+            (u128::from(time.to_bits()) << 64) | (u128::from(self.order) << 32) | u128::from(slot);
+        let at = self.position[slot as usize];
+        if at != NOWHERE {
+            self.place(at as usize, entry);
+        } else if self.hole {
+            self.hole = false;
+            self.sink(0, entry);
+        } else {
+            self.heap.push(entry);
+            self.rise(self.heap.len() - 1, entry);
+        }
+    }
+
+    /// Takes the event of a slot back and gives its time, if there was one.
+    pub fn clear(&mut self, slot: u32) -> Option<f64> {
+        let at = self.position[slot as usize];
+        if at == NOWHERE {
+            return None;
+        }
+        let time = time_of(self.heap[at as usize]);
+        self.position[slot as usize] = NOWHERE;
+        let last = self.heap.pop().expect("an entry is there");
+        if (at as usize) < self.heap.len() {
+            self.place(at as usize, last);
+        }
+        Some(time)
+    }
+
+    /// The next event is taken out: its time and slot.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(f64, u32)> {
+        if self.hole {
+            self.hole = false;
+            let last = self.heap.pop().expect("the hole is there");
+            if !self.heap.is_empty() {
+                self.sink(0, last);
+            }
+        }
+        let first = *self.heap.first()?;
+        self.heap[0] = HOLE;
+        self.hole = true;
+        self.position[slot_of(first) as usize] = NOWHERE;
+        Some((time_of(first), slot_of(first)))
+    }
+
+    /// Puts an entry at a place of which the old entry is gone, and moves it where it belongs.
+    #[inline]
+    fn place(&mut self, at: usize, entry: Entry) {
+        if at > 0 && entry < self.heap[(at - 1) / ARITY] {
+            self.rise(at, entry);
+        } else {
+            self.sink(at, entry);
+        }
+    }
+
+    #[inline]
+    fn rise(&mut self, mut at: usize, entry: Entry) {
+        while at > 0 {
+            let parent = (at - 1) / ARITY;
+            if entry >= self.heap[parent] {
+                break;
+            }
+            self.put(at, self.heap[parent]);
+            at = parent;
+        }
+        self.put(at, entry);
+    }
+
+    #[inline]
+    fn sink(&mut self, mut at: usize, entry: Entry) {
+        loop {
+            let first = at * ARITY + 1;
+            let Some(children) = self.heap.get(first..(first + ARITY).min(self.heap.len())) else {
+                break;
+            };
+            let Some((child, &least)) =
+                children.iter().enumerate().min_by_key(|(_, entry)| **entry)
+            else {
+                break;
+            };
+            if least >= entry {
+                break;
+            }
+            self.put(at, least);
+            at = first + child;
+        }
+        self.put(at, entry);
+    }
+
+    #[inline]
+    fn put(&mut self, at: usize, entry: Entry) {
+        self.heap[at] = entry;
+        self.position[slot_of(entry) as usize] = at as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against a list that is searched: entering, moving and taking back in an order without pattern.
+    #[test]
+    fn events_come_in_order_of_time() {
+        let (mut calendar, mut list) = (Calendar::new(64), vec![None; 64]);
+        let mut state = 1_u64;
+        let mut random = move || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as usize
+        };
+        for _ in 0..20_000 {
+            let slot = random() % 64;
+            match random() % 4 {
+                0 => assert_eq!(calendar.clear(slot as u32), list[slot].take()),
+                1 => {
+                    let least = list.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+                    match calendar.pop() {
+                        None => assert!(least.is_infinite()),
+                        Some((time, slot)) => {
+                            assert_eq!((time, list[slot as usize].take()), (least, Some(least)));
+                        }
+                    }
+                }
+                _ => {
+                    let time = random() as f64;
+                    calendar.set(slot as u32, time);
+                    list[slot] = Some(time);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn events_of_one_time_come_as_entered() {
+        let mut calendar = Calendar::new(10);
+        for slot in [3, 1, 4, 5, 9, 2, 6] {
+            calendar.set(slot, 7.0);
+        }
+        let order: Vec<u32> = std::iter::from_fn(|| calendar.pop().map(|(_, slot)| slot)).collect();
+        assert_eq!(order, [3, 1, 4, 5, 9, 2, 6]);
+    }
+}

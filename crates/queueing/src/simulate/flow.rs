@@ -1,0 +1,425 @@
+//! The way of transactions: attempts, steps, pools, forks, ends.
+
+use super::layout::{Count, Layout};
+use super::machine::{Machine, State};
+use super::plan::{NONE, Step, Way};
+use crate::model::behaviour::{OnTimeout, Policy};
+
+/// Pauses before retries grow to 1024 times the first.
+const DOUBLINGS_AT_MOST: u32 = 10;
+
+impl Machine<'_> {
+    fn count(&mut self, class: u32, count: Count, more: f64) {
+        self.record.counts[Layout::class(class as usize, count)] += more;
+    }
+
+    /// A user begins to think.
+    pub fn think(&mut self, job: u32) {
+        let class = self.jobs[job as usize].class as usize;
+        let time = self.plan.classes[class]
+            .think
+            .draw(&mut self.streams.think[class]);
+        self.jobs[job as usize].state = State::Thinking;
+        let timer = self.timer(job);
+        self.calendar.set(timer, self.now + time);
+    }
+
+    /// A transaction begins.
+    #[inline]
+    pub fn begin_transaction(&mut self, job: u32) {
+        let this = &mut self.jobs[job as usize];
+        this.started = self.now;
+        this.attempt = 0;
+        let class = this.class as usize;
+        self.record.levels[Layout::in_system(class)].add(self.now, 1.0);
+        self.begin_attempt(job);
+    }
+
+    /// An attempt begins: its patience runs, its way starts anew.
+    pub fn begin_attempt(&mut self, job: u32) {
+        let class = self.jobs[job as usize].class as usize;
+        if let Some(timeout) = self.plan.classes[class].timeout_s {
+            let slot = self.timer(job) + 1;
+            self.calendar.set(slot, self.now + timeout);
+        }
+        let this = &mut self.jobs[job as usize];
+        (this.step, this.visits_left, this.dropped) = (0, 0, false);
+        if matches!(self.plan.classes[class].way, Way::Chances(_)) {
+            this.place = NONE;
+            self.jobs[job as usize].step = self.choose(class, self.layout.stations);
+        }
+        self.proceed(job);
+    }
+
+    /// The next station of a class by chance, from a row.
+    fn choose(&mut self, class: usize, row: usize) -> u32 {
+        let Way::Chances(rows) = &self.plan.classes[class].way else {
+            unreachable!("the class has chances")
+        };
+        if rows[row].len() == 1 {
+            return rows[row][0].1;
+        }
+        let number = self.streams.routing[class].uniform();
+        rows[row]
+            .iter()
+            .find(|(sum, _)| number <= *sum)
+            .map_or(NONE, |(_, station)| *station)
+    }
+
+    /// A job goes on: to its next service, or to its end.
+    #[inline]
+    pub fn proceed(&mut self, job: u32) {
+        let class = self.jobs[job as usize].class as usize;
+        if self.jobs[job as usize].fork == NONE
+            && matches!(self.plan.classes[class].way, Way::Chances(_))
+        {
+            self.proceed_by_chance(job, class);
+        } else {
+            self.proceed_by_steps(job, class);
+        }
+    }
+
+    /// `place` is the station it was at, `step` the one it goes to, the same while it waits for a pool on the way.
+    fn proceed_by_chance(&mut self, job: u32, class: usize) {
+        let this = &mut self.jobs[job as usize];
+        if this.place != NONE && this.place == this.step {
+            let at = std::mem::replace(&mut this.place, NONE);
+            self.jobs[job as usize].step = self.choose(class, at as usize);
+        }
+        let target = self.jobs[job as usize].step;
+        if target == NONE {
+            self.end(job);
+            return;
+        }
+        for index in (0..self.pool_order.len()).rev() {
+            let pool = self.pool_order[index];
+            if !self.plan.pools[pool as usize].covers[target as usize] {
+                self.give_back(job, pool);
+            }
+        }
+        for index in 0..self.pool_order.len() {
+            let pool = self.pool_order[index];
+            let plan = &self.plan.pools[pool as usize];
+            let holds = self.jobs[job as usize].held >> pool & 1 == 1;
+            if plan.concerns[class]
+                && plan.covers[target as usize]
+                && !holds
+                && !self.acquire(job, pool)
+            {
+                return;
+            }
+        }
+        self.jobs[job as usize].place = target;
+        let station = self.balance(target);
+        self.enter(job, station);
+    }
+
+    fn proceed_by_steps(&mut self, job: u32, class: usize) {
+        let plan = self.plan;
+        loop {
+            let this = &mut self.jobs[job as usize];
+            if this.visits_left > 0 {
+                this.visits_left -= 1;
+                let place = this.place;
+                let station = self.balance(place);
+                self.enter(job, station);
+                return;
+            }
+            let steps = match (&plan.classes[class].way, this.fork) {
+                (Way::Steps(steps), NONE) => steps,
+                (_, fork) => &plan.forks[fork as usize].branches[class][this.branch as usize],
+            };
+            let Some(&step) = steps.get(this.step as usize) else {
+                self.end(job);
+                return;
+            };
+            this.step += 1;
+            match step {
+                Step::Visit {
+                    station,
+                    whole,
+                    rest,
+                } => {
+                    this.place = station;
+                    this.visits_left = whole;
+                    if rest > 0.0 && self.streams.routing[class].uniform() <= rest {
+                        self.jobs[job as usize].visits_left += 1;
+                    }
+                }
+                Step::Acquire(pool) => {
+                    if !self.acquire(job, pool) {
+                        return;
+                    }
+                }
+                Step::Release(pool) => self.give_back(job, pool),
+                Step::Fork(fork) => {
+                    self.split(job, fork);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The station of a group that takes a visit.
+    #[inline]
+    fn balance(&mut self, station: u32) -> usize {
+        match self.plan.stations[station as usize].balancer {
+            NONE => station as usize,
+            balancer => self.choose_station(balancer as usize),
+        }
+    }
+
+    fn choose_station(&mut self, balancer: usize) -> usize {
+        let plan = &self.plan.balancers[balancer];
+        let group = &plan.stations;
+        let any_up = group.iter().any(|&one| self.stations[one as usize].up);
+        let usable = |machine: &Self, one: u32| !any_up || machine.stations[one as usize].up;
+        // One number for each choice, whatever it is used for: alternatives stay in step.
+        let mut random = self.streams.balance[balancer].clone();
+        self.streams.balance[balancer].bits();
+        let turn = self.turns[balancer] as usize;
+        let in_turn = || (0..group.len()).map(|step| group[(turn + step) % group.len()]);
+        let count = group.iter().filter(|&&one| usable(self, one)).count();
+        let nth = |machine: &Self, index: usize| {
+            let mut usable = group.iter().copied().filter(|&one| usable(machine, one));
+            usable.nth(index).expect("there is one at least")
+        };
+        let chosen = match plan.policy {
+            Policy::Random => nth(self, random.below(count)),
+            Policy::RoundRobin => in_turn()
+                .find(|&one| usable(self, one))
+                .expect("there is one at least"),
+            Policy::ShortestQueue => {
+                let candidates = in_turn().filter(|&one| usable(self, one));
+                candidates
+                    .min_by_key(|&one| self.stations[one as usize].jobs)
+                    .expect("there is one at least")
+            }
+            Policy::PowerOfTwo => {
+                let first = random.below(count);
+                let second = if count > 1 {
+                    (first + 1 + random.below(count - 1)) % count
+                } else {
+                    first
+                };
+                let pair = [nth(self, first), nth(self, second)];
+                *pair
+                    .iter()
+                    .min_by_key(|&&one| self.stations[one as usize].jobs)
+                    .expect("there are two")
+            }
+        };
+        if matches!(plan.policy, Policy::RoundRobin | Policy::ShortestQueue) {
+            let place = group
+                .iter()
+                .position(|&one| one == chosen)
+                .expect("it is of the group");
+            self.turns[balancer] = ((place + 1) % group.len()) as u32;
+        }
+        chosen as usize
+    }
+
+    // Pools.
+
+    /// Takes a unit, or waits for one and says no.
+    fn acquire(&mut self, job: u32, pool: u32) -> bool {
+        let state = &mut self.pools[pool as usize];
+        if state.free == 0 {
+            state.list.push_back(&mut self.jobs, job);
+            let this = &mut self.jobs[job as usize];
+            (this.state, this.station, this.arrived) = (State::InPool, pool, self.now);
+            self.record.levels[self.layout.waiting(pool as usize)].add(self.now, 1.0);
+            return false;
+        }
+        state.free -= 1;
+        self.jobs[job as usize].held |= 1 << pool;
+        self.record.levels[self.layout.held(pool as usize)].add(self.now, 1.0);
+        true
+    }
+
+    /// Gives a unit back, if the job has one: to the first that waits.
+    fn give_back(&mut self, job: u32, pool: u32) {
+        if self.jobs[job as usize].held >> pool & 1 == 0 {
+            return;
+        }
+        self.jobs[job as usize].held &= !(1 << pool);
+        let next = self.pools[pool as usize].list.first;
+        if next == NONE {
+            self.pools[pool as usize].free += 1;
+            self.record.levels[self.layout.held(pool as usize)].add(self.now, -1.0);
+            return;
+        }
+        self.leave_pool(next);
+        let this = &mut self.jobs[next as usize];
+        this.held |= 1 << pool;
+        this.state = State::Granted;
+        // It goes on by an event of its own, so that a chain of units given on is no chain of calls.
+        let timer = self.timer(next);
+        self.calendar.set(timer, self.now);
+    }
+
+    /// Takes a job out of the list of a pool.
+    fn leave_pool(&mut self, job: u32) {
+        let this = &self.jobs[job as usize];
+        let (pool, class, waited) = (this.station, this.class as usize, self.now - this.arrived);
+        self.pools[pool as usize].list.unlink(&mut self.jobs, job);
+        self.jobs[job as usize].station = NONE;
+        self.record.levels[self.layout.waiting(pool as usize)].add(self.now, -1.0);
+        self.record.counts[self.layout.pool_wait(pool as usize, class)] += waited;
+    }
+
+    fn give_all_back(&mut self, job: u32) {
+        for index in (0..self.pool_order.len()).rev() {
+            self.give_back(job, self.pool_order[index]);
+        }
+    }
+
+    // Forks.
+
+    fn split(&mut self, job: u32, fork: u32) {
+        let class = self.jobs[job as usize].class;
+        let branches = self.plan.forks[fork as usize].branches[class as usize].len() as u32;
+        self.jobs[job as usize].state = State::Joining;
+        self.jobs[job as usize].children = branches;
+        // All branches are there before the first goes on: a branch may end at once. At most 16, as the model is checked.
+        let mut children = [NONE; 16];
+        for branch in 0..branches {
+            let child = self.new_job(class);
+            let this = &mut self.jobs[child as usize];
+            (this.parent, this.fork, this.branch) = (job, fork, branch);
+            children[branch as usize] = child;
+        }
+        for &child in &children[..branches as usize] {
+            self.proceed(child);
+        }
+    }
+
+    /// A branch is done; the last one lets the transaction go on.
+    fn join(&mut self, child: u32) {
+        let (parent, dropped) = (
+            self.jobs[child as usize].parent,
+            self.jobs[child as usize].dropped,
+        );
+        self.free_job(child);
+        let this = &mut self.jobs[parent as usize];
+        this.children -= 1;
+        this.dropped |= dropped;
+        if this.children > 0 {
+            return;
+        }
+        if this.dropped {
+            self.dropped(parent);
+        } else {
+            self.proceed(parent);
+        }
+    }
+
+    // Ends.
+
+    /// The way is done.
+    fn end(&mut self, job: u32) {
+        if self.jobs[job as usize].parent != NONE {
+            self.join(job);
+            return;
+        }
+        self.give_all_back(job);
+        if self.jobs[job as usize].orphan {
+            self.free_job(job);
+            return;
+        }
+        self.forget_patience(job);
+        let this = &self.jobs[job as usize];
+        let (class, time) = (this.class, self.now - this.started);
+        self.count(class, Count::Completed, 1.0);
+        self.count(class, Count::ResponseTime, time);
+        self.record.response(class as usize, time);
+        self.leave_system(job);
+    }
+
+    fn forget_patience(&mut self, job: u32) {
+        let class = self.jobs[job as usize].class as usize;
+        if self.plan.classes[class].timeout_s.is_some() {
+            let slot = self.timer(job) + 1;
+            self.calendar.clear(slot);
+        }
+    }
+
+    /// The transaction is over, done or not.
+    fn leave_system(&mut self, job: u32) {
+        let class = self.jobs[job as usize].class as usize;
+        self.record.levels[Layout::in_system(class)].add(self.now, -1.0);
+        if self.plan.classes[class].arrivals.is_some() {
+            self.free_job(job);
+        } else {
+            self.think(job);
+        }
+    }
+
+    /// A job met a full station.
+    pub fn dropped(&mut self, job: u32) {
+        self.jobs[job as usize].station = NONE;
+        if self.jobs[job as usize].parent != NONE {
+            self.jobs[job as usize].dropped = true;
+            self.join(job);
+            return;
+        }
+        self.give_all_back(job);
+        if self.jobs[job as usize].orphan {
+            self.free_job(job);
+            return;
+        }
+        self.forget_patience(job);
+        self.attempt_failed(job, Count::Dropped);
+    }
+
+    /// The patience with an attempt is at its end.
+    pub fn patience_ends(&mut self, job: u32) {
+        let class = self.jobs[job as usize].class;
+        self.count(class, Count::TimedOut, 1.0);
+        if self.plan.classes[class as usize].on_timeout == OnTimeout::Continue {
+            let successor = self.new_job(class);
+            let (started, attempt) = (
+                self.jobs[job as usize].started,
+                self.jobs[job as usize].attempt,
+            );
+            self.jobs[job as usize].orphan = true;
+            let this = &mut self.jobs[successor as usize];
+            (this.started, this.attempt) = (started, attempt);
+            self.attempt_failed(successor, Count::Failed);
+            return;
+        }
+        match self.jobs[job as usize].state {
+            State::InPool => self.leave_pool(job),
+            State::Granted => {
+                let timer = self.timer(job);
+                self.calendar.clear(timer);
+            }
+            _ => self.withdraw(job),
+        }
+        self.give_all_back(job);
+        self.attempt_failed(job, Count::Failed);
+    }
+
+    /// Tries again, or gives up.
+    fn attempt_failed(&mut self, job: u32, why: Count) {
+        let this = &mut self.jobs[job as usize];
+        let class = this.class;
+        let plan = &self.plan.classes[class as usize];
+        if this.attempt >= plan.retries {
+            self.count(class, why, 1.0);
+            self.leave_system(job);
+            return;
+        }
+        this.attempt += 1;
+        this.state = State::Pausing;
+        let mean = plan.retry_delay_s * f64::from((this.attempt - 1).min(DOUBLINGS_AT_MOST)).exp2();
+        let pause = if mean > 0.0 {
+            mean * self.streams.retry[class as usize].exponential()
+        } else {
+            0.0
+        };
+        self.count(class, Count::Retried, 1.0);
+        let timer = self.timer(job);
+        self.calendar.set(timer, self.now + pause);
+    }
+}

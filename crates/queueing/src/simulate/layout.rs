@@ -1,0 +1,103 @@
+//! Where sums stand in a record: a number for every figure of every class, station and pool.
+
+use super::plan::Plan;
+
+/// Where sums stand in a record.
+#[derive(Clone, Copy)]
+pub struct Layout {
+    pub classes: usize,
+    pub stations: usize,
+    pub pools: usize,
+}
+
+/// Counts of a class.
+#[derive(Clone, Copy)]
+pub enum Count {
+    Completed,
+    ResponseTime,
+    Dropped,
+    Failed,
+    TimedOut,
+    Retried,
+}
+
+/// Counts of a station.
+#[derive(Clone, Copy)]
+pub enum StationCount {
+    Arrived,
+    Served,
+    Lost,
+    Hit,
+}
+
+impl Layout {
+    const CLASS_COUNTS: usize = 6;
+    const STATION_COUNTS: usize = 4;
+
+    pub fn of(plan: &Plan) -> Self {
+        Self {
+            classes: plan.classes.len(),
+            stations: plan.stations.len(),
+            pools: plan.pools.len(),
+        }
+    }
+
+    pub fn in_system(class: usize) -> usize {
+        class
+    }
+
+    pub fn present(self, station: usize) -> usize {
+        self.classes + station
+    }
+
+    pub fn busy(self, station: usize) -> usize {
+        self.classes + self.stations + station
+    }
+
+    pub fn down(self, station: usize) -> usize {
+        self.classes + 2 * self.stations + station
+    }
+
+    pub fn held(self, pool: usize) -> usize {
+        self.classes + 3 * self.stations + pool
+    }
+
+    pub fn waiting(self, pool: usize) -> usize {
+        self.classes + 3 * self.stations + self.pools + pool
+    }
+
+    pub fn levels(self) -> usize {
+        self.classes + 3 * self.stations + 2 * self.pools
+    }
+
+    pub fn class(class: usize, count: Count) -> usize {
+        class * Self::CLASS_COUNTS + count as usize
+    }
+
+    pub fn station(self, station: usize, count: StationCount) -> usize {
+        self.classes * Self::CLASS_COUNTS + station * Self::STATION_COUNTS + count as usize
+    }
+
+    fn cells(self) -> usize {
+        self.classes * Self::CLASS_COUNTS + self.stations * Self::STATION_COUNTS
+    }
+
+    /// Time that a class spent at a station.
+    pub fn sojourn(self, station: usize, class: usize) -> usize {
+        self.cells() + 2 * (station * self.classes + class)
+    }
+
+    /// Service that a class had at a station.
+    pub fn work(self, station: usize, class: usize) -> usize {
+        self.sojourn(station, class) + 1
+    }
+
+    /// Time that a class waited for a pool.
+    pub fn pool_wait(self, pool: usize, class: usize) -> usize {
+        self.cells() + (2 * self.stations + pool) * self.classes + class
+    }
+
+    pub fn counts(self) -> usize {
+        self.pool_wait(self.pools, 0)
+    }
+}

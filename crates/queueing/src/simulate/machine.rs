@@ -1,0 +1,410 @@
+//! One replication: its state, and the loop that takes event after event.
+
+use super::JOBS_AT_MOST;
+use super::cache::Recent;
+use super::calendar::Calendar;
+use super::layout::Layout;
+use super::plan::{CacheKind, NONE, Plan};
+use super::random::{Purpose, Stream};
+use super::record::Record;
+use super::station::StationState;
+
+/// What is happening to a job.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum State {
+    /// Its place in the arena is free.
+    Free,
+    /// Its user thinks.
+    Thinking,
+    /// It waits before the next attempt.
+    Pausing,
+    /// In a list of a station.
+    Waiting,
+    /// At a server, its timer runs.
+    Serving,
+    /// At a server that is down.
+    Frozen,
+    /// At a delay, its timer runs.
+    Delayed,
+    /// Found in the cache, its timer runs.
+    Hit,
+    /// At a station whose clock runs for all.
+    Clocked,
+    /// In the list of a pool.
+    InPool,
+    /// Got a unit of a pool, goes on at once.
+    Granted,
+    /// Waits for the branches of its fork.
+    Joining,
+}
+
+/// A job: a transaction, a branch of one, or work that nobody waits for any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    pub state: State,
+    /// Nobody waits for it.
+    pub orphan: bool,
+    /// It, or a branch of it, was dropped.
+    pub dropped: bool,
+    pub class: u32,
+    pub attempt: u32,
+    /// Next step of its way; for a class with chances the station it is at or goes to.
+    pub step: u32,
+    /// Station of the visits that are left.
+    pub place: u32,
+    pub visits_left: u32,
+    /// Where it is: a station, or a pool it waits for.
+    pub station: u32,
+    pub rank: u32,
+    pub parent: u32,
+    pub fork: u32,
+    pub branch: u32,
+    pub children: u32,
+    pub next: u32,
+    pub previous: u32,
+    /// Bits of the pools of which it holds a unit.
+    pub held: u64,
+    /// Begin of the transaction. [s]
+    pub started: f64,
+    /// Arrival where it is. [s]
+    pub arrived: f64,
+    /// Service drawn for this visit. [s]
+    pub drawn: f64,
+    /// Service left, without what the timer counts. [s]
+    pub work: f64,
+    /// Begin of its service, or its end on the clock of its station.
+    pub mark: f64,
+}
+
+impl Job {
+    fn new(class: u32) -> Self {
+        Self {
+            state: State::Granted,
+            orphan: false,
+            dropped: false,
+            class,
+            attempt: 0,
+            step: 0,
+            place: NONE,
+            visits_left: 0,
+            station: NONE,
+            rank: 0,
+            parent: NONE,
+            fork: NONE,
+            branch: 0,
+            children: 0,
+            next: NONE,
+            previous: NONE,
+            held: 0,
+            started: 0.0,
+            arrived: 0.0,
+            drawn: 0.0,
+            work: 0.0,
+            mark: 0.0,
+        }
+    }
+}
+
+/// A list of jobs by their links.
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    pub first: u32,
+    pub last: u32,
+}
+
+impl List {
+    pub const EMPTY: Self = Self {
+        first: NONE,
+        last: NONE,
+    };
+
+    pub fn push_back(&mut self, jobs: &mut [Job], job: u32) {
+        jobs[job as usize].next = NONE;
+        jobs[job as usize].previous = self.last;
+        match self.last {
+            NONE => self.first = job,
+            last => jobs[last as usize].next = job,
+        }
+        self.last = job;
+    }
+
+    pub fn push_front(&mut self, jobs: &mut [Job], job: u32) {
+        jobs[job as usize].previous = NONE;
+        jobs[job as usize].next = self.first;
+        match self.first {
+            NONE => self.last = job,
+            first => jobs[first as usize].previous = job,
+        }
+        self.first = job;
+    }
+
+    pub fn unlink(&mut self, jobs: &mut [Job], job: u32) {
+        let (before, after) = (jobs[job as usize].previous, jobs[job as usize].next);
+        match before {
+            NONE => self.first = after,
+            before => jobs[before as usize].next = after,
+        }
+        match after {
+            NONE => self.last = before,
+            after => jobs[after as usize].previous = before,
+        }
+    }
+}
+
+/// Units of a pool.
+pub struct PoolState {
+    pub free: u64,
+    pub list: List,
+}
+
+/// All streams of a replication.
+pub struct Streams {
+    pub arrivals: Vec<Stream>,
+    pub think: Vec<Stream>,
+    pub routing: Vec<Stream>,
+    pub retry: Vec<Stream>,
+    /// By station, then class.
+    pub service: Vec<Stream>,
+    pub failure: Vec<Stream>,
+    pub cache: Vec<Stream>,
+    pub balance: Vec<Stream>,
+}
+
+impl Streams {
+    fn new(plan: &Plan, seed: u64, replication: u64) -> Self {
+        let stream = |purpose, names: &[&str]| Stream::new(seed, replication, purpose, names);
+        let of_classes = |purpose| {
+            plan.classes
+                .iter()
+                .map(|one| stream(purpose, &[&one.name]))
+                .collect()
+        };
+        let of_stations = |purpose| {
+            plan.stations
+                .iter()
+                .map(|one| stream(purpose, &[&one.name]))
+                .collect()
+        };
+        let services = plan.stations.iter().flat_map(|station| {
+            plan.classes
+                .iter()
+                .map(|class| stream(Purpose::Service, &[&station.name, &class.name]))
+        });
+        Self {
+            arrivals: of_classes(Purpose::Arrivals),
+            think: of_classes(Purpose::Think),
+            routing: of_classes(Purpose::Routing),
+            retry: of_classes(Purpose::Retry),
+            service: services.collect(),
+            failure: of_stations(Purpose::Failure),
+            cache: of_stations(Purpose::Cache),
+            balance: plan
+                .balancers
+                .iter()
+                .map(|one| stream(Purpose::Balance, &[&one.name]))
+                .collect(),
+        }
+    }
+}
+
+/// One replication.
+pub struct Machine<'a> {
+    pub plan: &'a Plan,
+    pub layout: Layout,
+    pub now: f64,
+    pub events: u64,
+    pub calendar: Calendar,
+    pub jobs: Vec<Job>,
+    free: Vec<u32>,
+    jobs_at_most: u64,
+    pub stations: Vec<StationState>,
+    pub pools: Vec<PoolState>,
+    /// Pools in the order in which they are taken.
+    pub pool_order: Vec<u32>,
+    /// By balancer: who is next in turn.
+    pub turns: Vec<u32>,
+    pub caches: Vec<Option<Recent>>,
+    pub streams: Streams,
+    pub record: Record,
+    /// More jobs than can be held: the model has no steady state, or none in reach.
+    pub overflow: bool,
+}
+
+impl<'a> Machine<'a> {
+    /// A replication at time 0: users think, stations are empty and up, caches are filled.
+    pub fn new(plan: &'a Plan, seed: u64, replication: u64) -> Self {
+        let layout = Layout::of(plan);
+        let mut pool_order: Vec<u32> = (0..plan.pools.len() as u32).collect();
+        pool_order.sort_by_key(|&pool| plan.pools[pool as usize].depth);
+        let mut machine = Self {
+            plan,
+            layout,
+            now: 0.0,
+            events: 0,
+            calendar: Calendar::new(layout.classes + 2 * layout.stations),
+            jobs: Vec::new(),
+            free: Vec::new(),
+            jobs_at_most: JOBS_AT_MOST + plan.classes.iter().map(|class| class.users).sum::<u64>(),
+            stations: plan.stations.iter().map(StationState::new).collect(),
+            pools: plan
+                .pools
+                .iter()
+                .map(|pool| PoolState {
+                    free: pool.size,
+                    list: List::EMPTY,
+                })
+                .collect(),
+            pool_order,
+            turns: vec![0; plan.balancers.len()],
+            caches: Vec::new(),
+            streams: Streams::new(plan, seed, replication),
+            record: Record::new(
+                layout.levels(),
+                layout.counts(),
+                layout.classes,
+                plan.shortest_s,
+            ),
+            overflow: false,
+        };
+        machine.fill_caches();
+        machine.begin();
+        machine
+    }
+
+    /// Asks each cache until it is full and has turned over twice: an empty one would stand for a system just started.
+    fn fill_caches(&mut self) {
+        for (index, station) in self.plan.stations.iter().enumerate() {
+            let mut cache = None;
+            if let Some(CacheKind::Recent { items, keys }) =
+                station.cache.as_ref().map(|one| &one.kind)
+            {
+                let mut recent = Recent::new(*items, keys.len());
+                let mut misses = 0;
+                // Rare keys may take for ever to come: asked often enough, the cache is as full as it gets soon.
+                for _ in 0..20 * keys.len() {
+                    misses += usize::from(!recent.ask(keys.draw(&mut self.streams.cache[index])));
+                    if misses >= 3 * items {
+                        break;
+                    }
+                }
+                cache = Some(recent);
+            }
+            self.caches.push(cache);
+        }
+    }
+
+    fn begin(&mut self) {
+        for class in 0..self.layout.classes {
+            self.schedule_arrival(class);
+            for _ in 0..self.plan.classes[class].users {
+                let job = self.new_job(class as u32);
+                self.think(job);
+            }
+        }
+        for (index, station) in self.plan.stations.iter().enumerate() {
+            if let Some((up, ..)) = &station.failure {
+                let time = up.draw(&mut self.streams.failure[index]);
+                self.calendar.set(self.failure_slot(index), time);
+            }
+        }
+    }
+
+    /// Slot of the clock of a station.
+    pub fn clock_slot(&self, station: usize) -> u32 {
+        (self.layout.classes + station) as u32
+    }
+
+    fn failure_slot(&self, station: usize) -> u32 {
+        (self.layout.classes + self.layout.stations + station) as u32
+    }
+
+    /// Slot of the timer of a job; the next one is that of its patience.
+    #[inline]
+    pub fn timer(&self, job: u32) -> u32 {
+        (self.layout.classes + 2 * self.layout.stations) as u32 + 2 * job
+    }
+
+    /// Runs until so many events were taken in all.
+    pub fn run(&mut self, events: u64) {
+        while self.events < events && !self.overflow {
+            let Some((time, slot)) = self.calendar.pop() else {
+                break;
+            };
+            if time >= self.record.slice_end_s {
+                self.record.pass(time);
+            }
+            self.now = time;
+            self.events += 1;
+            self.take(slot as usize);
+        }
+        self.record.stop(self.now);
+    }
+
+    #[inline]
+    fn take(&mut self, slot: usize) {
+        let jobs = self.layout.classes + 2 * self.layout.stations;
+        if slot >= jobs {
+            let job = ((slot - jobs) >> 1) as u32;
+            if (slot - jobs) & 1 == 0 {
+                self.timer_rings(job);
+            } else {
+                self.patience_ends(job);
+            }
+        } else if slot < self.layout.classes {
+            self.schedule_arrival(slot);
+            let job = self.new_job(slot as u32);
+            self.begin_transaction(job);
+        } else if slot < self.layout.classes + self.layout.stations {
+            self.clock_rings(slot - self.layout.classes);
+        } else {
+            let station = slot - self.layout.classes - self.layout.stations;
+            self.toggle(station);
+            let (up, down, _) = self.plan.stations[station]
+                .failure
+                .as_ref()
+                .expect("only such a station fails");
+            let times = if self.stations[station].up { up } else { down };
+            let time = self.now + times.draw(&mut self.streams.failure[station]);
+            self.calendar.set(slot as u32, time);
+        }
+    }
+
+    #[inline]
+    fn timer_rings(&mut self, job: u32) {
+        match self.jobs[job as usize].state {
+            State::Serving => self.service_ends(job),
+            State::Delayed | State::Hit => self.delay_ends(job),
+            State::Thinking => self.begin_transaction(job),
+            State::Pausing => self.begin_attempt(job),
+            State::Granted => self.proceed(job),
+            state => unreachable!("a job that is {state:?} has no timer"),
+        }
+    }
+
+    fn schedule_arrival(&mut self, class: usize) {
+        if let Some(times) = &self.plan.classes[class].arrivals {
+            let time = self.now + times.draw(&mut self.streams.arrivals[class]);
+            self.calendar.set(class as u32, time);
+        }
+    }
+
+    /// A place in the arena, used before if there is one.
+    pub fn new_job(&mut self, class: u32) -> u32 {
+        if let Some(job) = self.free.pop() {
+            self.jobs[job as usize] = Job::new(class);
+            return job;
+        }
+        let job = self.jobs.len() as u32;
+        self.jobs.push(Job::new(class));
+        self.overflow |= self.jobs.len() as u64 > self.jobs_at_most;
+        let slots = self.timer(job) as usize + 2;
+        self.calendar.grow(slots);
+        job
+    }
+
+    /// Gives the place of a job free.
+    pub fn free_job(&mut self, job: u32) {
+        self.jobs[job as usize].state = State::Free;
+        self.free.push(job);
+    }
+}

@@ -1,0 +1,400 @@
+//! The model made ready: names become numbers, classes get their ways, times get their distributions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::cache::Zipf;
+use super::times::Times;
+use super::ways::Visits;
+use crate::model::behaviour::{OnTimeout, Policy};
+use crate::model::{Class, Discipline, Fault, Model, Pool};
+
+/// No station, pool, job.
+pub const NONE: u32 = u32::MAX;
+/// Most pools: a job keeps what it holds as bits of a word.
+const POOLS_AT_MOST: usize = 64;
+
+/// A model ready to be simulated.
+pub struct Plan {
+    pub classes: Vec<ClassPlan>,
+    pub stations: Vec<StationPlan>,
+    pub pools: Vec<PoolPlan>,
+    pub forks: Vec<ForkPlan>,
+    pub balancers: Vec<BalancerPlan>,
+    /// Smallest mean time of anything, the first guess of the length of a slice. [s]
+    pub shortest_s: f64,
+}
+
+/// A class.
+pub struct ClassPlan {
+    pub name: String,
+    pub users: u64,
+    pub think: Times,
+    /// Of an open class.
+    pub arrivals: Option<Times>,
+    pub way: Way,
+    pub timeout_s: Option<f64>,
+    pub retries: u32,
+    pub retry_delay_s: f64,
+    pub on_timeout: OnTimeout,
+}
+
+/// How a class goes through the network.
+pub enum Way {
+    /// Step by step.
+    Steps(Vec<Step>),
+    /// By chance, from the start (the last row) and from each station; each row ends with the way out.
+    Chances(Vec<Vec<(f64, u32)>>),
+}
+
+/// One step of a way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// So many visits on average: the whole part, and one more with the chance of the rest.
+    Visit {
+        station: u32,
+        whole: u32,
+        rest: f64,
+    },
+    Acquire(u32),
+    Release(u32),
+    Fork(u32),
+}
+
+/// A station.
+pub struct StationPlan {
+    pub name: String,
+    pub kind: Kind,
+    pub servers: u32,
+    pub capacity: u32,
+    pub preemptive: bool,
+    /// Speed with 1, 2, ... jobs; empty for servers.
+    pub rates: Vec<f64>,
+    pub top_rate: f64,
+    /// Number of lists of those who wait.
+    pub ranks: u32,
+    /// Feedback: service before a rank is lost. [s]
+    pub quantum_s: f64,
+    pub levels: u32,
+    pub balancer: u32,
+    pub failure: Option<(Times, Times, u32)>,
+    pub cache: Option<CachePlan>,
+    /// By class.
+    pub services: Vec<Option<ServicePlan>>,
+}
+
+/// How a station works.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kind {
+    /// Everybody at once.
+    Delay,
+    /// Servers that each serve one job; lists by rank.
+    Servers,
+    /// As `Servers`, the last come goes first and interrupts.
+    Stack,
+    /// All share, by a clock that runs as fast as the share of a job.
+    Shared,
+    /// One job at a time at a speed that depends on how many there are; the flag: the last come goes first.
+    Clocked(bool),
+}
+
+/// What a class needs at a station.
+pub struct ServicePlan {
+    pub times: Times,
+    pub rank: u32,
+    pub weight: f64,
+}
+
+/// A cache.
+pub struct CachePlan {
+    pub hit_time_s: f64,
+    pub kind: CacheKind,
+}
+
+/// How hits are told.
+pub enum CacheKind {
+    Ratio(f64),
+    Recent { items: usize, keys: Arc<Zipf> },
+}
+
+/// A pool.
+pub struct PoolPlan {
+    pub name: String,
+    pub size: u64,
+    /// By class: whether it needs a unit.
+    pub concerns: Vec<bool>,
+    /// By station: whether it is used while a unit is held.
+    pub covers: Vec<bool>,
+    /// 0 for a pool in no other.
+    pub depth: u32,
+}
+
+/// A fork: the steps of each branch, by class.
+pub struct ForkPlan {
+    pub branches: Vec<Vec<Vec<Step>>>,
+}
+
+/// A balancer.
+pub struct BalancerPlan {
+    pub name: String,
+    pub policy: Policy,
+    pub stations: Vec<u32>,
+}
+
+impl Plan {
+    /// Makes a model ready.
+    ///
+    /// # Errors
+    ///
+    /// With all faults of the model, and with what cannot be simulated.
+    pub fn new(model: &Model) -> Result<Self, Vec<Fault>> {
+        let mut faults = model.check();
+        faults.extend(limits(model));
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let pools: Vec<PoolPlan> = model
+            .pools
+            .iter()
+            .map(|pool| pool_plan(model, pool))
+            .collect();
+        let balancers: Vec<BalancerPlan> = (model.behaviour.balancers.iter())
+            .map(|one| BalancerPlan {
+                name: one.name.clone(),
+                policy: one.policy,
+                stations: one
+                    .stations
+                    .iter()
+                    .map(|name| station_index(model, name))
+                    .collect(),
+            })
+            .collect();
+        let stations: Vec<StationPlan> = (0..model.stations.len())
+            .map(|index| station_plan(model, index, &balancers))
+            .collect();
+        let visits = Visits {
+            model,
+            pools: &pools,
+            balancers: &balancers,
+        };
+        let classes: Vec<ClassPlan> = (0..model.classes.len())
+            .map(|index| visits.class_plan(index))
+            .collect();
+        let forks = (model.forks.iter())
+            .map(|fork| ForkPlan {
+                branches: (0..model.classes.len())
+                    .map(|class| {
+                        fork.branches
+                            .iter()
+                            .map(|branch| visits.branch(class, branch))
+                            .collect()
+                    })
+                    .collect(),
+            })
+            .collect();
+        Ok(Self {
+            shortest_s: shortest(model),
+            classes,
+            stations,
+            pools,
+            forks,
+            balancers,
+        })
+    }
+}
+
+/// What a model may have that a simulation cannot.
+fn limits(model: &Model) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if model.pools.len() > POOLS_AT_MOST {
+        let message = format!(
+            "must be at most {POOLS_AT_MOST} to be simulated, got {} instead",
+            model.pools.len()
+        );
+        faults.push(Fault::new(&["pools"], message));
+    }
+    for fork in &model.forks {
+        for route in &model.routing {
+            if fork.classes.is_empty() || fork.classes.contains(&route.class) {
+                let message = format!(
+                    "must be of classes without routing to be simulated, got {:?} too",
+                    route.class
+                );
+                faults.push(Fault::new(&["forks", &fork.name, "classes"], message));
+            }
+        }
+    }
+    let users: u64 = model.classes.iter().filter_map(|class| class.users).sum();
+    if users > super::JOBS_AT_MOST {
+        let message = format!(
+            "must have at most {} users to be simulated, got {users} instead",
+            super::JOBS_AT_MOST
+        );
+        faults.push(Fault::new(&["classes"], message));
+    }
+    faults
+}
+
+fn shortest(model: &Model) -> f64 {
+    let services = model
+        .stations
+        .iter()
+        .flat_map(|station| &station.services)
+        .map(|service| service.service_time_s);
+    services
+        .filter(|&time| time > 0.0)
+        .fold(f64::INFINITY, f64::min)
+}
+
+pub fn station_index(model: &Model, name: &str) -> u32 {
+    model
+        .stations
+        .iter()
+        .position(|station| station.name == name)
+        .map_or(NONE, |index| index as u32)
+}
+
+fn pool_plan(model: &Model, pool: &Pool) -> PoolPlan {
+    let by_name: HashMap<&str, &Pool> = model
+        .pools
+        .iter()
+        .map(|one| (one.name.as_str(), one))
+        .collect();
+    let mut covers = vec![false; model.stations.len()];
+    let mut open = vec![pool];
+    while let Some(one) = open.pop() {
+        for name in &one.holds {
+            match by_name.get(name.as_str()) {
+                Some(inner) => open.push(inner),
+                None => covers[station_index(model, name) as usize] = true,
+            }
+        }
+    }
+    let mut depth = 0;
+    let mut inner = pool;
+    while let Some(outer) = model
+        .pools
+        .iter()
+        .find(|one| one.holds.contains(&inner.name))
+    {
+        depth += 1;
+        inner = outer;
+    }
+    let concerns = |class: &Class| pool.classes.is_empty() || pool.classes.contains(&class.name);
+    PoolPlan {
+        name: pool.name.clone(),
+        size: pool.size,
+        concerns: model.classes.iter().map(concerns).collect(),
+        covers,
+        depth,
+    }
+}
+
+fn station_plan(model: &Model, index: usize, balancers: &[BalancerPlan]) -> StationPlan {
+    let station = &model.stations[index];
+    let behaviour = &model.behaviour;
+    let feedback = behaviour
+        .feedback
+        .iter()
+        .find(|one| one.station == station.name);
+    let levels = feedback.map_or(1, |one| one.levels);
+    let by_rank = station.discipline == Discipline::Priority;
+    let mut ranks: Vec<u32> = model
+        .classes
+        .iter()
+        .filter(|class| by_rank && station.service(&class.name).is_some())
+        .map(|class| model.rank(class, station))
+        .collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let failure = behaviour
+        .failures
+        .iter()
+        .find(|one| one.station == station.name)
+        .map(|one| {
+            let other = one
+                .failover
+                .as_ref()
+                .map_or(NONE, |name| station_index(model, name));
+            (
+                Times::Exponential(one.up_s),
+                Times::Exponential(one.down_s),
+                other,
+            )
+        });
+    let balancer = balancers
+        .iter()
+        .position(|one| one.stations.contains(&(index as u32)));
+    let services = model.classes.iter().map(|class| {
+        let service = station.service(&class.name)?;
+        let matching = |name: &str, other: &str| name == station.name && other == class.name;
+        let samples = behaviour
+            .samples
+            .iter()
+            .find(|one| matching(&one.station, &one.class));
+        let weight = behaviour
+            .weights
+            .iter()
+            .find(|one| matching(&one.station, &one.class));
+        Some(ServicePlan {
+            times: samples
+                .filter(|_| service.service_time_s > 0.0)
+                .map_or_else(
+                    || Times::new(service.service_time_s, service.variation),
+                    |one| Times::of_samples(&one.values_s, service.service_time_s),
+                ),
+            rank: ranks
+                .binary_search(&model.rank(class, station))
+                .map_or(0, |rank| rank as u32),
+            weight: weight.map_or(1.0, |one| one.weight),
+        })
+    });
+    StationPlan {
+        name: station.name.clone(),
+        kind: kind(station.discipline, !station.rates.is_empty()),
+        servers: station.servers,
+        capacity: station
+            .capacity
+            .map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX)),
+        preemptive: station.preemptive,
+        top_rate: station.rates.iter().copied().fold(0.0, f64::max),
+        rates: station.rates.clone(),
+        ranks: (ranks.len().max(1) as u32) + levels - 1,
+        quantum_s: feedback.map_or(f64::INFINITY, |one| one.quantum_s),
+        levels,
+        balancer: balancer.map_or(NONE, |index| index as u32),
+        failure,
+        cache: cache_plan(model, &station.name),
+        services: services.collect(),
+    }
+}
+
+fn kind(discipline: Discipline, has_rates: bool) -> Kind {
+    match (discipline, has_rates) {
+        (Discipline::Delay, _) => Kind::Delay,
+        (Discipline::Ps, _) => Kind::Shared,
+        (Discipline::LcfsPr, false) => Kind::Stack,
+        (Discipline::LcfsPr, true) => Kind::Clocked(true),
+        (_, false) => Kind::Servers,
+        (_, true) => Kind::Clocked(false),
+    }
+}
+
+fn cache_plan(model: &Model, station: &str) -> Option<CachePlan> {
+    let cache = model
+        .behaviour
+        .caches
+        .iter()
+        .find(|one| one.station == station)?;
+    let kind = match (cache.hit_ratio, cache.items, cache.keys) {
+        (None, Some(items), Some(keys)) => CacheKind::Recent {
+            items: items as usize,
+            keys: Arc::new(Zipf::new(keys as usize, cache.skew)),
+        },
+        (ratio, ..) => CacheKind::Ratio(ratio.unwrap_or(0.0)),
+    };
+    Some(CachePlan {
+        hit_time_s: cache.hit_time_s,
+        kind,
+    })
+}

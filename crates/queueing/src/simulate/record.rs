@@ -1,0 +1,262 @@
+//! What one replication notes: sums that only grow, seen again at the ends of slices of equal length.
+//!
+//! Any part of the run is the difference of two rows, so the part to leave out at the start can be chosen at the end. When
+//! the rows are full every second one is dropped and slices are twice as long: a run of any length has between 256 and
+//! 512 rows. Response times are counted in a histogram that is kept at every sixteenth row.
+
+/// Most rows; even, so that every second one can be dropped.
+const ROWS: usize = 512;
+/// Rows between two copies of the histograms.
+pub const BLOCK: usize = 16;
+/// Bits of the mantissa that choose a bucket: buckets are at most 0.8 % wide.
+const FINE_BITS: u32 = 7;
+/// Times below 2^-30 s (1 ns) share the first bucket, times from 2^24 s (194 days) on the last.
+const EXPONENTS: (i32, i32) = (-30, 24);
+const BUCKETS: usize = ((EXPONENTS.1 - EXPONENTS.0) as usize) << FINE_BITS;
+
+/// A number that changes at events, with its integral over time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Level {
+    pub value: f64,
+    since: f64,
+    area: f64,
+}
+
+impl Level {
+    #[inline]
+    pub fn set(&mut self, now: f64, value: f64) {
+        self.area += self.value * (now - self.since);
+        self.since = now;
+        self.value = value;
+    }
+
+    #[inline]
+    pub fn add(&mut self, now: f64, more: f64) {
+        self.set(now, self.value + more);
+    }
+}
+
+/// Where a time is counted.
+#[inline]
+fn bucket(time: f64) -> usize {
+    let first = ((1023 + EXPONENTS.0) as usize) << FINE_BITS;
+    let place = (time.to_bits() >> (52 - FINE_BITS)) as usize;
+    place.saturating_sub(first).min(BUCKETS - 1)
+}
+
+/// Lower end of a bucket. [s]
+fn edge(bucket: usize) -> f64 {
+    let first = ((1023 + EXPONENTS.0) as u64) << FINE_BITS;
+    f64::from_bits((first + bucket as u64) << (52 - FINE_BITS))
+}
+
+/// Quantile of counted times, evenly spread within a bucket; nothing for no times. [s]
+pub fn quantile(counts: &[u64], share: f64) -> Option<f64> {
+    let total: u64 = counts.iter().sum();
+    let rank = share * total as f64;
+    let mut below = 0.0;
+    for (index, &count) in counts.iter().enumerate() {
+        if count > 0 && below + count as f64 >= rank {
+            let within = ((rank - below) / count as f64).clamp(0.0, 1.0);
+            return Some(edge(index) + within * (edge(index + 1) - edge(index)));
+        }
+        below += count as f64;
+    }
+    None
+}
+
+/// The notes of a replication.
+pub struct Record {
+    pub levels: Vec<Level>,
+    pub counts: Vec<f64>,
+    histogram: Vec<u32>,
+    rows: Vec<f64>,
+    copies: Vec<Vec<u32>>,
+    slice_s: f64,
+    filled: usize,
+    /// End of the slice that is being filled. [s]
+    pub slice_end_s: f64,
+    now_s: f64,
+}
+
+/// A part of a run.
+pub struct Part {
+    /// Length. [s]
+    pub duration_s: f64,
+    /// Integrals of levels, then counts.
+    pub sums: Vec<f64>,
+    /// Response times by class.
+    pub histograms: Vec<Vec<u64>>,
+}
+
+impl Record {
+    /// Empty notes; `slice_s` is only a first guess.
+    pub fn new(levels: usize, counts: usize, classes: usize, slice_s: f64) -> Self {
+        Self {
+            levels: vec![Level::default(); levels],
+            counts: vec![0.0; counts],
+            histogram: vec![0; classes * BUCKETS],
+            rows: Vec::with_capacity(ROWS * (levels + counts)),
+            copies: Vec::with_capacity(ROWS / BLOCK),
+            slice_s,
+            filled: 0,
+            slice_end_s: slice_s,
+            now_s: 0.0,
+        }
+    }
+
+    fn width(&self) -> usize {
+        self.levels.len() + self.counts.len()
+    }
+
+    /// Counts a response time.
+    #[inline]
+    pub fn response(&mut self, class: usize, time: f64) {
+        self.histogram[class * BUCKETS + bucket(time)] += 1;
+    }
+
+    /// Ends all slices up to now.
+    #[cold]
+    pub fn pass(&mut self, now: f64) {
+        while now >= self.slice_end_s {
+            let end = self.slice_end_s;
+            let row = self.row(end);
+            self.rows.extend(row);
+            self.filled += 1;
+            if self.filled.is_multiple_of(BLOCK) {
+                self.copies.push(self.histogram.clone());
+            }
+            if self.filled == ROWS {
+                self.halve();
+            }
+            self.slice_end_s = (self.filled + 1) as f64 * self.slice_s;
+        }
+    }
+
+    /// The sums at a time.
+    fn row(&mut self, now: f64) -> Vec<f64> {
+        let areas = self.levels.iter_mut().map(|level| {
+            level.set(now, level.value);
+            level.area
+        });
+        areas.chain(self.counts.iter().copied()).collect()
+    }
+
+    fn halve(&mut self) {
+        let width = self.width();
+        for row in 0..ROWS / 2 {
+            let from = (2 * row + 1) * width;
+            self.rows.copy_within(from..from + width, row * width);
+        }
+        self.rows.truncate(ROWS / 2 * width);
+        let mut index = 0;
+        self.copies.retain(|_| {
+            index += 1;
+            index % 2 == 0
+        });
+        self.filled = ROWS / 2;
+        self.slice_s *= 2.0;
+    }
+
+    /// Notes the end of the run so far.
+    pub fn stop(&mut self, now: f64) {
+        self.pass(now);
+        self.now_s = now;
+    }
+
+    /// Number of whole slices.
+    pub fn slices(&self) -> usize {
+        self.filled
+    }
+
+    /// Length of a slice. [s]
+    pub fn slice_s(&self) -> f64 {
+        self.slice_s
+    }
+
+    /// Growth of a sum over each slice, by the length of a slice: the mean of a level, the rate of a count.
+    pub fn series(&self, index: usize) -> Vec<f64> {
+        let width = self.width();
+        let value = |row: usize| self.rows[row * width + index];
+        (0..self.filled)
+            .map(|row| (value(row) - if row == 0 { 0.0 } else { value(row - 1) }) / self.slice_s)
+            .collect()
+    }
+
+    /// The run from the end of so many blocks of slices on. [`Record::stop`] was called before.
+    pub fn since_block(&mut self, blocks: usize) -> Part {
+        let mut sums = self.row(self.now_s);
+        let width = self.width();
+        let start = blocks * BLOCK;
+        if start > 0 {
+            let row = &self.rows[(start - 1) * width..start * width];
+            sums.iter_mut()
+                .zip(row)
+                .for_each(|(sum, before)| *sum -= before);
+        }
+        let before = (blocks > 0).then(|| &self.copies[blocks - 1]);
+        let counts = self.histogram.iter().enumerate().map(|(index, &count)| {
+            // Wrapping: counters may have gone round, their difference has not.
+            u64::from(count.wrapping_sub(before.map_or(0, |copy| copy[index])))
+        });
+        let counts: Vec<u64> = counts.collect();
+        Part {
+            duration_s: self.now_s - start as f64 * self.slice_s,
+            sums,
+            histograms: counts.chunks(BUCKETS).map(<[u64]>::to_vec).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A level that is t at time t, a count of the seconds, a response every second: any part is known.
+    #[test]
+    fn any_part_of_a_run_is_what_it_was() {
+        let mut record = Record::new(1, 1, 1, 0.37);
+        for second in 0..10_000_u32 {
+            let now = f64::from(second);
+            if now >= record.slice_end_s {
+                record.pass(now);
+            }
+            record.levels[0].set(now, now);
+            record.counts[0] += 1.0;
+            record.response(0, 1.0);
+        }
+        record.stop(9_999.0);
+        assert!((ROWS / 2..ROWS).contains(&record.slices()));
+        let start = (3 * BLOCK) as f64 * record.slice_s;
+        let part = record.since_block(3);
+        assert!((part.duration_s - (9_999.0 - start)).abs() < 1e-6);
+        // Counts go up in whole seconds, the level in steps that lie up to 1 below t.
+        assert!(
+            (part.sums[1] - part.duration_s).abs() <= 1.5,
+            "{}",
+            part.sums[1]
+        );
+        assert_eq!(part.histograms[0].iter().sum::<u64>(), part.sums[1] as u64);
+        let area = (9_999.0 * 9_998.0 - (start.floor() * (start.floor() - 1.0))) / 2.0;
+        assert!((part.sums[0] / area - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn quantiles_lie_within_a_bucket_of_the_true_ones() {
+        let mut counts = vec![0_u64; BUCKETS];
+        (1..=100_000).for_each(|index| counts[bucket(f64::from(index) * 1e-5)] += 1);
+        for share in [0.01, 0.5, 0.9, 0.999] {
+            let found = quantile(&counts, share).unwrap();
+            assert!((found / share - 1.0).abs() < 1e-3, "{share}: {found}");
+        }
+        assert_eq!(quantile(&[0; 4], 0.5), None);
+    }
+
+    #[test]
+    fn times_out_of_range_are_counted_at_the_ends() {
+        assert_eq!(
+            (bucket(0.0), bucket(1e-12), bucket(1e12)),
+            (0, 0, BUCKETS - 1)
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! The ways of classes: the steps in the order of the model, or the chances of a route.
+
+use super::plan::{BalancerPlan, ClassPlan, NONE, PoolPlan, Step, Way, station_index};
+use super::times::Times;
+use crate::model::behaviour::OnTimeout;
+use crate::model::{Branching, Class, END, Model};
+
+/// Makes the ways of classes.
+pub struct Visits<'a> {
+    pub model: &'a Model,
+    pub pools: &'a [PoolPlan],
+    pub balancers: &'a [BalancerPlan],
+}
+
+impl Visits<'_> {
+    pub fn class_plan(&self, index: usize) -> ClassPlan {
+        let class = &self.model.classes[index];
+        let patience = self
+            .model
+            .behaviour
+            .patience
+            .iter()
+            .find(|one| one.class == class.name);
+        let routed = self
+            .model
+            .routing
+            .iter()
+            .any(|route| route.class == class.name);
+        ClassPlan {
+            name: class.name.clone(),
+            users: class.users.unwrap_or(0),
+            think: Times::new(class.think_time_s, class.think),
+            arrivals: class
+                .arrival_rate_per_s
+                .map(|rate| Times::new(1.0 / rate, class.arrivals)),
+            way: if routed {
+                Way::Chances(self.chances(class))
+            } else {
+                Way::Steps(self.steps(index))
+            },
+            timeout_s: patience.and_then(|one| one.timeout_s),
+            retries: patience.map_or(0, |one| one.retries),
+            retry_delay_s: patience.map_or(0.0, |one| one.retry_delay_s),
+            on_timeout: patience.map_or(OnTimeout::Continue, |one| one.on_timeout),
+        }
+    }
+
+    /// Rows of cumulated chances; what is missing to 1 goes to the way out.
+    fn chances(&self, class: &Class) -> Vec<Vec<(f64, u32)>> {
+        let stations = &self.model.stations;
+        let route = self
+            .model
+            .routing
+            .iter()
+            .find(|route| route.class == class.name)
+            .expect("the class has a route");
+        let row = |next: Option<&Branching>| {
+            let mut sum = 0.0;
+            let shares = next
+                .into_iter()
+                .flatten()
+                .filter(|(name, share)| *name != END && **share > 0.0);
+            let mut row: Vec<(f64, u32)> = shares
+                .map(|(name, share)| {
+                    sum += share;
+                    // Shares that add up to 1 but for rounding leave no way out that nobody asked for.
+                    (
+                        if sum > 1.0 - 1e-9 { 2.0 } else { sum },
+                        station_index(self.model, name),
+                    )
+                })
+                .collect();
+            row.push((2.0, NONE));
+            row
+        };
+        let from_stations = stations
+            .iter()
+            .map(|station| row(route.next.get(&station.name)));
+        from_stations.chain([row(Some(&route.start))]).collect()
+    }
+
+    /// The way of a class that visits each station in the order of the model.
+    fn steps(&self, class: usize) -> Vec<Step> {
+        let mut places: Vec<(Step, Vec<u32>)> = Vec::new();
+        let mut forked = vec![false; self.model.forks.len()];
+        for station in 0..self.model.stations.len() {
+            if let Some(fork) = self.fork_of(class, station) {
+                if !std::mem::replace(&mut forked[fork], true) {
+                    let inside = self.model.forks[fork].branches.iter().flatten();
+                    let stations = inside.map(|name| station_index(self.model, name)).collect();
+                    places.push((Step::Fork(fork as u32), stations));
+                }
+            } else if let Some(step) = self.visit(class, station) {
+                places.push((step, vec![station as u32]));
+            }
+        }
+        self.with_pools(class, &places)
+    }
+
+    fn fork_of(&self, class: usize, station: usize) -> Option<usize> {
+        let (class, station) = (
+            &self.model.classes[class].name,
+            &self.model.stations[station].name,
+        );
+        self.model.forks.iter().position(|fork| {
+            (fork.classes.is_empty() || fork.classes.contains(class))
+                && fork.branches.iter().flatten().any(|name| name == station)
+        })
+    }
+
+    /// The visits to a station, if there are any; a balancer has all its visits at its first station.
+    fn visit(&self, class: usize, station: usize) -> Option<Step> {
+        let name = &self.model.classes[class].name;
+        let visits = |index: usize| {
+            let service = self.model.stations[index].service(name);
+            service.map_or(0.0, |service| service.visits.unwrap_or(1.0))
+        };
+        let group = self
+            .balancers
+            .iter()
+            .find(|one| one.stations.contains(&(station as u32)));
+        let count = match group {
+            Some(one) if one.stations.iter().min() != Some(&(station as u32)) => 0.0,
+            Some(one) => one
+                .stations
+                .iter()
+                .map(|&index| visits(index as usize))
+                .sum(),
+            None => visits(station),
+        };
+        // Thirds that add up to 1 but for rounding are one visit.
+        let count: f64 = if (count - count.round()).abs() < 1e-9 {
+            count.round()
+        } else {
+            count
+        };
+        let step = Step::Visit {
+            station: station as u32,
+            whole: count.trunc() as u32,
+            rest: count.fract(),
+        };
+        (count > 0.0).then_some(step)
+    }
+
+    pub fn branch(&self, class: usize, names: &[String]) -> Vec<Step> {
+        let stations = names
+            .iter()
+            .map(|name| station_index(self.model, name) as usize);
+        stations
+            .filter_map(|station| self.visit(class, station))
+            .collect()
+    }
+
+    /// Puts taking and giving back of units around the first and the last place that a pool covers.
+    fn with_pools(&self, class: usize, places: &[(Step, Vec<u32>)]) -> Vec<Step> {
+        let mut order: Vec<usize> = (0..self.pools.len()).collect();
+        order.sort_by_key(|&pool| self.pools[pool].depth);
+        let ends: Vec<Option<(usize, usize)>> = (self.pools.iter())
+            .map(|pool| {
+                let covered = |place: &(Step, Vec<u32>)| {
+                    place.1.iter().any(|&station| pool.covers[station as usize])
+                };
+                let first = places
+                    .iter()
+                    .position(covered)
+                    .filter(|_| pool.concerns[class])?;
+                Some((first, places.iter().rposition(covered)?))
+            })
+            .collect();
+        let mut steps = Vec::new();
+        for (index, (step, _)) in places.iter().enumerate() {
+            let begins = order
+                .iter()
+                .filter(|&&pool| ends[pool].is_some_and(|(first, _)| first == index));
+            steps.extend(begins.map(|&pool| Step::Acquire(pool as u32)));
+            steps.push(*step);
+            let ending = order
+                .iter()
+                .rev()
+                .filter(|&&pool| ends[pool].is_some_and(|(_, last)| last == index));
+            steps.extend(ending.map(|&pool| Step::Release(pool as u32)));
+        }
+        steps
+    }
+}

@@ -1,0 +1,349 @@
+//! The simulator against exact answers, its intervals against their promise, and that seeds make runs.
+
+mod support;
+
+use serde_json::json;
+use support::{check, covers, fixed, model, run, service, single};
+use towtank_queueing::simulate::{Outcome, Settings, simulate};
+use towtank_queueing::solve::{Method, solve};
+
+#[test]
+fn single_server_has_its_mean_and_percentiles() {
+    let answer = run(single(0.8, json!({"services": service(1.0)})), 20_000_000);
+    // M/M/1: R is exponential with mean 1 / (1 - 0.8) = 5.
+    check(&answer, "jobs", "response_time_s", 5.0, 0.02);
+    check(&answer, "jobs", "throughput_per_s", 0.8, 0.005);
+    for (name, share) in [("p50", 0.5_f64), ("p95", 0.95), ("p99", 0.99)] {
+        check(&answer, "jobs", name, -5.0 * (1.0 - share).ln(), 0.03);
+    }
+    let station = &answer.stations["s"];
+    assert!((station.utilization - 0.8).abs() < 0.005 && (station.queue_length - 4.0).abs() < 0.1);
+    assert!((station.utilization_by_class["jobs"] - station.utilization).abs() < 1e-3);
+    assert!(answer.steady);
+}
+
+#[test]
+fn several_servers_follow_erlang() {
+    let answer = run(
+        single(3.2, json!({"servers": 4, "services": service(1.0)})),
+        8_000_000,
+    );
+    let exact = solve(
+        &model(single(3.2, json!({"servers": 4, "services": service(1.0)}))),
+        Method::Exact,
+    )
+    .unwrap();
+    check(
+        &answer,
+        "jobs",
+        "response_time_s",
+        exact.classes["jobs"].response_time_s,
+        0.02,
+    );
+}
+
+#[test]
+fn constant_service_halves_the_wait() {
+    let services = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 0.0}}]);
+    let answer = run(single(0.8, json!({ "services": services })), 8_000_000);
+    // Pollaczek and Khinchine: W = U S (1 + scv) / (2 (1 - U)) = 2.
+    check(&answer, "jobs", "response_time_s", 3.0, 0.02);
+}
+
+#[test]
+fn service_of_any_variation_follows_pollaczek_and_khinchine() {
+    for (distribution, scv) in [
+        ("hyperexponential", 4.0),
+        ("gamma", 0.5),
+        ("lognormal", 2.0),
+        ("erlang", 0.25),
+    ] {
+        let services = json!([{"class": "jobs", "service_time_s": 1.0,
+            "variation": {"scv": scv, "distribution": distribution}}]);
+        let answer = run(single(0.6, json!({ "services": services })), 8_000_000);
+        check(
+            &answer,
+            "jobs",
+            "response_time_s",
+            1.0 + 0.6 * (1.0 + scv) / 0.8,
+            0.04,
+        );
+    }
+}
+
+#[test]
+fn sharing_does_not_feel_the_variation() {
+    for scv in [0.0, 1.0, 5.0] {
+        let services = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": scv}}]);
+        for discipline in ["ps", "lcfs-pr"] {
+            let answer = run(
+                single(0.7, json!({"discipline": discipline, "services": services})),
+                6_000_000,
+            );
+            check(&answer, "jobs", "response_time_s", 1.0 / 0.3, 0.04);
+        }
+    }
+}
+
+#[test]
+fn full_stations_lose_what_erlang_says() {
+    let station = json!({"servers": 2, "capacity": 5, "services": service(1.0)});
+    let answer = run(single(2.4, station.clone()), 6_000_000);
+    let exact = solve(&model(single(2.4, station)), Method::Exact).unwrap();
+    check(
+        &answer,
+        "jobs",
+        "dropped_per_s",
+        exact.classes["jobs"].dropped_per_s,
+        0.02,
+    );
+    check(
+        &answer,
+        "jobs",
+        "response_time_s",
+        exact.classes["jobs"].response_time_s,
+        0.02,
+    );
+}
+
+#[test]
+fn priorities_follow_cobham() {
+    // Two classes of rate 0.4 and mean service 1: W0 = 0.8, W1 = W0 / (1 - 0.4), W2 = W0 / ((1 - 0.4) (1 - 0.8)).
+    let stations = |preemptive: bool| {
+        json!({"classes": [{"name": "first", "arrival_rate_per_s": 0.4, "priority": 1},
+                           {"name": "last", "arrival_rate_per_s": 0.4, "priority": 2}],
+               "stations": [{"name": "s", "discipline": "priority", "preemptive": preemptive, "services":
+                   [{"class": "first", "service_time_s": 1.0}, {"class": "last", "service_time_s": 1.0}]}]})
+    };
+    let answer = run(stations(false), 10_000_000);
+    check(&answer, "first", "response_time_s", 1.0 + 0.8 / 0.6, 0.02);
+    check(&answer, "last", "response_time_s", 1.0 + 0.8 / 0.12, 0.04);
+    let answer = run(stations(true), 10_000_000);
+    // Preemptive resume: R1 as if alone; R2 = S / (1 - 0.4) + 0.8 / ((1 - 0.4) (1 - 0.8)).
+    check(&answer, "first", "response_time_s", 1.0 / 0.6, 0.02);
+    check(
+        &answer,
+        "last",
+        "response_time_s",
+        1.0 / 0.6 + 0.8 / 0.12,
+        0.04,
+    );
+}
+
+#[test]
+fn closed_networks_agree_with_the_solver() {
+    let value = json!({
+        "classes": [{"name": "a", "users": 20, "think_time_s": 5.0}, {"name": "b", "users": 5, "think_time_s": 1.0}],
+        "stations": [
+            {"name": "cpu", "discipline": "ps", "servers": 2, "services":
+                [{"class": "a", "service_time_s": 0.3, "visits": 1.5}, {"class": "b", "service_time_s": 0.5}]},
+            {"name": "disk", "services": [{"class": "a", "service_time_s": 0.2}, {"class": "b", "service_time_s": 0.2}]},
+            {"name": "lan", "discipline": "delay", "services":
+                [{"class": "a", "service_time_s": 0.4}, {"class": "b", "service_time_s": 0.1}]}]});
+    let answer = run(value.clone(), 10_000_000);
+    let exact = solve(&model(value), Method::Exact).unwrap();
+    for class in ["a", "b"] {
+        check(
+            &answer,
+            class,
+            "throughput_per_s",
+            exact.classes[class].throughput_per_s,
+            0.01,
+        );
+        check(
+            &answer,
+            class,
+            "response_time_s",
+            exact.classes[class].response_time_s,
+            0.01,
+        );
+    }
+    for station in ["cpu", "disk", "lan"] {
+        let (found, exact) = (&answer.stations[station], &exact.stations[station]);
+        assert!(
+            (found.queue_length / exact.queue_length - 1.0).abs() < 0.02,
+            "{station}"
+        );
+        assert!(
+            (found.utilization - exact.utilization).abs() < 0.01,
+            "{station}"
+        );
+        for class in ["a", "b"] {
+            assert!(
+                (found.residence_time_s[class] / exact.residence_time_s[class] - 1.0).abs() < 0.02,
+                "{station}"
+            );
+        }
+    }
+}
+
+#[test]
+fn speeds_that_depend_on_load_agree_with_the_solver() {
+    for discipline in ["ps", "fcfs", "lcfs-pr"] {
+        let value = json!({"classes": [{"name": "a", "users": 8, "think_time_s": 1.0}],
+            "stations": [{"name": "s", "discipline": discipline, "rates": [1.0, 1.6, 2.0, 1.8],
+                          "services": [{"class": "a", "service_time_s": 0.5}]}]});
+        let answer = run(value.clone(), 4_000_000);
+        let exact = solve(&model(value), Method::Exact).unwrap();
+        check(
+            &answer,
+            "a",
+            "response_time_s",
+            exact.classes["a"].response_time_s,
+            0.01,
+        );
+        assert!((answer.stations["s"].utilization - exact.stations["s"].utilization).abs() < 0.01);
+    }
+}
+
+#[test]
+fn routes_agree_with_the_traffic_equations() {
+    let value = json!({"classes": [{"name": "a", "arrival_rate_per_s": 1.0}],
+        "stations": [{"name": "x", "services": [{"class": "a", "service_time_s": 0.3}]},
+                     {"name": "y", "services": [{"class": "a", "service_time_s": 0.5}]}],
+        "routing": [{"class": "a", "start": {"x": 1.0},
+                     "next": {"x": {"y": 0.6, "end": 0.4}, "y": {"x": 0.5}}}]});
+    let answer = run(value.clone(), 6_000_000);
+    let exact = solve(&model(value), Method::Exact).unwrap();
+    check(
+        &answer,
+        "a",
+        "response_time_s",
+        exact.classes["a"].response_time_s,
+        0.02,
+    );
+}
+
+#[test]
+fn forks_of_two_follow_nelson_and_tantawi() {
+    let value = json!({"classes": [{"name": "a", "arrival_rate_per_s": 0.6}],
+        "stations": [{"name": "x", "services": [{"class": "a", "service_time_s": 1.0}]},
+                     {"name": "y", "services": [{"class": "a", "service_time_s": 1.0}]}],
+        "forks": [{"name": "both", "branches": [["x"], ["y"]]}]});
+    // IEEE Trans. Computers 37(6), 1988: R = (12 - U)/8 R1, exact for two branches.
+    check(
+        &run(value, 10_000_000),
+        "a",
+        "response_time_s",
+        11.4 / 8.0 / 0.4,
+        0.02,
+    );
+}
+
+#[test]
+fn a_pool_over_a_delay_is_a_station_of_as_many_servers() {
+    let value = json!({"classes": [{"name": "a", "arrival_rate_per_s": 3.0}],
+        "stations": [{"name": "d", "discipline": "delay", "services": [{"class": "a", "service_time_s": 1.0}]}],
+        "pools": [{"name": "threads", "size": 4, "holds": ["d"]}]});
+    let answer = run(value, 6_000_000);
+    let exact = solve(
+        &model(single(3.0, json!({"servers": 4, "services": service(1.0)}))),
+        Method::Exact,
+    )
+    .unwrap();
+    check(
+        &answer,
+        "a",
+        "response_time_s",
+        exact.classes["jobs"].response_time_s,
+        0.02,
+    );
+    assert!((answer.pools["threads"].utilization - 0.75).abs() < 0.01);
+}
+
+/// Intervals promise 95 %: of 200 short runs 180 to 198 must cover, which a true 95 % leaves once in some thousands.
+#[test]
+fn intervals_cover_as_often_as_they_promise() {
+    let plan = model(single(0.6, json!({"services": service(1.0)})));
+    let mut covered = [0; 2];
+    for seed in 0..200 {
+        let settings = Settings {
+            seed: 1000 + seed,
+            threads: Some(1),
+            ..fixed(200_000)
+        };
+        let outcome = simulate(std::slice::from_ref(&plan), &settings).unwrap();
+        let class = &outcome.answers[0].classes["jobs"];
+        for (count, (figure, exact)) in covered
+            .iter_mut()
+            .zip([("response_time_s", 2.5), ("p95", -2.5 * 0.05_f64.ln())])
+        {
+            let ends = class.confidence_interval[figure];
+            *count += u32::from(ends[0] <= exact && exact <= ends[1]);
+        }
+    }
+    assert!(
+        covered.iter().all(|count| (180..=198).contains(count)),
+        "{covered:?}"
+    );
+}
+
+#[test]
+fn the_answer_does_not_depend_on_threads() {
+    let plan = model(single(
+        0.8,
+        json!({"discipline": "ps", "services": service(1.0)}),
+    ));
+    let text = |threads: usize, seed: u64| {
+        let settings = Settings {
+            precision: 0.03,
+            threads: Some(threads),
+            seed,
+            ..Settings::default()
+        };
+        serde_json::to_string(
+            &simulate(std::slice::from_ref(&plan), &settings)
+                .unwrap()
+                .answers,
+        )
+        .unwrap()
+    };
+    assert_eq!(text(1, 5), text(7, 5));
+    assert_ne!(text(1, 5), text(1, 6));
+}
+
+#[test]
+fn it_stops_when_it_knows_enough_and_says_why() {
+    let plan = model(single(0.5, json!({"services": service(1.0)})));
+    let settings = Settings {
+        precision: 0.02,
+        ..Settings::default()
+    };
+    let answer = simulate(std::slice::from_ref(&plan), &settings)
+        .unwrap()
+        .answers
+        .remove(0);
+    assert_eq!(answer.simulation.stopped, "precision");
+    assert!(answer.simulation.precision_reached <= 0.02 && answer.warnings.is_empty());
+    let answer = simulate(&[plan], &fixed(50_000)).unwrap().answers.remove(0);
+    assert_eq!(
+        (answer.simulation.stopped, answer.warnings.len()),
+        ("events", 1)
+    );
+}
+
+#[test]
+fn common_random_numbers_make_differences_sharp() {
+    let plans = [0.80, 0.76].map(|time| model(single(1.0, json!({"services": service(time)}))));
+    let Outcome { comparisons, .. } = simulate(&plans, &fixed(4_000_000)).unwrap();
+    let response = &comparisons[0].figures["classes.jobs.response_time_s"];
+    // M/M/1: 0.76 / 0.24 - 0.8 / 0.2 = -0.8333.
+    assert!(
+        covers(response.confidence_interval, 0.76 / 0.24 - 4.0),
+        "{response:?}"
+    );
+    assert!(
+        response.differs && response.variance_ratio < 0.2,
+        "{response:?}"
+    );
+}
+
+#[test]
+fn what_has_no_steady_state_is_told() {
+    let answer = run(single(1.2, json!({"services": service(1.0)})), 2_000_000);
+    assert!(
+        !answer.steady && answer.warnings[0].contains("no steady state"),
+        "{:?}",
+        answer.warnings
+    );
+}

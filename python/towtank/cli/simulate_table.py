@@ -1,0 +1,104 @@
+"""What `towtank model simulate` prints for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from towtank.cli.solve_table import number, percent
+from towtank.units import format_duration
+
+_PERCENTILES = ("p50", "p95", "p99")
+_FAILURES = ("dropped_per_s", "failed_per_s", "timed_out_per_s", "retried_per_s")
+
+
+def simulate_table(answer: dict[str, Any]) -> list[RenderableType]:
+    """How it was run, classes, stations, pools, warnings."""
+    run = answer["simulation"]
+    reached = run["precision_reached"]
+    known = "not known to any precision" if reached is None else f"known to {percent(reached)}"
+    lines = [
+        f"{answer['method']}: {run['replications']} replications, {run['events']:,} events, "
+        f"{percent(run['warm_up_share'])} left out as warm-up, intervals at {percent(run['confidence'])}",
+        f"stopped by {run['stopped']}: {run['widest']} is {known}",
+    ]
+    parts: list[RenderableType] = [*lines, _classes(answer), _stations(answer)]
+    if answer["pools"]:
+        parts.append(_pools(answer))
+    return [*parts, *(f"warning: {text}" for text in answer["warnings"])]
+
+
+def _with_interval(one: dict[str, Any], name: str, value: float | None, form: Callable[[float], str]) -> str:
+    low, high = one["confidence_interval"].get(name, (None, None))
+    if value is None:
+        return "-"
+    if low is None or high is None:
+        return form(value)
+    return f"{form(value)} ± {form((high - low) / 2)}"
+
+
+def _classes(answer: dict[str, Any]) -> Table:
+    classes = answer["classes"].values()
+    failing = [key for key in _FAILURES if any(one[key] for one in classes)]
+    heads = [f"{key.removesuffix('_per_s').replace('_', ' ')} /s" for key in failing]
+    table = Table("class", "throughput /s", "response time", *_PERCENTILES, "in system", *heads)
+    for name, one in answer["classes"].items():
+        cells = [
+            _with_interval(one, "throughput_per_s", one["throughput_per_s"], number),
+            _with_interval(one, "response_time_s", one["response_time_s"], format_duration),
+            *(
+                _with_interval(one, key, one["response_time_percentiles_s"][key], format_duration)
+                for key in _PERCENTILES
+            ),
+            number(one["users_in_system"]),
+            *(number(one[key]) for key in failing),
+        ]
+        table.add_row(name, *cells)
+    return table
+
+
+def _stations(answer: dict[str, Any]) -> Table:
+    stations = answer["stations"].values()
+    shares = [("loss_probability", "lost", 0.0), ("hit_ratio", "hits", 0.0), ("availability", "up", 1.0)]
+    told = [(key, head) for key, head, plain in shares if any(one[key] != plain for one in stations)]
+    names = list(answer["classes"])
+    table = Table(
+        "station", "utilization", "queue length", *(f"residence {name}" for name in names), *(h for _, h in told)
+    )
+    for name, one in answer["stations"].items():
+        times = [one["residence_time_s"].get(each) for each in names]
+        table.add_row(
+            name,
+            _with_interval(one, "utilization", one["utilization"], percent),
+            _with_interval(one, "queue_length", one["queue_length"], number),
+            *("-" if time is None else format_duration(time) for time in times),
+            *(percent(one[key]) for key, _ in told),
+        )
+    return table
+
+
+def _pools(answer: dict[str, Any]) -> Table:
+    table = Table("pool", "utilization", "held", "waiting", "wait by class")
+    for name, one in answer["pools"].items():
+        waits = ", ".join(
+            f"{each} {'-' if time is None else format_duration(time)}" for each, time in one["waiting_time_s"].items()
+        )
+        held, waiting = (_with_interval(one, key, one[key], number) for key in ("held", "waiting"))
+        table.add_row(name, percent(one["utilization"]), held, waiting, waits)
+    return table
+
+
+def comparison_table(comparison: dict[str, Any]) -> Table:
+    """Figures of the first and of the alternative, with the difference of pairs."""
+    table = Table("figure", "first", "alternative", "difference", "interval", "differs")
+    for name, one in comparison["figures"].items():
+        if one["difference"] is None:
+            table.add_row(name, "-", "-", "-", "-", "not known")
+            continue
+        low, high = one["confidence_interval"]
+        values = (number(one[key]) for key in ("first", "second", "difference"))
+        table.add_row(name, *values, f"{number(low)} to {number(high)}", "yes" if one["differs"] else "not shown")
+    return table

@@ -1,0 +1,210 @@
+"""`towtank model simulate`: published networks without product form, an independent simulator, the command."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cases import case
+from models import model
+
+from towtank.cli.app import run
+from towtank.model import SimulationSettings, load_model, simulate_models
+
+PRECISE = SimulationSettings(precision=0.004)
+LONG = SimulationSettings(precision=1e-6, events=8_000_000)
+MM1 = "classes: {web: {rate: 0.5 /s}}\nstations: {cpu: {demand: 1 s}}\n"
+
+
+def simulated(content: dict[str, Any], settings: SimulationSettings = PRECISE) -> dict[str, Any]:
+    """The answer for a model, through its file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.yaml"
+        path.write_text(json.dumps(content), "utf-8")
+        outcome = simulate_models([load_model(path).document], settings)
+    return dict(outcome["answers"][0])
+
+
+def covers(one: dict[str, Any], name: str, exact: float) -> bool:
+    """Whether an interval, stretched to what chance leaves once in a thousand cases, holds the exact value."""
+    low, high = one["confidence_interval"][name]
+    return abs((low + high) / 2 - exact) <= 2.2 * (high - low) / 2
+
+
+def test_v25_first_come_first_served_with_times_by_class():
+    one = case("V25")["inputs"]
+    classes = {f"c{k}": {"users": one["N"][k], "think": 1 / one["think_rate"][k]} for k in range(2)}
+    demand = {f"c{k}": 1 / one["service_rate"][k] for k in range(2)}
+    answer = simulated(model(classes, {"s": {"servers": one["servers"], "demand": demand}}))
+    exact = case("V25")["verified"]
+    for k in range(2):
+        found = answer["classes"][f"c{k}"]
+        assert covers(found, "throughput_per_s", exact["X"][k])
+        assert covers(found, "response_time_s", exact["R"][k])
+        assert found["throughput_per_s"] == pytest.approx(exact["X"][k], rel=0.01)
+
+
+def test_v26_discriminatory_processor_sharing():
+    inputs = case("V26")["inputs"]
+    names = ["c0", "c1"]
+    rates = {"q1": inputs["q1_rate"], "q2": inputs["q2_rate"]}
+    stations: dict[str, Any] = {
+        name: {"discipline": "ps", "service_time": {each: 1 / rates[name][k] for k, each in enumerate(names)}}
+        for name in rates
+    }
+    stations["q2"]["weights"] = dict(zip(names, inputs["q2_weights"], strict=True))
+    shares = inputs["routing_from_delay"]
+    routing = {each: {"start": {"q1": shares[k][0], "q2": shares[k][1]}} for k, each in enumerate(names)}
+    classes = {each: {"users": inputs["N"][k], "think": 1 / inputs["think_rate"][k]} for k, each in enumerate(names)}
+    answer = simulated(model(classes, stations, routing=routing), LONG)
+    exact = case("V26")["verified"]
+    for k, each in enumerate(names):
+        found = answer["classes"][each]
+        at_stations = exact[f"Q_class{k + 1}"]
+        jobs = [answer["stations"][name]["residence_time_s"][each] * found["throughput_per_s"] for name in rates]
+        assert jobs == pytest.approx(at_stations[1:], rel=0.02)
+        assert covers(found, "users_in_system", sum(at_stations[1:]))
+
+
+def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
+    """Ciw on a network that no analysis here solves: times by class, first come first served, two servers then one."""
+    ciw = pytest.importorskip("ciw")
+    mean = {"short": (0.2, 0.3), "long": (1.0, 0.6)}
+    network = ciw.create_network(
+        arrival_distributions={
+            "short": [ciw.dists.Exponential(1.0), None],
+            "long": [ciw.dists.Exponential(0.4), None],
+        },
+        service_distributions={
+            name: [ciw.dists.Deterministic(first), ciw.dists.Exponential(1 / second)]
+            for name, (first, second) in mean.items()
+        },
+        routing=[[0.0, 1.0], [0.0, 0.0]],
+        number_of_servers=[2, 1],
+    )
+    times: dict[str, list[float]] = {"short": [], "long": []}
+    for seed in range(5):
+        ciw.seed(seed)
+        simulation = ciw.Simulation(network)
+        simulation.simulate_until_max_time(4000)
+        first = {}
+        for record in simulation.get_all_records():
+            if record.node == 1:
+                first[record.id_number] = record.arrival_date
+        done = [one for one in simulation.get_all_records() if one.node == 2 and one.id_number in first]
+        for name, found in times.items():
+            each = [
+                one.exit_date - first[one.id_number]
+                for one in done
+                if one.customer_class == name and one.arrival_date > 200
+            ]
+            found.append(sum(each) / len(each))
+    classes = {"short": {"rate": 1.0}, "long": {"rate": 0.4}}
+    stations = {
+        "first": {"servers": 2, "distribution": "deterministic", "demand": {k: v[0] for k, v in mean.items()}},
+        "second": {"demand": {k: v[1] for k, v in mean.items()}},
+    }
+    answer = simulated(model(classes, stations))
+    for name, found in times.items():
+        middle = sum(found) / len(found)
+        # Five runs of Ciw: six of their standard errors, and one in a hundred.
+        error = (sum((value - middle) ** 2 for value in found) / 4 / 5) ** 0.5
+        assert answer["classes"][name]["response_time_s"] == pytest.approx(middle, abs=6 * error + 0.01 * middle)
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "model.yaml"
+    path.write_text(text, "utf-8")
+    return str(path)
+
+
+def test_the_command_tells_how_sure_it_is(tmp_path, capsys):
+    assert run(["model", "simulate", write(tmp_path, MM1), "--precision", "2 %", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["schema"] == "towtank/simulate/1"
+    assert answer["simulation"]["stopped"] == "precision"
+    assert answer["classes"]["web"]["response_time_s"] == pytest.approx(2.0, rel=0.06)
+    assert run(["model", "simulate", write(tmp_path, MM1), "--precision", "2 %"]) == 0
+    text = capsys.readouterr().out
+    assert "stopped by precision" in text
+    assert "±" in text
+
+
+def test_the_command_compares_alternatives(tmp_path, capsys):
+    file = write(tmp_path, MM1)
+    options = ["--compare-set", "stations.cpu.demand=0.9 s", "--events", "400000", "--json"]
+    assert run(["model", "simulate", file, *options]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    found = answer["comparison"]["figures"]["classes.web.response_time_s"]
+    assert found["differs"]
+    assert found["difference"] == pytest.approx(0.9 / 0.55 - 2.0, rel=0.1)
+    assert answer["alternative"]["classes"]["web"]["response_time_s"] == pytest.approx(found["second"])
+    assert run(["model", "simulate", file, *options[:-1]]) == 0
+    assert "classes.web.response_time_s" in capsys.readouterr().out
+
+
+def test_what_never_comes_to_rest_is_status_4(tmp_path, capsys):
+    file = write(tmp_path, MM1.replace("0.5 /s", "1.5 /s"))
+    assert run(["model", "simulate", file, "--events", "500000"]) == 4
+    assert "no steady state" in capsys.readouterr().out
+
+
+def test_behaviour_is_read_from_the_file(tmp_path):
+    text = """
+classes:
+  web: {rate: 1 /s, timeout: 2 s, retries: 2, retry_delay: 100 ms, on_timeout: cancel}
+stations:
+  one: {service_time: 200 ms, visits: 0.5, up: 10 min, down: 5 s, failover: two}
+  two: {service_time: 200 ms, visits: 0.5, samples: {web: [100 ms, 300 ms]}}
+  disk: {demand: 300 ms, cache: {items: 10, keys: 100, skew: 0.8, hit_time: 1 ms}}
+  queue: {demand: 100 ms, quantum: 10 ms, levels: 3}
+  shared: {discipline: ps, demand: 10 ms, weights: {web: 2}}
+balancers:
+  front: {policy: power-of-two, stations: [one, two]}
+"""
+    behaviour = load_model(write(tmp_path, text)).document["behaviour"]
+    assert behaviour == {
+        "patience": [
+            {"class": "web", "timeout_s": 2.0, "retries": 2, "retry_delay_s": 0.1, "on_timeout": "cancel"},
+        ],
+        "failures": [{"station": "one", "up_s": 600.0, "down_s": 5.0, "failover": "two"}],
+        "balancers": [{"name": "front", "policy": "power-of-two", "stations": ["one", "two"]}],
+        "caches": [
+            {"station": "disk", "hit_ratio": None, "items": 10, "keys": 100, "skew": 0.8, "hit_time_s": 0.001},
+        ],
+        "feedback": [{"station": "queue", "quantum_s": 0.01, "levels": 3}],
+        "weights": [{"station": "shared", "class": "web", "weight": 2.0}],
+        "samples": [{"station": "two", "class": "web", "values_s": [0.1, 0.3]}],
+    }
+
+
+def test_all_faults_are_told_at_their_places(tmp_path, capsys):
+    text = """classes:
+  web: {rate: 1 /s, on_timeout: cancel}
+stations:
+  cpu: {demand: 1 ms, up: 1 h, weights: {wob: 2}}
+  disk: {demand: 1 ms, cache: {hit_ratio: 1.5}}
+balancers:
+  front: {stations: [cpu, dsk]}
+"""
+    assert run(["model", "simulate", write(tmp_path, text)]) == 2
+    lines = capsys.readouterr().err
+    for part in ("model.yaml:2:33: classes.web.on_timeout", "model.yaml:4:27: stations.cpu.up", "'wob'"):
+        assert part in lines, lines
+    assert "model.yaml:5:" in lines
+    assert "Traceback" not in lines
+
+
+def test_options_that_are_wrong_are_told_at_once(tmp_path, capsys):
+    options = ["--precision", "2", "--confidence", "100 %", "--replications", "1", "--seed", "-1"]
+    assert run(["model", "simulate", write(tmp_path, MM1), *options]) == 2
+    lines = capsys.readouterr().err
+    assert all(option in lines for option in ("--precision", "--confidence", "--replications", "--seed")), lines
+
+
+def test_solving_refuses_what_only_simulation_knows(tmp_path, capsys):
+    assert run(["model", "solve", write(tmp_path, MM1.replace("0.5 /s", "0.5 /s, timeout: 1 s"))]) == 2
+    assert "model simulate" in capsys.readouterr().err
