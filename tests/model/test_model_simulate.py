@@ -82,7 +82,7 @@ def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
             name: [ciw.dists.Deterministic(first), ciw.dists.Exponential(1 / second)]
             for name, (first, second) in mean.items()
         },
-        routing=[[0.0, 1.0], [0.0, 0.0]],
+        routing={name: [[0.0, 1.0], [0.0, 0.0]] for name in mean},
         number_of_servers=[2, 1],
     )
     times: dict[str, list[float]] = {"short": [], "long": []}
