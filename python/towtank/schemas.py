@@ -16,6 +16,7 @@ from pydantic_core import core_schema
 
 from towtank.model.file import ModelFile
 from towtank.record.script import ScriptFile
+from towtank.size.machine_file import MachineFile
 from towtank.study.model import StudyFile
 from towtank.system.model import SERVICE_KINDS, SystemFile
 from towtank.workload.model import WorkloadFile
@@ -26,8 +27,9 @@ FILES: dict[str, type[BaseModel]] = {
     "system": SystemFile,
     "browser-script": ScriptFile,
     "model": ModelFile,
+    "machine": MachineFile,
 }
-REFERENCES = (Path("docs/reference/files.md"), Path("docs/reference/model.md"))
+REFERENCES = (Path("docs/reference/files.md"), Path("docs/reference/model.md"), Path("docs/reference/machine.md"))
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
