@@ -171,6 +171,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
            Journal of the ACM 17(1), 123-130, 1970, doi:10.1145/321556.321568.
     """
     service = next(one for one in station["services"] if one["class"] == name)
+    time, scv = float(service["service_time_s"]), _scv(service["variation"])
     # A node gets a part of the visits; all nodes together get them all.
     visits = max((1.0 if service["visits"] is None else service["visits"]) * nodes, 1e-12)
     residence = max(found.residence_s[name] / visits, time)
