@@ -11,10 +11,10 @@ from towtank.size.load import Load
 from towtank.size.question import Question
 from towtank.size.tiers import Candidate
 
-_ROUNDS = 12
-"""Of bisection after the limit is within a factor of two: 1 in 4,000. [1]"""
+_ROUNDS = 10
+"""Of bisection after the limit is within a factor of two: 1 in 1,000. [1]"""
 _MOST_DOUBLINGS = 20
-DRAWS_OF_LIMITS = 40
+DRAWS_OF_LIMITS = 25
 """Draws for which limits are searched: each costs some dozens of solutions. [1]"""
 
 
@@ -114,11 +114,22 @@ class Bottleneck:
         There, at the limit. [ratio]
     limit : float
         Factor of the load at which the objective is missed. [1]
+    lost : str or None
+        Tier whose nodes are lost when that happens first.
     """
 
     station: str
     utilization: float
     limit: float
+    lost: str | None = None
+
+
+def _nearness(question: Question, one: Outcome) -> float:
+    """How near a scenario is to what is missed first: a time, or a utilization with all nodes up."""
+    ratios = [check.ratio(value) for check, value in zip(question.checks, one.values, strict=True) if not check.upward]
+    if one.job.lost is None:
+        ratios += [used / (question.utilization.get(name, 1.0) or 1.0) for name, used in one.utilization.items()]
+    return max(ratios, default=0.0)
 
 
 def bottlenecks(
@@ -129,10 +140,12 @@ def bottlenecks(
     boost: dict[str, int] = {}
     for _ in range(count):
         limit = limits(question, candidate, scales=scales, boost=dict(boost))[0]
-        at = outcomes(question, [Job(candidate, question.load.times(max(limit, 1e-6)), boost=dict(boost))])[0]
+        load = question.load.times(max(limit, 1e-6))
+        jobs = [Job(candidate, load, lost, scale=scales.get(lost, {}), boost=dict(boost)) for lost in question.scenarios(candidate)]
+        at = max(outcomes(question, jobs), key=lambda one: _nearness(question, one))
         if not at.utilization:
             break
-        name = at.busiest
-        found.append(Bottleneck(name, at.utilization[name], limit))
+        name = max(at.utilization, key=lambda each: at.utilization[each] / (question.utilization.get(each, 1.0) or 1.0))
+        found.append(Bottleneck(name, at.utilization[name], limit, at.job.lost))
         boost[name] = 2 * boost.get(name, 1)
     return found

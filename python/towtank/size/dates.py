@@ -49,7 +49,7 @@ def _row(settled: Settled, what: str, candidate: Candidate, load: Load, boost: d
     question = settled.question
     draws = some_draws(len(question.draws))
     found = limits(question, candidate, draws, load=load, scales=scales, boost=boost)
-    chance = 1 - question.file.probability
+    chance = round(1 - question.file.probability, 12)
     when = reached(settled.growing, settled.start, found, chance)
     middle = sorted(found)[len(found) // 2]
     total, unit = load.total

@@ -73,7 +73,7 @@ class GivenGrowth:
         beyond = math.log(factor) - math.log(self.yearly) * days / YEAR_D
         width = self._spread * days / YEAR_D
         # A millionth is below what dates tell: with equal ends the load is known.
-        return float(norm.sf(beyond / width)) if width > 1e-12 else float(beyond < -1e-9)
+        return 0.5 * math.erfc(beyond / width / math.sqrt(2)) if width > 1e-12 else float(beyond < -1e-9)
 
     def interval(self, days: float) -> tuple[float, float]:
         """Between what the factor lies with 95 %. [1]"""

@@ -28,9 +28,9 @@ simulated. [ratio]"""
 SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
 """A probability that much below the one asked for needs no simulation. [ratio]"""
-PARETO_COST = 2.0
-PARETO_AT_MOST = 2000
-PARETO_SHOWN = 10
+PARETO_COST = 1.5
+PARETO_AT_MOST = 1000
+PARETO_SHOWN = 8
 
 Scales = dict[str | None, dict[int, float]]
 
@@ -304,7 +304,8 @@ def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]
             continue
         best.append(mine)
         front.append(one)
-    return [_with_chance(question, one, scales) for one in _spread(front, PARETO_SHOWN)]
+    sure = [_with_chance(question, one, scales) for one in _spread(front, PARETO_SHOWN)]
+    return [one for one in sure if one.probability is None or one.probability >= question.file.probability]
 
 
 def _spread(front: list[Found], count: int) -> list[Found]:

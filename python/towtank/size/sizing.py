@@ -150,7 +150,7 @@ def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bo
         "neighbours": [other_document(question, one) for one in neighbours(question, answer)],
         "pareto": [other_document(question, one) for one in ones],
         "bottlenecks": [
-            {"station": one.station, "utilization": one.utilization, "load_factor": one.limit, "load": one.limit * question.load.total[0]}
+            {"station": one.station, "utilization": one.utilization, "load_factor": one.limit, "load": one.limit * question.load.total[0], "lost": one.lost}
             for one in next_ones
         ],
         "connections": open_ones,
