@@ -13,6 +13,8 @@ from towtank.record.script import SCHEMA as BROWSER_SCRIPT
 from towtank.record.script import check_script
 from towtank.size.machine_file import SCHEMA as MACHINE
 from towtank.size.machines import check_machines
+from towtank.size.reading import check_sizing
+from towtank.size.sizing_file import SCHEMA as SIZING
 from towtank.study import load_study
 from towtank.study.model import SCHEMA as STUDY
 from towtank.system.model import SCHEMA as SYSTEM
@@ -22,7 +24,7 @@ from towtank.workload.loading import check_workload
 from towtank.workload.model import SCHEMA as WORKLOAD
 from towtank.yamlfile import Document, did_you_mean
 
-SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT, MODEL, MACHINE)
+SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT, MODEL, MACHINE, SIZING)
 
 
 @dataclass
@@ -34,7 +36,7 @@ class FileReport:
     file : str
         As the user named it.
     kind : str
-        `study`, `workload`, `system`, `browser-script`, `model`, `machine`, or empty where that cannot be told.
+        `study`, `workload`, `system`, `browser-script`, `model`, `machine`, `sizing`, or empty where that cannot be told.
     faults : list of Fault
         Sorted by place.
     """
@@ -71,8 +73,10 @@ def _check(document: Document, kind: str, path: Path | str) -> list[Fault]:
         return check_model(document)
     if kind == "machine":
         return check_machines(document)
-    load_study(path)
-    return []
+    if kind == "sizing":
+        return check_sizing(document)
+    study = load_study(path)
+    return [] if study.sizing_path is None else check_sizing(yamlfile.load(study.sizing_path))
 
 
 def _schema_fault(document: Document) -> Fault | None:

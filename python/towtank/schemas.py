@@ -17,6 +17,7 @@ from pydantic_core import core_schema
 from towtank.model.file import ModelFile
 from towtank.record.script import ScriptFile
 from towtank.size.machine_file import MachineFile
+from towtank.size.sizing_file import SizingFile
 from towtank.study.model import StudyFile
 from towtank.system.model import SERVICE_KINDS, SystemFile
 from towtank.workload.model import WorkloadFile
@@ -28,8 +29,9 @@ FILES: dict[str, type[BaseModel]] = {
     "browser-script": ScriptFile,
     "model": ModelFile,
     "machine": MachineFile,
+    "sizing": SizingFile,
 }
-REFERENCES = (Path("docs/reference/files.md"), Path("docs/reference/model.md"), Path("docs/reference/machine.md"))
+REFERENCES = tuple(Path("docs/reference") / f"{name}.md" for name in ("files", "model", "machine", "size"))
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 

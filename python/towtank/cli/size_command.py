@@ -23,7 +23,9 @@ def command(
     users: Annotated[_Texts, typer.Option(metavar="[CLASS=]N", help="Users to carry; repeatable by class.")] = None,
     rate: Annotated[_Texts, typer.Option(metavar="[CLASS=]RATE", help="Arrivals to carry, as '20 /s'.")] = None,
     think: Annotated[_Texts, typer.Option(metavar="[CLASS=]TIME", help="Think time, as '10 s'.")] = None,
-    mix: Annotated[_Texts, typer.Option(metavar="CLASS=SHARE", help="Share of a class in the load; repeatable.")] = None,
+    mix: Annotated[
+        _Texts, typer.Option(metavar="CLASS=SHARE", help="Share of a class in the load; repeatable.")
+    ] = None,
     objective: Annotated[_Texts, typer.Option(help="What must hold, as 'p95 < 500 ms'; repeatable.")] = None,
     utilization: Annotated[
         _Texts, typer.Option(metavar="[STATION=]SHARE", help="Highest utilization, as '70 %'.")
@@ -31,17 +33,23 @@ def command(
     peak: Annotated[float | None, typer.Option(help="Load in the busiest time over the load given.")] = None,
     growth: Annotated[str | None, typer.Option(help="Growth, as '20 % / year'.")] = None,
     horizon: Annotated[str | None, typer.Option(help="Until when it must be enough, as '3 years'.")] = None,
-    history: Annotated[Path | None, typer.Option(help="CSV with the columns date and users, in place of growth.")] = None,
+    history: Annotated[
+        Path | None, typer.Option(help="CSV with the columns date and users, in place of growth.")
+    ] = None,
     start: Annotated[str | None, typer.Option(help="Day of the load given, as 2026-01-31; today if none.")] = None,
     headroom: Annotated[str | None, typer.Option(help="How much more must be carried, as '20 %'.")] = None,
     lose: Annotated[int | None, typer.Option(metavar="N", help="Nodes that any tier of several may lose.")] = None,
     probability: Annotated[str | None, typer.Option(help="With which all must hold, as '90 %'.")] = None,
     cpus: Annotated[_Texts, typer.Option(metavar="TIER=N,N|N..N", help="CPUs of a node to choose from.")] = None,
-    nodes: Annotated[_Texts, typer.Option(metavar="TIER=N,N|N..N", help="Nodes to choose from; 1 if not given.")] = None,
+    nodes: Annotated[
+        _Texts, typer.Option(metavar="TIER=N,N|N..N", help="Nodes to choose from; 1 if not given.")
+    ] = None,
     machine: Annotated[_Texts, typer.Option(help="Machine that a node may be; repeatable.")] = None,
     machines: Annotated[list[Path] | None, typer.Option(help="File with machines of your own.")] = None,
     measured_on: Annotated[str | None, typer.Option(help="Machine that the demands come from.")] = None,
-    uncertainty: Annotated[str | None, typer.Option(help="Relative standard deviation of the demands, as '10 %'.")] = None,
+    uncertainty: Annotated[
+        str | None, typer.Option(help="Relative standard deviation of the demands, as '10 %'.")
+    ] = None,
     what_if: Annotated[_Texts, typer.Option(help="A change to the answer, as 'cpu x1.5'; repeatable.")] = None,
     configuration: Annotated[str | None, typer.Option(help="Of results: part of the label of the one to size.")] = None,
     servers: Annotated[int | None, typer.Option(help="Of results: servers of the bottleneck.")] = None,
@@ -77,13 +85,19 @@ def command(
 
 def _check_source(given: Given, source: Path, *, keep: bool) -> None:
     if not source.exists():
-        given.fault("MODEL|RESULTS", f"must be a model file or a results folder, got {str(source)!r}, which is not there")
+        given.fault(
+            "MODEL|RESULTS", f"must be a model file or a results folder, got {str(source)!r}, which is not there"
+        )
     if keep and not source.is_dir():
         given.fault("--keep", f"must be given with a results folder, got {str(source)!r}")
 
 
 def _sized(
-    source: Path, file: Path | None, options: dict[str, Any], of: tuple[str | None, int | None], how: tuple[bool, bool, bool]
+    source: Path,
+    file: Path | None,
+    options: dict[str, Any],
+    of: tuple[str | None, int | None],
+    how: tuple[bool, bool, bool],
 ) -> dict[str, Any]:
     from towtank.errors import StudyError  # noqa: PLC0415
     from towtank.size.basis import load_basis  # noqa: PLC0415

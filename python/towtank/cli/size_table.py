@@ -45,7 +45,10 @@ def _question(document: Json) -> str:
     load = document["load"]
     parts = [f"{number(users)} users of {name}" for name, users in load["users"].items()]
     parts += [f"{format_rate(rate)} of {name}" for name, rate in load["rate_per_s"].items()]
-    asked = [*document["objectives"], *(f"{name} used at most {percent(one)}" for name, one in document["utilization_at_most"].items())]
+    asked = [
+        *document["objectives"],
+        *(f"{name} used at most {percent(one)}" for name, one in document["utilization_at_most"].items()),
+    ]
     lost = f", with {document['nodes_lost']} of the nodes of any tier of several lost" if document["nodes_lost"] else ""
     return f"to carry: {', '.join(parts)}\nso that: {'; '.join(asked)}{lost}"
 
@@ -84,7 +87,10 @@ def _scenarios(document: Json) -> Table:
     for one in document["answer"]["scenarios"]:
         lost = one["lost"]
         label = "all up" if lost is None else f"{lost['nodes']} of {lost['tier']} lost"
-        rows = [(name, number(each["throughput_per_s"]), format_duration(each["response_time_s"])) for name, each in one["classes"].items()]
+        rows = [
+            (name, number(each["throughput_per_s"]), format_duration(each["response_time_s"]))
+            for name, each in one["classes"].items()
+        ]
         checks = [(each["objective"], value_of(each), _by(one, each)) for each in one["objectives"]]
         for place in range(max(len(rows), len(checks))):
             left = rows[place] if place < len(rows) else ("", "", "")
@@ -113,11 +119,17 @@ def _by(scenario: Json, check: Json) -> str:
 def _sentences(document: Json) -> Iterator[str]:
     answer, search = document["answer"], document["search"]
     chance = answer["probability"]
-    told = "not known" if chance is None else f"{100 * chance:.1f} % (asked: {100 * document['probability_asked']:.0f} %)"
+    told = (
+        "not known" if chance is None else f"{100 * chance:.1f} % (asked: {100 * document['probability_asked']:.0f} %)"
+    )
     yield f"probability that all holds: {told}"
     yield f"it carries {number(answer['load_at_limit'])} {answer['load_unit']} until something is missed: {100 * answer['headroom']:+.1f} %"
     for place, one in enumerate(document["bottlenecks"]):
-        what = "the bottleneck is" if place == 0 else f"after doubling {document['bottlenecks'][place - 1]['station']} it is"
+        what = (
+            "the bottleneck is"
+            if place == 0
+            else f"after doubling {document['bottlenecks'][place - 1]['station']} it is"
+        )
         lost = f" (nodes of {one['lost']} lost)" if one["lost"] else ""
         yield f"  {what} {one['station']}, used {percent(one['utilization'])} at {number(one['load'])} {answer['load_unit']}{lost}"
     for one in document.get("neighbours", []):
@@ -151,7 +163,15 @@ def _resources(document: Json) -> Iterator[str]:
 
 
 def _others(document: Json) -> Table:
-    table = Table("worth a look", "cost", "objectives", "busiest", "probability", title="no other is better in all of these", title_justify="left")
+    table = Table(
+        "worth a look",
+        "cost",
+        "objectives",
+        "busiest",
+        "probability",
+        title="no other is better in all of these",
+        title_justify="left",
+    )
     for one in document["pareto"]:
         checks = ", ".join(value_of(each) for each in one["objectives"]) or "-"
         busiest = f"{one['busiest']['station']} {percent(one['busiest']['utilization'] or 0.0)}"
@@ -174,7 +194,9 @@ def _what_if(document: Json) -> Table:
         met = "yes" if one["met"] else "no"
         chance = "" if one["probability"] is None else f" ({100 * one['probability']:.0f} %)"
         text = "\n  ".join([one["what_if"], *one["notes"]])
-        table.add_row(text, rates, times, checks, busiest, f"{number(one['load_at_limit'])} {one['unit']}", met + chance)
+        table.add_row(
+            text, rates, times, checks, busiest, f"{number(one['load_at_limit'])} {one['unit']}", met + chance
+        )
     return table
 
 
@@ -188,7 +210,13 @@ def _dates(document: Json) -> Table:
     table = Table("when growth meets the limit", "carries", "chance of a miss above", "from", "expected on")
     for one in document["dates"]:
         chance = f"{100 * one['chance']:.3g} %"
-        table.add_row(one["what"], f"{number(one['limit'])} {one['unit']}", chance, one["missed_from"] or "not within 20 years", one["expected_on"] or "not within 20 years")
+        table.add_row(
+            one["what"],
+            f"{number(one['limit'])} {one['unit']}",
+            chance,
+            one["missed_from"] or "not within 20 years",
+            one["expected_on"] or "not within 20 years",
+        )
     return table
 
 
@@ -226,7 +254,11 @@ def _trust(document: Json) -> Iterator[str]:
     if measured is not None:
         low, high = measured["users"]
         times = trust.get("times_measured")
-        where = f"{trust['range']} what was measured" if times is None else f"{trust['range']} what was measured: {times:.3g} times its highest throughput"
+        where = (
+            f"{trust['range']} what was measured"
+            if times is None
+            else f"{trust['range']} what was measured: {times:.3g} times its highest throughput"
+        )
         yield f"this rests on {measured['source']}, {low:g} to {high:g} users, up to {format_rate(measured['throughput_per_s'])}; it is {where}"
     if trust["held_out_error"] is not None:
         yield f"the highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank.errors import Fault, StudyError
+from towtank.report.sizing_source import sizing_of
 from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
 
 STATES = ("valid", "suspect", "invalid")
@@ -98,6 +99,8 @@ class Results:
         Every run of the design, in its order, missing ones included.
     hashes : tuple of FileHash
         What was recorded, so that a copy can be checked.
+    sizing : dict or None
+        Answer of a sizing, or `{"refused": why}`; None where nobody asked.
     """
 
     name: str
@@ -105,6 +108,7 @@ class Results:
     summary: Json
     runs: tuple[RunResult, ...] = ()
     hashes: tuple[FileHash, ...] = ()
+    sizing: Json | None = None
 
     @property
     def study(self) -> Json:
@@ -196,6 +200,7 @@ def load(path: Path) -> Results:
         summary=summary,
         runs=tuple(_runs(folder, manifest, summary)),
         hashes=tuple(_hashes(folder)),
+        sizing=sizing_of(path, manifest),
     )
 
 

@@ -113,7 +113,9 @@ def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
     ]
     faults = solve_models([{**document, "classes": light}])[0].get("faults")
     if faults:
-        raise StudyError(problem.faults(faults), hint=f"{source}: sizing solves the model many times; it must be solvable")
+        raise StudyError(
+            problem.faults(faults), hint=f"{source}: sizing solves the model many times; it must be solvable"
+        )
 
 
 def _fitted(source: Path, configuration: str | None, servers: int | None) -> Basis:
@@ -139,5 +141,7 @@ def _write(answer: Answer, source: str, path: Path) -> None:
     except ModelError as error:
         reasons = [one["text"] for one in (answer.document.get("verdict") or {}).get("reasons", [])]
         raise MeasurementError(
-            "\n".join([f"{source}: what was measured gives no model to size from: {error}", *(f"  {r}" for r in reasons)])
+            "\n".join(
+                [f"{source}: what was measured gives no model to size from: {error}", *(f"  {r}" for r in reasons)]
+            )
         ) from None

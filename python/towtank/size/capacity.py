@@ -141,7 +141,10 @@ def bottlenecks(
     for _ in range(count):
         limit = limits(question, candidate, scales=scales, boost=dict(boost))[0]
         load = question.load.times(max(limit, 1e-6))
-        jobs = [Job(candidate, load, lost, scale=scales.get(lost, {}), boost=dict(boost)) for lost in question.scenarios(candidate)]
+        jobs = [
+            Job(candidate, load, lost, scale=scales.get(lost, {}), boost=dict(boost))
+            for lost in question.scenarios(candidate)
+        ]
         at = max(outcomes(question, jobs), key=lambda one: _nearness(question, one))
         if not at.utilization:
             break

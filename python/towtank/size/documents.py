@@ -51,7 +51,10 @@ def other_document(question: Question, one: Found) -> Json:
         "cost": question.cost.of(one.candidate),
         "objectives": _objectives(question, hardest),
         "scenario": hardest.job.lost,
-        "busiest": {"station": one.outcomes[0].busiest, "utilization": one.outcomes[0].utilization.get(one.outcomes[0].busiest)},
+        "busiest": {
+            "station": one.outcomes[0].busiest,
+            "utilization": one.outcomes[0].utilization.get(one.outcomes[0].busiest),
+        },
         "probability": one.probability,
         "why_not": list(one.why_not),
     }
@@ -70,7 +73,11 @@ def _scenario(question: Question, answer: Found, place: int) -> Json:
     return {
         "lost": None if outcome.job.lost is None else {"tier": outcome.job.lost, "nodes": question.file.nodes_lost},
         "classes": {
-            name: {"throughput_per_s": rate, "response_time_s": outcome.response_s[name], "users_in_system": outcome.present[name]}
+            name: {
+                "throughput_per_s": rate,
+                "response_time_s": outcome.response_s[name],
+                "users_in_system": outcome.present[name],
+            }
             for name, rate in outcome.throughput.items()
         },
         "utilization": dict(outcome.utilization),

@@ -189,7 +189,9 @@ def _first(growing: Growing, limits: Sequence[float], chance: float) -> int | No
         return float(np.mean([growing.chance_above(day, limit) for limit in limits])) > chance
 
     step = 7
-    found = next((day for day in range(0, int(FARTHEST_D), step) if any(above(one) for one in _week(day, growing))), None)
+    found = next(
+        (day for day in range(0, int(FARTHEST_D), step) if any(above(one) for one in _week(day, growing))), None
+    )
     if found is None:
         return None
     return next((day for day in range(max(0, found - step), found + step) if above(day)), found)

@@ -136,20 +136,29 @@ def _missing(path: Path, name: str, head: list[str]) -> Fault:
 
 
 def _read_line(
-    path: Path, number: int, cells: dict[str, str], names: tuple[str, str], found: dict[date, float], faults: list[Fault]
+    path: Path,
+    number: int,
+    cells: dict[str, str],
+    names: tuple[str, str],
+    found: dict[date, float],
+    faults: list[Fault],
 ) -> None:
     day_text, load_text = (cells.get(name, "").strip() for name in names)
     day, load = None, math.nan
     try:
         day = date.fromisoformat(day_text)
     except ValueError:
-        faults.append(Fault(str(path), number, 0, names[0], f"must be a date as 2026-01-31, got {shown(day_text)} instead"))
+        faults.append(
+            Fault(str(path), number, 0, names[0], f"must be a date as 2026-01-31, got {shown(day_text)} instead")
+        )
     try:
         load = float(load_text)
     except ValueError:
         load = math.nan
     if not 0 < load < math.inf:
-        faults.append(Fault(str(path), number, 0, names[1], f"must be a number above 0, got {shown(load_text)} instead"))
+        faults.append(
+            Fault(str(path), number, 0, names[1], f"must be a number above 0, got {shown(load_text)} instead")
+        )
     elif day in found:
         faults.append(Fault(str(path), number, 0, names[0], f"must come once, got {day_text} again"))
     elif day is not None:

@@ -115,7 +115,9 @@ def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: Growing 
     steps.add("load now", "N0", {"N0": total}, total, unit, source)
     factor = asked.peak
     if asked.peak != 1:
-        steps.add("load in the busiest time", "N0 peak", {"N0": total, "peak": asked.peak}, total * factor, unit, source)
+        steps.add(
+            "load in the busiest time", "N0 peak", {"N0": total, "peak": asked.peak}, total * factor, unit, source
+        )
     if growing is not None and asked.horizon:
         years = asked.horizon / YEAR_D
         grown = growing.factor(asked.horizon)

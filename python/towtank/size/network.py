@@ -122,7 +122,8 @@ def _with_nodes(document: Json, names: Mapping[str, list[str]], layouts: Mapping
     return {
         **document,
         "pools": [
-            {**one, "size": one["size"] * most(one["holds"]), "holds": spread(one["holds"])} for one in document["pools"]
+            {**one, "size": one["size"] * most(one["holds"]), "holds": spread(one["holds"])}
+            for one in document["pools"]
         ],
         "forks": [{**one, "branches": [spread(branch) for branch in one["branches"]]} for one in document["forks"]],
     }

@@ -132,7 +132,9 @@ def response_percentiles(model: Json, answer: Json, stations: Mapping[str, Stati
     return lambda share: float(gammaincinv(shape, share)) * mean / shape, GAMMA
 
 
-def _lone_queue(model: Json, known: Mapping[str, Json], visited: list[str], name: str) -> tuple[float, float, int] | None:
+def _lone_queue(
+    model: Json, known: Mapping[str, Json], visited: list[str], name: str
+) -> tuple[float, float, int] | None:
     """Rate, service time and servers where a class meets one M/M/m station and nothing else; nodes share the rate."""
     load = {one["name"]: one for one in model["classes"]}[name]
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):

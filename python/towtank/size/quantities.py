@@ -35,7 +35,9 @@ def span(value: object) -> float:
     """
     match = _SPAN.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f"must be a time as '3 years', '18 months', '6 weeks' or '10 days', got {shown(value)} instead")
+        raise ValueError(
+            f"must be a time as '3 years', '18 months', '6 weeks' or '10 days', got {shown(value)} instead"
+        )
     return float(match[1]) * _DAYS[match[2]]
 
 

@@ -80,7 +80,14 @@ def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
         "sizing file, data" if data.growth is not None or load_growth == 1 else "data grow as the load",
     )
     values = {"D": later, "copies": data.copies, "free": data.free}
-    return steps.add("room on disks", "D copies / (1 - free)", values, later * data.copies / (1 - data.free), "byte", "sizing file, data")
+    return steps.add(
+        "room on disks",
+        "D copies / (1 - free)",
+        values,
+        later * data.copies / (1 - data.free),
+        "byte",
+        "sizing file, data",
+    )
 
 
 def disks_needed(room: float, disk_size: int) -> int:
@@ -119,7 +126,9 @@ class MemoryNeed:
         return sum(self.parts.values()) / (1 - self.free)
 
 
-def memory_of(question: Question, tier: Tier, one: Option, outcome: Outcome, growth: float, steps: Steps | None = None) -> MemoryNeed:
+def memory_of(
+    question: Question, tier: Tier, one: Option, outcome: Outcome, growth: float, steps: Steps | None = None
+) -> MemoryNeed:
     """Memory of one node of a tier, with the nodes lost that the outcome says."""
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, one.nodes - lost)
@@ -128,11 +137,15 @@ def memory_of(question: Question, tier: Tier, one: Option, outcome: Outcome, gro
         size, formula, values = _memory_part(question, entry, one, outcome, nodes, growth)
         parts[entry.what] = size
         if steps is not None:
-            steps.add(f"memory of a node of {tier.name}: {entry.what}", formula, values, size, "byte", "sizing file, memory")
+            steps.add(
+                f"memory of a node of {tier.name}: {entry.what}", formula, values, size, "byte", "sizing file, memory"
+            )
     need = MemoryNeed(parts, question.file.memory_free)
     if steps is not None and parts:
         values = {"sum": sum(parts.values()), "free": need.free}
-        steps.add(f"memory of a node of {tier.name}", "sum / (1 - free)", values, need.total, "byte", "sizing file, memory")
+        steps.add(
+            f"memory of a node of {tier.name}", "sum / (1 - free)", values, need.total, "byte", "sizing file, memory"
+        )
     return need
 
 
@@ -165,7 +178,9 @@ def memory_misses(question: Question, outcomes: list[Outcome], growth: float) ->
             continue
         need = max(memory_of(question, tier, one, each, growth).total for each in outcomes)
         if need > one.memory_bytes:
-            told.append(f"a node of {tier.name} needs {format_size(need)} of memory, {one.machine} has {format_size(one.memory_bytes)}")
+            told.append(
+                f"a node of {tier.name} needs {format_size(need)} of memory, {one.machine} has {format_size(one.memory_bytes)}"
+            )
     return told
 
 
@@ -209,16 +224,39 @@ def pool_size(question: Question, name: str, wanted: WantedPoolFile, outcome: Ou
     limit = wanted.wait_at_most if wanted.wait_at_most is not None else HOLDING_SHARE * holding
     beta = staffing_factor(FIRST_GUESS_WAITS)
     guess = square_root_staffing(work) if work else 1
-    steps.add(f"pool {name}: units held", "sum X h", {"X": rate, "h": holding}, work, "1", "Little's law; h: residence at what is held, solved")
-    steps.add(f"pool {name}: first guess", "ceil(a + beta sqrt(a))", {"a": work, "beta": beta}, guess, "1", f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)")
+    steps.add(
+        f"pool {name}: units held",
+        "sum X h",
+        {"X": rate, "h": holding},
+        work,
+        "1",
+        "Little's law; h: residence at what is held, solved",
+    )
+    steps.add(
+        f"pool {name}: first guess",
+        "ceil(a + beta sqrt(a))",
+        {"a": work, "beta": beta},
+        guess,
+        "1",
+        f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)",
+    )
     size, wait, why = _solved_pool(question, name, wanted, outcome.job, guess, limit)
     if size is not None:
         values = {"wait": wait, "limit": limit}
-        steps.add(f"pool {name}: size", "least size with wait <= limit", values, size, "1", "solved with the pool in the model")
+        steps.add(
+            f"pool {name}: size",
+            "least size with wait <= limit",
+            values,
+            size,
+            "1",
+            "solved with the pool in the model",
+        )
     return PoolSize(name, size, work, guess, wait, limit, why)
 
 
-def _solved_pool(question: Question, name: str, wanted: WantedPoolFile, job: Job, guess: int, limit: float) -> tuple[int | None, float, str]:
+def _solved_pool(
+    question: Question, name: str, wanted: WantedPoolFile, job: Job, guess: int, limit: float
+) -> tuple[int | None, float, str]:
     """Least size by bisection: its wait falls with its size."""
     model = model_of(question, job)
     layouts = layouts_of(question, job)

@@ -267,7 +267,9 @@ def _simulated(question: Question, state: Search, found: Found) -> Found:
     """The candidate with its percentiles as simulated."""
     state.simulations += 1
     told = tuple(simulate(question, one) for one in found.outcomes)
-    jobs = [job_with(found.candidate, question, one.job.lost, two) for one, two in zip(found.outcomes, told, strict=True)]
+    jobs = [
+        job_with(found.candidate, question, one.job.lost, two) for one, two in zip(found.outcomes, told, strict=True)
+    ]
     return Found(found.candidate, tuple(outcomes(question, jobs)), simulated=told)
 
 
@@ -289,12 +291,16 @@ def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]
             break
         if cost >= least and one != state.answer.candidate:
             wanted.append(one)
-    jobs = [[Job(one, question.load, lost, scale=scales.get(lost, {})) for lost in question.scenarios(one)] for one in wanted]
+    jobs = [
+        [Job(one, question.load, lost, scale=scales.get(lost, {})) for lost in question.scenarios(one)]
+        for one in wanted
+    ]
     does = [Found(one, tuple(each)) for one, each in zip(wanted, grouped(jobs, question), strict=True)]
     good = [
         one
         for one in does
-        if all(each.met(question) for each in one.outcomes) and not memory_misses(question, list(one.outcomes), state.growth)
+        if all(each.met(question) for each in one.outcomes)
+        and not memory_misses(question, list(one.outcomes), state.growth)
     ]
     front: list[Found] = []
     best = [_merits(question, state.answer)]
@@ -336,7 +342,9 @@ def neighbours(question: Question, found: Found) -> list[Found]:
             step = max(cheaper, key=lambda one: _order(question, one))
             tried.append((*found.candidate[:number], step, *found.candidate[number + 1 :]))
     scales = found.scales
-    jobs = [[Job(one, question.load, lost, scale=scales.get(lost, {})) for lost in question.scenarios(one)] for one in tried]
+    jobs = [
+        [Job(one, question.load, lost, scale=scales.get(lost, {})) for lost in question.scenarios(one)] for one in tried
+    ]
     told = []
     for one, does in zip(tried, grouped(jobs, question), strict=True):
         reasons = _reasons(question, does)

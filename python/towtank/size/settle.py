@@ -85,7 +85,9 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> Settled:
         _known(tree, ("hit_ratios", name, "station"), cache.station, "station", list(basis.stations), faults)
     if not checks and not utilization and not faults:
         message = "must have an objective, as 'p95 < 500 ms', or 'utilization_at_most', got neither"
-        faults.append(fault_at(tree, (), message) if tree.line else Fault("<command line>", 0, 0, "--objective", message))
+        faults.append(
+            fault_at(tree, (), message) if tree.line else Fault("<command line>", 0, 0, "--objective", message)
+        )
     if faults:
         raise StudyError(sorted(set(faults)))
     steps = Steps()
@@ -101,7 +103,9 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> Settled:
 def _known(tree: Node, path: tuple[str, ...], name: str, what: str, known: list[str], faults: list[Fault]) -> None:
     if name not in known:
         near = did_you_mean(name, known)
-        faults.append(fault_at(tree, path, f"must be a {what} of the model ({', '.join(known)}), got {name!r} instead{near}"))
+        faults.append(
+            fault_at(tree, path, f"must be a {what} of the model ({', '.join(known)}), got {name!r} instead{near}")
+        )
 
 
 def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> tuple[Check, ...]:
@@ -147,7 +151,9 @@ def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -
     for path, name in named:
         if name not in known:
             near = did_you_mean(name, list(known))
-            message = f"must be a machine of the catalogue (see `towtank list`) or of a machine file, got {name!r}{near}"
+            message = (
+                f"must be a machine of the catalogue (see `towtank list`) or of a machine file, got {name!r}{near}"
+            )
             faults.append(fault_at(tree, path, message))
         elif known[name].cpus is None:
             faults.append(fault_at(tree, path, f"must be a machine whose CPUs are known, got {name!r} without 'cpus'"))
@@ -229,7 +235,14 @@ def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> 
         if name != file.measured_on:
             one = found[name]
             values = {"low": one.low, "high": one.high}
-            steps.add(f"speed of a CPU of {name} over {file.measured_on}", one.basis or "rating per CPU", values, one.value, "1", f"machine catalogue, scale {file.scale}")
+            steps.add(
+                f"speed of a CPU of {name} over {file.measured_on}",
+                one.basis or "rating per CPU",
+                values,
+                one.value,
+                "1",
+                f"machine catalogue, scale {file.scale}",
+            )
     if reasons:
         raise ModelError("\n".join(["machines cannot be compared:", *(f"  {one}" for one in reasons)]))
     return found
@@ -261,7 +274,9 @@ def _tier(
 def _currency(tiers: Sequence[Tier], machines: Mapping[str, Machine]) -> str:
     """Unit of the prices; machines that are paid for in different ways cannot be compared."""
     names = {one.machine for tier in tiers for one in tier.options if one.machine and one.price is not None}
-    units = sorted({f"{p.currency}{'' if p.per == 'once' else f' / {p.per}'}" for n in names if (p := machines[n].price)})
+    units = sorted(
+        {f"{p.currency}{'' if p.per == 'once' else f' / {p.per}'}" for n in names if (p := machines[n].price)}
+    )
     if len(units) > 1:
         raise ModelError(f"machines: must have prices in one currency and for one time, got {', '.join(units)}")
     return units[0] if units else "price"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from towtank.model import solve_models
 from towtank.size.basis import Basis
 from towtank.size.capacity import Bottleneck, bottlenecks, limits
 from towtank.size.dates import dates
@@ -25,7 +26,6 @@ from towtank.size.settle import Settled, as_it_is, settle
 from towtank.size.sizing_file import SizingFile
 from towtank.size.trust import refuse_a_guess, trust
 from towtank.size.what_if_rows import read_questions, rows
-from towtank.model import solve_models
 from towtank.treecheck import Checked
 
 SCHEMA = "towtank/size/1"
@@ -81,9 +81,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, manner: Manne
     settled = settle(checked, basis, folder)
     asked = read_questions(settled.question, checked.tree)
     refuse_a_guess(settled.question, beyond=how.beyond)
-    found = search(
-        settled.question, exhaustive=how.exhaustive, simulation=how.simulation, growth=settled.growth
-    )
+    found = search(settled.question, exhaustive=how.exhaustive, simulation=how.simulation, growth=settled.growth)
     next_ones = bottlenecks(settled.question, found.answer.candidate, found.answer.scales) if found.answer else []
     document = _head(settled, found)
     if found.answer is not None:
@@ -140,7 +138,9 @@ def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bo
     pools = {name: pool_size(question, name, one, normal, settled.steps) for name, one in question.file.pools.items()}
     open_ones = connections(question, normal)
     values = {"users": sum(question.load.users.values()), "open classes": open_ones - sum(question.load.users.values())}
-    settled.steps.add("connections", "users + sum X (R + keep_alive) of open classes", values, open_ones, "1", "Little's law")
+    settled.steps.add(
+        "connections", "users + sum X (R + keep_alive) of open classes", values, open_ones, "1", "Little's law"
+    )
     limit = limits(question, answer.candidate, scales=answer.scales)[0]
     document = answer_document(question, answer, memory, limit)
     document["one_queue_bound"] = _one_queue(settled, answer)
@@ -179,14 +179,35 @@ def _steps_of_tiers(settled: Settled, answer: Found) -> None:
             demands = {each["class"]: each["service_time_s"] * (1.0 if each["visits"] is None else each["visits"]) / one.speed
                        for each in question.basis.stations[station]["services"]}  # fmt: skip
             values = {"X": dict(normal.throughput), "D": demands}
-            steps.add(f"work at {station}", "sum X D", values, work, "erlang", "utilization law; D of the model over the speed")
+            steps.add(
+                f"work at {station}",
+                "sum X D",
+                values,
+                work,
+                "erlang",
+                "utilization law; D of the model over the speed",
+            )
             beta = staffing_factor(FIRST_GUESS_WAITS)
             guess = square_root_staffing(work) if work else 1
-            steps.add(f"first guess for {station}", "ceil(a + beta sqrt(a))", {"a": work, "beta": beta}, guess, f"{tier.unit}s", f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)")
+            steps.add(
+                f"first guess for {station}",
+                "ceil(a + beta sqrt(a))",
+                {"a": work, "beta": beta},
+                guess,
+                f"{tier.unit}s",
+                f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)",
+            )
             values = {"a": work, "nodes": one.nodes, "servers": one.cpus}
             steps.add(f"utilization of {station}", "a / (nodes servers)", values, used, "ratio", "utilization law")
         cost = question.cost.of_option(one)
-        steps.add(f"cost of {tier.name}", "found by search", {"nodes": one.nodes, f"{tier.unit}s": one.cpus, "speed": one.speed}, cost, question.cost.unit, "cheapest that meets everything")
+        steps.add(
+            f"cost of {tier.name}",
+            "found by search",
+            {"nodes": one.nodes, f"{tier.unit}s": one.cpus, "speed": one.speed},
+            cost,
+            question.cost.unit,
+            "cheapest that meets everything",
+        )
     hardest = worst(question, answer.outcomes)
     _steps_of_objectives(settled, answer, hardest)
 
@@ -197,13 +218,33 @@ def _steps_of_objectives(settled: Settled, answer: Found, hardest: Outcome) -> N
     told = dict(zip((one.job.lost for one in answer.outcomes), answer.simulated, strict=False))
     for number, check in enumerate(question.checks):
         simulated = told.get(hardest.job.lost)
-        by = "simulated" if simulated is not None and number in simulated.values else hardest.method if check.is_percentile else "solved"
+        by = (
+            "simulated"
+            if simulated is not None and number in simulated.values
+            else hardest.method
+            if check.is_percentile
+            else "solved"
+        )
         values = {"limit": check.objective.value}
         unit = "1/s" if check.upward else "s"
-        steps.add(f"{check.text}{without}", f"{check.objective.metric} {check.objective.comparison} limit", values, hardest.values[number], unit, by)
+        steps.add(
+            f"{check.text}{without}",
+            f"{check.objective.metric} {check.objective.comparison} limit",
+            values,
+            hardest.values[number],
+            unit,
+            by,
+        )
     if answer.probability is not None:
         values = {"draws": len(question.draws), "asked": question.file.probability}
-        steps.add("probability that all holds", "draws in which all holds / draws", values, answer.probability, "ratio", "replicates of the demands")
+        steps.add(
+            "probability that all holds",
+            "draws in which all holds / draws",
+            values,
+            answer.probability,
+            "ratio",
+            "replicates of the demands",
+        )
 
 
 def _memory(settled: Settled, answer: Found) -> dict[str, float]:
@@ -212,7 +253,10 @@ def _memory(settled: Settled, answer: Found) -> dict[str, float]:
     for tier, one in zip(question.tiers, answer.candidate, strict=True):
         if tier.name not in question.file.memory:
             continue
-        needs = [(memory_of(question, tier, one, each, settled.growth).total, place) for place, each in enumerate(answer.outcomes)]
+        needs = [
+            (memory_of(question, tier, one, each, settled.growth).total, place)
+            for place, each in enumerate(answer.outcomes)
+        ]
         _, place = max(needs)
         found[tier.name] = memory_of(question, tier, one, answer.outcomes[place], settled.growth, settled.steps).total
     return found

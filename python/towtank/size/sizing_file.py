@@ -118,7 +118,9 @@ class WantedPoolFile(FileModel):
     holds: Annotated[list[Name], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
         description="Stations that are used while a unit is held: their residence is the holding time."
     )
-    wait_at_most: Duration | None = Field(None, gt=0, description="Mean wait for a unit; 1 % of the holding time if none.")
+    wait_at_most: Duration | None = Field(
+        None, gt=0, description="Mean wait for a unit; 1 % of the holding time if none."
+    )
 
 
 class DiskKindFile(FileModel):

@@ -102,8 +102,13 @@ def _assumptions(question: Question) -> list[Json]:
     several = any(tier.scales for tier in question.tiers)
     if several:
         known.append(
-            {"assumes": "the balancer sends every visit to each node with the same probability", "tested": "no: one that looks at the queues does better"}
+            {
+                "assumes": "the balancer sends every visit to each node with the same probability",
+                "tested": "no: one that looks at the queues does better",
+            }
         )
     if any(check.is_percentile for check in question.checks):
-        known.append({"assumes": "service times vary as the model says: exponentially, where it says nothing", "tested": "no"})
+        known.append(
+            {"assumes": "service times vary as the model says: exponentially, where it says nothing", "tested": "no"}
+        )
     return known

@@ -200,7 +200,9 @@ def _disk(tier: str, stations: tuple[str, ...], kind: str, question: Question) -
             for service in known[name]["services"]:
                 visits, now = service.get("visits"), service["service_time_s"]
                 if visits is None:
-                    raise ModelError(f"disk {tier}={kind}: {name} must have visits and a service time, got a demand only")
+                    raise ModelError(
+                        f"disk {tier}={kind}: {name} must have visits and a service time, got a demand only"
+                    )
                 variant = variant.slower(name, service["class"], time / now)
         return variant
 
@@ -219,7 +221,9 @@ def _misses_factor(cache: HitRatioFile, size: int) -> tuple[float, str]:
     """Misses with another memory over those now; between the sizes given the hit ratio lies on a line."""
     if not cache.memory[0] <= size <= cache.memory[-1]:
         ends = f"{format_size(cache.memory[0])} to {format_size(cache.memory[-1])}"
-        raise ModelError(f"memory: must be from {ends}, where the hit ratio of {cache.station} is known, got {format_size(size)}")
+        raise ModelError(
+            f"memory: must be from {ends}, where the hit ratio of {cache.station} is known, got {format_size(size)}"
+        )
     now, then = _hit_ratio(cache, cache.now), _hit_ratio(cache, size)
     if now >= 1:
         raise ModelError(f"hit_ratios: {cache.station} must have misses now, got a hit ratio of 100 %")
@@ -239,17 +243,24 @@ def _load(word: str, name: str | None, value: str, question: Question) -> Change
     loads: dict[str, Any] = {"users": question.load.users, "rate": question.load.rate, "think": question.load.think_s}
     names = list(loads[word])
     if not names:
-        raise ValueError(f"must be about what the model has, got {word} but it has no {'open' if word == 'rate' else 'closed'} class")
+        raise ValueError(
+            f"must be about what the model has, got {word} but it has no {'open' if word == 'rate' else 'closed'} class"
+        )
     if name is not None:
         _one_of(f"{'open' if word == 'rate' else 'closed'} class", name, names)
-    amount: float = _number(value) if word == "users" else units.rate(value) if word == "rate" else units.duration(value)
+    amount: float = (
+        _number(value) if word == "users" else units.rate(value) if word == "rate" else units.duration(value)
+    )
     if word == "rate" and amount <= 0:
         raise ValueError(f"must be a rate above 0, got {value!r} instead")
 
     def change(variant: Variant) -> Variant:
         load = variant.load
         if word == "think":
-            return replace(variant, load=replace(load, think_s={**load.think_s, **dict.fromkeys([name] if name else names, amount)}))
+            return replace(
+                variant,
+                load=replace(load, think_s={**load.think_s, **dict.fromkeys([name] if name else names, amount)}),
+            )
         old = load.users if word == "users" else load.rate
         scale = amount / sum(old.values())
         new = {**old, name: float(amount)} if name else {each: one * scale for each, one in old.items()}
