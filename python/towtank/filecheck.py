@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,7 +37,7 @@ class FileReport:
     file : str
         As the user named it.
     kind : str
-        `study`, `workload`, `system`, `browser-script`, `model`, `machine`, `sizing`, or empty where that cannot be told.
+        `study`, `workload`, `system`, `browser-script`, `model`, `machine`, `sizing`; empty where that cannot be told.
     faults : list of Fault
         Sorted by place.
     """
@@ -62,19 +63,19 @@ def check_file(path: Path | str) -> FileReport:
     return report
 
 
+_CHECKS: dict[str, Callable[[Document], list[Fault]]] = {
+    "workload": lambda document: check_workload(document, {})[1],
+    "browser-script": lambda document: check_script(document)[1],
+    "system": lambda document: check_system(document)[1],
+    "model": check_model,
+    "machine": check_machines,
+    "sizing": check_sizing,
+}
+
+
 def _check(document: Document, kind: str, path: Path | str) -> list[Fault]:
-    if kind == "workload":
-        return check_workload(document, {})[1]
-    if kind == "browser-script":
-        return check_script(document)[1]
-    if kind == "system":
-        return check_system(document)[1]
-    if kind == "model":
-        return check_model(document)
-    if kind == "machine":
-        return check_machines(document)
-    if kind == "sizing":
-        return check_sizing(document)
+    if kind in _CHECKS:
+        return _CHECKS[kind](document)
     study = load_study(path)
     return [] if study.sizing_path is None else check_sizing(yamlfile.load(study.sizing_path))
 

@@ -31,7 +31,7 @@ def size_parts(document: Json, *, explain: bool) -> Iterator[RenderableType]:
     if document["dates"]:
         yield _dates(document)
     if explain:
-        yield _steps(document)
+        yield from _steps(document)
     yield from _trust(document)
 
 
@@ -123,7 +123,8 @@ def _sentences(document: Json) -> Iterator[str]:
         "not known" if chance is None else f"{100 * chance:.1f} % (asked: {100 * document['probability_asked']:.0f} %)"
     )
     yield f"probability that all holds: {told}"
-    yield f"it carries {number(answer['load_at_limit'])} {answer['load_unit']} until something is missed: {100 * answer['headroom']:+.1f} %"
+    carries = f"{number(answer['load_at_limit'])} {answer['load_unit']}"
+    yield f"it carries {carries} until something is missed: {100 * answer['headroom']:+.1f} %"
     for place, one in enumerate(document["bottlenecks"]):
         what = (
             "the bottleneck is"
@@ -131,7 +132,8 @@ def _sentences(document: Json) -> Iterator[str]:
             else f"after doubling {document['bottlenecks'][place - 1]['station']} it is"
         )
         lost = f" (nodes of {one['lost']} lost)" if one["lost"] else ""
-        yield f"  {what} {one['station']}, used {percent(one['utilization'])} at {number(one['load'])} {answer['load_unit']}{lost}"
+        at = f"{number(one['load'])} {answer['load_unit']}{lost}"
+        yield f"  {what} {one['station']}, used {percent(one['utilization'])} at {at}"
     for one in document.get("neighbours", []):
         why = "; ".join(one["why_not"]) or "it would do as well"
         yield f"one step cheaper, {one['configuration']}: {why}"
@@ -141,7 +143,8 @@ def _sentences(document: Json) -> Iterator[str]:
     yield from _resources(document)
     yield (
         f"{search['candidates']} candidates: {search['cut']} ruled out by a part that is too weak in any company, "
-        f"{search['passed_over']} by one that is nowhere weaker, {search['tried']} solved, {search['simulated']} simulated"
+        f"{search['passed_over']} by one that is nowhere weaker, {search['tried']} solved, "
+        f"{search['simulated']} simulated"
     )
 
 
@@ -220,11 +223,12 @@ def _dates(document: Json) -> Table:
     return table
 
 
-def _steps(document: Json) -> Table:
-    table = Table("step", "formula", "with", "value", "source")
+def _steps(document: Json) -> Iterator[str]:
+    """One line for each step: a table of so many columns is hard to read on a terminal."""
+    yield "step by step:"
     for one in document["steps"]:
-        table.add_row(one["step"], one["formula"], with_text(one["with"]), step_value(one), one["source"])
-    return table
+        yield f"  {one['step']}: {one['formula']} = {step_value(one)}"
+        yield f"      {with_text(one['with'])}  ({one['source']})"
 
 
 def with_text(values: Json) -> str:
@@ -254,12 +258,10 @@ def _trust(document: Json) -> Iterator[str]:
     if measured is not None:
         low, high = measured["users"]
         times = trust.get("times_measured")
-        where = (
-            f"{trust['range']} what was measured"
-            if times is None
-            else f"{trust['range']} what was measured: {times:.3g} times its highest throughput"
-        )
-        yield f"this rests on {measured['source']}, {low:g} to {high:g} users, up to {format_rate(measured['throughput_per_s'])}; it is {where}"
+        where = "" if times is None else f": {times:.3g} times its highest throughput"
+        highest = format_rate(measured["throughput_per_s"])
+        yield f"this rests on {measured['source']}, {low:g} to {high:g} users, up to {highest}"
+        yield f"  it is {trust['range']} what was measured{where}"
     if trust["held_out_error"] is not None:
         yield f"the highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %"
     for one in trust["assumptions"]:

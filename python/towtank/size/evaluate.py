@@ -134,7 +134,7 @@ def shown_value(check: Check, value: float) -> str:
 
 def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
     """What every station stands on."""
-    found = {}
+    found: dict[str, Layout] = {}
     for tier, one in zip(question.tiers, job.candidate, strict=True):
         lost = question.file.nodes_lost if job.lost == tier.name else 0
         found |= dict.fromkeys(tier.stations, one.layout(lost))

@@ -22,8 +22,13 @@ FARTHEST_D = 20 * YEAR_D
 class Growing(Protocol):
     """What tells the load of a later day."""
 
-    source: str
-    notes: tuple[str, ...]
+    @property
+    def source(self) -> str:
+        """Where it is from."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits the answer."""
 
     @property
     def yearly(self) -> float:

@@ -51,7 +51,7 @@ class History:
         inverse = np.linalg.pinv(rows.T @ rows)
         parameters = inverse @ rows.T @ np.log(self.loads)
         residuals = np.log(self.loads) - rows @ parameters
-        notes = ()
+        notes: tuple[str, ...] = ()
         if len(residuals) >= _SERIES and not looks_independent(residuals):
             notes = ("the loads of neighbouring days resemble each other: the interval is too narrow",)
         for name, value in (("_rows", rows), ("_inverse", inverse), ("parameters", parameters), ("notes", notes)):
@@ -77,7 +77,7 @@ class History:
     @property
     def freedom(self) -> int:
         """Degrees of freedom. [1]"""
-        return len(self.days) - self._rows.shape[1]
+        return int(len(self.days) - self._rows.shape[1])
 
     def level(self, days: Sequence[date]) -> Floats:
         """Logarithm of the expected load."""
@@ -90,7 +90,7 @@ class History:
         rows = self._design(days)
         # Loads on a perfect line leave no residual; what is less than a double can tell is nothing.
         spread = scale * (1 + np.einsum("ij,jk,ik->i", rows, self._inverse, rows))
-        return np.sqrt(np.maximum(spread, 1e-24))
+        return np.asarray(np.sqrt(np.maximum(spread, 1e-24)), dtype=float)
 
 
 def read_history(path: Path, date_column: str, load_column: str, season: str) -> History:
@@ -114,7 +114,7 @@ def read_history(path: Path, date_column: str, load_column: str, season: str) ->
     found: dict[date, float] = {}
     for number, line in enumerate(lines[1:], start=2):
         if any(cell.strip() for cell in line):
-            _read_line(path, number, dict(zip(head, line, strict=False)), (date_column, load_column), found, faults)
+            _read_line((path, number), (date_column, load_column), dict(zip(head, line, strict=False)), found, faults)
     needed = _PARTS[season] + 3
     if not faults and not needed <= len(found) <= ROWS_AT_MOST:
         what = f"from {needed} to {ROWS_AT_MOST} days for a season {season!r}"
@@ -136,30 +136,26 @@ def _missing(path: Path, name: str, head: list[str]) -> Fault:
 
 
 def _read_line(
-    path: Path,
-    number: int,
-    cells: dict[str, str],
-    names: tuple[str, str],
-    found: dict[date, float],
-    faults: list[Fault],
+    at: tuple[Path, int], names: tuple[str, str], cells: dict[str, str], found: dict[date, float], faults: list[Fault]
 ) -> None:
-    day_text, load_text = (cells.get(name, "").strip() for name in names)
-    day, load = None, math.nan
+    """Read one line; adds the day, or what is wrong with it."""
+    texts = [cells.get(name, "").strip() for name in names]
+
+    def tell(column: int, message: str) -> None:
+        faults.append(Fault(str(at[0]), at[1], 0, names[column], message))
+
+    day = None
     try:
-        day = date.fromisoformat(day_text)
+        day = date.fromisoformat(texts[0])
     except ValueError:
-        faults.append(
-            Fault(str(path), number, 0, names[0], f"must be a date as 2026-01-31, got {shown(day_text)} instead")
-        )
+        tell(0, f"must be a date as 2026-01-31, got {shown(texts[0])} instead")
     try:
-        load = float(load_text)
+        load = float(texts[1])
     except ValueError:
         load = math.nan
     if not 0 < load < math.inf:
-        faults.append(
-            Fault(str(path), number, 0, names[1], f"must be a number above 0, got {shown(load_text)} instead")
-        )
+        tell(1, f"must be a number above 0, got {shown(texts[1])} instead")
     elif day in found:
-        faults.append(Fault(str(path), number, 0, names[0], f"must come once, got {day_text} again"))
+        tell(0, f"must come once, got {texts[0]} again")
     elif day is not None:
         found[day] = load

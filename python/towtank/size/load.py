@@ -13,7 +13,7 @@ from towtank.size.growth import Growing
 from towtank.size.network import Changes
 from towtank.size.quantities import YEAR_D
 from towtank.size.sizing_file import SizingFile
-from towtank.size.steps import Steps
+from towtank.size.steps import Step, Steps
 from towtank.yamlfile import Node, did_you_mean, fault_at
 
 
@@ -112,26 +112,26 @@ def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: Growing 
     """The load that must be carried, with its steps."""
     asked, (total, unit) = file.load, now.total
     source = "sizing file" if asked.users is not None or asked.rate is not None else "model"
-    steps.add("load now", "N0", {"N0": total}, total, unit, source)
+    steps.add(Step("load now", "N0", {"N0": total}, total, unit, source))
     factor = asked.peak
     if asked.peak != 1:
         steps.add(
-            "load in the busiest time", "N0 peak", {"N0": total, "peak": asked.peak}, total * factor, unit, source
+            Step("load in the busiest time", "N0 peak", {"N0": total, "peak": asked.peak}, total * factor, unit, source)
         )
     if growing is not None and asked.horizon:
         years = asked.horizon / YEAR_D
         grown = growing.factor(asked.horizon)
         values = {"g": growing.yearly, "years": years, "N": total * factor}
         factor *= grown
-        steps.add("load at the horizon", "N g^years", values, total * factor, unit, growing.source)
+        steps.add(Step("load at the horizon", "N g^years", values, total * factor, unit, growing.source))
     if file.headroom:
         values = {"N": total * factor, "headroom": file.headroom}
         factor *= 1 + file.headroom
-        steps.add("load with headroom", "N (1 + headroom)", values, total * factor, unit, "sizing file")
+        steps.add(Step("load with headroom", "N (1 + headroom)", values, total * factor, unit, "sizing file"))
     carried = now.times(factor)
     if len(now.users) + len(now.rate) > 1:
         for name, one in {**carried.users, **carried.rate}.items():
             whole = carried.total[0] if name in carried.users else sum(carried.rate.values())
             kind = "users" if name in carried.users else "1/s"
-            steps.add(f"load of {name}", "N share", {"N": whole, "share": one / whole}, one, kind, source)
+            steps.add(Step(f"load of {name}", "N share", {"N": whole, "share": one / whole}, one, kind, source))
     return carried

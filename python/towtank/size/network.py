@@ -65,8 +65,8 @@ def on_layouts(
 
     Notes
     -----
-    A station in n nodes becomes n stations of which each gets one n-th of the visits: what a balancer that knows nothing
-    of the queues does. One station with all servers is what an ideal balancer could reach at most.
+    A station in n nodes becomes n stations of which each gets one n-th of the visits: what a balancer that knows
+    nothing of the queues does. One station with all servers is what an ideal balancer could reach at most.
     """
     gone = {name for loads in (changes.users, changes.rate) for name, amount in loads.items() if amount == 0}
     names: dict[str, list[str]] = {}

@@ -163,9 +163,10 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
 
     Notes
     -----
-    Of v visits with service time s and residence r each: at a delay v c s^2, c the squared coefficient of variation of s; at processor sharing c r^2 (2+q)/(2-q)
-    with q = 1 - s/r, which is exact for M/M/1 [1]_; at first come, first served c s^2 + w^2 (2/C - 1) with the wait
-    w = r - s, exponential where there is one, and C of Erlang at the utilization found.
+    Of v visits with service time s, whose squared coefficient of variation is c, and residence r each: at a delay
+    v c s^2; at processor sharing v c r^2 (2+q)/(2-q) with q = 1 - s/r, which is exact for M/M/1 [1]_; at first come,
+    first served v (c s^2 + w^2 (2/C - 1)) with the wait w = r - s, exponential where there is one, and C of Erlang at
+    the utilization found.
 
     References
     ----------
@@ -186,4 +187,4 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
     servers, idle = station["servers"], 1 - found.utilization
     # In an open network both are the same; in a closed one the solution may know of waits that Erlang does not.
     waits = max(erlang_c(servers, found.utilization * servers), min(1.0, wait * servers * idle / time), 1e-12)
-    return visits * (scv * time**2 + wait**2 * (2 / waits - 1))
+    return float(visits * (scv * time**2 + wait**2 * (2 / waits - 1)))

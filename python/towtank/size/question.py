@@ -78,6 +78,8 @@ class Question:
         Factors of demands by station.
     speed_draws : dict of str to tuple of float
         Standard normal numbers by machine, one for each draw.
+    growth : float
+        Factor of the load until the horizon, which data may follow. [1]
     """
 
     basis: Basis
@@ -89,6 +91,7 @@ class Question:
     cost: Cost
     draws: tuple[Mapping[str, float], ...] = ()
     speed_draws: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    growth: float = 1.0
 
     def scenarios(self, candidate: Candidate) -> list[str | None]:
         """All nodes up, then each tier of several nodes that may lose some of them."""

@@ -15,7 +15,7 @@ from towtank.size.network import NODE
 from towtank.size.quantities import YEAR_D
 from towtank.size.question import Question
 from towtank.size.sizing_file import MemoryFile, SizingFile, WantedPoolFile
-from towtank.size.steps import Steps
+from towtank.size.steps import Step, Steps
 from towtank.size.tiers import Option, Tier
 from towtank.units import format_duration, format_size
 
@@ -72,21 +72,25 @@ def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
     assert data is not None
     later = data_bytes(file, load_growth)
     steps.add(
-        "data at the horizon",
-        "D0 g",
-        {"D0": data.now, "g": later / data.now if data.now else 1.0},
-        later,
-        "byte",
-        "sizing file, data" if data.growth is not None or load_growth == 1 else "data grow as the load",
+        Step(
+            "data at the horizon",
+            "D0 g",
+            {"D0": data.now, "g": later / data.now if data.now else 1.0},
+            later,
+            "byte",
+            "sizing file, data" if data.growth is not None or load_growth == 1 else "data grow as the load",
+        )
     )
     values = {"D": later, "copies": data.copies, "free": data.free}
     return steps.add(
-        "room on disks",
-        "D copies / (1 - free)",
-        values,
-        later * data.copies / (1 - data.free),
-        "byte",
-        "sizing file, data",
+        Step(
+            "room on disks",
+            "D copies / (1 - free)",
+            values,
+            later * data.copies / (1 - data.free),
+            "byte",
+            "sizing file, data",
+        )
     )
 
 
@@ -126,34 +130,46 @@ class MemoryNeed:
         return sum(self.parts.values()) / (1 - self.free)
 
 
-def memory_of(
-    question: Question, tier: Tier, one: Option, outcome: Outcome, growth: float, steps: Steps | None = None
-) -> MemoryNeed:
+def memory_of(question: Question, tier: Tier, one: Option, outcome: Outcome, steps: Steps | None = None) -> MemoryNeed:
     """Memory of one node of a tier, with the nodes lost that the outcome says."""
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, one.nodes - lost)
     parts = {}
     for entry in question.file.memory.get(tier.name, ()):
-        size, formula, values = _memory_part(question, entry, one, outcome, nodes, growth)
+        size, formula, values = _memory_part(question, entry, one, outcome, nodes)
         parts[entry.what] = size
         if steps is not None:
             steps.add(
-                f"memory of a node of {tier.name}: {entry.what}", formula, values, size, "byte", "sizing file, memory"
+                Step(
+                    f"memory of a node of {tier.name}: {entry.what}",
+                    formula,
+                    values,
+                    size,
+                    "byte",
+                    "sizing file, memory",
+                )
             )
     need = MemoryNeed(parts, question.file.memory_free)
     if steps is not None and parts:
         values = {"sum": sum(parts.values()), "free": need.free}
         steps.add(
-            f"memory of a node of {tier.name}", "sum / (1 - free)", values, need.total, "byte", "sizing file, memory"
+            Step(
+                f"memory of a node of {tier.name}",
+                "sum / (1 - free)",
+                values,
+                need.total,
+                "byte",
+                "sizing file, memory",
+            )
         )
     return need
 
 
 def _memory_part(
-    question: Question, entry: MemoryFile, one: Option, outcome: Outcome, nodes: int, growth: float
+    question: Question, entry: MemoryFile, one: Option, outcome: Outcome, nodes: int
 ) -> tuple[float, str, dict[str, Any]]:
     if entry.share is not None:
-        data = data_bytes(question.file, growth)
+        data = data_bytes(question.file, question.growth)
         return entry.share * data, "data share", {"data": data, "share": entry.share}
     size = float(entry.size or 0)
     counts = {
@@ -169,17 +185,18 @@ def _memory_part(
     return size * count / nodes, f"size {entry.per}s / nodes", {"size": size, f"{entry.per}s": count, "nodes": nodes}
 
 
-def memory_misses(question: Question, outcomes: list[Outcome], growth: float) -> list[str]:
+def memory_misses(question: Question, outcomes: list[Outcome]) -> list[str]:
     """Tiers whose machines have less memory than they need, in words."""
     told = []
     for number, tier in enumerate(question.tiers):
         one = outcomes[0].job.candidate[number]
         if tier.name not in question.file.memory or one.memory_bytes is None:
             continue
-        need = max(memory_of(question, tier, one, each, growth).total for each in outcomes)
+        need = max(memory_of(question, tier, one, each).total for each in outcomes)
         if need > one.memory_bytes:
             told.append(
-                f"a node of {tier.name} needs {format_size(need)} of memory, {one.machine} has {format_size(one.memory_bytes)}"
+                f"a node of {tier.name} needs {format_size(need)} of memory, {one.machine} has "
+                f"{format_size(one.memory_bytes)}"
             )
     return told
 
@@ -225,39 +242,46 @@ def pool_size(question: Question, name: str, wanted: WantedPoolFile, outcome: Ou
     beta = staffing_factor(FIRST_GUESS_WAITS)
     guess = square_root_staffing(work) if work else 1
     steps.add(
-        f"pool {name}: units held",
-        "sum X h",
-        {"X": rate, "h": holding},
-        work,
-        "1",
-        "Little's law; h: residence at what is held, solved",
+        Step(
+            f"pool {name}: units held",
+            "sum X h",
+            {"X": rate, "h": holding},
+            work,
+            "1",
+            "Little's law; h: residence at what is held, solved",
+        )
     )
     steps.add(
-        f"pool {name}: first guess",
-        "ceil(a + beta sqrt(a))",
-        {"a": work, "beta": beta},
-        guess,
-        "1",
-        f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)",
+        Step(
+            f"pool {name}: first guess",
+            "ceil(a + beta sqrt(a))",
+            {"a": work, "beta": beta},
+            guess,
+            "1",
+            f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)",
+        )
     )
-    size, wait, why = _solved_pool(question, name, wanted, outcome.job, guess, limit)
+    size, wait, why = _solved_pool(question, (name, wanted), outcome.job, guess, limit)
     if size is not None:
         values = {"wait": wait, "limit": limit}
         steps.add(
-            f"pool {name}: size",
-            "least size with wait <= limit",
-            values,
-            size,
-            "1",
-            "solved with the pool in the model",
+            Step(
+                f"pool {name}: size",
+                "least size with wait <= limit",
+                values,
+                size,
+                "1",
+                "solved with the pool in the model",
+            )
         )
     return PoolSize(name, size, work, guess, wait, limit, why)
 
 
 def _solved_pool(
-    question: Question, name: str, wanted: WantedPoolFile, job: Job, guess: int, limit: float
+    question: Question, pool: tuple[str, WantedPoolFile], job: Job, guess: int, limit: float
 ) -> tuple[int | None, float, str]:
     """Least size by bisection: its wait falls with its size."""
+    name, wanted = pool
     model = model_of(question, job)
     layouts = layouts_of(question, job)
     holds = []

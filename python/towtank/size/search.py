@@ -1,7 +1,7 @@
 """The cheapest candidate that meets the objectives, and those beside it that are worth a look.
 
-Three steps. Every option of a tier is tried with the strongest of all other tiers: what misses even then is out. What is
-left is tried in the order of its cost; whoever is nowhere stronger than one that missed by time is passed over. The
+Three steps. Every option of a tier is tried with the strongest of all other tiers: what misses even then is out. What
+is left is tried in the order of its cost; whoever is nowhere stronger than one that missed by time is passed over. The
 first that meets everything with the probability asked for is the answer; its percentiles are simulated.
 """
 
@@ -88,8 +88,6 @@ class Search:
     simulations : int
     others : list of Found
         Good ones beside the answer, none better in all of cost, use of the objective and headroom.
-    growth : float
-        Factor of the load until the horizon. [1]
     """
 
     answer: Found | None = None
@@ -100,11 +98,10 @@ class Search:
     tried: int = 0
     simulations: int = 0
     others: list[Found] = field(default_factory=list)
-    growth: float = 1.0
     _weak: list[tuple[float, ...]] = field(default_factory=list)
 
 
-def search(question: Question, *, exhaustive: bool = False, simulation: bool = True, growth: float = 1.0) -> Search:
+def search(question: Question, *, exhaustive: bool = False, simulation: bool = True) -> Search:
     """Find the cheapest candidate.
 
     Parameters
@@ -115,10 +112,8 @@ def search(question: Question, *, exhaustive: bool = False, simulation: bool = T
         network of one class, and is not known to be in any other.
     simulation : bool, default True
         Whether percentiles near their limits are simulated.
-    growth : float, default 1.0
-        Factor of the load until the horizon, which data in memory may follow. [1]
     """
-    state = Search(growth=growth)
+    state = Search()
     lists = [sorted(tier.options, key=lambda one: _order(question, one)) for tier in question.tiers]
     state.candidates = math.prod(len(one) for one in lists)
     if not exhaustive:
@@ -244,7 +239,7 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     near = any(needs_simulation(question, one) for one in does) and simulation
     if not near and not all(one.met(question) for one in does):
         return Found(found.candidate, does, why_not=_reasons(question, does))
-    short = memory_misses(question, list(does), state.growth)
+    short = memory_misses(question, list(does))
     if short:
         return Found(found.candidate, does, why_not=tuple(short))
     asked = question.file.probability
@@ -284,7 +279,7 @@ def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]
     """Good candidates of which no other is better in cost, use of the objective and headroom."""
     assert state.answer is not None
     least, scales = question.cost.of(state.answer.candidate), state.answer.scales
-    wanted = []
+    wanted: list[Candidate] = []
     for one in _in_order(question, lists):
         cost = question.cost.of(one)
         if cost > PARETO_COST * least or len(wanted) >= PARETO_AT_MOST:
@@ -299,17 +294,16 @@ def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]
     good = [
         one
         for one in does
-        if all(each.met(question) for each in one.outcomes)
-        and not memory_misses(question, list(one.outcomes), state.growth)
+        if all(each.met(question) for each in one.outcomes) and not memory_misses(question, list(one.outcomes))
     ]
     front: list[Found] = []
     best = [_merits(question, state.answer)]
-    for one in sorted(good, key=lambda each: _merits(question, each)):
-        mine = _merits(question, one)
+    for able in sorted(good, key=lambda each: _merits(question, each)):
+        mine = _merits(question, able)
         if any(all(a <= b for a, b in zip(other, mine, strict=True)) for other in best):
             continue
         best.append(mine)
-        front.append(one)
+        front.append(able)
     sure = [_with_chance(question, one, scales) for one in _spread(front, PARETO_SHOWN)]
     return [one for one in sure if one.probability is None or one.probability >= question.file.probability]
 

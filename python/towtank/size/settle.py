@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -19,12 +19,13 @@ from towtank.size.question import Check, Question
 from towtank.size.reading import contradictions
 from towtank.size.resources import disk_room, disks_needed
 from towtank.size.sizing_file import SizingFile, TierFile
-from towtank.size.steps import Steps
+from towtank.size.steps import Step, Steps
 from towtank.size.tiers import Option, Tier, cost_of, machine_options, plain_options
 from towtank.study.objectives import read_objective
 from towtank.treecheck import Checked
-from towtank.yamlfile import Node, did_you_mean, fault_at
+from towtank.yamlfile import Node, Path_, did_you_mean, fault_at
 
+_Place = tuple[Node, Path_]
 CPUS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """CPUs of a node where nothing is said: those that machines and their virtual parts are sold with. [1]"""
 
@@ -39,8 +40,6 @@ class Settled:
     now : Load
         Of today, by class, without peak.
     growing : Growing or None
-    growth : float
-        Factor of the load until the horizon. [1]
     start : date
         Day of the load of today.
     steps : Steps
@@ -49,7 +48,6 @@ class Settled:
     question: Question
     now: Load
     growing: Growing | None
-    growth: float
     start: date
     steps: Steps
 
@@ -80,9 +78,9 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> Settled:
     names = _tier_stations(tree, file, basis, faults)
     growing = _growing(file, folder, faults)
     for place, name in ((("pools", name, "holds"), held) for name, pool in file.pools.items() for held in pool.holds):
-        _known(tree, place, name, "station", list(basis.stations), faults)
+        _known((tree, place), name, "station", list(basis.stations), faults)
     for name, cache in file.hit_ratios.items():
-        _known(tree, ("hit_ratios", name, "station"), cache.station, "station", list(basis.stations), faults)
+        _known((tree, ("hit_ratios", name, "station")), cache.station, "station", list(basis.stations), faults)
     if not checks and not utilization and not faults:
         message = "must have an objective, as 'p95 < 500 ms', or 'utilization_at_most', got neither"
         faults.append(
@@ -94,18 +92,19 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> Settled:
     now = load_now(file, basis)
     carried = load_at_horizon(steps, file, now, growing)
     growth = growing.factor(file.load.horizon) if growing is not None else 1.0
-    tiers = _tiers(file, basis, names, machines, growth, steps)
-    question = Question(basis, file, carried, checks, utilization, tiers, cost_of(tiers, _currency(tiers, machines)))
+    room = disk_room(file, growth, steps) if file.data is not None else None
+    hardware = _Hardware(machines, _ratios(file, machines, steps), room)
+    tiers = tuple(_tier((file, basis), name, stations, hardware, steps) for name, stations in names.items())
+    cost = cost_of(tiers, _currency(tiers, machines))
+    question = Question(basis, file, carried, checks, utilization, tiers, cost, growth=growth)
     start = _start(file, growing)
-    return Settled(_with_draws(question), now, growing, growth, start, steps)
+    return Settled(_with_draws(question), now, growing, start, steps)
 
 
-def _known(tree: Node, path: tuple[str, ...], name: str, what: str, known: list[str], faults: list[Fault]) -> None:
+def _known(at: _Place, name: str, what: str, known: list[str], faults: list[Fault]) -> None:
     if name not in known:
         near = did_you_mean(name, known)
-        faults.append(
-            fault_at(tree, path, f"must be a {what} of the model ({', '.join(known)}), got {name!r} instead{near}")
-        )
+        faults.append(fault_at(*at, f"must be a {what} of the model ({', '.join(known)}), got {name!r} instead{near}"))
 
 
 def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> tuple[Check, ...]:
@@ -114,7 +113,7 @@ def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> 
         objective = read_objective(text)
         names: list[str | None] = list(basis.classes)
         if objective.transaction is not None:
-            _known(tree, ("objectives", place), objective.transaction, "class", list(basis.classes), faults)  # type: ignore[arg-type]
+            _known((tree, ("objectives", place)), objective.transaction, "class", list(basis.classes), faults)
             names = [objective.transaction]
         elif objective.metric == "throughput":
             names = [None]
@@ -126,21 +125,21 @@ def _utilization(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]
     asked = file.utilization_at_most
     if isinstance(asked, dict):
         for name in asked:
-            _known(tree, ("utilization_at_most", name), name, "station", basis.queues, faults)
+            _known((tree, ("utilization_at_most", name)), name, "station", basis.queues, faults)
         return dict(asked)
     return {} if asked is None else dict.fromkeys(basis.queues, asked)
 
 
 def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -> dict[str, Machine]:
     """All machines that the file names."""
-    named = [(("machines", place), name) for place, name in enumerate(file.machines)]
+    named: list[tuple[Path_, str]] = [(("machines", place), name) for place, name in enumerate(file.machines)]
     for tier, one in file.tiers.items():
-        named += [(("tiers", tier, "machines", place), name) for place, name in enumerate(one.machines or ())]  # type: ignore[misc]
+        named += [(("tiers", tier, "machines", place), name) for place, name in enumerate(one.machines or ())]
     if named and file.measured_on is None:
         message = "must have the key 'measured_on' beside it: the machine that the demands of the model come from"
         faults.append(fault_at(tree, named[0][0], message))
     if file.measured_on is not None:
-        named.append((("measured_on",), file.measured_on))  # type: ignore[arg-type]
+        named.append((("measured_on",), file.measured_on))
     if not named:
         return {}
     try:
@@ -171,7 +170,7 @@ def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Faul
         found[name] = tuple(tier.stations or (name,))
         path = ("tiers", name, "stations") if tier.stations else ("tiers", name)
         for station in found[name]:
-            _known(tree, path, station, "station", basis.queues, faults)
+            _known((tree, path), station, "station", basis.queues, faults)
             if station in owner:
                 message = f"must be in one tier, got {station!r}, which is in {owner[station]} too"
                 faults.append(fault_at(tree, path, message))
@@ -208,17 +207,13 @@ def _start(file: SizingFile, growing: Growing | None) -> date:
     return date.fromisoformat(file.load.start) if file.load.start else datetime.now(UTC).date()
 
 
-def _tiers(
-    file: SizingFile,
-    basis: Basis,
-    names: Mapping[str, tuple[str, ...]],
-    machines: Mapping[str, Machine],
-    growth: float,
-    steps: Steps,
-) -> tuple[Tier, ...]:
-    ratios = _ratios(file, machines, steps)
-    room = disk_room(file, growth, steps) if file.data is not None else None
-    return tuple(_tier(file, basis, name, stations, machines, ratios, room, steps) for name, stations in names.items())
+@dataclass(frozen=True)
+class _Hardware:
+    """What tiers are made from: machines with their speeds, and the room that disks must have. [byte]"""
+
+    machines: Mapping[str, Machine]
+    ratios: Mapping[str, Ratio]
+    room: float | None
 
 
 def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> dict[str, Ratio]:
@@ -236,12 +231,14 @@ def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> 
             one = found[name]
             values = {"low": one.low, "high": one.high}
             steps.add(
-                f"speed of a CPU of {name} over {file.measured_on}",
-                one.basis or "rating per CPU",
-                values,
-                one.value,
-                "1",
-                f"machine catalogue, scale {file.scale}",
+                Step(
+                    f"speed of a CPU of {name} over {file.measured_on}",
+                    one.basis or "rating per CPU",
+                    values,
+                    one.value,
+                    "1",
+                    f"machine catalogue, scale {file.scale}",
+                )
             )
     if reasons:
         raise ModelError("\n".join(["machines cannot be compared:", *(f"  {one}" for one in reasons)]))
@@ -249,22 +246,23 @@ def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> 
 
 
 def _tier(
-    file: SizingFile, basis: Basis, name: str, stations: tuple[str, ...], machines: Mapping[str, Machine],
-    ratios: Mapping[str, Ratio], room: float | None, steps: Steps,
-) -> Tier:  # fmt: skip
+    question: tuple[SizingFile, Basis], name: str, stations: tuple[str, ...], of: _Hardware, steps: Steps
+) -> Tier:
+    file, basis = question
     one = file.tiers.get(name, TierFile())
     chosen = one.machines or (file.machines if one.kind == "cpu" else [])
     options: Sequence[Option]
     if chosen:
-        options = machine_options([machines[each] for each in chosen], ratios, one.nodes)
+        options = machine_options([of.machines[each] for each in chosen], of.ratios, one.nodes)
     else:
         least = max(basis.stations[each]["servers"] for each in stations)
         cpus = one.cpus or sorted({*CPUS, least})
         options = plain_options(cpus, one.nodes, one.price)
-    if one.disk_size is not None and room is not None:
-        needed = disks_needed(room, one.disk_size)
-        values = {"room": room, "size": one.disk_size}
-        steps.add(f"disks of {name} for the data", "ceil(room / size)", values, needed, "disks", "sizing file, tiers")
+    if one.disk_size is not None and of.room is not None:
+        needed = disks_needed(of.room, one.disk_size)
+        values = {"room": of.room, "size": one.disk_size}
+        step = f"disks of {name} for the data"
+        steps.add(Step(step, "ceil(room / size)", values, needed, "disks", "sizing file, tiers"))
         options = [each for each in options if each.nodes * each.cpus >= needed]
         if not options:
             raise ModelError(f"tiers.{name}.cpus: must allow {needed} disks, which the data need")
@@ -291,10 +289,7 @@ def _with_draws(question: Question) -> Question:
         draws = [{} for _ in range(DRAWS)]
     stream = np.random.default_rng(SEED + 1)
     speeds = {name: tuple(float(one) for one in stream.standard_normal(len(draws))) for name in unsure}
-    return Question(
-        question.basis, question.file, question.load, question.checks, question.utilization, question.tiers,
-        question.cost, tuple(draws), speeds,
-    )  # fmt: skip
+    return replace(question, draws=tuple(draws), speed_draws=speeds)
 
 
 def as_it_is(question: Question) -> tuple[Option, ...]:

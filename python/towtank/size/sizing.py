@@ -7,23 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from towtank.model import solve_models
+from towtank.size.answer_steps import answer_steps
 from towtank.size.basis import Basis
 from towtank.size.capacity import Bottleneck, bottlenecks, limits
 from towtank.size.dates import dates
 from towtank.size.documents import answer_document, other_document, rejected_document
-from towtank.size.evaluate import Outcome, worst
 from towtank.size.network import Layout, on_layouts, stations_of
-from towtank.size.resources import (
-    FIRST_GUESS_WAITS,
-    connections,
-    memory_of,
-    pool_size,
-    square_root_staffing,
-    staffing_factor,
-)
+from towtank.size.resources import connections, memory_of, pool_size
 from towtank.size.search import Found, Search, neighbours, search
 from towtank.size.settle import Settled, as_it_is, settle
 from towtank.size.sizing_file import SizingFile
+from towtank.size.steps import Step
 from towtank.size.trust import refuse_a_guess, trust
 from towtank.size.what_if_rows import read_questions, rows
 from towtank.treecheck import Checked
@@ -81,7 +75,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, manner: Manne
     settled = settle(checked, basis, folder)
     asked = read_questions(settled.question, checked.tree)
     refuse_a_guess(settled.question, beyond=how.beyond)
-    found = search(settled.question, exhaustive=how.exhaustive, simulation=how.simulation, growth=settled.growth)
+    found = search(settled.question, exhaustive=how.exhaustive, simulation=how.simulation)
     next_ones = bottlenecks(settled.question, found.answer.candidate, found.answer.scales) if found.answer else []
     document = _head(settled, found)
     if found.answer is not None:
@@ -89,7 +83,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, manner: Manne
     candidate = found.answer.candidate if found.answer else as_it_is(settled.question)
     scales = found.answer.scales if found.answer else {}
     return document | {
-        "what_if": rows(settled.question, candidate, asked, scales, settled.growth),
+        "what_if": rows(settled.question, candidate, asked, scales),
         "dates": dates(settled, found.answer, next_ones),
         "trust": trust(settled.question, found, settled.growing),
         "steps": settled.steps.documents(),
@@ -133,13 +127,14 @@ def _head(settled: Settled, found: Search) -> Json:
 def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bottleneck]) -> Json:
     """What is said of the answer; its steps go after those of the load."""
     question, normal = settled.question, answer.outcomes[0]
-    _steps_of_tiers(settled, answer)
+    answer_steps(settled, answer)
     memory = _memory(settled, answer)
     pools = {name: pool_size(question, name, one, normal, settled.steps) for name, one in question.file.pools.items()}
     open_ones = connections(question, normal)
-    values = {"users": sum(question.load.users.values()), "open classes": open_ones - sum(question.load.users.values())}
+    users = sum(question.load.users.values())
+    values = {"users": users, "open classes": open_ones - users}
     settled.steps.add(
-        "connections", "users + sum X (R + keep_alive) of open classes", values, open_ones, "1", "Little's law"
+        Step("connections", "users + sum X (R + keep_alive) of open classes", values, open_ones, "1", "Little's law")
     )
     limit = limits(question, answer.candidate, scales=answer.scales)[0]
     document = answer_document(question, answer, memory, limit)
@@ -150,7 +145,8 @@ def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bo
         "neighbours": [other_document(question, one) for one in neighbours(question, answer)],
         "pareto": [other_document(question, one) for one in ones],
         "bottlenecks": [
-            {"station": one.station, "utilization": one.utilization, "load_factor": one.limit, "load": one.limit * question.load.total[0], "lost": one.lost}
+            {"station": one.station, "utilization": one.utilization, "load_factor": one.limit,
+             "load": one.limit * question.load.total[0], "lost": one.lost}
             for one in next_ones
         ],
         "connections": open_ones,
@@ -162,103 +158,15 @@ def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bo
     }  # fmt: skip
 
 
-def _steps_of_tiers(settled: Settled, answer: Found) -> None:
-    """Throughput, then for each tier its work, the first guess, what utilization asks for, and what was found."""
-    question, steps, normal = settled.question, settled.steps, answer.outcomes[0]
-    for name, rate in normal.throughput.items():
-        users = question.load.users.get(name)
-        if users is not None:
-            values = {"N": users, "Z": question.load.think_s[name], "R": normal.response_s[name]}
-            steps.add(f"throughput of {name}", "N / (Z + R)", values, rate, "1/s", "response time law; R solved")
-        else:
-            steps.add(f"throughput of {name}", "lambda", {"lambda": rate}, rate, "1/s", "all that arrive")
-    for tier, one in zip(question.tiers, answer.candidate, strict=True):
-        for station in tier.stations:
-            used = normal.utilization.get(station, 0.0)
-            work = used * one.nodes * one.cpus
-            demands = {each["class"]: each["service_time_s"] * (1.0 if each["visits"] is None else each["visits"]) / one.speed
-                       for each in question.basis.stations[station]["services"]}  # fmt: skip
-            values = {"X": dict(normal.throughput), "D": demands}
-            steps.add(
-                f"work at {station}",
-                "sum X D",
-                values,
-                work,
-                "erlang",
-                "utilization law; D of the model over the speed",
-            )
-            beta = staffing_factor(FIRST_GUESS_WAITS)
-            guess = square_root_staffing(work) if work else 1
-            steps.add(
-                f"first guess for {station}",
-                "ceil(a + beta sqrt(a))",
-                {"a": work, "beta": beta},
-                guess,
-                f"{tier.unit}s",
-                f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)",
-            )
-            values = {"a": work, "nodes": one.nodes, "servers": one.cpus}
-            steps.add(f"utilization of {station}", "a / (nodes servers)", values, used, "ratio", "utilization law")
-        cost = question.cost.of_option(one)
-        steps.add(
-            f"cost of {tier.name}",
-            "found by search",
-            {"nodes": one.nodes, f"{tier.unit}s": one.cpus, "speed": one.speed},
-            cost,
-            question.cost.unit,
-            "cheapest that meets everything",
-        )
-    hardest = worst(question, answer.outcomes)
-    _steps_of_objectives(settled, answer, hardest)
-
-
-def _steps_of_objectives(settled: Settled, answer: Found, hardest: Outcome) -> None:
-    question, steps = settled.question, settled.steps
-    without = f" with {question.file.nodes_lost} of the nodes of {hardest.job.lost} lost" if hardest.job.lost else ""
-    told = dict(zip((one.job.lost for one in answer.outcomes), answer.simulated, strict=False))
-    for number, check in enumerate(question.checks):
-        simulated = told.get(hardest.job.lost)
-        by = (
-            "simulated"
-            if simulated is not None and number in simulated.values
-            else hardest.method
-            if check.is_percentile
-            else "solved"
-        )
-        values = {"limit": check.objective.value}
-        unit = "1/s" if check.upward else "s"
-        steps.add(
-            f"{check.text}{without}",
-            f"{check.objective.metric} {check.objective.comparison} limit",
-            values,
-            hardest.values[number],
-            unit,
-            by,
-        )
-    if answer.probability is not None:
-        values = {"draws": len(question.draws), "asked": question.file.probability}
-        steps.add(
-            "probability that all holds",
-            "draws in which all holds / draws",
-            values,
-            answer.probability,
-            "ratio",
-            "replicates of the demands",
-        )
-
-
 def _memory(settled: Settled, answer: Found) -> dict[str, float]:
     """Memory of a node of each tier, in the scenario that needs most; its steps are noted. [byte]"""
     question, found = settled.question, {}
     for tier, one in zip(question.tiers, answer.candidate, strict=True):
         if tier.name not in question.file.memory:
             continue
-        needs = [
-            (memory_of(question, tier, one, each, settled.growth).total, place)
-            for place, each in enumerate(answer.outcomes)
-        ]
+        needs = [(memory_of(question, tier, one, each).total, place) for place, each in enumerate(answer.outcomes)]
         _, place = max(needs)
-        found[tier.name] = memory_of(question, tier, one, answer.outcomes[place], settled.growth, settled.steps).total
+        found[tier.name] = memory_of(question, tier, one, answer.outcomes[place], settled.steps).total
     return found
 
 

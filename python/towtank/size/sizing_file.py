@@ -40,6 +40,15 @@ def sizing_objective(value: object) -> object:
     return value
 
 
+def _headroom(value: object) -> float:
+    """A share that may be above 100 %."""
+    text = value.strip() if isinstance(value, str) else ""
+    digits = text.removesuffix("%").strip()
+    if not text.endswith("%") or not digits.replace(".", "", 1).isdecimal() or not 0 <= float(digits) <= 1000:
+        raise ValueError(f"must be a share as '20 %', from 0 % to 1000 %, got {shown(value)} instead")
+    return float(digits) / 100
+
+
 class HistoryFile(FileModel):
     """What the load was until now."""
 
@@ -148,7 +157,7 @@ class SizingFile(FileModel):
         [], description="What must hold at that load, as `p95 < 500 ms` or `mean of web < 200 ms`."
     )
     probability: Share = Field(0.9, gt=0, lt=1, description="With which the objectives must be met.")
-    headroom: Annotated[float, BeforeValidator(lambda value: _headroom(value))] = Field(
+    headroom: Annotated[float, BeforeValidator(_headroom)] = Field(
         0.0, description="How much more than the load must be carried, as `20 %`.",
         json_schema_extra={"type": "string", "examples": ["20 %"]},
     )  # fmt: skip
@@ -176,12 +185,3 @@ class SizingFile(FileModel):
     disk_kinds: dict[Name, DiskKindFile] = Field({}, description="Kinds of disks for what-if questions.")
     hit_ratios: dict[Name, HitRatioFile] = Field({}, description="Caches for what-if questions about memory.")
     what_if: list[str] = Field([], description="Changes to the answer, as `cpu x1.5` or `nodes app=3`.")
-
-
-def _headroom(value: object) -> float:
-    """A share that may be above 100 %."""
-    text = value.strip() if isinstance(value, str) else ""
-    digits = text.removesuffix("%").strip()
-    if not text.endswith("%") or not digits.replace(".", "", 1).isdecimal() or not 0 <= float(digits) <= 1000:
-        raise ValueError(f"must be a share as '20 %', from 0 % to 1000 %, got {shown(value)} instead")
-    return float(digits) / 100

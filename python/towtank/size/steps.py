@@ -51,12 +51,10 @@ class Steps:
 
     made: list[Step] = field(default_factory=list)
 
-    def add(
-        self, step: str, formula: str, values: dict[str, Any], value: float, unit: str = "1", source: str = ""
-    ) -> float:
+    def add(self, step: Step) -> float:
         """Note a step and give its value back."""
-        self.made.append(Step(step, formula, values, value, unit, source))
-        return value
+        self.made.append(step)
+        return step.value
 
     def documents(self) -> list[dict[str, Any]]:
         """As JSON has them."""

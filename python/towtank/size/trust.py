@@ -81,8 +81,8 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
         measured = max(stations[name]["servers"] for name in tier.stations)
         if one.cpus > FARTHEST_CPUS * measured:
             told.append(
-                f"{tier.name}: {one.cpus} {tier.unit}s in a node are {one.cpus / measured:.3g} times the {measured} of the "
-                f"model: contention between them is not in its demands"
+                f"{tier.name}: {one.cpus} {tier.unit}s in a node are {one.cpus / measured:.3g} times the {measured} "
+                f"of the model: contention between them is not in its demands"
             )
         if question.file.nodes_lost and not tier.scales:
             told.append(f"{tier.name} has one node: what holds with nodes lost does not cover the loss of this one")

@@ -10,7 +10,6 @@ import numpy as np
 
 from towtank.errors import Fault, ModelError, StudyError
 from towtank.size.capacity import limits
-from towtank.size.dates import some_draws
 from towtank.size.evaluate import Job, Outcome, grouped, shown_value, worst
 from towtank.size.question import Question
 from towtank.size.resources import memory_of
@@ -55,27 +54,24 @@ def _place(fault: Fault) -> tuple[int, int, str]:
     return fault.line, fault.column, fault.message
 
 
-def rows(question: Question, candidate: Candidate, asked: Sequence[Asked], scales: Scales, growth: float) -> list[Json]:
+def rows(question: Question, candidate: Candidate, asked: Sequence[Asked], scales: Scales) -> list[Json]:
     """Before, then after each change; none where nothing is asked."""
     if not asked:
         return []
     before = Variant(candidate, question.load)
-    return [_row(question, "as it is", before, scales, growth)] + [
-        _changed(question, one, before, scales, growth) for one in asked
-    ]
+    return [_row(question, "as it is", before, scales)] + [_changed(question, one, before, scales) for one in asked]
 
 
-def _changed(question: Question, one: Asked, before: Variant, scales: Scales, growth: float) -> Json:
+def _changed(question: Question, one: Asked, before: Variant, scales: Scales) -> Json:
     try:
-        return _row(question, one.text, one.change(before), scales, growth)
+        return _row(question, one.text, one.change(before), scales)
     except ModelError as error:
         return {"what_if": one.text, "refused": str(error)}
 
 
-def _row(question: Question, text: str, variant: Variant, scales: Scales, growth: float) -> Json:
+def _row(question: Question, text: str, variant: Variant, scales: Scales) -> Json:
     asked = replace(question, load=variant.load)
-    draws = some_draws(len(question.draws))
-    numbers: list[int | None] = [None, *(one for one in draws if one is not None)]
+    numbers: list[int | None] = [None, *range(len(question.draws))]
     groups = [_jobs(asked, variant, draw, scales) for draw in numbers]
     solved = grouped(groups, asked)
     first, drawn = solved[0], solved[1:]
@@ -87,19 +83,29 @@ def _row(question: Question, text: str, variant: Variant, scales: Scales, growth
         "configuration": in_words(asked.tiers, variant.candidate),
         "scenario": hardest.job.lost,
         "classes": {name: _class(name, first[0], [one[0] for one in drawn]) for name in first[0].throughput},
-        "objectives": [
-            {"objective": check.text, "value": None if one.why_not else one.values[number], "shown": shown_value(check, one.values[number]),
-             "band_95": _band([each[first.index(one)].values[number] for each in drawn]), "met": check.ratio(one.values[number]) <= 1}
-            for one in [hardest] for number, check in enumerate(asked.checks)
-        ],
+        "objectives": _objectives(asked, hardest, [each[first.index(hardest)] for each in drawn]),
         "busiest": {"station": first[0].busiest, "utilization": first[0].utilization.get(first[0].busiest)},
         "met": all(one.met(asked) for one in first),
         "probability": sum(all(one.met(asked) for one in group) for group in drawn) / len(drawn) if drawn else None,
         "why_not": hardest.misses(asked),
         "load_at_limit": found * total,
         "unit": unit,
-        "notes": [*variant.notes, *_memory_notes(asked, variant, first, growth)],
-    }  # fmt: skip
+        "notes": [*variant.notes, *_memory_notes(asked, variant, first)],
+    }
+
+
+def _objectives(question: Question, one: Outcome, drawn: Sequence[Outcome]) -> list[Json]:
+    """Objectives in one scenario, with bands from the draws."""
+    return [
+        {
+            "objective": check.text,
+            "value": None if one.why_not else one.values[number],
+            "shown": shown_value(check, one.values[number]),
+            "band_95": _band([each.values[number] for each in drawn]),
+            "met": check.ratio(one.values[number]) <= 1,
+        }
+        for number, check in enumerate(question.checks)
+    ]
 
 
 def _jobs(question: Question, variant: Variant, draw: int | None, scales: Scales) -> list[Job]:
@@ -125,14 +131,14 @@ def _band(values: Sequence[float]) -> list[float] | None:
     return [float(one) for one in np.quantile(values, BAND)]
 
 
-def _memory_notes(question: Question, variant: Variant, first: Sequence[Outcome], growth: float) -> list[str]:
+def _memory_notes(question: Question, variant: Variant, first: Sequence[Outcome]) -> list[str]:
     told = []
     for tier, one in zip(question.tiers, variant.candidate, strict=True):
         given = variant.memory_bytes.get(tier.name)
         if given is None or tier.name not in question.file.memory:
             continue
         able = [each for each in first if not each.why_not]
-        need = max((memory_of(question, tier, one, each, growth).total for each in able), default=0.0)
+        need = max((memory_of(question, tier, one, each).total for each in able), default=0.0)
         enough = "enough" if need <= given else "too little"
         told.append(f"{format_size(given)} for a node of {tier.name} is {enough}: it needs {format_size(need)}")
     return told

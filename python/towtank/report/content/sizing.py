@@ -178,8 +178,10 @@ def _front(found: Json) -> Table:
         )
         for one in found["pareto"]
     )
-    columns = (Column("Configuration"), Column("Cost", str(found["cost_unit"]), numeric=True), Column("Objectives", numeric=True),
-               Column("Busiest"), Column("Probability", numeric=True))  # fmt: skip
+    columns = (
+        Column("Configuration"), Column("Cost", str(found["cost_unit"]), numeric=True),
+        Column("Objectives", numeric=True), Column("Busiest"), Column("Probability", numeric=True),
+    )  # fmt: skip
     return Table("Candidates of which none is better in all of cost, objectives and headroom", columns, rows)
 
 
@@ -238,10 +240,13 @@ def _what_if(found: Json) -> list[Block]:
                 met,
             )
         )
-    columns = (Column("What if"), Column("Throughput", numeric=True), Column("Mean response", numeric=True), Column("Objectives", numeric=True),
-               Column("Carries", numeric=True), Column("Met"))  # fmt: skip
+    columns = (
+        Column("What if"), Column("Throughput", numeric=True), Column("Mean response", numeric=True),
+        Column("Objectives", numeric=True), Column("Carries", numeric=True), Column("Met"),
+    )  # fmt: skip
     notes = (
-        "Brackets hold what 95 % of the draws of the demands give; the share after yes or no is that of the draws in which all holds.",
+        "Brackets hold what 95 % of the draws of the demands give.",
+        "The share after yes or no is that of the draws in which all holds.",
     )
     return [Table("What if", columns, tuple(rows), notes)]
 
