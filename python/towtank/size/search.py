@@ -29,7 +29,7 @@ SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
 """A probability that much below the one asked for needs no simulation. [ratio]"""
 PARETO_COST = 1.5
-PARETO_AT_MOST = 1000
+PARETO_AT_MOST = 300
 PARETO_SHOWN = 8
 
 Scales = dict[str | None, dict[int, float]]
