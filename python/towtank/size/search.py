@@ -242,9 +242,11 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     short = memory_misses(question, list(does))
     if short:
         return Found(found.candidate, does, why_not=tuple(short))
-    asked = question.file.probability
-    chance = probability(question, found.candidate, _last_scales(state))
-    if near and state.simulations < SIMULATIONS_AT_MOST and (chance is None or chance >= asked - _CLEAR):
+    asked, scales = question.file.probability, _last_scales(state)
+    chance = probability(question, found.candidate, scales)
+    # Before the first simulation nothing is known of how far percentiles that are worked out lie off.
+    worth = chance is None or not scales or chance >= asked - _CLEAR
+    if near and state.simulations < SIMULATIONS_AT_MOST and worth:
         found = _simulated(question, state, found)
         chance = probability(question, found.candidate, found.scales)
     reasons = _reasons(question, found.outcomes)
@@ -326,8 +328,9 @@ def _merits(question: Question, one: Found) -> tuple[float, float, float]:
     return (question.cost.of(one.candidate), round(use, 2), round(busy, 2))
 
 
-def neighbours(question: Question, found: Found) -> list[Found]:
-    """The answer with one tier one step cheaper, for each tier that has such a step."""
+def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> list[Found]:
+    """The answer with one tier one step cheaper, for each tier that has such a step; as the search saw it, if it did."""
+    seen = {one.candidate: one for one in rejected if one.simulated}
     tried = []
     for number, tier in enumerate(question.tiers):
         mine = question.cost.of_option(found.candidate[number])
@@ -341,7 +344,10 @@ def neighbours(question: Question, found: Found) -> list[Found]:
     ]
     told = []
     for one, does in zip(tried, grouped(jobs, question), strict=True):
-        reasons = _reasons(question, does)
+        if one in seen:
+            told.append(seen[one])
+            continue
+        reasons = (*_reasons(question, does), *memory_misses(question, list(does)))
         chance = None if reasons else probability(question, one, scales)
         if not reasons and chance is not None and chance < question.file.probability:
             reasons = (f"all objectives hold in {100 * chance:.0f} % of the draws only",)

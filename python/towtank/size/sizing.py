@@ -142,7 +142,7 @@ def _answered(settled: Settled, found: Search, answer: Found, next_ones: list[Bo
     ones = sorted([answer, *found.others], key=lambda one: question.cost.of(one.candidate))
     return {
         "answer": document,
-        "neighbours": [other_document(question, one) for one in neighbours(question, answer)],
+        "neighbours": [other_document(question, one) for one in neighbours(question, answer, found.rejected)],
         "pareto": [other_document(question, one) for one in ones],
         "bottlenecks": [
             {"station": one.station, "utilization": one.utilization, "load_factor": one.limit,
