@@ -187,9 +187,15 @@ def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys
 
 
 def test_the_interval_of_a_rating_lowers_the_probability(model: str, tmp_path: Path, capsys: Any) -> None:
+    """Rated 2 (1 to 4) times as high, 65 ms of demands are 45 ms at a ratio of 1.44: log-normal, that is exceeded with
+    at most 82 %, waiting not counted; at the best estimate the mean is well below."""
     machines = written(tmp_path, "machines.yaml", MACHINES)
-    options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1..6", "--nodes", "db=1")
-    found = sized(capsys, model, *options, "--objective", "mean < 60 ms", "--machine", "unsure", status=3)
+    options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1..6", "--nodes", "db=1..6")
+    asked = (*options, "--machine", "unsure", "--objective", "mean < 45 ms")
+    sure = sized(capsys, model, *asked, "--probability", "50 %")
+    assert 0.5 < sure["answer"]["probability"] < 0.85
+    assert sure["answer"]["objectives"][0]["value"] < 0.04
+    found = sized(capsys, model, *asked, status=3)
     assert "of the draws" in found["next_cheaper"]["why_not"][0]
 
 

@@ -74,7 +74,7 @@ def test_the_answer_is_that_of_brute_force_over_the_whole_grid(tmp_path: Path, c
 
 
 def test_the_bookstore_of_gross_and_harris_needs_four_cashiers(tmp_path: Path, capsys: Any) -> None:
-    """40 customers an hour, 4 minutes each: with 4 cashiers they wait 1.135 min, 5.135 min in all; with 3 far longer."""
+    """40 customers an hour, 4 minutes each: with 4 cashiers they wait 1.135 min, 5.135 in all; with 3 far longer."""
     book = case("V37")
     text = "classes: {customers: {rate: 40 /h}}\nstations:\n  cashiers: {demand: 4 min}\n"
     model = write(tmp_path, "model.yaml", text)

@@ -14,7 +14,7 @@ from towtank.yamlfile import Document, Node
 
 COMMAND_LINE = "<command line>"
 _BY_NAME = ("load.users", "load.rate", "load.think", "utilization_at_most")
-_BY_TIER = ("cpus", "nodes", "machines", "price")
+_BY_TIER = ("cpus", "nodes")
 
 
 def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[SizingFile]:
@@ -25,7 +25,7 @@ def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[Sizing
     path : Path, optional
         The file; options alone will do.
     options : dict of str to value
-        By path, as `load.users`: text as in a file, or a list of texts. `cpus`, `nodes` are those of tiers.
+        By path, as `load.users`: text as in a file, or a list of texts. `cpus` and `nodes` are those of tiers.
     """
     tree = yamlfile.load(path).root if path is not None else Node({}, (), 0, 0, COMMAND_LINE)
     if isinstance(tree.value, dict):
@@ -113,7 +113,8 @@ def _lay(tree: Node, key: str, value: Any) -> None:
                 raise StudyError.at(COMMAND_LINE, f"must be CLASS=SHARE, got {text!r} instead", where="--mix")
             _put(tree, (*path, name), _node(rest))
     elif isinstance(value, list):
-        _put(tree, path, Node([_node(text) for text in value], path, 0, 0, COMMAND_LINE))
+        items = [Node(text, (*path, place), 0, 0, COMMAND_LINE) for place, text in enumerate(value)]
+        _put(tree, path, Node(items, path, 0, 0, COMMAND_LINE))
     else:
         _put(tree, path, _plain(value))
 
@@ -122,12 +123,12 @@ def _lay_tiers(tree: Node, key: str, texts: list[str]) -> None:
     for text in texts:
         name, equals, rest = text.partition("=")
         if not equals:
-            form = f"must be TIER={'8, 2,4,8 or 1..16' if key != 'machines' else 'NAME'}"
-            raise StudyError.at(COMMAND_LINE, f"{form}, got {text!r} instead", where=f"--{key}")
+            message = f"must be TIER=8, TIER=2,4,8 or TIER=1..16, got {text!r} instead"
+            raise StudyError.at(COMMAND_LINE, message, where=f"--{key}")
         parts = [part.strip() for part in rest.split(",")]
         path = ("tiers", name, key)
         many = Node([_plain(part) for part in parts], path, 0, 0, COMMAND_LINE)
-        _put(tree, path, many if len(parts) > 1 or key == "machines" else _plain(rest))
+        _put(tree, path, many if len(parts) > 1 else _plain(rest))
 
 
 def _put(tree: Node, path: tuple[str, ...], node: Node) -> None:

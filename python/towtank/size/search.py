@@ -329,7 +329,7 @@ def _merits(question: Question, one: Found) -> tuple[float, float, float]:
 
 
 def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> list[Found]:
-    """The answer with one tier one step cheaper, for each tier that has such a step; as the search saw it, if it did."""
+    """The answer with one tier one step cheaper, for each tier that has such a step; as simulated, if it was."""
     seen = {one.candidate: one for one in rejected if one.simulated}
     tried = []
     for number, tier in enumerate(question.tiers):
