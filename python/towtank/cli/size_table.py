@@ -59,8 +59,9 @@ def _nothing(document: Json) -> Iterator[str]:
     one = document["next_cheaper"]
     if one is not None:
         yield f"  the dearest that was tried, {one['configuration']}: {'; '.join(one['why_not'])}"
-    else:
-        yield "  with the strongest of everything an objective is still missed: see --what-if for what would help"
+    top = document["strongest"]
+    why = "; ".join(top["why_not"]) or "all holds there, at the best estimate"
+    yield f"  the strongest of every tier together, {top['configuration']}: {why}"
 
 
 def _tiers(document: Json) -> Table:

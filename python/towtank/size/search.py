@@ -17,7 +17,7 @@ from towtank.size.evaluate import Job, Outcome, grouped, outcomes, probability, 
 from towtank.size.question import Question
 from towtank.size.resources import memory_misses
 from towtank.size.simulated import Simulated, job_with, needs_simulation, simulate
-from towtank.size.tiers import Candidate, Option, in_words
+from towtank.size.tiers import Candidate, Option
 
 CANDIDATES_AT_MOST = 1_000_000
 """More cannot be put in order in seconds. [1]"""
@@ -355,6 +355,8 @@ def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> l
     return told
 
 
-def named(question: Question, one: Found) -> str:
-    """A candidate in words."""
-    return in_words(question.tiers, one.candidate)
+def strongest(question: Question) -> Found:
+    """The strongest of every tier together, which need not be a candidate, and what even that misses."""
+    one = tuple(tier.strongest for tier in question.tiers)
+    does = outcomes(question, under_load(question, one, question.load))
+    return Found(one, tuple(does), why_not=_reasons(question, does))

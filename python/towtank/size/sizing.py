@@ -14,7 +14,7 @@ from towtank.size.dates import dates
 from towtank.size.documents import answer_document, other_document, rejected_document
 from towtank.size.network import Layout, on_layouts, stations_of
 from towtank.size.resources import connections, memory_of, pool_size
-from towtank.size.search import Found, Search, neighbours, search
+from towtank.size.search import Found, Search, neighbours, search, strongest
 from towtank.size.settle import Settled, as_it_is, settle
 from towtank.size.sizing_file import SizingFile
 from towtank.size.steps import Step
@@ -117,6 +117,7 @@ def _head(settled: Settled, found: Search) -> Json:
         },
         "answer": None,
         "next_cheaper": rejected_document(question, found),
+        "strongest": None if found.answer else other_document(question, strongest(question)),
         "pareto": [],
         "bottlenecks": [],
         "connections": None,

@@ -43,9 +43,10 @@ def _answer(found: Json) -> Block:
     answer = found["answer"]
     if answer is None:
         tried = found["search"]["candidates"]
-        return Callout(
-            "note", "Nothing meets this", (text(f"None of {people.plural(tried, 'candidate')} meets the objectives."),)
-        )
+        told = f"None of {people.plural(tried, 'candidate')} meets the objectives."
+        top = found["strongest"]
+        why = f"The strongest of every tier together, {top['configuration']}: {_why(top)}."
+        return Callout("note", "Nothing meets this", (text(told), text(why)))
     chance = answer["probability"]
     told = (
         "The probability is not known."
