@@ -35,7 +35,7 @@ def test_turns_are_told_and_nothing_is_left(engine: Path, folder: Path) -> None:
     told: list[tuple[str, int]] = []
     measurement = measure(folder, QUICK, lambda turn, total: told.append((turn["kernel"], total)))
     assert len(measurement.turns) == len(told) == 120
-    assert set(total for _, total in told) == {120}
+    assert {total for _, total in told} == {120}
     seen = engine.with_suffix(".seen").read_text().split()
     assert seen[0] == "rate" and seen[3:7] == ["--rounds", "3", "--turn", "0.12"]
     assert Path(seen[2]).parent == folder

@@ -12,7 +12,9 @@ from towtank.size.machine_file import DiskFile, KernelFile, MachineEntry, Measur
 from towtank.size.machines import SHIPPED, Machine, catalogue, load_machines
 
 
-def machine(name: str, cpus: int | None = 2, kernels: dict[str, tuple[float, float]] | None = None, **rating: float) -> Machine:
+def machine(
+    name: str, cpus: int | None = 2, kernels: dict[str, tuple[float, float]] | None = None, **rating: float
+) -> Machine:
     """A machine of one rating; its kernels' values are (single, all), without spread."""
     measured = None
     if kernels:
@@ -26,7 +28,7 @@ def machine(name: str, cpus: int | None = 2, kernels: dict[str, tuple[float, flo
 
 
 def test_mcu_ratio_is_the_published_one() -> None:
-    """25900 / 17400 is about 50 % more (IBM iSeries Performance Capabilities Reference V5R3, chapter 11); per CPU, 4 against 6."""
+    """25900 / 17400 is about 50 % more (iSeries Performance Capabilities Reference V5R3, chapter 11); per CPU."""
     machines = catalogue()
     ratio = machines["iseries-570-0920"].speed_against(machines["iseries-825-2473"], "mcu")
     assert ratio.value * 4 / 6 == pytest.approx(1.4885, abs=5e-5)
@@ -77,7 +79,7 @@ def test_spread_over_kernels_widens_the_interval() -> None:
 def test_speed_by_kernel_area_and_resource() -> None:
     kernels = {"sha_256_1k": (1.0, 80.0), "sha_256_16k": (1.0, 20.0), "disk_read": (1.0, 90.0)}
     fast = machine("fast", 4, kernels)
-    slow = machine("slow", 2, {name: (1.0, 10.0) for name in kernels})
+    slow = machine("slow", 2, dict.fromkeys(kernels, (1.0, 10.0)))
     assert fast.speed_against(slow, kernel="sha_256_1k").value == pytest.approx(4.0)
     area = fast.speed_against(slow, kernel="ciphers")
     assert (area.value, area.low, area.high) == pytest.approx((2.0, 1.0, 4.0))
@@ -102,7 +104,9 @@ def test_what_cannot_be_compared_is_refused() -> None:
 
 def test_a_machine_of_several_disks_has_the_operations_of_all() -> None:
     def with_disks(name: str, count: int, each: float) -> Machine:
-        return Machine(name, disks={"data": DiskFile.model_validate({"kind": "ssd", "count": count, "operations": f"{each} /s"})})
+        return Machine(
+            name, disks={"data": DiskFile.model_validate({"kind": "ssd", "count": count, "operations": f"{each} /s"})}
+        )
 
     assert with_disks("many", 4, 100).speed_against(with_disks("one", 1, 100), kernel="disk").value == 4.0
 

@@ -59,7 +59,9 @@ def test_ratio_of_two_machines_does_not_depend_on_the_reference() -> None:
     fast = {name: 1000.0 + 37.0 * place for place, name in enumerate(KERNELS)}
     slow = {name: 900.0 - 11.0 * place for place, name in enumerate(KERNELS)}
     other = {name: 5.0 + 3.0 * place for place, name in enumerate(KERNELS)}
-    by_one, by_other = (capacity_units(fast, one, "cpu") / capacity_units(slow, one, "cpu") for one in (REFERENCE, other))
+    by_one, by_other = (
+        capacity_units(fast, one, "cpu") / capacity_units(slow, one, "cpu") for one in (REFERENCE, other)
+    )
     assert by_one == pytest.approx(by_other, rel=1e-12)
 
 

@@ -4,7 +4,7 @@
 //! With more than one CPU it is multiplied by the CPUs of the turn: what they would carry, all of them at work.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,9 @@ impl Web {
 
     /// Drives the server once; gives requests and the CPU time of the load engine. [s]
     fn drive(&self, address: &str, cpus: &[usize], seconds: f64) -> Result<(f64, f64), Failed> {
-        let text = plan(&self.folder.join("web"), address, cpus, seconds).to_string();
+        let results = self.folder.join("web");
+        clear(&results)?;
+        let text = plan(&results, address, cpus, seconds).to_string();
         let told = |faults: Vec<plan::Fault>| {
             let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
             texts.join("; ")
@@ -105,6 +107,16 @@ impl Kernel for Web {
     }
 }
 
+/// The load engine writes over no results.
+fn clear(results: &Path) -> Result<(), Failed> {
+    match std::fs::remove_dir_all(results) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{}: {error}", results.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// CPUs of the load engine and those of the server; both have the one where there is one.
 fn sides(cpus: &[usize]) -> (&[usize], &[usize]) {
     if cpus.len() == 1 {
@@ -118,10 +130,10 @@ fn own_s() -> f64 {
     usage.user_s + usage.system_s
 }
 
-fn plan(out: &std::path::Path, address: &str, cpus: &[usize], seconds: f64) -> Value {
+fn plan(out: &Path, address: &str, cpus: &[usize], seconds: f64) -> Value {
     let users = USERS * cpus.len();
     let stage = |name: &str, phase: &str, seconds: f64| json!({"name": name, "phase": phase, "level": 0, "duration_s": seconds, "users": users});
-    let request = json!({"op": "request", "step": 0, "target": 0, "method": "GET", "path": "/"});
+    let request = json!({"op": "request", "step": 0, "target": 0, "method": "GET", "path": ["/"]});
     json!({
         "schema": "towtank/plan/1", "run": "rate", "seed": 1, "out": out,
         "threads": cpus.len(), "cpus": cpus,
@@ -147,7 +159,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(engine: &std::path::Path, cpus: &[usize]) -> Result<Self, Failed> {
+    fn start(engine: &Path, cpus: &[usize]) -> Result<Self, Failed> {
         let list: Vec<String> = cpus.iter().map(ToString::to_string).collect();
         let mut child = Command::new(engine)
             .args(["null-server", "--until-stdin-closes", "--body"])
@@ -213,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_plan_is_one_that_the_engine_takes() {
-        let text = plan(std::path::Path::new("/nowhere"), "127.0.0.1:9", &[0], 0.5).to_string();
+        let text = plan(Path::new("/nowhere"), "127.0.0.1:9", &[0], 0.5).to_string();
         let plan = plan::read_text(&text).expect("a plan");
         assert_eq!(plan.threads, 1);
     }

@@ -17,9 +17,17 @@ from towtank.size.kernels import KERNELS, SCALES
 from towtank.size.machine_file import SCHEMA as MACHINE_SCHEMA
 from towtank.size.machine_file import MachineEntry
 from towtank.size.machines import Machine, Ratio
-from towtank.size.rating import Estimate, Measured, Measurement, Rating, area_ratios, coverage, kernel_estimates
+from towtank.size.rating import (
+    Estimate,
+    Measured,
+    Measurement,
+    Rating,
+    area_ratios,
+    coverage,
+    kernel_estimates,
+    rounded,
+)
 from towtank.size.rating import ratings as rate
-from towtank.size.rating import rounded
 from towtank.size.rating_doubts import Doubt, rating_doubts
 from towtank.units import exact_size
 

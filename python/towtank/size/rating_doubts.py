@@ -73,7 +73,7 @@ EXPLANATIONS = {
         "free memory, and rate again",
     ),
     Kind.CPU_LIMIT: (
-        "A control group lets these programs have less than the CPUs that there are, so all of them were held up in turn.",
+        "A control group lets these programs have less than the CPUs that there are, which were held up in turn.",
         "rate outside of the container, or state the limit as the machine's CPUs",
     ),
 }
