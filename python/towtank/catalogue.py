@@ -1,4 +1,4 @@
-"""What ships with Towtank: studies, workloads, systems, kinds of services, observers, drivers, machines."""
+"""What ships: studies with their workloads and systems, kinds of services, observers, drivers, machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! The program `towtank-engine`: `load | probe | guard | solve | simulate | null-server`.
+//! The program `towtank-engine`: `load | probe | guard | solve | simulate | rate | null-server`.
 //!
 //! Each subcommand lives in a file of its own; this file only chooses.
 
@@ -7,6 +7,7 @@ mod guard;
 mod load;
 mod null_server;
 mod probe;
+mod rate;
 mod simulate;
 mod solve;
 
@@ -24,10 +25,11 @@ fn main() -> ExitCode {
         Some("null-server") => null_server::run(&arguments[1..]),
         Some("simulate") => simulate::run(&arguments[1..]),
         Some("solve") => solve::run(&arguments[1..]),
+        Some("rate") => rate::main(&arguments[1..]),
         Some("probe") => probe::main(&arguments[1..]),
         _ => {
             eprintln!(
-                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | null-server"
+                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | rate | null-server"
             );
             ExitCode::from(2)
         }

@@ -36,7 +36,8 @@ class _Bracketed(FileModel):
         low = self.value if self.low is None else self.low
         high = self.value if self.high is None else self.high
         if (self.low is None) != (self.high is None):
-            raise ValueError("must have both 'low' and 'high', or none of them")
+            only = "low" if self.high is None else "high"
+            raise ValueError(f"must have both 'low' and 'high', or none of them, got only {only!r} instead")
         if not low <= self.value <= high:
             raise ValueError(f"must have low <= value <= high, got {low:g}, {self.value:g}, {high:g} instead")
         return self
