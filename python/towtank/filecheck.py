@@ -11,6 +11,9 @@ from towtank.model import check_model
 from towtank.model.file import SCHEMA as MODEL
 from towtank.record.script import SCHEMA as BROWSER_SCRIPT
 from towtank.record.script import check_script
+from towtank.size.rules import check_rules, check_sheet
+from towtank.size.rules.file import SCHEMA as RULES
+from towtank.size.rules.file import SHEET_SCHEMA as SHEET
 from towtank.study import load_study
 from towtank.study.model import SCHEMA as STUDY
 from towtank.system.model import SCHEMA as SYSTEM
@@ -20,7 +23,7 @@ from towtank.workload.loading import check_workload
 from towtank.workload.model import SCHEMA as WORKLOAD
 from towtank.yamlfile import Document, did_you_mean
 
-SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT, MODEL)
+SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT, MODEL, RULES, SHEET)
 
 
 @dataclass
@@ -32,7 +35,7 @@ class FileReport:
     file : str
         As the user named it.
     kind : str
-        `study`, `workload`, `system`, `browser-script`, `model`, or empty where that cannot be told.
+        `study`, `workload`, `system`, `browser-script`, `model`, `rule-file`, `sheet`, or empty where that cannot be told.
     faults : list of Fault
         Sorted by place.
     """
@@ -67,6 +70,10 @@ def _check(document: Document, kind: str, path: Path | str) -> list[Fault]:
         return check_system(document)[1]
     if kind == "model":
         return check_model(document)
+    if kind == "rule-file":
+        return check_rules(document)
+    if kind == "sheet":
+        return check_sheet(document)
     load_study(path)
     return []
 

@@ -7,6 +7,7 @@ system and its configuration sheet against all that can be bound to it.
 from towtank.size.rules.examples import outcome, with_defaults
 from towtank.size.rules.loading import Rules, check_rules, load_rules, rules_beside
 from towtank.size.rules.rule import Answer, Rule, answer
+from towtank.size.rules.sheet import check_sheet
 
 __all__ = [
     "Answer",
@@ -14,6 +15,7 @@ __all__ = [
     "Rules",
     "answer",
     "check_rules",
+    "check_sheet",
     "load_rules",
     "outcome",
     "rules_beside",

@@ -36,15 +36,27 @@ def _shipped() -> Rules:
     return _load(sorted(SHIPPED.glob("*.yaml")))
 
 
-def load_rules(more: list[Path] | None = None) -> Rules:
+def load_rules(more: list[Path] | None = None, name: str | None = None) -> Rules:
     """The rules that ship, and those of files and folders of the user.
+
+    Parameters
+    ----------
+    more : list of Path, optional
+        Files and folders; their rules replace those of the same name.
+    name : str, optional
+        Read only those shipped files that have the name: one rule need not wait for all.
 
     Raises
     ------
     StudyError
         With the faults of all files.
     """
-    return Rules({**_shipped(), **_load(_files(more or []))})
+    shipped = _shipped() if name is None else _load(_with_name(name))
+    return Rules({**shipped, **_load(_files(more or []))})
+
+
+def _with_name(name: str) -> list[Path]:
+    return [path for path in sorted(SHIPPED.glob("*.yaml")) if f"\n  {name}:\n" in path.read_text("utf-8")]
 
 
 def rules_beside(path: Path) -> list[Path]:
@@ -200,7 +212,9 @@ class _Reader:
 
     def _at_character(self, path: Path_, text: str, error: FormulaError) -> None:
         """A fault inside an expression: at its very character, where the expression stands on one line."""
-        fault = fault_at(self._tree, ("rules", self._name, *path), f"{error}, at character {error.position + 1} of {text!r}")
+        fault = fault_at(
+            self._tree, ("rules", self._name, *path), f"{error}, at character {error.position + 1} of {text!r}"
+        )
         lines = self._document.text.splitlines()
         line = lines[fault.line - 1] if 0 < fault.line <= len(lines) else ""
         start = line.find(text, max(0, fault.column - 1))
@@ -249,7 +263,9 @@ class _Reader:
                     self._tell(path, f"must be an input of the rule, got {name!r}{near}", key=True)
                 else:
                     self._readable(rule, path, name, value)
-            missing = [one for one in rule.needed if one not in example.inputs and rule.entry.inputs[one].default is None]
+            missing = [
+                one for one in rule.needed if one not in example.inputs and rule.entry.inputs[one].default is None
+            ]
             if missing:
                 self._tell(("examples", number, "inputs"), f"must give {', '.join(missing)}")
             try:

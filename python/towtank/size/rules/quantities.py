@@ -124,8 +124,12 @@ def combined(one: Dimension, other: Dimension, power: Fraction | int = 1) -> Dim
 
 def dimension_text(dimension: Dimension) -> str:
     """Write a dimension for people: `B/s`; `a plain number` without one."""
-    above = [f"{name}^{power}" if power != 1 else name for name, power in zip(_BASE, dimension, strict=True) if power > 0]
-    below = [f"{name}^{-power}" if power != -1 else name for name, power in zip(_BASE, dimension, strict=True) if power < 0]
+    above = [
+        f"{name}^{power}" if power != 1 else name for name, power in zip(_BASE, dimension, strict=True) if power > 0
+    ]
+    below = [
+        f"{name}^{-power}" if power != -1 else name for name, power in zip(_BASE, dimension, strict=True) if power < 0
+    ]
     if not above and not below:
         return "a plain number"
     return "/".join([" ".join(above) or "1", *below])
@@ -152,7 +156,9 @@ def parse_quantity(value: object, unit: Unit) -> float:
     given = parse_unit(match[2]) if match[2] else unit
     if given.dimension != unit.dimension:
         of = dimension_text(unit.dimension)
-        raise ValueError(f"must be {of} (as {unit.text}), got {shown(value)}, which is {dimension_text(given.dimension)}")
+        raise ValueError(
+            f"must be {of} (as {unit.text}), got {shown(value)}, which is {dimension_text(given.dimension)}"
+        )
     return float(Fraction(match[1]) * given.factor)
 
 
@@ -191,4 +197,11 @@ def shown_quantity(value: float | bool, unit: Unit) -> str:
         return text
     if unit.text == "B" and abs(value) >= 1024:
         return f"{text} B ({format_size(value)})"
-    return f"{text} {unit.text}"
+    return f"{text} {_singular(unit.text) if text == '1' else unit.text.replace('{', '').replace('}', '')}"
+
+
+def _singular(unit: str) -> str:
+    """`thread` of `threads`: units that are counts stand in the plural."""
+    unit = unit.replace("{", "").replace("}", "")
+    plural = unit.endswith("s") and len(unit) > 3 and not unit.endswith(("sses", "xes", "ies"))
+    return unit[:-1] if plural else unit

@@ -231,9 +231,7 @@ def _result(
     found.value, found.text = values[RESULT], texts[RESULT]
 
 
-def _line(
-    name: str, tree: Tree, unit: Unit, values: dict[str, Value], texts: dict[str, str], found: Answer
-) -> None:
+def _line(name: str, tree: Tree, unit: Unit, values: dict[str, Value], texts: dict[str, str], found: Answer) -> None:
     values[name] = work_out(tree, values)
     numbers = written(tree, texts)
     texts[name] = shown_quantity(values[name], unit)
