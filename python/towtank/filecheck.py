@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,7 +36,7 @@ class FileReport:
     file : str
         As the user named it.
     kind : str
-        `study`, `workload`, `system`, `browser-script`, `model`, `rule-file`, `sheet`, or empty where that cannot be told.
+        `study`, `workload`, `system`, `browser-script`, `model`, `rule-file`, `sheet`; empty where that cannot be told.
     faults : list of Fault
         Sorted by place.
     """
@@ -61,19 +62,19 @@ def check_file(path: Path | str) -> FileReport:
     return report
 
 
+_CHECKS: dict[str, Callable[[Document], list[Fault]]] = {
+    "workload": lambda document: check_workload(document, {})[1],
+    "browser-script": lambda document: check_script(document)[1],
+    "system": lambda document: check_system(document)[1],
+    "model": check_model,
+    "rule-file": check_rules,
+    "sheet": check_sheet,
+}
+
+
 def _check(document: Document, kind: str, path: Path | str) -> list[Fault]:
-    if kind == "workload":
-        return check_workload(document, {})[1]
-    if kind == "browser-script":
-        return check_script(document)[1]
-    if kind == "system":
-        return check_system(document)[1]
-    if kind == "model":
-        return check_model(document)
-    if kind == "rule-file":
-        return check_rules(document)
-    if kind == "sheet":
-        return check_sheet(document)
+    if kind in _CHECKS:
+        return _CHECKS[kind](document)
     load_study(path)
     return []
 

@@ -16,6 +16,7 @@ from pydantic_core import core_schema
 
 from towtank.model.file import ModelFile
 from towtank.record.script import ScriptFile
+from towtank.size.rules.file import RuleFile
 from towtank.study.model import StudyFile
 from towtank.system.model import SERVICE_KINDS, SystemFile
 from towtank.workload.model import WorkloadFile
@@ -26,8 +27,9 @@ FILES: dict[str, type[BaseModel]] = {
     "system": SystemFile,
     "browser-script": ScriptFile,
     "model": ModelFile,
+    "rule-file": RuleFile,
 }
-REFERENCES = (Path("docs/reference/files.md"), Path("docs/reference/model.md"))
+REFERENCES = (Path("docs/reference/files.md"), Path("docs/reference/model.md"), Path("docs/reference/rules.md"))
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -61,7 +63,7 @@ def json_schema(kind: str) -> dict[str, Any]:
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"towtank/{kind}/1",
-        "title": f"Towtank {kind.replace('-', ' ')} file",
+        "title": f"Towtank {kind.removesuffix('-file').replace('-', ' ')} file",
     }
     return {**head, **{key: value for key, value in schema.items() if key != "title"}}
 

@@ -1,4 +1,4 @@
-"""Rule files: one entry for each rule of thumb, with its formula, units, range, source and worked examples. Pure data."""
+"""Rule files: one entry for each rule of thumb, with formula, units, range, source and worked examples. Pure data."""
 
 from __future__ import annotations
 

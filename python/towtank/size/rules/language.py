@@ -1,4 +1,4 @@
-"""The language of rules: arithmetic, comparisons and a few functions on named inputs. Nothing else can be written in it.
+"""The language of rules: arithmetic, comparisons and a few functions on named inputs, and nothing else.
 
     expression  a or b, a and b, not a, a < b (<= > >= == !=), a + b, a - b, a * b, a / b, -a, a ^ b, (a)
     function    min max floor ceil round sqrt log exp abs if(condition, then, else)
@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from towtank.size.rules.quantities import LITERAL_UNITS, NUMBER, Dimension, literal
+from towtank.size.rules.quantities import LITERAL_UNITS, Dimension, literal
 from towtank.yamlfile import did_you_mean
 
 # A formula of the rules has some fifty characters; the bounds keep a file from costing time or stack.
@@ -283,8 +283,3 @@ class _Parser:
             message = f"must give {token.text} {wanted} argument(s), got {len(arguments)}"
             raise FormulaError(message, token.position)
         return Call(token.text, tuple(arguments), token.position)
-
-
-def is_plain(dimension: Dimension | None) -> bool:
-    """Whether a dimension is that of a plain number."""
-    return dimension == NUMBER

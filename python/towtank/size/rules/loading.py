@@ -12,7 +12,7 @@ from towtank.size.rules.checking_units import Kind, dimension_of
 from towtank.size.rules.file import RuleEntry, RuleFile
 from towtank.size.rules.language import RESERVED, FormulaError, Tree, names, parse
 from towtank.size.rules.quantities import Unit, dimension_text, parse_quantity, parse_unit
-from towtank.size.rules.rule import RESULT, VALUE, Rule, StepTree, result_of_example, truth
+from towtank.size.rules.rule import FOLLOWS, RESULT, VALUE, Rule, StepTree, result_of_example, truth
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document, Node, Path_, did_you_mean, fault_at
 
@@ -167,7 +167,7 @@ class _Reader:
         entry = self._entry
         kinds: dict[str, Kind] = {}
         for name, one in entry.inputs.items():
-            if name in {RESULT, VALUE} or name in RESERVED:
+            if name in {RESULT, VALUE, FOLLOWS} or name in RESERVED:
                 self._tell(("inputs", name), f"must not be named {name!r}: the language has this word", key=True)
             if not one.choices:
                 unit = rule.units[name]

@@ -17,12 +17,12 @@ _BASE = ("s", "B", "CPW")
 _ZERO = Fraction(0)
 NUMBER: Dimension = (_ZERO, _ZERO, _ZERO)
 # Counts that the rules name; all of them are plain numbers.
-COUNTS = frozenset(
-    "1 users threads connections processes handles files entries directories artifacts documents inodes rows fields "
-    "panels records CPUs processors vCPUs guests partitions drives disks towers nodes jobs tasks sets nodes "
-    "transactions requests operations faults events executions ports frames mailboxes spokes minutes times points "
-    "arms aliases paths columns bits copies MCU SMU".split()
-)
+COUNTS = frozenset({
+    "1", "users", "threads", "connections", "processes", "handles", "files", "entries", "directories", "artifacts",
+    "documents", "inodes", "rows", "fields", "columns", "panels", "records", "CPUs", "processors", "vCPUs", "guests",
+    "partitions", "drives", "disks", "towers", "nodes", "jobs", "tasks", "transactions", "requests", "operations",
+    "faults", "events", "executions", "ports", "mailboxes", "spokes", "arms", "aliases", "paths", "bits", "MCU", "SMU",
+})  # fmt: skip
 TRUTH = "yes or no"
 
 _UNITS: dict[str, tuple[Fraction, Dimension]] = {}
@@ -48,7 +48,7 @@ def _fill() -> None:
 
 _fill()
 # Names that may follow a number inside a formula.
-LITERAL_UNITS = frozenset(name for name in _UNITS if name == "%" or name.isalpha() and name not in COUNTS)
+LITERAL_UNITS = frozenset(name for name in _UNITS if name == "%" or (name.isalpha() and name not in COUNTS))
 _TERM = re.compile(r"\s*([*/]?)\s*(\{[^{}]{1,40}\}|%|1|[A-Za-zµ]+)(?:\^(-?\d))?")
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*(.*?)\s*")
 

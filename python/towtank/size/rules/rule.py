@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from towtank.size.rules.quantities import TRUTH, Unit, parse_quantity, parse_uni
 from towtank.size.rules.working import Value, work_out, written
 
 Given = Value | str
-RESULT, VALUE = "result", "value"
+RESULT, VALUE, FOLLOWS = "result", "value", "follows"
 _TRUTHS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
 
@@ -114,15 +115,17 @@ def truth(value: object) -> bool:
     return found
 
 
+_BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
+    ("at_least", "at least", operator.ge),
+    ("above", "above", operator.gt),
+    ("at_most", "at most", operator.le),
+    ("below", "below", operator.lt),
+)
+
+
 def _within(found: float, value: object, field_: Input, unit: Unit) -> None:
     """Refuse what the rule does not take."""
-    bounds = (
-        ("at_least", "at least", lambda one, bound: one >= bound),
-        ("above", "above", lambda one, bound: one > bound),
-        ("at_most", "at most", lambda one, bound: one <= bound),
-        ("below", "below", lambda one, bound: one < bound),
-    )
-    for key, words, holds in bounds:
+    for key, words, holds in _BOUNDS:
         bound = getattr(field_, key)
         if bound is not None and not holds(found, parse_quantity(bound, unit)):
             limit = shown_quantity(parse_quantity(bound, unit), unit)
@@ -177,6 +180,57 @@ class Answer:
     applies: bool | None = None
 
 
+@dataclass
+class _Work:
+    """A rule being worked out: what is known so far, as numbers and as people read it."""
+
+    rule: Rule
+    given: Mapping[str, Given]
+    values: dict[str, Value]
+    texts: dict[str, str]
+    found: Answer
+
+    def knows(self, tree: Tree) -> bool:
+        return all(name in self.values for name in names(tree))
+
+    def line(self, name: str, tree: Tree, unit: Unit) -> None:
+        """Work one expression out; it becomes a line of the arithmetic."""
+        self.values[name] = work_out(tree, self.values)
+        numbers = written(tree, self.texts)
+        self.texts[name] = shown_quantity(self.values[name], unit)
+        self.found.lines.append(Line(name, written(tree), numbers, self.texts[name]))
+
+    def result(self) -> None:
+        """Steps, table and formula, in this order."""
+        rule = self.rule
+        for step in rule.steps:
+            self.line(step.name, step.tree, step.unit)
+        if rule.entry.table:
+            self._look_up(VALUE if rule.formula is not None else RESULT)
+        if rule.formula is not None:
+            self.line(RESULT, rule.formula, rule.unit)
+        self.found.value, self.found.text = self.values[RESULT], self.texts[RESULT]
+
+    def _look_up(self, name: str) -> None:
+        rule = self.rule
+        unit = parse_unit(rule.entry.value_unit) if rule.entry.value_unit else rule.unit
+        self.values[name] = _row(rule, self.given, unit)
+        self.texts[name] = shown_quantity(self.values[name], unit)
+        picked = ", ".join(f"{key} {self.given[key]}" for key in rule.keys)
+        self.found.lines.append(Line(name, f"table by {', '.join(rule.keys)}", picked, self.texts[name]))
+
+    def judge(self) -> None:
+        """Doubts, whether the rule applies, and whether it is followed."""
+        rule, found = self.rule, self.found
+        if rule.valid_when is not None and self.knows(rule.valid_when) and not work_out(rule.valid_when, self.values):
+            found.doubts.append(f"outside of where the rule is true: {written(rule.valid_when)} does not hold")
+        if rule.applies_when is not None and self.knows(rule.applies_when):
+            found.applies = bool(work_out(rule.applies_when, self.values))
+        if rule.follows_when is not None and self.knows(rule.follows_when) and found.applies is not False:
+            self.line(FOLLOWS, rule.follows_when, parse_unit(TRUTH))
+            found.follows = bool(self.values[FOLLOWS])
+
+
 def answer(rule: Rule, given: Mapping[str, Given]) -> Answer:
     """Work a rule out.
 
@@ -191,51 +245,13 @@ def answer(rule: Rule, given: Mapping[str, Given]) -> Answer:
     ModelError
         Where the numbers have no answer.
     """
-    found = Answer(None, "")
-    texts = {name: shown_given(rule, name, value) for name, value in given.items()}
     values: dict[str, Value] = {name: value for name, value in given.items() if not isinstance(value, str)}
+    texts = {name: shown_given(rule, name, value) for name, value in given.items()}
+    work = _Work(rule, given, values, texts, Answer(None, ""))
     if rule.is_workable and all(name in given for name in rule.needed):
-        _result(rule, given, values, texts, found)
-    if rule.valid_when is not None and _known(rule.valid_when, values) and not work_out(rule.valid_when, values):
-        found.doubts.append(f"outside of where the rule is true: {written(rule.valid_when)} does not hold")
-    if rule.applies_when is not None and _known(rule.applies_when, values):
-        found.applies = bool(work_out(rule.applies_when, values))
-    if rule.follows_when is not None and _known(rule.follows_when, values) and found.applies is not False:
-        found.follows = bool(work_out(rule.follows_when, values))
-        says = "yes" if found.follows else "no"
-        found.lines.append(Line("follows", written(rule.follows_when), written(rule.follows_when, texts), says))
-    return found
-
-
-def _known(tree: Tree, values: Mapping[str, Value]) -> bool:
-    return all(name in values for name in names(tree))
-
-
-def _result(
-    rule: Rule, given: Mapping[str, Given], values: dict[str, Value], texts: dict[str, str], found: Answer
-) -> None:
-    """Steps, table and formula, in this order; each becomes a line."""
-    for step in rule.steps:
-        _line(step.name, step.tree, step.unit, values, texts, found)
-    if rule.entry.table:
-        unit = parse_unit(rule.entry.value_unit) if rule.entry.value_unit else rule.unit
-        values[VALUE] = _row(rule, given, unit)
-        texts[VALUE] = shown_quantity(values[VALUE], unit)
-        picked = ", ".join(f"{key} {given[key]}" for key in rule.keys)
-        name = VALUE if rule.formula is not None else RESULT
-        found.lines.append(Line(name, f"table by {', '.join(rule.keys)}", picked, texts[VALUE]))
-    if rule.formula is not None:
-        _line(RESULT, rule.formula, rule.unit, values, texts, found)
-    else:
-        values[RESULT], texts[RESULT] = values[VALUE], texts[VALUE]
-    found.value, found.text = values[RESULT], texts[RESULT]
-
-
-def _line(name: str, tree: Tree, unit: Unit, values: dict[str, Value], texts: dict[str, str], found: Answer) -> None:
-    values[name] = work_out(tree, values)
-    numbers = written(tree, texts)
-    texts[name] = shown_quantity(values[name], unit)
-    found.lines.append(Line(name, written(tree), numbers, texts[name]))
+        work.result()
+    work.judge()
+    return work.found
 
 
 def _row(rule: Rule, given: Mapping[str, Given], unit: Unit) -> Value:

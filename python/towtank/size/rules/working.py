@@ -138,9 +138,13 @@ def _written(tree: Tree, texts: Mapping[str, str]) -> tuple[str, int]:
         return text, _UNARY if text.startswith("-") else _ATOM
     if isinstance(tree, Call):
         return f"{tree.function}({', '.join(written(one, texts) for one in tree.arguments)})", _ATOM
+    return _written_operator(tree, texts)
+
+
+def _written_operator(tree: Unary | Binary, texts: Mapping[str, str]) -> tuple[str, int]:
+    if isinstance(tree, Unary) and tree.operator == "not":
+        return f"not {_inside(tree.operand, texts, _STRENGTH['<'])}", _STRENGTH["and"]
     if isinstance(tree, Unary):
-        if tree.operator == "not":
-            return f"not {_inside(tree.operand, texts, 2)}", 1
         return f"-{_inside(tree.operand, texts, _UNARY)}", _UNARY
     strength = _POWER if tree.operator == "^" else _STRENGTH[tree.operator]
     # a - (b - c) and a / (b / c) keep their parentheses; so does the base of a power.
