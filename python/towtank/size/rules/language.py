@@ -145,9 +145,14 @@ def parse(text: str) -> Tree:
 
 
 def names(tree: Tree) -> list[str]:
-    """The names in a tree, in the order in which they stand."""
+    """The names in a tree, each once, in the order in which they stand."""
+    return list(dict.fromkeys(one.name for one in leaves(tree)))
+
+
+def leaves(tree: Tree) -> Iterator[Name]:
+    """The places at which a tree names something."""
     if isinstance(tree, Name):
-        return [tree.name]
+        yield tree
     parts: tuple[Tree, ...] = ()
     if isinstance(tree, Unary):
         parts = (tree.operand,)
@@ -155,7 +160,8 @@ def names(tree: Tree) -> list[str]:
         parts = (tree.left, tree.right)
     elif isinstance(tree, Call):
         parts = tree.arguments
-    return list(dict.fromkeys(name for part in parts for name in names(part)))
+    for part in parts:
+        yield from leaves(part)
 
 
 def _tokens(text: str) -> Iterator[_Token]:

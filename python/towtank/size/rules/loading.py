@@ -10,7 +10,7 @@ from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.size.rules.checking_units import Kind, dimension_of
 from towtank.size.rules.file import RuleEntry, RuleFile
-from towtank.size.rules.language import RESERVED, FormulaError, Tree, names, parse
+from towtank.size.rules.language import RESERVED, FormulaError, Tree, leaves, parse
 from towtank.size.rules.quantities import Unit, dimension_text, parse_quantity, parse_unit
 from towtank.size.rules.rule import FOLLOWS, RESULT, VALUE, Rule, StepTree, result_of_example, truth
 from towtank.treecheck import validate_tree
@@ -194,11 +194,12 @@ class _Reader:
             return None
         try:
             tree = parse(text)
-            for name in names(tree):
-                if name not in kinds:
-                    near = did_you_mean(name, list(kinds))
+            for one in leaves(tree):
+                if one.name not in kinds:
+                    near = did_you_mean(one.name, list(kinds))
                     known = ", ".join(kinds) or "none"
-                    raise FormulaError(f"must use the names known here ({known}), got {name!r}{near}", text.find(name))
+                    message = f"must use the names known here ({known}), got {one.name!r}{near}"
+                    raise FormulaError(message, one.position)
             found = dimension_of(tree, kinds)
         except FormulaError as error:
             self._at_character(path, text, error)

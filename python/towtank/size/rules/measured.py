@@ -70,9 +70,9 @@ def study_file(path: Path) -> Path | None:
 
 
 def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
-    """The run to look at: a valid one at the highest load, else a suspect one."""
+    """The run to look at: at the highest load a valid one, else a suspect one, which the note then says."""
     candidates = [
-        (_TRUST[level], -float(point["load"]), run)
+        (-float(point["load"]), _TRUST[level], run)
         for point in configuration["points"]
         if users is None or point.get("users") == users
         for run in point["runs"]

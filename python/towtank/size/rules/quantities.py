@@ -50,7 +50,7 @@ _fill()
 # Names that may follow a number inside a formula.
 LITERAL_UNITS = frozenset(name for name in _UNITS if name == "%" or (name.isalpha() and name not in COUNTS))
 _TERM = re.compile(r"\s*([*/]?)\s*(\{[^{}]{1,40}\}|%|1|[A-Za-zµ]+)(?:\^(-?\d))?")
-_QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*(.*?)\s*")
+_QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)(?:\s+(\S.*?)|([^\d\s.].*?))?\s*")
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,8 @@ def parse_quantity(value: object, unit: Unit) -> float:
     match = _QUANTITY.fullmatch(value if isinstance(value, str) else repr(value))
     if match is None:
         raise ValueError(f"must be a number or a quantity in {unit.text}, got {shown(value)} instead")
-    given = parse_unit(match[2]) if match[2] else unit
+    named = match[2] or match[3]
+    given = parse_unit(named) if named else unit
     if given.dimension != unit.dimension:
         of = dimension_text(unit.dimension)
         raise ValueError(
@@ -201,7 +202,10 @@ def shown_quantity(value: float | bool, unit: Unit) -> str:
 
 
 def _singular(unit: str) -> str:
-    """`thread` of `threads`: units that are counts stand in the plural."""
+    """`thread` of `threads`, `entry` of `entries`: units that are counts stand in the plural."""
     unit = unit.replace("{", "").replace("}", "")
-    plural = unit.endswith("s") and len(unit) > 3 and not unit.endswith(("sses", "xes", "ies"))
-    return unit[:-1] if plural else unit
+    if unit.endswith("ies"):
+        return f"{unit[:-3]}y"
+    if unit.endswith(("sses", "xes")):
+        return unit[:-2]
+    return unit[:-1] if unit.endswith("s") and len(unit) > 3 else unit

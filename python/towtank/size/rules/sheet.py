@@ -57,8 +57,8 @@ def read_sheet(document: Document, rules: Rules) -> tuple[Facts, list[Fault]]:
         else:
             place = (node.file, node.line, node.column)
             facts[name] = Fact(name, node.value, f"{node.file}:{node.line}", place)
-    faults += [fault for rule in rules.values() for fault in _unreadable(rule, facts)]
-    return facts, sorted(set(faults))
+    wrong = {fault.where: fault for rule in reversed(rules.values()) for fault in _unreadable(rule, facts)}
+    return facts, sorted({*faults, *wrong.values()})
 
 
 def _unreadable(rule: Rule, facts: Facts) -> list[Fault]:
