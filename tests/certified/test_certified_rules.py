@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from towtank.size.rules import Rule, load_rules, outcome, with_defaults
-from towtank.size.rules.file import Example
+from towtank.size.rules.file import RuleExample
 from towtank.size.rules.quantities import in_unit, parse_quantity
 from towtank.size.rules.rule import answer
 
@@ -27,12 +27,12 @@ def rows(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(line for line in lines if not line.startswith("#")))
 
 
-def examples_of(case: str) -> list[tuple[Rule, Example]]:
+def examples_of(case: str) -> list[tuple[Rule, RuleExample]]:
     rules = load_rules().values()
     return [(rule, one) for rule in rules for one in rule.entry.examples if one.case == case]
 
 
-def value_of(rule: Rule, example: Example) -> float:
+def value_of(rule: Rule, example: RuleExample) -> float:
     """What the rule gives for an example, in the unit of its result."""
     given = with_defaults(rule, {name: rule.read(name, value) for name, value in example.inputs.items()})
     found = answer(rule, given).value
@@ -44,7 +44,7 @@ def numbers(text: str) -> list[float]:
     return [float(one) for one in _NUMBER.findall(text)]
 
 
-def inputs_of(rule: Rule, example: Example) -> list[float]:
+def inputs_of(rule: Rule, example: RuleExample) -> list[float]:
     defaults = [one.default for one in rule.entry.inputs.values() if one.default is not None]
     return [number for value in (*example.inputs.values(), *defaults) for number in numbers(str(value))]
 

@@ -29,7 +29,7 @@ def advice_lines(situation: Situation, advice: list[Advice], *, everything: bool
             for one in own:
                 yield from (_in_full(one) if verdict == "differs" else [_in_short(one)])
         else:
-            yield f"\n{head}: {len(own)} rules (--all lists them)"
+            yield f"\n{head}: {len(own)} rule{'s' * (len(own) != 1)} (--all lists them)"
 
 
 def _in_full(one: Advice) -> Iterator[str]:

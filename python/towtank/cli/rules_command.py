@@ -46,8 +46,8 @@ def command(
         if json:
             print_json(list_document(chosen))
             return
-        for part in listed(chosen):
-            printer().print(part, markup=False) if isinstance(part, str) else printer().print(part)
+        for line in listed(chosen):
+            printer().print(line, markup=False)
         return
     rule = _named(known, name, rules)
     answer = None

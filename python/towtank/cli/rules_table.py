@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rich.table import Table
-
 from towtank.size.rules import Answer, Rule, outcome
 from towtank.size.rules.documents import bounds_text, source_text
-from towtank.size.rules.file import Example
+from towtank.size.rules.file import RuleExample
 
 
-def listed(topics: Mapping[str, list[Rule]]) -> Iterator[str | Table]:
-    """Rules by topic."""
+def listed(topics: Mapping[str, list[Rule]]) -> Iterator[str]:
+    """Rules by topic, a line for each."""
+    width = max(len(rule.name) for rules in topics.values() for rule in rules)
     for topic, rules in topics.items():
         yield f"\n{topic.replace('_', ' ')}"
-        table = Table.grid(padding=(0, 2))
         for rule in rules:
-            table.add_row(f"  {rule.name}", rule.entry.kind, rule.entry.title)
-        yield table
+            yield f"  {rule.name:{width}}  {rule.entry.kind:9}  {rule.entry.title}"
     yield "\ntowtank rules NAME shows one, towtank rules NAME --set INPUT=VALUE works it out."
 
 
@@ -56,7 +53,7 @@ def _formulas(rule: Rule) -> Iterator[str]:
             yield f"  {title} {text}"
 
 
-def _example(rule: Rule, example: Example) -> str:
+def _example(rule: Rule, example: RuleExample) -> str:
     inputs = ", ".join(f"{name} {value}" for name, value in example.inputs.items()) or "no inputs"
     proves = (
         "; an input was chosen to give the printed result, it proves nothing" if example.origin == "inferred" else ""

@@ -8,7 +8,7 @@ from typing import Any
 from towtank.size.rules.advising import VERDICTS, Advice, document_of, source_text
 from towtank.size.rules.examples import outcome
 from towtank.size.rules.facts import Situation
-from towtank.size.rules.file import Input
+from towtank.size.rules.file import RuleInput
 from towtank.size.rules.quantities import in_unit
 from towtank.size.rules.rule import Answer, Rule
 
@@ -76,7 +76,7 @@ def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) ->
     }
 
 
-def bounds_text(one: Input) -> str:
+def bounds_text(one: RuleInput) -> str:
     """The range of an input in words."""
     parts = [
         f"{words} {bound}"

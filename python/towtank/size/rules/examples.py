@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from towtank.errors import ModelError
-from towtank.size.rules.file import Example
+from towtank.size.rules.file import RuleExample
 from towtank.size.rules.quantities import parse_quantity, shown_quantity
 from towtank.size.rules.rule import Given, Rule, answer, result_of_example
 
@@ -19,7 +19,7 @@ class Outcome:
 
     Attributes
     ----------
-    example : Example
+    example : RuleExample
     got : str
         What came out, with its unit.
     difference : float
@@ -27,13 +27,13 @@ class Outcome:
     comes_out : bool
     """
 
-    example: Example
+    example: RuleExample
     got: str
     difference: float
     comes_out: bool
 
 
-def outcome(rule: Rule, example: Example) -> Outcome:
+def outcome(rule: Rule, example: RuleExample) -> Outcome:
     """Work an example out."""
     try:
         found = answer(rule, with_defaults(rule, {k: rule.read(k, v) for k, v in example.inputs.items()}))

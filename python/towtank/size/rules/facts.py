@@ -164,3 +164,12 @@ def _text(value: float, unit: str) -> str:
 def bound_names(rules: Iterable[Rule]) -> dict[str, None]:
     """All names that rules bind, in their order."""
     return {name: None for rule in rules for one in rule.entry.inputs.values() for name in one.binds}
+
+
+def table() -> str:
+    """The facts that results give, as a table for the reference."""
+    rows = [(name, *told) for name, told in COMMON.items()]
+    rows += [(f"{TIER}.{name}", *told) for name, told in OF_A_TIER.items()]
+    rows += [(f"{kind}.{name}", *told) for kind, facts in OF_A_KIND.items() for name, told in facts.items()]
+    lines = ["| fact | unit | meaning |", "|---|---|---|"]
+    return "\n".join([*lines, *(f"| `{name}` | {unit} | {meaning} |" for name, unit, meaning in rows)]) + "\n"

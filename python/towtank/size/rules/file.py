@@ -34,7 +34,7 @@ Scalar = Annotated[Any, BeforeValidator(_number_or_text), WithJsonSchema({"type"
 Names = Annotated[list[str], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])]
 
 
-class Input(FileModel):
+class RuleInput(FileModel):
     """A quantity that a rule needs, or holds its result against."""
 
     unit: UnitText = Field("1", description="Unit of values given without one; `yes or no` of a switch.")
@@ -51,14 +51,14 @@ class Input(FileModel):
     binds: Names = Field([], description="Facts of a system that give it, the first that is known.")
 
 
-class Step(FileModel):
+class RuleStep(FileModel):
     """Something worked out on the way to the result."""
 
     formula: Text = Field(description="Expression of inputs and earlier steps.")
     unit: UnitText = Field("1", description="Unit it is shown in.")
 
 
-class Row(FileModel):
+class RuleRow(FileModel):
     """One row of a table."""
 
     when: dict[Name, str] = Field(min_length=1, description="The choice of each input that picks this row.")
@@ -66,14 +66,14 @@ class Row(FileModel):
     note: str = Field("", description="What goes with it.")
 
 
-class Result(FileModel):
+class RuleResult(FileModel):
     """What a rule gives."""
 
     unit: UnitText = Field("1", description="Unit it is shown in; `yes or no` of a condition.")
     meaning: str = Field(description="What it is.")
 
 
-class Source(FileModel):
+class RuleSource(FileModel):
     """Where a rule stands."""
 
     document: Name = Field(description="Short name, one of `documents`.")
@@ -81,7 +81,7 @@ class Source(FileModel):
     lines: Text = Field("", description="Lines of the document's text.")
 
 
-class Example(FileModel):
+class RuleExample(FileModel):
     """A case with its answer."""
 
     inputs: dict[Name, Scalar] = Field({}, description="Values by name.")
@@ -104,17 +104,17 @@ class RuleEntry(FileModel):
     )
     catalogue: Names = Field([], description="Numbers of the rule in the catalogue of the shipped set.")
     formula: Text | None = Field(None, description="Expression of inputs, steps and, of a table, `value`.")
-    steps: dict[Name, Step] = Field({}, description="Worked out first, in this order.")
-    table: list[Row] = Field([], description="Rows of a table.")
+    steps: dict[Name, RuleStep] = Field({}, description="Worked out first, in this order.")
+    table: list[RuleRow] = Field([], description="Rows of a table.")
     value_unit: UnitText | None = Field(None, description="Unit of the values of a table; that of the result if none.")
-    inputs: dict[Name, Input] = Field({}, description="What it needs, by name.")
-    result: Result | None = Field(None, description="What it gives.")
+    inputs: dict[Name, RuleInput] = Field({}, description="What it needs, by name.")
+    result: RuleResult | None = Field(None, description="What it gives.")
     range: str = Field("", description="Where it is true, in words.")
     valid_when: Text | None = Field(None, description="The same as a condition of the inputs: a doubt where it is no.")
     applies_when: Text | None = Field(None, description="Condition of inputs: the rule is about this system.")
     follows_when: Text | None = Field(None, description="Condition of inputs and `result`: the system follows it.")
-    source: Source = Field(description="Where it stands.")
-    examples: list[Example] = Field([], description="Cases with their answers.")
+    source: RuleSource = Field(description="Where it stands.")
+    examples: list[RuleExample] = Field([], description="Cases with their answers.")
     caution: str = Field("", description="What to know before using it.")
     advice: str = Field("", description="What to do where a system differs.")
 

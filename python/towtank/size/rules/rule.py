@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.errors import ModelError
-from towtank.size.rules.file import Input, RuleEntry
+from towtank.size.rules.file import RuleInput, RuleEntry
 from towtank.size.rules.language import Tree, names
 from towtank.size.rules.quantities import TRUTH, Unit, parse_quantity, parse_unit, shown_quantity
 from towtank.size.rules.working import Value, work_out, written
@@ -123,7 +123,7 @@ _BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 )
 
 
-def _within(found: float, value: object, field_: Input, unit: Unit) -> None:
+def _within(found: float, value: object, field_: RuleInput, unit: Unit) -> None:
     """Refuse what the rule does not take."""
     for key, words, holds in _BOUNDS:
         bound = getattr(field_, key)
