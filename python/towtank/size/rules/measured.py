@@ -193,11 +193,6 @@ class _Metrics:
         one, other = self.total(hits), self.total(misses)
         return one / (one + other) if one is not None and other is not None and one + other > 0 else None
 
-    def largest_sum(self, start: str) -> float | None:
-        """Sum over all labels of a gauge."""
-        found = [table[key]["max"] for table in self._tables for key in table if key.startswith(start)]
-        return sum(found) if found else None
-
 
 def _metrics(summary: Json, name: str) -> _Metrics:
     """The tables of a service, of its nodes and of its own database."""
@@ -239,11 +234,11 @@ def _postgresql(settings: Json, metrics: _Metrics) -> Json:
     values: Json = dict.fromkeys(OF_POSTGRESQL)
     values |= {
         "shared_buffers": postgresql_size(settings.get("shared_buffers"), _POSTGRESQL_PAGE),
-        "work_mem": postgresql_size(settings.get("work_mem", "4MB"), 2**10),
+        "work_mem": postgresql_size(settings.get("work_mem"), 2**10),
         "max_connections": _number(settings.get("max_connections")),
-        "superuser_reserved_connections": _number(settings.get("superuser_reserved_connections", 3)),
+        "superuser_reserved_connections": _number(settings.get("superuser_reserved_connections")),
         "synchronous_commit": None if commit is None else str(commit).lower() not in ("off", "false", "no", "0"),
-        "connections": metrics.largest_sum("pg_stat_activity_connections"),
+        "connections": metrics.total("pg_stat_database_connections", "max"),
         "hit_ratio": metrics.ratio("pg_stat_database_blocks_hit_total", "pg_stat_database_blocks_read_total"),
         "temporary_files": metrics.total("pg_stat_database_temporary_files_total"),
         "deadlocks": metrics.total("pg_stat_database_deadlocks_total"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.errors import ModelError
-from towtank.size.rules.file import RuleInput, RuleEntry
+from towtank.size.rules.file import RuleEntry, RuleInput
 from towtank.size.rules.language import Tree, names
 from towtank.size.rules.quantities import TRUTH, Unit, parse_quantity, parse_unit, shown_quantity
 from towtank.size.rules.working import Value, work_out, written
