@@ -197,7 +197,8 @@ class _Metrics:
 def _metrics(summary: Json, name: str) -> _Metrics:
     """The tables of a service, of its nodes and of its own database."""
     services = summary.get("services") or {}
-    return _Metrics(one for key, one in services.items() if key == name or key.startswith(f"{name}-"))
+    own = re.compile(rf"{re.escape(name)}(-\d+|-sqlite)?")
+    return _Metrics(one for key, one in services.items() if own.fullmatch(key))
 
 
 def _of_kind(kind: str, settings: Json, metrics: _Metrics, tier: Json, origin: str) -> Facts:
