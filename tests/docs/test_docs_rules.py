@@ -34,7 +34,7 @@ def test_commands_give_what_is_shown(command, output):
     words = shlex.split(command)
     assert words[0] == "towtank"
     done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=110
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == output

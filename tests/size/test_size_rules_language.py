@@ -60,6 +60,7 @@ def test_arithmetic(text, value):
         ("max", 0, "word 'max'"),
         ("[1]", 0, "'['"),
         ("1" + " + 1" * 400, 0, "at most 1000 characters"),
+        ("1" + "+1" * 200, 200, "at most 200 numbers, names and signs"),
         ("(" * 60 + "1" + ")" * 60, 31, "nested"),
         ("-" * 60 + "1", 31, "nested"),
     ],
@@ -85,6 +86,13 @@ def test_what_is_no_formula_is_told_with_its_character(text, position, words):
 def test_what_has_no_answer(text, words):
     with pytest.raises(ModelError, match=words):
         work_out(parse(text), {"a": 2.0})
+
+
+def test_the_longest_chain_that_is_read_is_worked_out():
+    tree = parse("1" + "+a" * 99)
+    assert work_out(tree, {"a": 2.0}) == 199
+    assert dimension_of(tree, {"a": parse_unit("users").dimension}) == parse_unit("1").dimension
+    assert parse(written(tree)) is not None
 
 
 def test_names_stand_in_their_order():
@@ -179,6 +187,7 @@ def test_what_is_no_quantity(value, unit, words):
 
 def test_shown_quantities():
     assert shown_quantity(8651579392.0, parse_unit("B")) == "8651579392 B (8.057 GiB)"
+    assert shown_quantity(64.0 * 2**20, parse_unit("GiB")) == "64 MiB"
     assert shown_quantity(0.7, parse_unit("%")) == "70 %"
     assert shown_quantity(1.0, parse_unit("threads")) == "1 thread"
     assert shown_quantity(2.0, parse_unit("{pods}")) == "2 pods"

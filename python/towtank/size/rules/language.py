@@ -20,6 +20,7 @@ from towtank.yamlfile import did_you_mean
 
 # A formula of the rules has some fifty characters; the bounds keep a file from costing time or stack.
 CHARACTERS_AT_MOST = 1000
+TOKENS_AT_MOST = 200
 DEPTH_AT_MOST = 30
 
 # Number of arguments, least and most.
@@ -138,7 +139,11 @@ def parse(text: str) -> Tree:
     """
     if len(text) > CHARACTERS_AT_MOST:
         raise FormulaError(f"must have at most {CHARACTERS_AT_MOST} characters, got {len(text)}", 0)
-    parser = _Parser(list(_tokens(text)), text)
+    tokens = list(_tokens(text))
+    if len(tokens) > TOKENS_AT_MOST:
+        message = f"must have at most {TOKENS_AT_MOST} numbers, names and signs, got {len(tokens)}"
+        raise FormulaError(message, tokens[TOKENS_AT_MOST].position)
+    parser = _Parser(tokens, text)
     tree = parser.expression(0, 0)
     parser.expect_end()
     return tree

@@ -196,6 +196,8 @@ def shown_quantity(value: float | bool, unit: Unit) -> str:
     text = shown_number(round(number, 9) if abs(number) > 1e-3 else number)
     if unit.text == "1":
         return text
+    if unit.text in ("GiB", "MiB", "KiB") and 0 < number < 1:
+        return format_size(value)
     if unit.text == "B" and abs(value) >= 1024:
         return f"{text} B ({format_size(value)})"
     return f"{text} {_singular(unit.text) if text == '1' else unit.text.replace('{', '').replace('}', '')}"
