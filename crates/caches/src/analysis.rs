@@ -4,11 +4,12 @@ use std::io::BufRead;
 
 use crate::answer::{Answer, BytesPoint, EntriesPoint, LimitsPoint, SamplingAnswer, Trace};
 use crate::exact::Exact;
+use crate::faults::Faults;
 use crate::ladder::Ladder;
 use crate::popularity::Popularity;
 use crate::sampling::{GROUPS, Sampled, Sampling, half_width};
 use crate::tally::{Hits, Limits, Plan, Tally};
-use crate::trace::{Faults, Reader};
+use crate::trace::Reader;
 
 /// Largest sum of the sizes of all keys: sums of bytes stay whole numbers of 64 bits. [byte]
 const FOOTPRINT_AT_MOST: u64 = 1 << 62;
@@ -78,12 +79,12 @@ pub fn analyse(source: impl BufRead, wish: &Wish) -> Result<Answer, Faults> {
     let mut goes_on = true;
     while let Some(row) = reader.next_row() {
         totals.read += 1;
-        let counted = totals.read > wish.warm_up;
-        if counted {
+        let warm = totals.read > wish.warm_up;
+        if warm {
             totals.add(row.bytes, row.time);
         }
         if goes_on {
-            counter.refer(&plan, row.key, row.bytes, counted);
+            counter.refer(&plan, row.key, row.bytes, warm);
             if let Err(message) = counter.bounded(wish) {
                 reader.fault(1, "", &message);
                 goes_on = false;
@@ -91,6 +92,10 @@ pub fn analyse(source: impl BufRead, wish: &Wish) -> Result<Answer, Faults> {
         }
         // With a fault there is no answer; the rest is read for further faults only.
         goes_on &= reader.faults.is_empty();
+    }
+    if reader.faults.is_empty() && totals.counted > 0 && counter.keys() <= 0.0 {
+        let message = "must have keys that are sampled, got none at this rate: sample more";
+        reader.fault(1, "", message);
     }
     if reader.faults.is_empty() && totals.counted == 0 {
         let message = match totals.read {
@@ -271,21 +276,26 @@ fn answer(plan: &Plan, wish: &Wish, counter: &Counter, totals: &Totals) -> Answe
 }
 
 fn trace(plan: &Plan, counter: &Counter, totals: &Totals) -> Trace {
-    let counted = totals.counted as f64;
+    let of = totals.counted as f64;
     Trace {
         references: totals.counted,
         warm_up_references: totals.read - totals.counted,
         keys: counter.keys(),
-        first_reference_ratio: missed(counter.tally().first, 0.0, counted),
+        first_reference_ratio: missed(counter.tally().first, 0.0, of),
         requested_bytes: plan.weighted.then_some(totals.bytes),
         footprint_bytes: plan.weighted.then(|| counter.bytes()),
         references_per_s: totals.rate(),
     }
 }
 
-/// Smallest size in entries that a sample at this rate can tell of: one sampled key.
+/// Smallest size in entries that is told: what holds fewer samples than there are groups is smoothed by chance, and its error
+/// is not known.
 fn resolution(rate: f64) -> f64 {
-    1.0 / rate
+    if rate < 1.0 {
+        GROUPS as f64 / rate
+    } else {
+        1.0
+    }
 }
 
 fn entries_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<EntriesPoint> {
@@ -305,19 +315,22 @@ fn entries_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<Entries
             entries,
             miss_ratio: missed(tally.all.references, hits[place], of),
             half_width: interval(
+                rate,
                 &groups,
                 |(all, hits)| missed(*all, hits[place], of),
-                entries as f64 * rate,
+                entries as f64,
             ),
             independent_miss_ratio: popularity.as_ref().map(|one| 1.0 - one.hit_ratio(entries)),
         })
         .collect()
 }
 
-/// Half-width from the groups of a sample, where the cache holds `samples` sampled keys, enough for one in each group.
-fn interval<T>(groups: &[T], ratio: impl Fn(&T) -> f64, samples: f64) -> Option<f64> {
-    let enough = !groups.is_empty() && samples >= GROUPS as f64;
-    enough.then(|| half_width(&groups.iter().map(ratio).collect::<Vec<_>>()))
+/// Half-width from the groups of a sample at a rate, where the cache holds enough `entries` for a sample in each group. That part
+/// of all keys was seen makes it narrower: nothing is left to chance where all were.
+fn interval<T>(rate: f64, groups: &[T], ratio: impl Fn(&T) -> f64, entries: f64) -> Option<f64> {
+    let enough = !groups.is_empty() && entries >= resolution(rate);
+    let seen = (1.0 - rate).sqrt();
+    enough.then(|| seen * half_width(&groups.iter().map(ratio).collect::<Vec<_>>()))
 }
 
 fn bytes_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<BytesPoint> {
@@ -333,18 +346,21 @@ fn bytes_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<BytesPoin
     let first = hits
         .partition_point(|one| one.references <= 0.0)
         .saturating_sub(1);
-    let mean_size = counter.bytes() / counter.keys();
+    let (rate, mean_size) = (counter.rate(), counter.bytes() / counter.keys());
+    let finest = (mean_size * resolution(rate)).min(tally.longest.bytes as f64);
     let sizes = plan.bytes.sizes().iter().enumerate().take(last + 1);
     sizes
         .skip(first.min(last))
+        .filter(|&(_, &size)| rate >= 1.0 || size as f64 >= finest)
         .map(|(place, &bytes)| BytesPoint {
             bytes,
             miss_ratio: missed(tally.all.references, hits[place].references, of),
             byte_miss_ratio: missed(tally.all.bytes, hits[place].bytes, totals.bytes),
             half_width: interval(
+                rate,
                 &groups,
                 |(all, hits)| missed(*all, hits[place].references, of),
-                bytes as f64 / mean_size * counter.rate(),
+                bytes as f64 / mean_size,
             ),
         })
         .collect()
@@ -359,7 +375,7 @@ fn limits_table(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<LimitsPo
         let hits: &Hits = &tally.hits_by_limits()[row];
         let room =
             |most: Option<u64>, size: f64| most.map_or(f64::INFINITY, |most| most as f64 / size);
-        let samples = room(limits.entries, 1.0).min(room(limits.bytes, mean_size)) * counter.rate();
+        let entries = room(limits.entries, 1.0).min(room(limits.bytes, mean_size));
         LimitsPoint {
             entries: limits.entries,
             bytes: limits.bytes,
@@ -370,9 +386,10 @@ fn limits_table(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<LimitsPo
                 .then(|| missed(tally.all.bytes, hits.bytes, totals.bytes)),
             entry_miss_ratio: missed(tally.all.references, hits.entries, of),
             half_width: interval(
+                counter.rate(),
                 &groups,
                 |(all, hits)| missed(*all, hits[row].references, of),
-                samples,
+                entries,
             ),
         }
     };
@@ -421,6 +438,13 @@ fn warnings(answer: &Answer, counter: &Counter) -> Vec<String> {
         warnings.push(format!(
             "only {} keys were sampled, which says little: sample more",
             sampling.keys
+        ));
+    }
+    let unknown = answer.limits.iter().filter(|row| row.half_width.is_none());
+    let unknown = unknown.count();
+    if answer.sampling.is_some() && unknown > 0 {
+        warnings.push(format!(
+            "{unknown} of the limits hold fewer than {GROUPS} sampled keys: their miss ratios may be far off, sample more or none"
         ));
     }
     warnings

@@ -22,8 +22,10 @@
 pub mod analysis;
 pub mod answer;
 pub mod exact;
+pub mod faults;
 pub mod keys;
 pub mod ladder;
+mod line;
 pub mod popularity;
 pub mod recency;
 pub mod sampling;

@@ -165,14 +165,11 @@ impl Part {
         let held = (self.keys() as f64 / rate) as u64;
         let own = self.size(hash);
         let next = self.numbers.len() as u32;
-        let number = match self.numbers.get(&hash) {
-            Some(&number) => number,
-            None => {
-                let number = self.free.pop().unwrap_or(next);
-                self.numbers.insert(hash, number);
-                number
-            }
-        };
+        let free = &mut self.free;
+        let number = *self
+            .numbers
+            .entry(hash)
+            .or_insert_with(|| free.pop().unwrap_or(next));
         let distance = self.recency.refer(number, size);
         if counted {
             let seen = Seen {

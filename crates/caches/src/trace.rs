@@ -1,75 +1,16 @@
 //! Reads traces: CSV files with a header, line by line, in bounded memory. All faults are told, each with its place.
 
 use std::io::{self, BufRead};
-use std::ops::Range;
 
-use serde::Serialize;
+use crate::faults::{Fault, Faults};
+use crate::line::{LINE_AT_MOST, Line};
 
 /// Names of the column of keys; that of sizes; that of times.
 const KEY_NAMES: [&str; 6] = ["key", "path", "url", "file", "block", "page"];
 const BYTES_NAMES: [&str; 3] = ["bytes", "size", "size_bytes"];
 const TIME_NAMES: [&str; 3] = ["time", "time_s", "timestamp"];
-/// Longest line. [byte]
-const LINE_AT_MOST: usize = 65_536;
 /// Largest size: whole numbers up to it are exact everywhere. [byte]
 const BYTES_AT_MOST: u64 = 1 << 53;
-/// Faults that are told one by one; the others are counted.
-const TOLD_AT_MOST: usize = 100;
-
-/// Something wrong in a trace.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct Fault {
-    /// From 1; 0 for the whole.
-    pub line: u64,
-    /// From 1, in characters.
-    pub column: usize,
-    /// Column of the file.
-    #[serde(rename = "where")]
-    pub place: String,
-    /// What must be, and what was got instead.
-    pub message: String,
-}
-
-/// All faults of a trace.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Faults {
-    /// The first ones.
-    pub faults: Vec<Fault>,
-    /// How many more there are. [1]
-    pub more: u64,
-}
-
-impl Faults {
-    /// A single one.
-    #[must_use]
-    pub fn one(fault: Fault) -> Self {
-        Self {
-            faults: vec![fault],
-            more: 0,
-        }
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.faults.is_empty()
-    }
-
-    fn add(&mut self, fault: Fault) {
-        if self.faults.len() < TOLD_AT_MOST {
-            self.faults.push(fault);
-        } else {
-            self.more += 1;
-        }
-    }
-}
-
-/// A cell: where its text is, and where it stands in the line.
-#[derive(Clone, Debug)]
-struct Cell {
-    text: Range<usize>,
-    begin: usize,
-}
 
 /// Places of the columns.
 #[derive(Clone, Copy, Debug)]
@@ -93,12 +34,8 @@ pub struct Row<'a> {
 /// A trace that is being read.
 pub struct Reader<R> {
     source: R,
-    line: Vec<u8>,
+    line: Line,
     number: u64,
-    /// Text of a line with quotes, without them.
-    unquoted: Vec<u8>,
-    quoted: bool,
-    cells: Vec<Cell>,
     header: Vec<String>,
     separator: u8,
     places: Places,
@@ -115,11 +52,8 @@ impl<R: BufRead> Reader<R> {
     pub fn open(source: R) -> Result<Self, Faults> {
         let mut reader = Self {
             source,
-            line: Vec::new(),
+            line: Line::default(),
             number: 0,
-            unquoted: Vec::new(),
-            quoted: false,
-            cells: Vec::new(),
             header: Vec::new(),
             separator: b',',
             places: Places {
@@ -182,12 +116,7 @@ impl<R: BufRead> Reader<R> {
                 }
             }
             if let Some((bytes, time)) = self.values() {
-                let text = if self.quoted {
-                    &self.unquoted
-                } else {
-                    &self.line
-                };
-                let key = text[self.cells[self.places.key].text.clone()].trim_ascii();
+                let key = self.line.cell(self.places.key);
                 return Some(Row { key, bytes, time });
             }
         }
@@ -205,7 +134,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn read_header(&mut self) {
-        if self.line.starts_with(b"\x1f\x8b") {
+        if self.line.text().starts_with(b"\x1f\x8b") {
             self.fault(
                 1,
                 "",
@@ -213,17 +142,16 @@ impl<R: BufRead> Reader<R> {
             );
             return;
         }
-        let count = |separator: u8| self.line.iter().filter(|&&byte| byte == separator).count();
         // Where there is none of them, a comma: one column.
         for separator in [b',', b';', b'\t'] {
-            if count(separator) > count(self.separator) {
+            if self.line.count(separator) > self.line.count(self.separator) {
                 self.separator = separator;
             }
         }
         if !self.split() {
             return;
         }
-        self.header = (0..self.cells.len()).map(|at| self.shown(at)).collect();
+        self.header = (0..self.line.cells()).map(|at| self.shown(at)).collect();
         let key = self.column("key", &KEY_NAMES);
         let (bytes, time) = (
             self.column("bytes", &BYTES_NAMES),
@@ -252,18 +180,19 @@ impl<R: BufRead> Reader<R> {
         if found.len() > 1 {
             let got: Vec<&str> = found.iter().map(|&at| self.header[at].as_str()).collect();
             let message = format!("must be one column, got {}", got.join(", "));
-            self.fault(self.character(self.cells[found[1]].begin), what, &message);
+            self.fault(self.line.column(found[1]), what, &message);
         }
         found.first().copied()
     }
 
     /// Reads to the next line that has content; false at the end.
     fn content(&mut self) -> io::Result<bool> {
-        while self.read_line()? {
-            if self.number == 1 && self.line.starts_with(b"\xef\xbb\xbf") {
-                self.line.drain(..3);
+        while self.line.read(&mut self.source)? {
+            self.number += 1;
+            if self.number == 1 {
+                self.line.skip_mark();
             }
-            let text = self.line.trim_ascii();
+            let text = self.line.text();
             if text.len() > LINE_AT_MOST {
                 let message =
                     format!("must be a line of at most {LINE_AT_MOST} bytes, got a longer one");
@@ -275,104 +204,13 @@ impl<R: BufRead> Reader<R> {
         Ok(false)
     }
 
-    /// Reads a line without its end; of one that is too long only the beginning is kept.
-    fn read_line(&mut self) -> io::Result<bool> {
-        self.line.clear();
-        let mut some = false;
-        loop {
-            let part = match self.source.fill_buf() {
-                Ok(part) => part,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            let end = memchr::memchr(b'\n', part);
-            let length = end.unwrap_or(part.len());
-            some |= !part.is_empty();
-            let room = (LINE_AT_MOST + 4).saturating_sub(self.line.len());
-            self.line.extend_from_slice(&part[..length.min(room)]);
-            let done = end.is_some() || part.is_empty();
-            self.source.consume(length + usize::from(end.is_some()));
-            if done {
-                self.number += u64::from(some);
-                return Ok(some);
-            }
-        }
-    }
-
-    /// Splits the line into cells; a fault where quotes are wrong.
     fn split(&mut self) -> bool {
-        self.cells.clear();
-        while self.line.last() == Some(&b'\r') {
-            self.line.pop();
-        }
-        self.quoted = memchr::memchr(b'"', &self.line).is_some();
-        if self.quoted {
-            return self.split_quoted();
-        }
-        let mut begin = 0;
-        for end in memchr::memchr_iter(self.separator, &self.line).chain([self.line.len()]) {
-            self.cells.push(Cell {
-                text: begin..end,
-                begin,
-            });
-            begin = end + 1;
-        }
-        true
-    }
-
-    fn split_quoted(&mut self) -> bool {
-        self.unquoted.clear();
-        let (mut at, length) = (0, self.line.len());
-        loop {
-            let (begin, from) = (at, self.unquoted.len());
-            if self.line.get(at) == Some(&b'"') {
-                at += 1;
-                loop {
-                    match (self.line.get(at), self.line.get(at + 1)) {
-                        (Some(b'"'), Some(b'"')) => {
-                            self.unquoted.push(b'"');
-                            at += 2;
-                        }
-                        (Some(b'"'), _) => break,
-                        (Some(&byte), _) => {
-                            self.unquoted.push(byte);
-                            at += 1;
-                        }
-                        (None, _) => {
-                            let column = self.character(begin);
-                            self.fault(
-                                column,
-                                "",
-                                "must end its quotes in the same line, got none at its end",
-                            );
-                            return false;
-                        }
-                    }
-                }
-                at += 1;
-                if at < length && self.line[at] != self.separator {
-                    let column = self.character(at);
-                    self.fault(
-                        column,
-                        "",
-                        "must have a separator after the closing quote, got something else",
-                    );
-                    return false;
-                }
-            } else {
-                while at < length && self.line[at] != self.separator {
-                    self.unquoted.push(self.line[at]);
-                    at += 1;
-                }
+        match self.line.split(self.separator) {
+            Ok(()) => true,
+            Err(wrong) => {
+                self.fault(wrong.column, "", wrong.message);
+                false
             }
-            self.cells.push(Cell {
-                text: from..self.unquoted.len(),
-                begin,
-            });
-            if at >= length {
-                return true;
-            }
-            at += 1;
         }
     }
 
@@ -381,27 +219,26 @@ impl<R: BufRead> Reader<R> {
         if !self.split() {
             return None;
         }
-        if self.cells.len() != self.header.len() {
+        if self.line.cells() != self.header.len() {
             let message = format!(
                 "must have {} cells as the header has, got {} instead",
                 self.header.len(),
-                self.cells.len()
+                self.line.cells()
             );
             self.fault(1, "", &message);
             return None;
         }
-        let before = self.faults.faults.len() as u64 + self.faults.more;
-        if self.cell(self.places.key).is_empty() {
+        let before = self.faults.count();
+        if self.line.cell(self.places.key).is_empty() {
             self.wrong(self.places.key, "must be a key");
         }
         let bytes = self.places.bytes.map_or(0, |at| self.size(at));
         let time = self.places.time.map(|at| self.moment(at));
-        let after = self.faults.faults.len() as u64 + self.faults.more;
-        (before == after).then_some((bytes, time))
+        (before == self.faults.count()).then_some((bytes, time))
     }
 
     fn size(&mut self, at: usize) -> u64 {
-        let text = self.cell(at);
+        let text = self.line.cell(at);
         // Digits alone: `+1` and `1_000` are no sizes here.
         let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit) && text.len() < 18;
         let value = text
@@ -416,28 +253,18 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn moment(&mut self, at: usize) -> f64 {
-        let text = std::str::from_utf8(self.cell(at)).ok();
+        let text = std::str::from_utf8(self.line.cell(at)).ok();
         let value = text.and_then(|text| text.parse::<f64>().ok());
-        match value.filter(|value| value.is_finite()) {
-            Some(value) => value,
-            None => {
-                self.wrong(at, "must be a number of seconds");
-                0.0
-            }
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            value
+        } else {
+            self.wrong(at, "must be a number of seconds");
+            0.0
         }
     }
 
-    fn cell(&self, at: usize) -> &[u8] {
-        let text = if self.quoted {
-            &self.unquoted
-        } else {
-            &self.line
-        };
-        text[self.cells[at].text.clone()].trim_ascii()
-    }
-
     fn shown(&self, at: usize) -> String {
-        String::from_utf8_lossy(self.cell(at)).into_owned()
+        String::from_utf8_lossy(self.line.cell(at)).into_owned()
     }
 
     fn wrong(&mut self, at: usize, must: &str) {
@@ -447,16 +274,8 @@ impl<R: BufRead> Reader<R> {
             1..=60 => format!("'{text}'"),
             _ => format!("'{}...'", text.chars().take(57).collect::<String>()),
         };
-        let (column, place) = (
-            self.character(self.cells[at].begin),
-            self.header[at].clone(),
-        );
+        let (column, place) = (self.line.column(at), self.header[at].clone());
         self.fault(column, &place, &format!("{must}, got {got} instead"));
-    }
-
-    /// Column of a byte of the line, in characters from 1.
-    fn character(&self, byte: usize) -> usize {
-        String::from_utf8_lossy(&self.line[..byte]).chars().count() + 1
     }
 }
 
@@ -464,7 +283,9 @@ impl<R: BufRead> Reader<R> {
 mod tests {
     use super::*;
 
-    fn rows(text: &str) -> (Vec<(String, u64, Option<f64>)>, Vec<String>) {
+    type Told = (String, u64, Option<f64>);
+
+    fn rows(text: &str) -> (Vec<Told>, Vec<String>) {
         let told = |faults: &Faults| -> Vec<String> {
             let line = |one: &Fault| {
                 format!(

@@ -72,7 +72,7 @@ fn curves_are_those_of_caches_that_are_simulated() {
         let references: Vec<(u64, u64)> = (0..600)
             .map(|_| {
                 // Half of the references go to a few keys: long and short distances.
-                let key = if draw() % 2 == 0 {
+                let key = if draw().is_multiple_of(2) {
                     draw() % keys
                 } else {
                     draw() % (1 + keys / 8)
@@ -301,6 +301,29 @@ fn what_does_not_fit_into_memory_is_told_with_what_helps() {
         keys_at_most: Some(100),
     });
     assert!(analyse(text.as_bytes(), &Wish { sampling, ..wish }).is_ok());
+}
+
+#[test]
+fn a_sample_of_all_keys_is_certain_and_one_of_none_is_refused() {
+    let text = "key\na\nb\na\n";
+    let all = Sampling {
+        rate: 1.0,
+        keys_at_most: Some(100),
+    };
+    let wish = |sampling| Wish {
+        sampling: Some(sampling),
+        entries: vec![2],
+        ..Wish::default()
+    };
+    let found = analyse(text.as_bytes(), &wish(all)).unwrap();
+    assert_eq!(found.limits[0].half_width, Some(0.0));
+    assert!(is_near(found.limits[0].miss_ratio, 2.0 / 3.0, 1e-12));
+    let none = Sampling {
+        rate: 1e-15,
+        keys_at_most: None,
+    };
+    let faults = analyse(text.as_bytes(), &wish(none)).unwrap_err();
+    assert!(faults.faults[0].message.contains("sample more"));
 }
 
 #[test]

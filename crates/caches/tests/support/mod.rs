@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Numbers by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), the same in every run.
+/// Numbers by `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014), the same in every run.
 pub fn random(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {

@@ -65,13 +65,14 @@ class _LogLines:
 
     path: Path
     left_out: dict[str, int] = field(default_factory=dict)
+    unreadable: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield a header, and one line for each file that was read."""
         from towtank.workload.importers.accesslog_lines import read_lines  # noqa: PLC0415
         from towtank.workload.importers.draft import Notes  # noqa: PLC0415
 
-        notes = Notes()
+        notes = Notes(str(self.path))
         yield b"key,bytes,time\n"
         for hit in read_lines(self.path, notes):
             if hit.method != "GET" or hit.status not in _READ:
@@ -80,13 +81,14 @@ class _LogLines:
                 continue
             url = hit.url.replace('"', '""')
             yield f'"{url}",{hit.bytes},{hit.start}\n'.encode()
+        self.unreadable = [f"{note.times} times in the log, {note.what} {note.why}" for note in notes.sorted()]
 
     def warnings(self) -> list[str]:
-        """What was left out, if anything."""
+        """What could not be read, and what was left out."""
         if not self.left_out:
-            return []
+            return self.unreadable
         parts = ", ".join(f"{count} with {why}" for why, count in sorted(self.left_out.items()))
-        return [f"lines of the log that read no file were left out: {parts}"]
+        return [*self.unreadable, f"lines of the log that read no file were left out: {parts}"]
 
 
 def trace_document(source: str, wish: CacheWish) -> dict[str, Any]:
@@ -168,7 +170,7 @@ def zipf_document(keys: int, skew: float, wish: CacheWish) -> dict[str, Any]:
         curve = [{**point, **wish.disk.told(point["miss_ratio"], None)} for point in curve]
     return {
         "schema": SCHEMA,
-        "source": f"Zipf's law of {keys} keys, skew {skew:g}",
+        "source": f"Zipf's law of {keys:,} keys, skew {skew:g}",
         "method": "Che's approximation, independent references",
         "exact": False,
         "curve": curve,
