@@ -35,7 +35,7 @@ struct Arguments {
 
 /// Runs the subcommand.
 pub fn run(arguments: &[String]) -> ExitCode {
-    match parse(arguments).and_then(answer) {
+    match parse(arguments).and_then(|parsed| answer(&parsed)) {
         Ok((document, right)) => {
             println!("{document}");
             ExitCode::from(if right { 0 } else { WRONG })
@@ -47,7 +47,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
 }
 
-fn answer(arguments: Arguments) -> Result<(Value, bool), String> {
+fn answer(arguments: &Arguments) -> Result<(Value, bool), String> {
     if let Some((keys, skew)) = arguments.zipf {
         let law = Popularity::zipf(keys, skew);
         let rows: Vec<Value> = arguments
