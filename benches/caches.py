@@ -1,7 +1,7 @@
 """Speed of miss-ratio curves: references for each second of processor time, exact and from samples, in one run.
 
-Reading the trace from its file is in all figures: a sample can do without everything but that. Beside the speed stand the
-peak memory and the largest distance of a sampled curve from the exact one.
+Reading the trace from its file is in all figures: a sample can do without everything but that. Beside the speed stand
+the peak memory and the largest distance of a sampled curve from the exact one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def run(*, quick: bool) -> None:
         mine = [one for one in runs if one["generator"] == name]
         rates = [one["references_per_s"] / 1e6 for one in mine]
         memory = max(one["peak_bytes"] for one in mine) / 1e6
-        error = max(abs(ratio - curves["exact"][size]) for size, ratio in curves[name].items() if size in curves["exact"])
+        error = max(
+            abs(ratio - curves["exact"][size]) for size, ratio in curves[name].items() if size in curves["exact"]
+        )
         shown = harness.shown(harness.interval(rates))
         print(f"  {name}: {shown} M references/s of processor time, {memory:.0f} MB, largest error {error:.4f}")
     for name in ("rate_1_percent", "size_8192"):

@@ -55,7 +55,6 @@ def test_limits_make_a_table_with_the_disk(tmp_path: Path, capsys: Any) -> None:
     assert last["disk_demand_s"] == pytest.approx(4 * 4 / 6 * 0.005)
     status, out, _ = run(capsys, file, *options, *disk)
     assert status == 0
-    # Heads of narrow columns are wrapped.
     assert all(head in out for head in ("1.5 KiB", "metadata", "13.33 ms", "66.7 %"))
 
 

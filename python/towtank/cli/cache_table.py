@@ -11,7 +11,7 @@ from towtank.cli.solve_table import number, percent
 from towtank.units import format_duration, format_rate, format_size
 
 Json = dict[str, Any]
-_DISK = {"disk_visits": "disk visits", "disk_demand_s": "disk demand", "disk_utilization": "disk utilization"}
+_DISK = {"disk_visits": "visits", "disk_demand_s": "demand", "disk_utilization": "disk busy"}
 
 
 def cache_lines(document: Json) -> list[RenderableType]:
@@ -88,7 +88,7 @@ def _entries(curve: list[Json], asked: dict[str, set[int]]) -> Table:
 
 def _limits(rows: list[Json]) -> Table:
     weighted, metadata = rows[0]["byte_miss_ratio"] is not None, any(row["metadata_bytes"] for row in rows)
-    table = Table("bytes", "entries", "miss ratio", *_interval_head(rows), "entries missed")
+    table = Table("bytes", "entries", "miss ratio", *_interval_head(rows), "no entry")
     if weighted:
         table.add_column("bytes missed")
     if metadata:
