@@ -1,7 +1,7 @@
 """Speed of miss-ratio curves: references for each second of processor time, exact and from samples, in one run.
 
-Reading the trace from its file is in all figures: a sample can do without everything but that. Beside the speed stand
-the peak memory and the largest distance of a sampled curve from the exact one.
+Reading the trace from its file is in all figures: a sample can do without everything but that. Beside the speed stands
+the largest distance of a sampled curve from the exact one.
 """
 
 from __future__ import annotations
@@ -43,12 +43,11 @@ def run(*, quick: bool) -> None:
     for name in _WAYS:
         mine = [one for one in runs if one["generator"] == name]
         rates = [one["references_per_s"] / 1e6 for one in mine]
-        memory = max(one["peak_bytes"] for one in mine) / 1e6
         error = max(
             abs(ratio - curves["exact"][size]) for size, ratio in curves[name].items() if size in curves["exact"]
         )
         shown = harness.shown(harness.interval(rates))
-        print(f"  {name}: {shown} M references/s of processor time, {memory:.0f} MB, largest error {error:.4f}")
+        print(f"  {name}: {shown} M references/s of processor time, largest error {error:.4f}")
     for name in ("rate_1_percent", "size_8192"):
         print(f"  {name} over exact: {harness.shown(harness.ratio(runs, 'references_per_s', name, 'exact'))} times")
     harness.keep("caches", {"references": references, "keys": _KEYS, "skew": _SKEW}, runs=runs)
@@ -78,5 +77,6 @@ def _run(trace: Path, options: list[str]) -> tuple[dict[str, Any], dict[int, flo
             raise SystemExit(f"error: the engine ended with status {child.returncode}")
         output.seek(0)
         answer = json.load(output)["answer"]
-    spent = {"cpu_s": usage.ru_utime + usage.ru_stime, "peak_bytes": usage.ru_maxrss * 1024}
-    return spent, {point["entries"]: point["miss_ratio"] for point in answer["curve"]}
+    return {"cpu_s": usage.ru_utime + usage.ru_stime}, {
+        point["entries"]: point["miss_ratio"] for point in answer["curve"]
+    }

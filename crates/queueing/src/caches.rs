@@ -78,7 +78,10 @@ impl Parted {
             }
         }
         let warnings: Vec<String> = self.parts.iter().filter_map(Part::warning).collect();
-        answer.exact &= warnings.is_empty();
+        if !warnings.is_empty() {
+            answer.exact = false;
+            answer.method.push_str(", hit ratios estimated");
+        }
         answer.warnings.splice(0..0, warnings);
         answer
     }

@@ -181,6 +181,7 @@ fn entries_under_zipf_are_near_the_simulator_and_said_to_be_approximate() {
         simulated.classes["jobs"].response_time_s,
     );
     assert!((one / other - 1.0).abs() < 0.05, "{one} {other}");
+    assert!(answer.method.ends_with("hit ratios estimated"));
     let faults = refused(value, Method::Exact);
     assert_eq!(faults[0].path, ["stations", "s", "cache"]);
     assert!(faults[0].message.contains("'hit_ratio'"));

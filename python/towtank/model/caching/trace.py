@@ -129,9 +129,12 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
     if source == STREAM:
         return run_caches(options, source=sys.stdin.buffer), []
     path = Path(source)
-    if not path.is_file():
+    if path.is_dir() or not path.exists():
         got = "a folder" if path.is_dir() else "none of that name"
         raise StudyError.at(path, f"must be a file with a trace, got {got}")
+    if not path.is_file():
+        # A pipe can be read once only, so that its first line cannot be looked at before.
+        return run_caches([str(path.absolute()), *options]), []
     try:
         log = is_access_log(path)
     except OSError as error:
