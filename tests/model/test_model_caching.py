@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +124,16 @@ def test_a_trace_that_is_no_file_is_told(tmp_path: Path) -> None:
     for path, got in ((tmp_path, "a folder"), (tmp_path / "none.csv", "none of that name")):
         with pytest.raises(StudyError, match=got):
             trace_document(str(path), CacheWish())
+
+
+def test_a_pipe_is_a_trace(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("key\na\nb\na\n",))
+    writer.start()
+    document = trace_document(str(pipe), CacheWish(entries=(2,)))
+    writer.join()
+    assert document["limits"][0]["miss_ratio"] == pytest.approx(2 / 3)
 
 
 def test_faults_beyond_those_told_are_counted(tmp_path: Path) -> None:

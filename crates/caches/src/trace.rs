@@ -160,7 +160,7 @@ impl<R: BufRead> Reader<R> {
         if let Some(key) = key {
             self.places = Places { key, bytes, time };
         } else if self.faults.is_empty() {
-            let got = self.header.join(", ");
+            let got = shortened(&self.header.join(", "));
             let names = KEY_NAMES.join(", ");
             self.fault(
                 1,
@@ -269,13 +269,23 @@ impl<R: BufRead> Reader<R> {
 
     fn wrong(&mut self, at: usize, must: &str) {
         let text = self.shown(at);
-        let got = match text.chars().count() {
-            0 => "an empty cell".to_owned(),
-            1..=60 => format!("'{text}'"),
-            _ => format!("'{}...'", text.chars().take(57).collect::<String>()),
+        let got = if text.is_empty() {
+            "an empty cell".to_owned()
+        } else {
+            format!("'{}'", shortened(&text))
         };
         let (column, place) = (self.line.column(at), self.header[at].clone());
         self.fault(column, &place, &format!("{must}, got {got} instead"));
+    }
+}
+
+/// A text for people: what cannot be printed is escaped, and what is long cut.
+fn shortened(text: &str) -> String {
+    let some: String = text.chars().take(57).flat_map(char::escape_debug).collect();
+    if text.chars().nth(57).is_some() {
+        format!("{some}...")
+    } else {
+        some
     }
 }
 
@@ -364,6 +374,7 @@ mod tests {
             one("key,path\n1,2\n"),
             ["1:5: key: must be one column, got key, path"]
         );
+        assert!(one("\u{1}\u{7f}\n1\n")[0].ends_with("got the columns \\u{1}\\u{7f}"));
         assert!(one(&format!("key\n{}\n", "x".repeat(70_000)))[0].contains("at most 65536 bytes"));
     }
 

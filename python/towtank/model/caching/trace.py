@@ -134,7 +134,8 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
         raise StudyError.at(path, f"must be a file with a trace, got {got}")
     if not path.is_file():
         # A pipe can be read once only, so that its first line cannot be looked at before.
-        return run_caches([str(path.absolute()), *options]), []
+        with path.open("rb") as stream:
+            return run_caches(options, source=stream), []
     try:
         log = is_access_log(path)
     except OSError as error:
