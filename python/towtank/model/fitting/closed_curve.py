@@ -14,7 +14,6 @@ thousand fits of a bootstrap as cheap as one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -107,6 +106,11 @@ class ThroughputTable:
         logs = np.log(np.clip(ratios, _LOWEST_RATIO, _HIGHEST_RATIO))
         return np.asarray(np.exp(self._spline(logs)), dtype=float)
 
+    def with_slope(self, ratios: Floats) -> tuple[Floats, Floats]:
+        """X S at ratios of any shape, and its elasticity, d log(X S) / d log(ratio), in [-1, 0]."""
+        logs = np.log(np.clip(ratios, _LOWEST_RATIO, _HIGHEST_RATIO))
+        return np.asarray(np.exp(self._spline(logs)), dtype=float), np.asarray(self._spline(logs, 1), dtype=float)
+
 
 @dataclass
 class ClosedCurve:
@@ -147,39 +151,48 @@ class ClosedCurve:
         background = parameters[:, 2] if self.with_busy else np.zeros(len(parameters))
         return np.asarray(demand * self.servers / (self.servers - background), dtype=float)
 
-    def busy(self, parameters: Floats, rate: Floats) -> Floats:
+    def busy(self, parameters: Floats, rate: Floats, work: Floats | None = None) -> Floats:
         """Busy servers of the bottleneck at throughputs of shape (n_problems, n_loads), U = b + S X. [1]"""
-        return np.asarray(parameters[:, 2, None] + parameters[:, 0, None] * rate, dtype=float)
+        demand = parameters[:, 0, None] if work is None else parameters[:, 0, None] * work
+        return np.asarray(parameters[:, 2, None] + demand * rate, dtype=float)
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
         """Throughput at each number of users, with the think time of the curve. [1/s]"""
         return self.throughput_thinking(parameters, load, np.full(len(load), self.think_s))
 
-    def throughput_thinking(self, parameters: Floats, load: Floats, think_s: Floats) -> Floats:
-        """Throughput at each number of users with a think time of its own. [1/s]
+    def throughput_thinking(
+        self, parameters: Floats, load: Floats, think_s: Floats, work: Floats | None = None
+    ) -> Floats:
+        """Throughput at each number of users with a think time, and a work per transaction, of its own. [1/s]
 
         A number of users that is not whole, as a mean over a window may be, lies on the line between its neighbours.
+        `work` is the demand of a transaction there over that of the curve, 1 where it is not given.
         """
-        demand = self.held_up(parameters)
+        works = np.ones(len(load)) if work is None else work
         columns = []
-        for users, think in zip(load, think_s, strict=True):
-            ratios = (think + parameters[:, 1]) / demand
+        for users, think, share in zip(load, think_s, works, strict=True):
             below = math.floor(users)
             part = users - below
-            value = (1 - part) * self._scaled(below, ratios)
+            value = (1 - part) * self._rate(below, parameters, float(think), float(share))
             if part:
-                value = value + part * self._scaled(below + 1, ratios)
-            columns.append(value / demand)
+                value = value + part * self._rate(below + 1, parameters, float(think), float(share))
+            columns.append(value)
         return np.stack(columns, axis=1)
 
-    def _scaled(self, users: int, ratios: Floats) -> Floats:
+    def _rate(self, users: int, parameters: Floats, think_s: float, work: float) -> Floats:
+        """Throughput of a whole number of users; shape (n_problems,). [1/s]"""
         if users == 0:
-            return np.zeros(len(ratios))
+            return np.zeros(len(parameters))
+        demand = work * self.held_up(parameters)
+        return np.asarray(self.table(users)((think_s + parameters[:, 1]) / demand) / demand, dtype=float)
+
+    def table(self, users: int) -> ThroughputTable:
+        """The exact solution for so many users, made once."""
         if users > MOST_USERS:
             raise ModelError(f"closed curve: users must be at most {MOST_USERS}, got {users} instead")
         if users not in self._tables:
             self._tables[users] = ThroughputTable(users, self.servers)
-        return self._tables[users](ratios)
+        return self._tables[users]
 
     def response(self, parameters: Floats, load: Floats, think_s: Floats) -> Floats:
         """Response time R = N / X - Z. [s]"""
@@ -207,49 +220,3 @@ class ClosedCurve:
                 "limit_throughput": 1 / largest,
                 "knee_load": (demand + other + self.think_s) / largest,
             }
-
-
-def network_throughput(users: int, stations: Sequence[tuple[float, int]], delay_s: float) -> Floats:
-    """Exact throughput of a closed network of multi-server stations, for 1 to N users.
-
-    Parameters
-    ----------
-    users : int
-        N >= 1. [1]
-    stations : sequence of (float, int)
-        Service demand > 0 [s] and servers of each station.
-    delay_s : float
-        Time of a cycle at delays, the think time among them, >= 0. [s]
-
-    Returns
-    -------
-    ndarray of shape (N,)
-        X(1), ..., X(N). [1/s]
-
-    Notes
-    -----
-    Convolution of the normalising constants station by station, in logarithms. The generating function of an M/M/m
-    station is sum_{j<m} f(j) (1 - j/m) z^j / (1 - (D/m) z) with f(j) = D^j / j!, so that
-
-        G_k(n) = (D/m) G_k(n-1) + sum_{j<m} f(j) (1 - j/m) G_{k-1}(n-j),     X(n) = G(n-1) / G(n),
-
-    has positive terms only: nothing cancels, where the usual recursion by marginal probabilities loses all
-    digits [1]_.
-
-    References
-    ----------
-    .. [1] J. P. Buzen, "Computational algorithms for closed queueing networks with exponential servers",
-           Communications of the ACM 16(9), 527-531, 1973, doi:10.1145/362342.362345.
-    """
-    counts = np.arange(users + 1)
-    with np.errstate(divide="ignore"):
-        constants = np.where(counts == 0, 0.0, counts * np.log(delay_s)) - gammaln(counts + 1.0)
-    for demand, servers in stations:
-        fed = np.full(users + 1, -np.inf)
-        for present in range(min(servers, users + 1)):
-            term = present * math.log(demand) - math.lgamma(present + 1) + math.log1p(-present / servers)
-            fed[present:] = np.logaddexp(fed[present:], term + constants[: users + 1 - present])
-        step = math.log(demand / servers)
-        # G(n) = d G(n-1) + c(n) is, over d^n, a running sum.
-        constants = np.logaddexp.accumulate(fed - step * counts) + step * counts
-    return np.asarray(np.exp(constants[:-1] - constants[1:]), dtype=float)

@@ -61,6 +61,8 @@ class Configuration:
         With what was seen, as a study summary has them.
     runs : list of dict
         Summaries of the runs that passed.
+    folders : list of RunFolder
+        Of the same runs; none where only a study summary is there.
     """
 
     label: str
@@ -71,6 +73,7 @@ class Configuration:
     resources: list[Resource] = field(default_factory=list)
     objectives: list[Json] = field(default_factory=list)
     runs: list[Json] = field(default_factory=list)
+    folders: list[RunFolder] = field(default_factory=list)
 
     @property
     def observations(self) -> Observations:
@@ -222,7 +225,15 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
         shared = _resources([run for run in folders if run.run_id in set(names)], kept)
         found.append(
             Configuration(
-                configuration["label"], configuration["key"], points, findings, excluded, shared, objectives, kept
+                configuration["label"],
+                configuration["key"],
+                points,
+                findings,
+                excluded,
+                shared,
+                objectives,
+                kept,
+                [run for run in folders if run.run_id in names and run.run_id not in bad],
             )
         )
     return found

@@ -42,6 +42,9 @@ class Observations:
         Servers of the bottleneck that are busy, U. [1]
     busy_error : ndarray of shape (n_points,) or None
         Its standard error. [1]
+    work : ndarray of shape (n_points,) or None
+        What a transaction of the mix that ran there demands of the bottleneck, over what one of the reference mix does.
+        [ratio]
     names : tuple of str
         Where each point comes from: runs, or lines of a file.
     place : ndarray of shape (n_points,)
@@ -56,6 +59,7 @@ class Observations:
     think: Floats | None = None
     busy: Floats | None = None
     busy_error: Floats | None = None
+    work: Floats | None = None
     names: tuple[str, ...] = ()
     place: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
@@ -106,6 +110,11 @@ class Observations:
         """Think time of each point; zero where none was given. [s]"""
         return np.zeros(self.count) if self.think is None else self.think
 
+    @property
+    def mix_moves(self) -> bool:
+        """Whether the work of a transaction differs between the points."""
+        return self.work is not None and float(np.ptp(self.work)) > 0
+
     def chosen(self, mask: npt.NDArray[np.bool_]) -> Observations:
         """Some of the points."""
         return replace(
@@ -118,6 +127,7 @@ class Observations:
             think=None if self.think is None else self.think[mask],
             busy=None if self.busy is None else self.busy[mask],
             busy_error=None if self.busy_error is None else self.busy_error[mask],
+            work=None if self.work is None else self.work[mask],
             names=tuple(name for name, kept in zip(self.names, mask, strict=True) if kept),
             place=self.place[mask],
         )
@@ -138,6 +148,7 @@ def observations(
     think: Floats | None = None,
     busy: Floats | None = None,
     busy_error: Floats | None = None,
+    work: Floats | None = None,
     names: tuple[str, ...] = (),
 ) -> Observations:
     """Points in ascending order of load, whatever order they were measured in."""
@@ -156,6 +167,7 @@ def observations(
         sorted_(think),
         sorted_(busy),
         sorted_(busy_error),
+        sorted_(work),
         tuple(names[place] for place in order),
         order.astype(np.int64),
     )

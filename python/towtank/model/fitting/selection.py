@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,8 @@ from towtank.model.fitting.goodness import (
     REJECTED,
     Judgement,
     aicc,
-    hold_out,
+    fit_below,
+    joint_aicc,
     judge,
     predicted_against_measured,
 )
@@ -39,6 +40,10 @@ class Candidate:
         Predicted against measured at the highest levels.
     refitted : bool
         Whether the held-out levels took part in the final fit after they had served as a test.
+    joint_aicc : float or None
+        Criterion of throughput and use of the bottleneck together.
+    tested : Fit or None
+        The fit that predicted the held-out levels.
     """
 
     fit: Fit
@@ -46,6 +51,8 @@ class Candidate:
     aicc: float | None
     held_out: dict[str, Any] | None
     refitted: bool
+    joint_aicc: float | None = None
+    tested: Fit | None = None
 
     @property
     def name(self) -> str:
@@ -103,13 +110,19 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
     if held:
         if held >= len(points.levels):
             raise ModelError(f"held out: must be fewer than the {len(points.levels)} levels, got {held} instead")
-        below, above = points.split(held)
-        fit = fit_curve(curve, below)
-        tested: dict[str, Any] | None = predicted_against_measured(fit, above, held)
+        fit = fit_curve(curve, points.split(held)[0])
+        below: Fit | None = fit
     else:
         fit = fit_curve(curve, points)
-        tested = hold_out(fit, DEFAULT_HELD_OUT) if held is None else None
-    return Candidate(fit, judge(fit, tested), aicc(fit), tested, refitted=not held)
+        below = fit_below(fit, DEFAULT_HELD_OUT) if held is None else None
+    return _tested(fit, below, points, held)
+
+
+def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None) -> Candidate:
+    """A candidate with the test that a fit to the lower levels makes of it."""
+    highest = held or DEFAULT_HELD_OUT
+    told = None if below is None else predicted_against_measured(below, points.split(highest)[1], highest)
+    return Candidate(fit, judge(fit, told), aicc(fit), told, not held, joint_aicc(fit), below)
 
 
 def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: float, held: int | None) -> Choice:
@@ -128,16 +141,50 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
         except ModelError as error:
             refused[name] = str(error).split("\n", maxsplit=1)[0]
     candidates.sort(key=_rank)
-    able = [one for one in candidates if one.judgement.level != REJECTED]
+    set_aside = _one_closed(candidates, points, held)
+    able = [one for one in candidates if one.judgement.level != REJECTED and one.name not in set_aside]
     if not able:
         return Choice(candidates, None, refused, _no_choice(candidates, refused))
     if any(one.aicc is None for one in able):
-        return _without_criterion(candidates, able, refused)
+        return _with(set_aside, _without_criterion(candidates, able, refused))
     best = able[0].aicc or 0.0
     close = [one for one in able if one.aicc is not None and one.aicc - best <= COMPARABLE]
     tested = [one for one in close if one.held_out is not None]
     chosen = min(tested, key=_held_out_error) if tested else able[0]
-    return Choice(candidates, chosen, refused, _because(chosen, able, close))
+    return _with(set_aside, Choice(candidates, chosen, refused, _because(chosen, able, close)))
+
+
+def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
+    """A choice that also tells why one of the two closed curves took no part in it."""
+    told = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
+    return replace(choice, why=f"{choice.why}; {told}") if told else choice
+
+
+def _one_closed(candidates: list[Candidate], points: Observations, held: int | None) -> dict[str, str]:
+    """Decide between the closed curves with constant and with load-dependent demand; the one set aside, and why.
+
+    Notes
+    -----
+    Throughput below saturation hardly tells the two apart; the use of the bottleneck at each level does, so the
+    criterion is that of both together. They have as many parameters: background on one side, the change of the demand
+    on the other. The error at the held-out level is that of the curve which the levels below would have chosen by
+    themselves, so that what is held out has no part in the choice that it tests.
+    """
+    pair = [one for one in candidates if one.joint_aicc is not None]
+    if len(pair) < 2:
+        return {}
+    best, other = sorted(pair, key=lambda one: (one.judgement.level == REJECTED, one.joint_aicc or 0.0))
+    if held is None and best.tested is not None and other.tested is not None:
+        first = min((best.tested, other.tested), key=lambda fit: joint_aicc(fit) or float("inf"))
+        if first is other.tested:
+            # The levels below would have chosen otherwise: that is the prediction they would have made.
+            candidates[candidates.index(best)] = _tested(best.fit, first, points, held)
+    gap = (other.joint_aicc or 0.0) - (best.joint_aicc or 0.0)
+    if other.judgement.level == REJECTED:
+        return {other.name: "rejected"}
+    return {
+        other.name: f"AICc of throughput and use of the bottleneck together is {gap:.2g} higher than that of {best.name}"
+    }
 
 
 def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:

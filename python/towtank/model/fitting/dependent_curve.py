@@ -1,0 +1,114 @@
+"""The closed curve with a demand that depends on the load: what a transaction takes while the bottleneck is idle, and
+what it takes while it is busy.
+
+A server that finds nothing to do goes to sleep, and the next request pays for waking it: a wakeup, a cold cache, a slow
+clock. The busier it is, the fewer requests find it asleep. Arrivals find a server idle in proportion to 1 - u, so
+
+    D(u) = D_full (1 + (r - 1) (1 - u)),        0 <= u <= 1,
+
+with the demand D_full at full use, r that at no use over it, and u the utilization of the bottleneck. r > 1 is batching,
+warm caches, a clock that speeds up; r < 1 contention for caches and locks. Measured CPU time gives D(u) at each level
+directly, and u ends at 1: what is extrapolated has an end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.least_squares import Bounds
+from towtank.model.fitting.observations import Floats, Observations
+
+LEAST_RATIO, MOST_RATIO = 1 / 3, 4.0
+"""Demand at no use over that at full use, at least and at most: what changes more is not one way of working, and no
+straight line over utilization. [ratio]"""
+_STEPS = 60
+_CONVERGED = 1e-11
+
+
+@dataclass
+class DependentCurve(ClosedCurve):
+    """Throughput over users of a closed system whose bottleneck's demand changes with its utilization.
+
+    Notes
+    -----
+    The throughput is the exact solution of the machine repairman (`ClosedCurve`) with the demand at the mean
+    utilization, which is found as the fixed point of u = X(D(u)) D(u) / m. The mean demand of a level is what can be
+    measured, whatever makes it change; a station that is slower while it has few jobs (product form with rates) has the
+    same throughput within 1 % for the ratios that are allowed here, and is what is written as a model file.
+    """
+
+    name = "load-dependent"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """D_full, O, and r."""
+        return ("bottleneck_demand_s", "other_s", "idle_ratio")
+
+    @property
+    def bounds(self) -> Bounds:
+        """Times are not negative; the ratio is that of one way of working."""
+        return Bounds(np.array([0.0, 0.0, LEAST_RATIO]), np.array([np.inf, np.inf, MOST_RATIO]))
+
+    def held_up(self, parameters: Floats) -> Floats:
+        """Demand at the bottleneck at full use; shape (n_problems,). [s]"""
+        return np.maximum(parameters[:, 0], 1e-300)
+
+    def demand_at(self, parameters: Floats, utilization: Floats) -> Floats:
+        """D(u) for utilizations in [0, 1]; shape of both together. [s]"""
+        return np.asarray(self.held_up(parameters) * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
+
+    def busy(self, parameters: Floats, rate: Floats, work: Floats | None = None) -> Floats:
+        """Busy servers at throughputs of shape (n_problems, n_loads): U = X D(U / m), solved for U. [1]"""
+        full = self.held_up(parameters)[:, None] * rate * (1.0 if work is None else work)
+        more = parameters[:, 2, None] - 1
+        return np.asarray(full * (1 + more) / (1 + full * more / self.servers), dtype=float)
+
+    def _rate(self, users: int, parameters: Floats, think_s: float, work: float) -> Floats:
+        if users == 0:
+            return np.zeros(len(parameters))
+        away = think_s + parameters[:, 1]
+        slope = -work * self.held_up(parameters) * (parameters[:, 2] - 1)
+        table = self.table(users)
+        low, high = np.zeros(len(parameters)), np.ones(len(parameters))
+        at = np.full(len(parameters), 0.5)
+        for _ in range(_STEPS):
+            demand = work * self.demand_at(parameters, at)
+            scaled, elasticity = table.with_slope(away / demand)
+            used = scaled / self.servers
+            below = used > at
+            low, high = np.where(below, at, low), np.where(below, high, at)
+            # d(u - h(u))/du; where Newton's step leaves the bracket, its middle is taken.
+            steep = 1 + used * elasticity * slope / demand
+            with np.errstate(divide="ignore", invalid="ignore"):
+                newton = at - (at - used) / steep
+            after = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
+            moved = float(np.max(np.abs(after - at)))
+            at = after
+            if moved <= _CONVERGED:
+                break
+        demand = work * self.demand_at(parameters, at)
+        return np.asarray(table(away / demand) / demand, dtype=float)
+
+    def starts(self, points: Observations) -> Floats:
+        """As the closed curve, with demands that fall, stay, and grow."""
+        plain = super().starts(points)[:, :2]
+        return np.array([(*one, ratio) for one in plain for ratio in (0.8, 1.0, 1.3)])
+
+    def derived(self, parameters: Floats) -> dict[str, Floats]:
+        """What follows at full use, and the demand at no use."""
+        return {**super().derived(parameters), "idle_demand_s": self.held_up(parameters) * parameters[:, 2]}
+
+    def rates(self, parameters: Floats) -> tuple[float, ...]:
+        """Speed with 1, 2, ... jobs of a station with the demand at full use that behaves like this bottleneck.
+
+        A job that comes to j - 1 others finds min(j - 1, m) of m servers busy and brings the demand at that share.
+        """
+        found = []
+        for jobs in range(1, self.servers + 2):
+            share = min(jobs - 1, self.servers) / self.servers
+            demand = float(self.demand_at(parameters[None, :], np.array([share]))[0])
+            found.append(min(jobs, self.servers) * float(parameters[0]) / demand)
+        return tuple(found)
