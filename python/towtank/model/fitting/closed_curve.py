@@ -14,7 +14,7 @@ thousand fits of a bootstrap as cheap as one.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,12 @@ from scipy.special import gammaln
 
 from towtank.errors import ModelError
 from towtank.model.fitting.least_squares import Bounds
-from towtank.model.fitting.observations import Floats, Observations
+from towtank.model.fitting.observations import Conditions, Floats, Observations
 
 # Background work of more than this share of the servers is the load, and no background. [ratio]
 _MOST_BACKGROUND = 0.9
+# Background and other programs together leave this share of the servers at least; a fit that comes here is no fit.
+_LEAST_LEFT = 0.01
 _LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
 # Knots of a spline over the logarithm of the ratio; with these it is right to about 1e-7.
 _KNOTS = 160
@@ -125,11 +127,14 @@ class ClosedCurve:
     with_busy : bool, default False
         Whether the use of the bottleneck was measured too, U = b + S X; then the background b is a third parameter.
         It takes its share of the servers, which serve transactions m / (m - b) times more slowly for it.
+    others : float, default 0
+        Servers that other programs keep busy at loads that were not measured; they take their share likewise. [1]
     """
 
     servers: int
     think_s: float
     with_busy: bool = False
+    others: float = 0.0
     _tables: dict[int, ThroughputTable] = field(default_factory=dict, repr=False)
 
     name = "closed"
@@ -145,45 +150,48 @@ class ClosedCurve:
         upper = [np.inf, np.inf, *([_MOST_BACKGROUND * self.servers] if self.with_busy else [])]
         return Bounds(np.zeros(len(upper)), np.array(upper))
 
-    def held_up(self, parameters: Floats) -> Floats:
-        """Demand at the bottleneck as background work makes it, S m / (m - b); shape (n_problems,). [s]"""
+    def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
+        """Demand at the bottleneck as other work makes it, S m / (m - b - others); shape (n_problems,). [s]"""
         demand = np.maximum(parameters[:, 0], 1e-300)
         background = parameters[:, 2] if self.with_busy else np.zeros(len(parameters))
-        return np.asarray(demand * self.servers / (self.servers - background), dtype=float)
+        left = self.servers - background - (self.others if others is None else others)
+        return np.asarray(demand * self.servers / np.maximum(left, _LEAST_LEFT * self.servers), dtype=float)
 
-    def busy(self, parameters: Floats, rate: Floats, work: Floats | None = None) -> Floats:
-        """Busy servers of the bottleneck at throughputs of shape (n_problems, n_loads), U = b + S X. [1]"""
-        demand = parameters[:, 0, None] if work is None else parameters[:, 0, None] * work
-        return np.asarray(parameters[:, 2, None] + demand * rate, dtype=float)
+    def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
+        """Servers that the tiers keep busy at throughputs of shape (n_problems, n_loads), U = b + S X. [1]"""
+        work = 1.0 if conditions is None else conditions.work
+        return np.asarray(parameters[:, 2, None] + parameters[:, 0, None] * work * rate, dtype=float)
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
         """Throughput at each number of users, with the think time of the curve. [1/s]"""
-        return self.throughput_thinking(parameters, load, np.full(len(load), self.think_s))
+        return self.throughput_in(parameters, load, self.usual(len(load)))
 
-    def throughput_thinking(
-        self, parameters: Floats, load: Floats, think_s: Floats, work: Floats | None = None
-    ) -> Floats:
-        """Throughput at each number of users with a think time, and a work per transaction, of its own. [1/s]
+    def usual(self, count: int) -> Conditions:
+        """Conditions of loads that were not measured."""
+        return Conditions(np.full(count, self.think_s), np.ones(count), np.full(count, self.others))
+
+    def throughput_in(self, parameters: Floats, load: Floats, conditions: Conditions) -> Floats:
+        """Throughput at each number of users with conditions of its own. [1/s]
 
         A number of users that is not whole, as a mean over a window may be, lies on the line between its neighbours.
-        `work` is the demand of a transaction there over that of the curve, 1 where it is not given.
         """
-        works = np.ones(len(load)) if work is None else work
         columns = []
-        for users, think, share in zip(load, think_s, works, strict=True):
+        rows = zip(load, conditions.think_s, conditions.work, conditions.others, strict=True)
+        for users, think, work, others in rows:
             below = math.floor(users)
             part = users - below
-            value = (1 - part) * self._rate(below, parameters, float(think), float(share))
+            asked = (float(think), float(work), float(others))
+            value = (1 - part) * self._rate(below, parameters, *asked)
             if part:
-                value = value + part * self._rate(below + 1, parameters, float(think), float(share))
+                value = value + part * self._rate(below + 1, parameters, *asked)
             columns.append(value)
         return np.stack(columns, axis=1)
 
-    def _rate(self, users: int, parameters: Floats, think_s: float, work: float) -> Floats:
+    def _rate(self, users: int, parameters: Floats, think_s: float, work: float, others: float) -> Floats:
         """Throughput of a whole number of users; shape (n_problems,). [1/s]"""
         if users == 0:
             return np.zeros(len(parameters))
-        demand = work * self.held_up(parameters)
+        demand = work * self.held_up(parameters, others)
         return np.asarray(self.table(users)((think_s + parameters[:, 1]) / demand) / demand, dtype=float)
 
     def table(self, users: int) -> ThroughputTable:
@@ -196,7 +204,8 @@ class ClosedCurve:
 
     def response(self, parameters: Floats, load: Floats, think_s: Floats) -> Floats:
         """Response time R = N / X - Z. [s]"""
-        return np.asarray(load / self.throughput_thinking(parameters, load, think_s) - think_s, dtype=float)
+        conditions = replace(self.usual(len(load)), think_s=think_s)
+        return np.asarray(load / self.throughput_in(parameters, load, conditions) - think_s, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
         """The demand about m / X at the top; elsewhere from nothing to the cycle at the bottom."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.least_squares import Bounds
-from towtank.model.fitting.observations import Floats, Observations
+from towtank.model.fitting.observations import Conditions, Floats, Observations
 
 LEAST_RATIO, MOST_RATIO = 1 / 3, 4.0
 """Demand at no use over that at full use, at least and at most: what changes more is not one way of working, and no
@@ -37,7 +37,7 @@ class DependentCurve(ClosedCurve):
     The throughput is the exact solution of the machine repairman (`ClosedCurve`) with the demand at the mean
     utilization, which is found as the fixed point of u = X(D(u)) D(u) / m. The mean demand of a level is what can be
     measured, whatever makes it change; a station that is slower while it has few jobs (product form with rates) has the
-    same throughput within 1 % for the ratios that are allowed here, and is what is written as a model file.
+    same throughput within 2.5 % for the ratios that are allowed here, and is what is written as a model file.
     """
 
     name = "load-dependent"
@@ -52,36 +52,41 @@ class DependentCurve(ClosedCurve):
         """Times are not negative; the ratio is that of one way of working."""
         return Bounds(np.array([0.0, 0.0, LEAST_RATIO]), np.array([np.inf, np.inf, MOST_RATIO]))
 
-    def held_up(self, parameters: Floats) -> Floats:
-        """Demand at the bottleneck at full use; shape (n_problems,). [s]"""
-        return np.maximum(parameters[:, 0], 1e-300)
+    def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
+        """Demand at full use as other programs make it, D_full m / (m - others); shape (n_problems,). [s]"""
+        left = self.servers - (self.others if others is None else others)
+        return np.asarray(np.maximum(parameters[:, 0], 1e-300) * self.servers / left, dtype=float)
 
     def demand_at(self, parameters: Floats, utilization: Floats) -> Floats:
         """D(u) for utilizations in [0, 1]; shape of both together. [s]"""
-        return np.asarray(self.held_up(parameters) * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
+        full = np.maximum(parameters[:, 0], 1e-300)
+        return np.asarray(full * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
 
-    def busy(self, parameters: Floats, rate: Floats, work: Floats | None = None) -> Floats:
-        """Busy servers at throughputs of shape (n_problems, n_loads): U = X D(U / m), solved for U. [1]"""
-        full = self.held_up(parameters)[:, None] * rate * (1.0 if work is None else work)
+    def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
+        """Servers that the tiers keep busy at throughputs of shape (n_problems, n_loads): U = X D(u), solved for U. [1]"""
+        asked = self.usual(rate.shape[1]) if conditions is None else conditions
+        full = np.maximum(parameters[:, 0, None], 1e-300) * asked.work * rate
         more = parameters[:, 2, None] - 1
-        return np.asarray(full * (1 + more) / (1 + full * more / self.servers), dtype=float)
+        idle = 1 - asked.others / self.servers
+        return np.asarray(full * (1 + more * idle) / (1 + full * more / self.servers), dtype=float)
 
-    def _rate(self, users: int, parameters: Floats, think_s: float, work: float) -> Floats:
+    def _rate(self, users: int, parameters: Floats, think_s: float, work: float, others: float) -> Floats:
         if users == 0:
             return np.zeros(len(parameters))
-        away = think_s + parameters[:, 1]
-        slope = -work * self.held_up(parameters) * (parameters[:, 2] - 1)
-        table = self.table(users)
+        away, table = think_s + parameters[:, 1], self.table(users)
+        # What other programs leave of the servers, and how much longer everything takes for it.
+        left = (self.servers - others) / self.servers
+        slope = -work / left * np.maximum(parameters[:, 0], 1e-300) * (parameters[:, 2] - 1)
         low, high = np.zeros(len(parameters)), np.ones(len(parameters))
         at = np.full(len(parameters), 0.5)
         for _ in range(_STEPS):
-            demand = work * self.demand_at(parameters, at)
+            demand = work / left * self.demand_at(parameters, at)
             scaled, elasticity = table.with_slope(away / demand)
-            used = scaled / self.servers
+            used = 1 - left + left * scaled / self.servers
             below = used > at
             low, high = np.where(below, at, low), np.where(below, high, at)
-            # d(u - h(u))/du; where Newton's step leaves the bracket, its middle is taken.
-            steep = 1 + used * elasticity * slope / demand
+            # The slope of u - h(u); where Newton's step leaves the bracket, its middle is taken.
+            steep = 1 + (used - 1 + left) * elasticity * slope / demand
             with np.errstate(divide="ignore", invalid="ignore"):
                 newton = at - (at - used) / steep
             after = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
@@ -89,7 +94,7 @@ class DependentCurve(ClosedCurve):
             at = after
             if moved <= _CONVERGED:
                 break
-        demand = work * self.demand_at(parameters, at)
+        demand = work / left * self.demand_at(parameters, at)
         return np.asarray(table(away / demand) / demand, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
@@ -99,7 +104,7 @@ class DependentCurve(ClosedCurve):
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
         """What follows at full use, and the demand at no use."""
-        return {**super().derived(parameters), "idle_demand_s": self.held_up(parameters) * parameters[:, 2]}
+        return {**super().derived(parameters), "idle_demand_s": parameters[:, 0] * parameters[:, 2]}
 
     def rates(self, parameters: Floats) -> tuple[float, ...]:
         """Speed with 1, 2, ... jobs of a station with the demand at full use that behaves like this bottleneck.

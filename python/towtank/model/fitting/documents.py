@@ -224,6 +224,7 @@ def _points(points: Observations, shown: Candidate | None) -> list[Json]:
             "think_s": None if points.think is None else float(points.think[place]),
             "busy": None if points.busy is None else float(points.busy[place]),
             "work": None if points.work is None else float(points.work[place]),
+            "others": None if points.others is None else float(points.others[place]),
             "fitted_throughput": float(fitted[name]) if name in fitted else None,
         }
         rows.append(row)

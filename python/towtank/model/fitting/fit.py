@@ -22,12 +22,15 @@ CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
 _AT_BOUND = 1e-6
 
 
-def curve_named(name: str, servers: int, think_s: float, *, with_busy: bool = False) -> Curve:
-    """The family of a name; servers, think time and use of the bottleneck are those of the closed system."""
+def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
+    """The family of a name; servers, think time and what the points tell of the bottleneck are those of the closed
+    system."""
+    with_busy = points is not None and points.busy is not None
+    others = 0.0 if points is None or points.others is None else float(points.others.mean())
     if name == "closed":
-        return ClosedCurve(servers, think_s, with_busy)
+        return ClosedCurve(servers, think_s, with_busy, others)
     if name == "load-dependent":
-        return DependentCurve(servers, think_s, with_busy)
+        return DependentCurve(servers, think_s, with_busy, others)
     return {"usl": USL, "amdahl": AMDAHL, "linear": LINEAR}[name]
 
 
@@ -82,20 +85,14 @@ class Problem:
         load = self.points.load
         if not isinstance(self.curve, ClosedCurve):
             return self.curve.throughput(parameters, load)
-        think = self.think_s
-        rate = self.curve.throughput_thinking(parameters, load, think, self.points.work)
+        asked = self.points.conditions(self.curve.think_s)
+        rate = self.curve.throughput_in(parameters, load, asked)
         parts = [rate]
         if self.uses_response:
-            parts.append(load / rate - think)
+            parts.append(load / rate - asked.think_s)
         if self.uses_busy:
-            parts.append(self.curve.busy(parameters, rate, self.points.work))
+            parts.append(self.curve.busy(parameters, rate, asked))
         return np.concatenate(parts, axis=1)
-
-    @property
-    def think_s(self) -> Floats:
-        """Think time of each point: as measured there, else that of the curve. [s]"""
-        default = self.curve.think_s if isinstance(self.curve, ClosedCurve) else 0.0
-        return np.full(self.points.count, default) if self.points.think is None else self.points.think
 
 
 @dataclass(frozen=True)

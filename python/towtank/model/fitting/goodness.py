@@ -304,13 +304,14 @@ def fit_below(fit: Fit, highest: int) -> Fit | None:
 
 
 def throughput_as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Floats, Floats | None]:
-    """Throughputs at points that were not fitted, with the think time and the mix that were there; and that think time.
+    """Throughputs at points that were not fitted, with the conditions that were there; and the think time.
 
-    Users, think time and mix are what was asked of the system, not what it did: they are known of every point.
+    Users, think time, mix and other programs are what was asked of the system, not what it did: they are known of
+    every point.
     """
     if isinstance(fit.curve, ClosedCurve):
-        think = above.think if above.think is not None else np.full(above.count, fit.curve.think_s)
-        return fit.curve.throughput_thinking(parameters, above.load, think, above.work), think
+        asked = above.conditions(fit.curve.think_s)
+        return fit.curve.throughput_in(parameters, above.load, asked), asked.think_s
     return fit.curve.throughput(parameters, above.load), above.think
 
 

@@ -92,8 +92,23 @@ class Configuration:
             think=np.array(think, dtype=float) if all(one is not None for one in think) else None,
             busy=busy,
             busy_error=busy_error,
+            others=self._others(),
             names=tuple(", ".join(point["runs"]) for point in self.points),
         )
+
+    def _others(self) -> Floats | None:
+        """CPUs of the bottleneck that other programs kept busy at each point; None where a run does not tell.
+
+        Told of all CPUs that tiers are pinned to, which other programs are taken to use evenly.
+        """
+        bottleneck = self.bottleneck()
+        shares = {str(run["run"]): run["host"].get("foreign_share") for run in self.runs}
+        if bottleneck is None or not shares:
+            return None
+        rows = [[shares.get(str(run)) for run in point["runs"]] for point in self.points]
+        if any(one is None for row in rows for one in row):
+            return None
+        return np.array([bottleneck.servers * float(np.mean([one for one in row if one is not None])) for row in rows])
 
     def _busy(self) -> tuple[Floats | None, Floats | None]:
         """CPUs used of the bottleneck, with standard errors; None where a point does not tell them."""

@@ -21,6 +21,25 @@ an estimate, and as a weight it would make the luckiest level decide. [1]"""
 
 
 @dataclass(frozen=True)
+class Conditions:
+    """What was asked of a system at each load, and what it had to do it with; not what it made of it.
+
+    Attributes
+    ----------
+    think_s : ndarray of shape (n_loads,)
+        Think time Z. [s]
+    work : ndarray of shape (n_loads,)
+        Demand of a transaction of the mix there over that of the reference mix. [ratio]
+    others : ndarray of shape (n_loads,)
+        Servers of the bottleneck that other programs keep busy. [1]
+    """
+
+    think_s: Floats
+    work: Floats
+    others: Floats
+
+
+@dataclass(frozen=True)
 class Observations:
     """Load levels in ascending order; one row for each measurement.
 
@@ -45,6 +64,8 @@ class Observations:
     work : ndarray of shape (n_points,) or None
         What a transaction of the mix that ran there demands of the bottleneck, over what one of the reference mix does.
         [ratio]
+    others : ndarray of shape (n_points,) or None
+        Servers of the bottleneck that other programs kept busy. [1]
     names : tuple of str
         Where each point comes from: runs, or lines of a file.
     place : ndarray of shape (n_points,)
@@ -60,6 +81,7 @@ class Observations:
     busy: Floats | None = None
     busy_error: Floats | None = None
     work: Floats | None = None
+    others: Floats | None = None
     names: tuple[str, ...] = ()
     place: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
@@ -110,10 +132,13 @@ class Observations:
         """Think time of each point; zero where none was given. [s]"""
         return np.zeros(self.count) if self.think is None else self.think
 
-    @property
-    def mix_moves(self) -> bool:
-        """Whether the work of a transaction differs between the points."""
-        return self.work is not None and float(np.ptp(self.work)) > 0
+    def conditions(self, think_s: float = 0.0) -> Conditions:
+        """What was asked at each point; `think_s` where no think time was given."""
+        return Conditions(
+            np.full(self.count, think_s) if self.think is None else self.think,
+            np.ones(self.count) if self.work is None else self.work,
+            np.zeros(self.count) if self.others is None else self.others,
+        )
 
     def chosen(self, mask: npt.NDArray[np.bool_]) -> Observations:
         """Some of the points."""
@@ -128,6 +153,7 @@ class Observations:
             busy=None if self.busy is None else self.busy[mask],
             busy_error=None if self.busy_error is None else self.busy_error[mask],
             work=None if self.work is None else self.work[mask],
+            others=None if self.others is None else self.others[mask],
             names=tuple(name for name, kept in zip(self.names, mask, strict=True) if kept),
             place=self.place[mask],
         )
@@ -149,6 +175,7 @@ def observations(
     busy: Floats | None = None,
     busy_error: Floats | None = None,
     work: Floats | None = None,
+    others: Floats | None = None,
     names: tuple[str, ...] = (),
 ) -> Observations:
     """Points in ascending order of load, whatever order they were measured in."""
@@ -168,6 +195,7 @@ def observations(
         sorted_(busy),
         sorted_(busy_error),
         sorted_(work),
+        sorted_(others),
         tuple(names[place] for place in order),
         order.astype(np.int64),
     )

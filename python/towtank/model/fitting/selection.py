@@ -9,6 +9,7 @@ from typing import Any
 from towtank.errors import ModelError
 from towtank.model.fitting.fit import Fit, curve_named, fit_curve
 from towtank.model.fitting.goodness import (
+    MISS_LIMIT,
     REJECTED,
     Judgement,
     aicc,
@@ -106,7 +107,7 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
     ModelError
         If there are too few levels.
     """
-    curve = curve_named(name, servers, think_s, with_busy=points.busy is not None)
+    curve = curve_named(name, servers, think_s, points)
     if held:
         if held >= len(points.levels):
             raise ModelError(f"held out: must be fewer than the {len(points.levels)} levels, got {held} instead")
@@ -188,8 +189,17 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
 
 
 def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
-    """Too few points for AICc to compare all: what predicts the highest level is left to decide."""
+    """Too few points for AICc to compare all: what predicts the highest level is left to decide.
+
+    Where none of those that could be tested predicts it within `MISS_LIMIT`, a closed curve that has too few levels to
+    leave one out is better founded than they are: it met the use of the bottleneck at each level as well.
+    """
     tested = [one for one in able if one.held_out is not None]
+    founded = [one for one in able if one.held_out is None and one.joint_aicc is not None]
+    if founded and all(_held_out_error(one) > MISS_LIMIT for one in tested):
+        others = "".join(f"; {one.name} misses it by {100 * _held_out_error(one):.2g} %" for one in tested)
+        why = f"{founded[0].name}: too few levels to leave the highest out{others}"
+        return Choice(candidates, founded[0], refused, why)
     if not tested:
         why = "every curve is rejected: too few points for AICc, and for leaving the highest level out"
         return Choice(candidates, None, refused, why)
