@@ -28,6 +28,7 @@ BENCHES = (
     "tls",
     "http2",
     "solve",
+    "capacity_curve",
     "simulate",
 )
 # These take long or nearly all memory: they are run when they are asked for.

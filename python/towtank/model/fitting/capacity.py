@@ -135,7 +135,7 @@ def _bottleneck(one: Candidate, document: Json) -> str | None:
     if resource is None:
         return None
     top = max(resource["by_level"], key=lambda row: float(row["utilization"]))
-    words = [f"{name} is the resource with the highest utilization, {100 * top['utilization']:.3g} % at most"]
+    words = [f"the resource with the highest utilization is {name}, {100 * top['utilization']:.3g} % at most"]
     limit = document.get("limit_throughput")
     if limit and isinstance(one.fit.curve, ClosedCurve):
         pair = document["confidence_interval"].get("limit_throughput") or (None, None)

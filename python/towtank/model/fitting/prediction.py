@@ -178,6 +178,14 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
                 "tested": f"the mixes of the levels demand from {points.work.min():.3f} to {points.work.max():.3f} of it",
             }
         )
+    if points.others is not None and isinstance(candidate.fit.curve, ClosedCurve):
+        low, high, mean = (100 * share / candidate.fit.curve.servers for share in _range_of(points.others))
+        found.append(
+            {
+                "assumes": f"other programs take {mean:.2g} % of the bottleneck, at loads not measured too",
+                "tested": f"they took from {low:.2g} to {high:.2g} % at the levels",
+            }
+        )
     if isinstance(candidate.fit.curve, ClosedCurve):
         tested = "response times were fitted as well" if points.response is not None else "no response times given"
         found += [
@@ -213,3 +221,7 @@ def _assumed_of_demands(candidate: Candidate) -> dict[str, str]:
         )
         return {"assumes": assumes, "tested": tested}
     return {"assumes": "demands do not depend on the load", "tested": tested}
+
+
+def _range_of(values: Floats) -> tuple[float, float, float]:
+    return float(values.min()), float(values.max()), float(values.mean())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+from scipy import stats
 
 from towtank.errors import ModelError
 from towtank.model.fitting.fit import Fit, curve_named, fit_curve
@@ -24,6 +27,7 @@ from towtank.model.fitting.replicates import replicates
 COMPARABLE = 2.0
 """Curves whose AICc is within this of the best are supported about as well (Burnham and Anderson, *Model Selection
 and Multimodel Inference*, 2nd ed., Springer, 2002, section 2.6, doi:10.1007/b97636)."""
+_CHANGE_LEVEL = 0.05
 DEFAULT_HELD_OUT = 1
 """Highest levels that every fit is tested on, in a second fit without them. [1]"""
 
@@ -168,24 +172,49 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
     -----
     Throughput below saturation hardly tells the two apart; the use of the bottleneck at each level does, so the
     criterion is that of both together. They have as many parameters: background on one side, the change of the demand
-    on the other. The error at the held-out level is that of the curve which the levels below would have chosen by
-    themselves, so that what is held out has no part in the choice that it tests.
+    on the other. A demand is taken to change only where the constant one misses by more than chance makes of either, so
+    that a handful of levels does not decide by its noise. The error at the held-out level is that of the curve which the levels below would have chosen by themselves, so that what is held
+    out has no part in the choice that it tests.
     """
-    pair = [one for one in candidates if one.joint_aicc is not None]
-    if len(pair) < 2:
+    pair = {one.name: one for one in candidates if one.joint_aicc is not None}
+    plain, changing = pair.get("closed"), pair.get("load-dependent")
+    if plain is None or changing is None:
         return {}
-    best, other = sorted(pair, key=lambda one: (one.judgement.level == REJECTED, one.joint_aicc or 0.0))
-    if held is None and best.tested is not None and other.tested is not None:
-        first = min((best.tested, other.tested), key=lambda fit: joint_aicc(fit) or float("inf"))
-        if first is other.tested:
+    rejected = {name for name, one in pair.items() if one.judgement.level == REJECTED}
+    best = changing if "closed" in rejected or ("load-dependent" not in rejected and _changes(plain.fit, changing.fit)) else plain
+    other = plain if best is changing else changing
+    if held is None and plain.tested is not None and changing.tested is not None:
+        first = changing.tested if _changes(plain.tested, changing.tested) else plain.tested
+        if first is not best.tested:
             # The levels below would have chosen otherwise: that is the prediction they would have made.
             candidates[candidates.index(best)] = _tested(best.fit, first, points, held)
-    gap = (other.joint_aicc or 0.0) - (best.joint_aicc or 0.0)
-    if other.judgement.level == REJECTED:
+    if other.name in rejected:
         return {other.name: "rejected"}
-    return {
-        other.name: f"AICc of throughput and use of the bottleneck together is {gap:.2g} higher than that of {best.name}"
-    }
+    gap = (other.joint_aicc or 0.0) - (best.joint_aicc or 0.0)
+    words = f"AICc of throughput and use of the bottleneck together is {abs(gap):.2g} {'higher' if gap > 0 else 'lower'}"
+    return {other.name: words + ("" if gap > 0 else f", which chance explains up to {_credible_gap(changing.fit):.2g}")}
+
+
+def _changes(plain: Fit, changing: Fit) -> bool:
+    """Whether use and throughput together say that the demand changes with the load.
+
+    Notes
+    -----
+    The misses of the constant curve over those of the other must pass the quantile of F with the degrees of freedom of
+    both, as two independent variances would: n ln F in the criterion. Misses of curves on the same points resemble each
+    other, so chance passes it less often than the level says.
+    """
+    constant, dependent = joint_aicc(plain), joint_aicc(changing)
+    if constant is None or dependent is None:
+        return False
+    return constant - dependent > _credible_gap(changing)
+
+
+def _credible_gap(fit: Fit) -> float:
+    """Difference of the joint criterion beyond which chance does not explain it."""
+    values = 2 * fit.points.count
+    freedom = values - len(fit.parameters)
+    return float(values * math.log(stats.f.ppf(1 - _CHANGE_LEVEL, freedom, freedom)))
 
 
 def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:

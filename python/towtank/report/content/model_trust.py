@@ -71,7 +71,7 @@ def _candidates(told: list[Json]) -> Table:
         for one in told
         for row in one["choice"]["candidates"]
     )
-    why = tuple(people.sentence(f"{one['label']}: {one['choice']['why']}") for one in told)
+    why = tuple(f"{one['label']}: {one['choice']['why']}." for one in told)
     notes = (
         "AICc compares curves on the throughput, with use on throughput and use of the bottleneck together; smaller is "
         "better. The held-out error is of the throughput at the highest load.",

@@ -12,7 +12,8 @@ from towtank.report.figures import panel
 from towtank.report.source import Json, Results
 
 NAME = "capacity-curve"
-_QUANTITIES = {"throughput": "throughput [1/s]", "response_s": "mean response time [s]"}
+_QUANTITIES = {"throughput": "throughput [1/s]", "response_s": "mean response time [ms]"}
+_SCALED = ("value", "median", "low", "high", "low_80", "high_80", "low_95", "high_95")
 _SHOWN_KNEES = ("model", "peak", "objective")
 
 
@@ -68,7 +69,7 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
     for quantity in _QUANTITIES:
         told = row.get(quantity)
         # A band without an upper end cannot be drawn; where it begins the curve of times ends.
-        if told is None or None in (*told["band_80"], *told["band_95"]):
+        if told is None or None in (*told["band_80"], *told["band_95"]) or told["band_95"][0] <= 0:
             continue
         (low_80, high_80), (low_95, high_95) = told["band_80"], told["band_95"]
         ends = {"low_80": low_80, "high_80": high_80, "low_95": low_95, "high_95": high_95}
@@ -97,6 +98,8 @@ def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
         if row.get(value) is None or row[value] <= 0:
             continue
         low, high = row[band]
+        if quantity == "response_s" and not low:
+            low = high = None  # a band down to zero has no place on a logarithmic axis; the table tells it
         found.append(
             {"configuration": label, "load": load, "quantity": quantity, "value": row[value], "low": low, "high": high}
         )
@@ -129,9 +132,12 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
         "type": "quantitative",
         "title": _QUANTITIES[quantity],
         "scale": scale,
-        "axis": {"tickCount": 6} if quantity == "throughput" else {"tickCount": 5, "format": "~s"},
+        "axis": {"tickCount": 6} if quantity == "throughput" else {"tickCount": 5, "format": "~g"},
     }
     colour = panel.by_configuration(labels)["color"]
+    if colour["legend"]:
+        # The bands are pale, and would make their legend so.
+        colour = {**colour, "legend": {**colour["legend"], "symbolOpacity": 1}}
     here = {"x": x, "y": y, "colour": colour, "legend": quantity == "throughput"}
     layers = [
         _band(numbers, quantity, here, "95", 0.16),
@@ -144,12 +150,21 @@ def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
     return {"width": 620, "height": 300 if quantity == "throughput" else 190, "layer": layers}
 
 
-def _colour(here: dict[str, Any], *, legend: bool = False) -> dict[str, Any]:
-    return here["colour"] if legend and here["legend"] else {**here["colour"], "legend": None}
+def _colour(here: dict[str, Any]) -> dict[str, Any]:
+    # All layers must agree on the legend: one that has none would take it from the others.
+    return here["colour"] if here["legend"] else {**here["colour"], "legend": None}
 
 
 def _of(rows: list[dict[str, Any]], quantity: str) -> dict[str, Any]:
-    return {"values": [row for row in rows if row["quantity"] == quantity]}
+    """The rows of one quantity, times in milliseconds."""
+    factor = 1e3 if quantity == "response_s" else 1.0
+    return {
+        "values": [
+            {key: value * factor if key in _SCALED and value is not None else value for key, value in row.items()}
+            for row in rows
+            if row["quantity"] == quantity
+        ]
+    }
 
 
 def _band(numbers: Numbers, quantity: str, here: dict[str, Any], share: str, opacity: float) -> dict[str, Any]:
@@ -193,9 +208,7 @@ def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[
             },
         }
 
-    shape = {**panel.by_configuration(labels)["shape"]}
-    if not here["legend"]:
-        shape["legend"] = None
+    shape = {**panel.by_configuration(labels)["shape"], "legend": here["colour"]["legend"] if here["legend"] else None}
     tooltip = [
         {"field": "configuration", "type": "nominal"},
         {"field": "load", "type": "quantitative", "title": "load"},
@@ -206,7 +219,7 @@ def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[
         {
             "data": _of(numbers.measured, quantity),
             "mark": {"type": "point", "filled": True, "size": 75, "opacity": 1},
-            "encoding": {**place, "color": _colour(here, legend=True), "shape": shape, "tooltip": tooltip},
+            "encoding": {**place, "color": _colour(here), "shape": shape, "tooltip": tooltip},
         },
         {
             "data": _of(numbers.measured, quantity),

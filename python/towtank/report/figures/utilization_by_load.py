@@ -87,7 +87,7 @@ def _percent(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _layers(x: dict[str, Any], y: dict[str, Any], names: list[str]) -> list[dict[str, Any]]:
     number = len(names)
-    legend = {"title": None, "columns": panel.legend_columns(names), "symbolSize": 80}
+    legend = {"title": None, "columns": panel.legend_columns(names), "symbolSize": 80, "symbolOpacity": 1}
     domain = {"field": "resource", "type": "nominal"}
     colour = {**domain, "scale": {"domain": names, "range": theme.cycle(theme.COLOURS, number)}, "legend": legend}
     shape = {**domain, "scale": {"domain": names, "range": theme.cycle(theme.SYMBOLS, number)}, "legend": legend}
