@@ -31,7 +31,8 @@ def run(*, quick: bool) -> None:
     runs = harness.turns(list(ones), 3 if quick else 10, once)
     for name in ones:
         found = harness.interval([one["cpu_s"] for one in runs if one["generator"] == name])
-        print(f"  {name}: {harness.shown(found)} s CPU for 1,000 replicates at {len(_LOADS)} loads, held to {_LIMIT_S:g} s")
+        what = f"s CPU for 1,000 replicates at {len(_LOADS)} loads, held to {_LIMIT_S:g} s"
+        print(f"  {name}: {harness.shown(found)} {what}")
     harness.keep("capacity-curve", {}, runs=runs, limit_s=_LIMIT_S)
 
 

@@ -217,7 +217,7 @@ def test_without_the_use_of_the_bottleneck_there_is_no_such_curve() -> None:
     with pytest.raises(ModelError, match="must have the use of the bottleneck"):
         fit_curve(DependentCurve(1, 1.0), blind)
     near = points.chosen(points.load >= 140)
-    with pytest.raises(ModelError, match="at least 0.25 apart"):
+    with pytest.raises(ModelError, match=r"at least 0\.25 apart"):
         fit_curve(curve, near)
 
 

@@ -86,7 +86,9 @@ def test_the_model_lies_in_the_results_folder(tmp_path: Path) -> None:
 
 
 def test_without_a_model_a_line_says_why() -> None:
-    bare = dataclasses.replace(synthetic.results(), model={"refused": "a curve needs 3 load levels", "configurations": []})
+    bare = dataclasses.replace(
+        synthetic.results(), model={"refused": "a curve needs 3 load levels", "configurations": []}
+    )
     assert capacity_model.build(bare) is None
     assert demand_table.build(bare) is None
     assert model_trust.build(bare) is None

@@ -151,4 +151,3 @@ def _bottleneck(one: Candidate, document: Json) -> str | None:
         rate, key = min(others)
         words.append(f"were it removed, {key} would be next, at {rate:.3g} transactions/s")
     return "; ".join(words)
-

@@ -1,8 +1,7 @@
-"""The closed curve with a demand that depends on the load: what a transaction takes while the bottleneck is idle, and
-what it takes while it is busy.
+"""The closed curve with a demand that depends on the load: one while the bottleneck is idle, another while it is busy.
 
-A server that finds nothing to do goes to sleep, and the next request pays for waking it: a wakeup, a cold cache, a slow
-clock. The busier it is, the fewer requests find it asleep. Arrivals find a server idle in proportion to 1 - u, so
+A server that finds nothing to do goes to sleep, and the next request pays for waking it: a wakeup, a cold cache, a
+slow clock. The busier it is, the fewer requests find it asleep. Arrivals find a server idle in proportion to 1 - u, so
 
     D(u) = D_full (1 + (r - 1) (1 - u)),        0 <= u <= 1,
 
@@ -63,7 +62,7 @@ class DependentCurve(ClosedCurve):
         return np.asarray(full * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Servers that the tiers keep busy at throughputs of shape (n_problems, n_loads): U = X D(u), solved for U. [1]"""
+        """Servers that the tiers keep busy at throughputs of shape (n_problems, n_loads): U = X D(u) for U. [1]"""
         asked = self.usual(rate.shape[1]) if conditions is None else conditions
         full = np.maximum(parameters[:, 0, None], 1e-300) * asked.work * rate
         more = parameters[:, 2, None] - 1

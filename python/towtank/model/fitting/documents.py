@@ -28,8 +28,8 @@ from towtank.model.fitting.intervals import (
     t_intervals,
 )
 from towtank.model.fitting.measured import Configuration, read_configurations
-from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.mix import mix_of
+from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.prediction import default_loads, held_out, predict, trust
 from towtank.model.fitting.replicates import REPLICATES, block_length
 from towtank.model.fitting.selection import DEFAULT_HELD_OUT, Candidate, Choice, choose
@@ -281,7 +281,8 @@ def _knees(shown: Candidate | None, points: Observations, think_s: float) -> lis
     distance = knees.distance_knee(points.load, points.throughput)
     rows = [one for one in found if one is not None]
     if distance is not None:
-        rows.append(knees.knee("distance", distance, None, "farthest above the chord (Kneedle): a drawing aid only"))
+        how = "farthest above the chord (Kneedle): a drawing aid only"
+        rows.append(knees.knee("distance", distance, knees.distance_samples(points), how))
     return rows
 
 

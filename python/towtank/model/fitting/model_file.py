@@ -9,8 +9,8 @@ from typing import Any
 from towtank.errors import ModelError
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.dependent_curve import DependentCurve
-from towtank.model.fitting.network import Rates, network_throughput
 from towtank.model.fitting.measured import Configuration
+from towtank.model.fitting.network import Rates, network_throughput
 from towtank.model.fitting.selection import Candidate
 from towtank.units import exact_duration
 

@@ -175,7 +175,8 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
         found.append(
             {
                 "assumes": "a prediction is about the mean mix of the levels measured",
-                "tested": f"the mixes of the levels demand from {points.work.min():.3f} to {points.work.max():.3f} of it",
+                "tested": f"the mixes of the levels demand from {points.work.min():.3f} to "
+                f"{points.work.max():.3f} of it",
             }
         )
     if points.others is not None and isinstance(candidate.fit.curve, ClosedCurve):
@@ -216,8 +217,8 @@ def _assumed_of_demands(candidate: Candidate) -> dict[str, str]:
     if isinstance(fit.curve, DependentCurve):
         idle, full = (fit.curve.demand_at(fit.parameters[None, :], np.array([share]))[0] for share in (0.0, 1.0))
         assumes = (
-            f"the demand at the bottleneck changes in proportion to its utilization, from {1e3 * idle:.3g} ms at no use "
-            f"to {1e3 * full:.3g} ms at full use"
+            f"the demand at the bottleneck changes in proportion to its utilization, from {1e3 * idle:.3g} ms at no "
+            f"use to {1e3 * full:.3g} ms at full use"
         )
         return {"assumes": assumes, "tested": tested}
     return {"assumes": "demands do not depend on the load", "tested": tested}

@@ -33,7 +33,9 @@ def build(results: Results) -> Section | None:
     blocks: list[Block] = []
     for one in told:
         blocks.append(_sentence(one))
-    blocks += [paragraph(f"{one['label']}: no model. {people.sentence(str(one['refused']))}") for one in _refused(results)]
+    blocks += [
+        paragraph(f"{one['label']}: no model. {people.sentence(str(one['refused']))}") for one in _refused(results)
+    ]
     made = capacity_curve.figure(results)
     if made is not None:
         blocks.append(made)
@@ -62,9 +64,7 @@ def _sentence(one: Json) -> Block:
 
 def _held_out(results: Results, told: list[Json]) -> Table | None:
     """Predicted against measured where a level was held out."""
-    rows = [
-        _held_out_row(one, row) for one in told for row in (one["held_out"] or {}).get("points", ())
-    ]
+    rows = [_held_out_row(one, row) for one in told for row in (one["held_out"] or {}).get("points", ())]
     if not rows:
         return None
     columns = (
@@ -81,8 +81,8 @@ def _held_out(results: Results, told: list[Json]) -> Table | None:
     notes = (
         "Predicted by a fit without these levels, with their users, think times and mixes. Bands are those of one more "
         "measurement; the last column tells whether the throughput measured lies within.",
-        "Near saturation the response time is N / X − Z, a small difference of large numbers: an error of the throughput "
-        "comes back in it enlarged by N / (X R).",
+        "Near saturation the response time is N / X − Z, a small difference of large numbers: an error of the "
+        "throughput comes back in it enlarged by N / (X R).",
     )
     return Table("Held-out levels: predicted against measured", columns, tuple(rows), notes)
 

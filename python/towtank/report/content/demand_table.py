@@ -15,8 +15,8 @@ def build(results: Results) -> Section | None:
         return None
     blocks: list[Block] = [
         paragraph(
-            "The demand of a transaction is the busy time of a resource over the transactions that ended: the slope of the "
-            "utilization over the throughput, with the background, busy time without any transaction, apart."
+            "The demand of a transaction is the busy time of a resource over the transactions that ended: the slope of "
+            "the utilization over the throughput, with the background, busy time without any transaction, apart."
         ),
         _resources(told),
     ]
@@ -95,6 +95,9 @@ def _classes(one: Json) -> list[Table]:
         for name, row in found["classes"].items()
     )
     estimators = f"{len(found['estimates'])} estimators over {people.plural(found['intervals'], 'interval')}"
-    note = f"{estimators} of all runs; the value is that of non-negative least squares. {people.sentence(found['sentence'])}"
+    note = (
+        f"{estimators} of all runs; the value is that of non-negative least squares. "
+        f"{people.sentence(found['sentence'])}"
+    )
     where = f"{one['label']}, {one['bottleneck']}"
     return [Table(f"Demands by transaction: {where}", columns, rows, (note,))]

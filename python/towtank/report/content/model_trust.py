@@ -34,8 +34,8 @@ def _range(one: Json) -> str:
     found = "none failed" if not broken else f"{broken} failed, and their runs are not modelled"
     return (
         f"{one['label']}: {people.plural(trust['points'], 'point')} at {people.plural(trust['levels'], 'load')} from "
-        f"{people.plain(trust['measured_from'])} to {people.plain(trust['measured_to'])}; it predicts up to "
-        f"{people.plain(trust['predicts_to'])}, as {trust['because']}; {error}. Audit before the fit, N = X (R + Z) and "
+        f"{people.plain(trust['measured_from'])} to {people.plain(trust['measured_to'])}; it "
+        f"predicts up to {people.plain(trust['predicts_to'])}, as {trust['because']}; {error}. Audit before the fit, N = X (R + Z) and "
         f"U = X D: {checked}, {found}."
     )
 
@@ -84,7 +84,7 @@ def _mix(one: Json) -> str:
     rows = ", ".join(f"{people.number(row['work'])} at {people.plain(row['load'])}" for row in one["mix"]["work"])
     left = one["mix"]["scatter_left"][one["mix"]["estimator"]]
     return (
-        f"{one['label']}: the transactions that ran differ in what they demand, so the mix of each level is taken as it was: "
-        f"work of the mean transaction {rows}. Demands by class ({one['mix']['estimator']}) leave {people.share(left)} of "
-        f"the scatter of the seconds that counting all alike leaves."
+        f"{one['label']}: the transactions that ran differ in what they demand, so the mix of each level is taken as it "
+        f"was: work of the mean transaction {rows}. Demands by class ({one['mix']['estimator']}) leave "
+        f"{people.share(left)} of the scatter of the seconds that counting all alike leaves."
     )

@@ -275,8 +275,8 @@ def figure(results: Results) -> Figure | None:
         return None
     knees = " Triangles on the axis are knees with 95 % intervals." if numbers.knees else ""
     held = (
-        " Ringed points were held out of a second fit; diamonds are what that fit predicted of them, with the 95 % band "
-        "of one measurement."
+        " Ringed points were held out of a second fit; diamonds are what that fit predicted of them, with the 95 % "
+        "band of one measurement."
         if numbers.predicted
         else ""
     )

@@ -40,12 +40,16 @@ def compute(results: Results) -> Numbers:
         for name, resource in one["utilization"].items():
             base = {"configuration": str(one["label"]), "resource": name}
             curve += [
-                {**base, "load": row["load"], "median": row["median"], "low": row["band_95"][0], "high": row["band_95"][1]}
+                {
+                    **base,
+                    "load": row["load"],
+                    "median": row["median"],
+                    "low": row["band_95"][0],
+                    "high": row["band_95"][1],
+                }
                 for row in resource["curve"]
             ]
-            measured += [
-                {**base, "load": row["load"], "value": row["utilization"]} for row in resource["measured"]
-            ]
+            measured += [{**base, "load": row["load"], "value": row["utilization"]} for row in resource["measured"]]
     return Numbers(curve, measured)
 
 
@@ -141,8 +145,8 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Utilization of every resource against {panel.load_title(results.load_factor)}",
         description=description(numbers),
-        note="Symbols are measured; lines follow the fitted curve, with bands of 95 %. A utilization is of all servers of "
-        "its resource; parts of a tier share its servers.",
+        note="Symbols are measured; lines follow the fitted curve, with bands of 95 %. A utilization is of all servers "
+        "of its resource; parts of a tier share its servers.",
         spec=draw(numbers, results.load_factor),
         table=_table(numbers, results.load_factor),
     )
