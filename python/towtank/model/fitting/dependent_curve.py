@@ -1,13 +1,13 @@
 """The closed curve with a demand that depends on the load: one while the bottleneck is idle, another while it is busy.
 
 A server that finds nothing to do goes to sleep, and the next request pays for waking it: a wakeup, a cold cache, a
-slow clock. The busier it is, the fewer requests find it asleep. Arrivals find a server idle in proportion to 1 - u, so
+slow clock. The busier it is, the fewer requests find it asleep; arrivals find it idle in proportion to 1 - u, so
 
     D(u) = D_full (1 + (r - 1) (1 - u)),        0 <= u <= 1,
 
-with the demand D_full at full use, r that at no use over it, and u the utilization of the bottleneck. r > 1 is batching,
-warm caches, a clock that speeds up; r < 1 contention for caches and locks. Measured CPU time gives D(u) at each level
-directly, and u ends at 1: what is extrapolated has an end.
+with the demand D_full at full use, r that at no use over it, and u the utilization of the bottleneck. r > 1 is
+batching, warm caches, a clock that speeds up; r < 1 contention for caches and locks. Measured CPU time gives
+D(u) at each level directly, and u ends at 1: what is extrapolated has an end.
 """
 
 from __future__ import annotations

@@ -152,6 +152,36 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
         return Choice(candidates, None, refused, _no_choice(candidates, refused))
     if any(one.aicc is None for one in able):
         return _with(set_aside, _without_criterion(candidates, able, refused))
+    best = able[0].aicc or 0.0
+    close = [one for one in able if one.aicc is not None and one.aicc - best <= COMPARABLE]
+    tested = [one for one in close if one.held_out is not None]
+    chosen = min(tested, key=_held_out_error) if tested else able[0]
+    return _with(set_aside, Choice(candidates, chosen, refused, _because(chosen, able, close)))
+
+
+def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
+    """A choice that also tells why one of the two closed curves took no part in it."""
+    told = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
+    return replace(choice, why=f"{choice.why}; {told}") if told else choice
+
+
+def _one_closed(candidates: list[Candidate], points: Observations, held: int | None) -> dict[str, str]:
+    """Decide between the closed curves with constant and with load-dependent demand; the one set aside, and why.
+
+    Notes
+    -----
+    Throughput below saturation hardly tells the two apart; the use of the bottleneck at each level does, so the
+    criterion is that of both together. They have as many parameters: background on one side, the change of the demand
+    on the other. A demand is taken to change only where the constant one misses by more than chance makes of either, so
+    that a handful of levels does not decide by its noise. The error at the held-out level
+    is that of the curve which the levels below would have chosen by themselves, so that what is held out has no part in
+    the choice that it tests.
+    """
+    pair = {one.name: one for one in candidates if one.joint_aicc is not None}
+    plain, changing = pair.get("closed"), pair.get("load-dependent")
+    if plain is None or changing is None:
+        return {}
+    rejected = {name for name, one in pair.items() if one.judgement.level == REJECTED}
     changes = "load-dependent" not in rejected and _changes(plain.fit, changing.fit)
     best = changing if changes or "closed" in rejected else plain
     other = plain if best is changing else changing
@@ -159,7 +189,8 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
         first = changing.tested if _changes(plain.tested, changing.tested) else plain.tested
         if first is not best.tested:
             # The levels below would have chosen otherwise: that is the prediction they would have made.
-            candidates[candidates.index(best)] = _tested(best.fit, first, points, held)
+            place = next(number for number, one in enumerate(candidates) if one is best)
+            candidates[place] = _tested(best.fit, first, points, held)
     if other.name in rejected:
         return {other.name: "rejected"}
     gap = (other.joint_aicc or 0.0) - (best.joint_aicc or 0.0)

@@ -35,8 +35,8 @@ def _range(one: Json) -> str:
     return (
         f"{one['label']}: {people.plural(trust['points'], 'point')} at {people.plural(trust['levels'], 'load')} from "
         f"{people.plain(trust['measured_from'])} to {people.plain(trust['measured_to'])}; it "
-        f"predicts up to {people.plain(trust['predicts_to'])}, as {trust['because']}; {error}. Audit before the fit, N = X (R + Z) and "
-        f"U = X D: {checked}, {found}."
+        f"predicts up to {people.plain(trust['predicts_to'])}, as {trust['because']}; {error}. "
+        f"Audit before the fit, N = X (R + Z) and U = X D: {checked}, {found}."
     )
 
 
@@ -84,7 +84,7 @@ def _mix(one: Json) -> str:
     rows = ", ".join(f"{people.number(row['work'])} at {people.plain(row['load'])}" for row in one["mix"]["work"])
     left = one["mix"]["scatter_left"][one["mix"]["estimator"]]
     return (
-        f"{one['label']}: the transactions that ran differ in what they demand, so the mix of each level is taken as it "
-        f"was: work of the mean transaction {rows}. Demands by class ({one['mix']['estimator']}) leave "
+        f"{one['label']}: the transactions that ran differ in what they demand, so the mix of each level is taken as "
+        f"it was: work of the mean transaction {rows}. Demands by class ({one['mix']['estimator']}) leave "
         f"{people.share(left)} of the scatter of the seconds that counting all alike leaves."
     )
