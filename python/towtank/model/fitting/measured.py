@@ -319,8 +319,17 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
     groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     declared: Json = {}
     for run in folders:
-        declared |= run.manifest.get("tiers") or {}
+        declared |= _tiers(run)
     for tier in allotted:
         one = declared.get(tier, {})
         groups[str(one.get("host")), tuple(one.get("cpus") or ())].append(tier)
     return [Resource("+".join(tiers), max(allotted[tier] for tier in tiers), tuple(tiers)) for tiers in groups.values()]
+
+
+def _tiers(run: RunFolder) -> Json:
+    """Tiers as the manifest of a run declares them; none where a kill tore it."""
+    try:
+        found = run.manifest.get("tiers")
+    except (OSError, ValueError, StudyError):
+        return {}
+    return found if isinstance(found, dict) else {}
