@@ -200,3 +200,12 @@ def test_a_configuration_with_too_few_loads_does_not_cost_the_others(capsys: Any
     # One of its four runs fails the audit.
     assert (absent["curve"], absent["verdict"]["level"]) == (None, "rejected")
     assert "at least 4 different loads" in absent["verdict"]["reasons"][0]["text"]
+
+
+def test_a_demand_that_changes_needs_the_use_of_the_bottleneck(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("users,x\n20,19\n50,48\n80,76\n105,98\n190,125\n")
+    status, out, err = run(capsys, "fit", "load-dependent", str(path), "--y", "x")
+    assert (status, out) == (2, "")
+    assert "must have the use of the bottleneck at each level, got none" in err
+    assert "--busy" in err

@@ -152,7 +152,11 @@ def _answer(
     think = float(np.mean(points.think_s())) if think_s is None or points.think is not None else think_s
     choice = choose(wish.curves, points, servers, think, wish.hold_out)
     if wish.curve != "auto" and not choice.candidates and "label" not in head:
-        raise ModelError(next(iter(choice.refused.values())), hint="measure more load levels")
+        why = next(iter(choice.refused.values()))
+        blind = "use of the bottleneck" in why
+        raise ModelError(
+            why, hint="name the column of the busy servers with --busy" if blind else "measure more load levels"
+        )
     shown = choice.chosen if wish.curve == "auto" else next(iter(choice.candidates), None)
     document = {
         **head,
