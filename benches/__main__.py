@@ -28,6 +28,7 @@ BENCHES = (
     "tls",
     "http2",
     "solve",
+    "capacity_curve",
     "simulate",
     "caches",
 )
