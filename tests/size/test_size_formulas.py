@@ -178,3 +178,30 @@ def test_a_history_with_faults_tells_all_of_them(tmp_path: Path) -> None:
     assert [(fault.line, fault.where) for fault in caught.value.faults] == [
         (3, "date"), (4, "users"), (5, "users"), (6, "date"),
     ]  # fmt: skip
+
+
+def test_the_step_of_a_season_can_be_done_by_hand() -> None:
+    from towtank.size.load import _grown  # noqa: PLC0415
+    from towtank.size.steps import Steps  # noqa: PLC0415
+
+    factors = [1.0, 1.0, 1.0, 1.0, 2.0, 0.5, 0.5]
+    growing = HistoricGrowth(history(98, "weekly", factors), date(2024, 4, 8))
+    steps = Steps()
+    grown = _grown(steps, growing, 28, (300.0, "users"))
+    step = steps.made[0]
+    assert step.formula == "N f"
+    assert step.value == pytest.approx(step.values["N"] * step.values["f"])
+    assert grown == pytest.approx(2 * math.exp(0.025), rel=1e-6)
+
+
+def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
+    """The rates that a fit writes for m servers, D(u) = D (1 + (r - 1) (1 - u)), are those for m' with the same r."""
+    from towtank.model.fitting.dependent_curve import DependentCurve  # noqa: PLC0415
+    from towtank.size.network import rates_with, servers_of  # noqa: PLC0415
+
+    parameters = np.array([0.03, 0.05, 1.6])
+    of_two = list(DependentCurve(2, 1.0).rates(parameters))
+    assert servers_of({"servers": 1, "rates": of_two}) == 2
+    assert rates_with(of_two, 5) == pytest.approx(list(DependentCurve(5, 1.0).rates(parameters)), rel=1e-12)
+    assert servers_of({"servers": 1, "rates": [1.0, 1.5, 1.7]}) is None
+    assert servers_of({"servers": 7, "rates": []}) == 7

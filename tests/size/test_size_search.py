@@ -84,6 +84,25 @@ def test_the_bookstore_of_gross_and_harris_needs_four_cashiers(tmp_path: Path, c
     assert seen == pytest.approx(book["verified"]["W_min"], rel=1e-9)
 
 
+def test_a_fitted_demand_that_depends_on_the_load_stays_what_it_is(tmp_path: Path, capsys: Any) -> None:
+    """With its own number of CPUs the model of a fit says what `model solve` says; in two nodes each has half of it."""
+    rates = [0.625, 1.3 / 1.3 * 2 / 1.3, 2.0]  # D(u) = D (1 + 0.6 (1 - u)) on two CPUs
+    text = f"""
+classes: {{a: {{users: 40, think: 1 s}}}}
+stations:
+  q: {{rates: {rates}, discipline: ps, demand: 30 ms}}
+"""
+    model = write(tmp_path, "model.yaml", text)
+    assert main(["model", "solve", model, "--json"]) == 0
+    solved = json.loads(capsys.readouterr().out)["classes"]["a"]["response_time_s"]
+    found = sized(capsys, model, "--objective", "mean < 10 s", "--cpus", "q=2")
+    assert found["answer"]["objectives"][0]["value"] == pytest.approx(solved, rel=1e-9)
+    more = sized(capsys, model, "--objective", "mean < 10 s", "--cpus", "q=4")
+    assert 0.03 < more["answer"]["objectives"][0]["value"] < solved
+    assert main(["size", write(tmp_path, "other.yaml", text.replace("0.625", "0.5")), "--objective", "mean < 1 s"]) == 2
+    assert "say nothing of other numbers of CPUs" in capsys.readouterr().err
+
+
 def test_what_is_one_step_cheaper_misses_and_says_why(tmp_path: Path, capsys: Any) -> None:
     model = write(tmp_path, "model.yaml", MODEL)
     found = sized(capsys, model, "--objective", "mean < 120 ms", "--cpus", "app=1..8", "--cpus", "db=1..8")

@@ -1,7 +1,8 @@
-//! The program `towtank-engine`: `load | probe | guard | solve | simulate | rate | null-server`.
+//! The program `towtank-engine`: `load | probe | guard | solve | simulate | caches | rate | null-server`.
 //!
 //! Each subcommand lives in a file of its own; this file only chooses.
 
+mod caches;
 mod cpus;
 mod guard;
 mod load;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
             println!("towtank-engine {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
+        Some("caches") => caches::run(&arguments[1..]),
         Some("load") => load::run(&arguments[1..]),
         Some("guard") => guard::run(&arguments[1..]),
         Some("null-server") => null_server::run(&arguments[1..]),
@@ -29,7 +31,7 @@ fn main() -> ExitCode {
         Some("probe") => probe::main(&arguments[1..]),
         _ => {
             eprintln!(
-                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | rate | null-server"
+                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | caches | rate | null-server"
             );
             ExitCode::from(2)
         }

@@ -119,7 +119,7 @@ def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
 
 
 def _fitted(source: Path, configuration: str | None, servers: int | None) -> Basis:
-    answers = fit_results(source, Wish("closed", servers=servers), configuration)
+    answers = fit_results(source, Wish("auto", servers=servers), configuration)
     if len(answers) != 1:
         labels = "; ".join(str(one.document["label"]) for one in answers) or "none"
         message = f"must choose one configuration of the study by part of its label, got {labels}"
@@ -131,8 +131,16 @@ def _fitted(source: Path, configuration: str | None, servers: int | None) -> Bas
         problem = load_model(path)
     node = problem.tree.child("fitted")
     assert node is not None
-    assumptions = (answer.document.get("trust") or {}).get("assumptions", [])
-    return Basis(str(source), problem.document, FittedFile.model_validate(node.plain()), tuple(assumptions))
+    return Basis(str(source), problem.document, FittedFile.model_validate(node.plain()), _assumptions(answer))
+
+
+def _assumptions(answer: Answer) -> tuple[Json, ...]:
+    """What the network assumes; that it is one, where another curve describes the points better."""
+    curve = answer.document.get("curve")
+    if curve in ("closed", "load-dependent"):
+        return tuple((answer.document.get("trust") or {}).get("assumptions", []))
+    tested = "no curve describes the points" if curve is None else f"{curve} describes the points better"
+    return ({"assumes": "the system is a closed network with one bottleneck", "tested": tested},)
 
 
 def _write(answer: Answer, source: str, path: Path) -> None:

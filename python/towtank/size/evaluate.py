@@ -9,7 +9,7 @@ from typing import Any
 
 from towtank.model import solve_models
 from towtank.size.load import Load
-from towtank.size.network import Layout, StationAnswer, on_layouts, stations_of
+from towtank.size.network import Layout, StationAnswer, on_layouts, servers_of, stations_of
 from towtank.size.percentiles import response_percentiles
 from towtank.size.question import Check, Question
 from towtank.size.tiers import Candidate
@@ -140,7 +140,7 @@ def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
         found |= dict.fromkeys(tier.stations, one.layout(lost))
     for name, factor in job.boost.items():
         stations = question.basis.stations
-        old = found.get(name, Layout(1, stations[name]["servers"]))
+        old = found.get(name, Layout(1, servers_of(stations[name]) or 1))
         found[name] = Layout(old.nodes, old.servers * factor, old.speed)
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from towtank.errors import Fault
 from towtank.size.basis import Basis
-from towtank.size.growth import Growing
+from towtank.size.growth import Growing, HistoricGrowth
 from towtank.size.network import Changes
 from towtank.size.quantities import YEAR_D
 from towtank.size.sizing_file import SizingFile
@@ -108,6 +108,21 @@ def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None)
     return {name: total * one / sum(model.values()) for name, one in model.items()}
 
 
+def _grown(steps: Steps, growing: Growing, days: float, load: tuple[float, str]) -> float:
+    """Factor of the load after some days, with its step."""
+    total, unit = load
+    grown = growing.factor(days)
+    if isinstance(growing, HistoricGrowth):
+        # A season makes more of it than the yearly growth alone.
+        values, formula = {"N": total, "f": grown}, "N f"
+        source = f"{growing.source}; f of the highest load in the season that ends then"
+    else:
+        values, formula = {"g": growing.yearly, "years": days / YEAR_D, "N": total}, "N g^years"
+        source = growing.source
+    steps.add(Step("load at the horizon", formula, values, total * grown, unit, source))
+    return grown
+
+
 def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: Growing | None) -> Load:
     """The load that must be carried, with its steps."""
     asked, (total, unit) = file.load, now.total
@@ -119,11 +134,7 @@ def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: Growing 
             Step("load in the busiest time", "N0 peak", {"N0": total, "peak": asked.peak}, total * factor, unit, source)
         )
     if growing is not None and asked.horizon:
-        years = asked.horizon / YEAR_D
-        grown = growing.factor(asked.horizon)
-        values = {"g": growing.yearly, "years": years, "N": total * factor}
-        factor *= grown
-        steps.add(Step("load at the horizon", "N g^years", values, total * factor, unit, growing.source))
+        factor *= _grown(steps, growing, asked.horizon, (total * factor, unit))
     if file.headroom:
         values = {"N": total * factor, "headroom": file.headroom}
         factor *= 1 + file.headroom

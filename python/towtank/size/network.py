@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 Json = dict[str, Any]
 NODE = "@"
 """Between the name of a station and the number of its node; no name of a file has it."""
+
+_WRITTEN = 1e-6
+"""Model files hold rates with nine digits. [ratio]"""
 
 
 @dataclass(frozen=True)
@@ -78,12 +82,18 @@ def on_layouts(
         shares = [each for each in shares if each["class"] not in gone]
         nodes = 1 if layout is None else layout.nodes
         names[name] = [name] if nodes == 1 else [f"{name}{NODE}{number}" for number in range(1, nodes + 1)]
-        servers = one["servers"] if layout is None else layout.servers
-        stations += [{**one, "name": node, "servers": servers, "services": shares} for node in names[name]]
+        stations += [{**one, **_strength(one, layout), "name": node, "services": shares} for node in names[name]]
     classes = [_load(one, changes) for one in document["classes"] if one["name"] not in gone]
     whole = {**document, "classes": classes, "stations": [one for one in stations if one["services"]]}
     spread = any(len(nodes) > 1 for nodes in names.values())
     return _with_nodes(whole, names, layouts) if spread else whole
+
+
+def _strength(station: Json, layout: Layout | None) -> Json:
+    """Servers of a node, or its rates where the speed depends on the jobs."""
+    if layout is None:
+        return {}
+    return {"rates": rates_with(station["rates"], layout.servers)} if station["rates"] else {"servers": layout.servers}
 
 
 def _services(station: Json, layout: Layout | None, changes: Changes, factor: float) -> list[Json]:
@@ -127,6 +137,36 @@ def _with_nodes(document: Json, names: Mapping[str, list[str]], layouts: Mapping
         ],
         "forks": [{**one, "branches": [spread(branch) for branch in one["branches"]]} for one in document["forks"]],
     }
+
+
+def servers_of(station: Json) -> int | None:
+    """Servers of a station; of one whose speed depends on its jobs, those that a fit meant; None for other rates.
+
+    Notes
+    -----
+    `towtank model fit` writes a demand that depends on the utilization as rates(j) = min(j, m) / (1 + (r - 1)
+    (1 - min(j - 1, m) / m)) for 1 to m + 1 jobs, with the demand r times as large at no use. Only of this form it is
+    known what other numbers of servers would do.
+    """
+    rates = station["rates"]
+    if not rates:
+        return int(station["servers"])
+    servers: int = round(rates[-1])
+    known = servers >= 1 and len(rates) == servers + 1
+    if known and all(
+        math.isclose(a, b, rel_tol=_WRITTEN) for a, b in zip(rates, rates_with(rates, servers), strict=True)
+    ):
+        return servers
+    return None
+
+
+def rates_with(rates: list[float], servers: int) -> list[float]:
+    """Rates of a fitted station with another number of servers: the same demand at the same utilization."""
+    ratio = 1 / rates[0]
+    return [
+        min(jobs, servers) / (1 + (ratio - 1) * (1 - min(jobs - 1, servers) / servers))
+        for jobs in range(1, servers + 2)
+    ]
 
 
 @dataclass(frozen=True)

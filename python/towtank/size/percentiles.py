@@ -15,7 +15,7 @@ from typing import Any
 from scipy.optimize import brentq
 from scipy.special import gammaincinv
 
-from towtank.size.network import NODE, StationAnswer
+from towtank.size.network import NODE, StationAnswer, servers_of
 
 Json = dict[str, Any]
 EXACT = "exact for M/M/m"
@@ -184,7 +184,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
         share = 1 - time / residence
         return visits * max(scv, 1e-12) * residence**2 * (2 + share) / (2 - share)
     wait = residence - time
-    servers, idle = station["servers"], 1 - found.utilization
+    servers, idle = servers_of(station) or 1, 1 - found.utilization
     # In an open network both are the same; in a closed one the solution may know of waits that Erlang does not.
     waits = max(erlang_c(servers, found.utilization * servers), min(1.0, wait * servers * idle / time), 1e-12)
     return float(visits * (scv * time**2 + wait**2 * (2 / waits - 1)))

@@ -15,6 +15,7 @@ from towtank.size.growth import GivenGrowth, Growing, HistoricGrowth
 from towtank.size.history import read_history
 from towtank.size.load import Load, load_at_horizon, load_faults, load_now
 from towtank.size.machines import Machine, Ratio, catalogue
+from towtank.size.network import servers_of
 from towtank.size.question import Check, Question
 from towtank.size.reading import contradictions
 from towtank.size.resources import disk_room, disks_needed
@@ -162,7 +163,12 @@ def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -
 def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> dict[str, tuple[str, ...]]:
     """Stations of each tier; every queue alone where no tiers are given."""
     if not file.tiers:
-        return {name: (name,) for name in basis.queues}
+        able = [name for name in basis.queues if servers_of(basis.stations[name]) is not None]
+        if not able:
+            told = ", ".join(basis.queues) or "none but delays"
+            message = f"must have a station to size: 'rates' say nothing of other numbers of CPUs, got {told}"
+            faults.append(Fault(basis.source, 0, 0, "stations", message))
+        return {name: (name,) for name in able}
     found: dict[str, tuple[str, ...]] = {}
     owner: dict[str, str] = {}
     routed = {each for one in basis.document["routing"] for each in one["next"]}
@@ -178,8 +184,8 @@ def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Faul
             if max(tier.nodes) > 1 and station in routed:
                 message = f"must be 1: the model routes from {station!r} by probabilities, which nodes would share"
                 faults.append(fault_at(tree, ("tiers", name, "nodes"), message))
-            if basis.stations.get(station, {}).get("rates"):
-                message = f"must have 'servers': {station!r} has 'rates', which says nothing of other numbers of CPUs"
+            if station in basis.stations and servers_of(basis.stations[station]) is None:
+                message = f"must have 'servers': the 'rates' of {station!r} say nothing of other numbers of CPUs"
                 faults.append(fault_at(tree, path, message))
     return found
 
@@ -255,7 +261,7 @@ def _tier(
     if chosen:
         options = machine_options([of.machines[each] for each in chosen], of.ratios, one.nodes)
     else:
-        least = max(basis.stations[each]["servers"] for each in stations)
+        least = max(servers_of(basis.stations[each]) or 1 for each in stations)
         cpus = one.cpus or sorted({*CPUS, least})
         options = plain_options(cpus, one.nodes, one.price)
     if one.disk_size is not None and of.room is not None:
@@ -295,4 +301,4 @@ def _with_draws(question: Question) -> Question:
 def as_it_is(question: Question) -> tuple[Option, ...]:
     """The hardware of the model itself."""
     stations = question.basis.stations
-    return tuple(Option(1, max(stations[name]["servers"] for name in tier.stations)) for tier in question.tiers)
+    return tuple(Option(1, max(servers_of(stations[name]) or 1 for name in tier.stations)) for tier in question.tiers)

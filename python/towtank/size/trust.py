@@ -7,6 +7,7 @@ from typing import Any
 from towtank.errors import MeasurementError
 from towtank.size.evaluate import Job, outcomes
 from towtank.size.growth import Growing
+from towtank.size.network import servers_of
 from towtank.size.percentiles import EXACT
 from towtank.size.question import Question
 from towtank.size.search import Found, Search
@@ -78,7 +79,7 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
     told = []
     stations = question.basis.stations
     for tier, one in zip(question.tiers, answer.candidate, strict=True):
-        measured = max(stations[name]["servers"] for name in tier.stations)
+        measured = max(servers_of(stations[name]) or 1 for name in tier.stations)
         if one.cpus > FARTHEST_CPUS * measured:
             told.append(
                 f"{tier.name}: {one.cpus} {tier.unit}s in a node are {one.cpus / measured:.3g} times the {measured} "

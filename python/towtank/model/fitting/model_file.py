@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from towtank.errors import ModelError
-from towtank.model.fitting.closed_curve import ClosedCurve, network_throughput
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.measured import Configuration
+from towtank.model.fitting.network import Rates, network_throughput
 from towtank.model.fitting.replicates import SEED
 from towtank.model.fitting.selection import Candidate
 from towtank.units import exact_duration, exact_rate
@@ -37,6 +39,8 @@ class Station:
         Where the demand comes from.
     error : float or None
         Relative standard error of a demand that was measured beside the fit; None for the fitted one. [ratio]
+    rates : tuple of float or None
+        Speed with 1, 2, ... jobs; None where the servers tell it. [1]
     """
 
     name: str
@@ -44,6 +48,7 @@ class Station:
     demand_s: float
     how: str
     error: float | None = None
+    rates: Rates | None = None
 
 
 def stations(candidate: Candidate, one: Configuration | None, demands: dict[str, Any]) -> tuple[list[Station], float]:
@@ -70,13 +75,16 @@ def stations(candidate: Candidate, one: Configuration | None, demands: dict[str,
     # Background work at the bottleneck is in the demand: what is left of the servers works as much longer.
     demand = float(curve.held_up(candidate.fit.parameters[None, :])[0])
     bottleneck = one.bottleneck() if one else None
-    found = [Station(_safe(bottleneck.name if bottleneck else "bottleneck"), servers, demand, "fitted to the curve")]
+    rates = curve.rates(candidate.fit.parameters) if isinstance(curve, DependentCurve) else None
+    how = "fitted to the curve" if rates is None else "fitted to the curve: at full use, speed by jobs present"
+    found = [Station(_safe(bottleneck.name if bottleneck else "bottleneck"), servers, demand, how, rates=rates)]
     for resource in one.resources if one else []:
         told = (demands.get(resource.name) or {}).get("demand_s", {})
         value = told.get("value")
         if bottleneck is not None and resource.name != bottleneck.name and value and 0 < value <= left:
             how = "CPU time over throughput"
-            found.append(Station(_safe(resource.name), resource.servers, float(value), how, _relative_error(told)))
+            name, error = _safe(resource.name), _relative_error(told)
+            found.append(Station(name, resource.servers, float(value), how, error))
             left -= value
     return found, left
 
@@ -92,8 +100,9 @@ def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, 
 
     Notes
     -----
-    The fitted demand and the time elsewhere are drawn together, as the bootstrap gives them. Demands that were measured
-    beside the fit vary by their own intervals, log-normally; what they take more or less is missing or left elsewhere.
+    The fitted demand, at full use where it depends on the load, and the time elsewhere are drawn together, as the
+    bootstrap gives them; how it depends on the load stays as in the file. Demands that were measured beside the fit
+    vary by their own intervals, log-normally; what they take more or less is missing or left elsewhere.
     """
     curve = candidate.fit.curve
     assert isinstance(curve, ClosedCurve)
@@ -129,7 +138,7 @@ def model_text(candidate: Candidate, source: str, found: list[Station], left: fl
         "stations:",
     ]
     lines += [
-        f"  {one.name}: {{servers: {one.servers}, discipline: ps, "
+        f"  {one.name}: {{{_speed(one)}, discipline: ps, "
         f"demand: {{{CLASS}: {exact_duration(one.demand_s)}}}}}  # {one.how}"
         for one in found
     ]
@@ -157,11 +166,17 @@ def _fitted(candidate: Candidate, source: str, rows: dict[str, list[float]]) -> 
     return lines + [f"    {name}: [{', '.join(f'{value:g}' for value in row)}]" for name, row in rows.items()]
 
 
+def _speed(one: Station) -> str:
+    if one.rates is None:
+        return f"servers: {one.servers}"
+    return f"rates: [{', '.join(f'{rate:.9g}' for rate in one.rates)}]"
+
+
 def checked(candidate: Candidate, found: list[Station], left: float, think_s: float) -> list[dict[str, float]]:
     """Exact throughput of the file's network at the loads measured, against the measurement."""
     points = candidate.fit.points
     top = round(float(points.load.max()))
-    exact = network_throughput(top, [(one.demand_s, one.servers) for one in found], left + think_s)
+    exact = network_throughput(top, [(one.demand_s, one.rates or one.servers) for one in found], left + think_s)
     rows = []
     for load, measured in zip(points.load, points.throughput, strict=True):
         users = round(float(load))
