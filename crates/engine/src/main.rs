@@ -5,6 +5,7 @@
 mod cpus;
 mod guard;
 mod load;
+mod models;
 mod null_server;
 mod probe;
 mod simulate;
