@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use towtank_queueing::model::{Fault, Model};
-use towtank_queueing::simulate::{Outcome, Settings, simulate};
+use towtank_queueing::simulate::{Outcome, Refused, Settings, simulate};
 
 use crate::models::{self, WRONG};
 
@@ -45,25 +45,31 @@ pub fn run(arguments: &[String]) -> ExitCode {
     ExitCode::from(if right { 0 } else { WRONG })
 }
 
-fn document(outcome: Result<Outcome, Vec<Fault>>) -> Value {
+fn document(outcome: Result<Outcome, Vec<Refused>>) -> Value {
     match outcome {
         Ok(outcome) => json!({"answers": outcome.answers, "comparisons": outcome.comparisons}),
         Err(faults) => json!({ "faults": faults }),
     }
 }
 
-fn all(input: Value) -> Result<Vec<Model>, Vec<Fault>> {
+fn all(input: Value) -> Result<Vec<Model>, Vec<Refused>> {
     let list = match input {
         Value::Array(models) => models,
         model => vec![model],
     };
     if list.is_empty() {
-        return Err(vec![Fault::new(
-            &[],
-            "must be one model at least, got none",
-        )]);
+        let fault = Fault::new(&[], "must be one model at least, got none");
+        return Err(vec![Refused { model: 0, fault }]);
     }
-    list.into_iter().map(models::model).collect()
+    let of = |model, faults: Vec<Fault>| {
+        faults
+            .into_iter()
+            .map(move |fault| Refused { model, fault })
+            .collect()
+    };
+    let read = list.into_iter().enumerate();
+    read.map(|(place, one)| models::model(one).map_err(|faults| of(place, faults)))
+        .collect()
 }
 
 fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String> {

@@ -110,5 +110,9 @@ def _simulate(
         raise StudyError(sorted(set(faults)))
     outcome = simulate_models([problem.document for problem in problems], settings)
     if "faults" in outcome:
-        raise StudyError(problems[0].faults(outcome["faults"]))
+        refused = outcome["faults"]
+        told = [
+            problem.faults([one for one in refused if one["model"] == place]) for place, problem in enumerate(problems)
+        ]
+        raise StudyError(sorted({fault for faults in told for fault in faults}))
     return outcome

@@ -43,9 +43,7 @@ def points_of(file: str, changes: list[str], users: list[str], sweeps: list[str]
     """Read the options; all combinations of what is varied."""
     given = Given()
     fixed = given.pairs("--set", changes)
-    varied = [
-        (path, _values(given, "--sweep", text)) for path, text in (given.pair("--sweep", one) for one in sweeps)
-    ]
+    varied = [(path, _values(given, "--sweep", text)) for path, text in (given.pair("--sweep", one) for one in sweeps)]
     for text in users:
         name, equals, numbers = text.rpartition("=")
         name = name if equals else _only_closed_class(given, file)
