@@ -81,10 +81,10 @@ def autoregressive(count, coefficient, seed):
 
 def test_an_excursion_that_goes_away_again_is_told_and_noise_is_not():
     quiet = 100 + 2 * autoregressive(300, 0.4, 5)
-    assert lasting_steps(quiet, 1e-5) == []
+    assert lasting_steps(quiet, 1e-6) == []
     busy = quiet.copy()
     busy[150:200] -= 15
-    found = [(index, round(after - before)) for index, before, after in lasting_steps(busy, 1e-5)]
+    found = [(index, round(after - before)) for index, before, after in lasting_steps(busy, 1e-6)]
     assert [index for index, _ in found] == [150, 200]
     assert all(abs(abs(change) - 15) <= 2 for _, change in found)
 
@@ -93,4 +93,4 @@ def test_dependent_noise_is_no_staircase():
     # First-order autoregressive noise with r = 0.8 looks like steps to a test that takes observations for independent.
     series = [autoregressive(60, 0.8, seed) for seed in range(40)]
     assert sum(bool(indexes(one)) for one in series) > 20
-    assert sum(bool(lasting_steps(one, 1e-5)) for one in series) <= 2
+    assert sum(bool(lasting_steps(one, 1e-6)) for one in series) <= 2
