@@ -28,9 +28,9 @@ _KEEP_AT_LEAST = 0.5
 # What tells how much load a stage has.
 _AMOUNTS = ("users", "rate", "users_by_group", "rates_by_group")
 _WHOLE = 0.5
-# Fitted levels follow dependent noise, so that a step must be far beyond what a t-test asks: of 18 kinds of noise (5 and
-# 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each) those with 0.6 and 20 observations
-# pass for a step in 0.7 % of series, the others in 0.3 % at most.
+# Fitted levels follow dependent noise, so that a step must be far beyond what a t-test asks: of 18 kinds of noise (5
+# and 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each) those with 0.6 and 20
+# observations pass for a step in 0.7 % of series, the others in 0.3 % at most.
 _STEP_SIGNIFICANCE = 1e-6
 # What differs by less is left in: it changes no mean that matters, and data are dear.
 _WORTH_A_CUT = 0.01
