@@ -75,7 +75,10 @@ pub fn refuse(command: &str, message: &str, usage: &str) -> ExitCode {
 mod tests {
     use super::*;
 
-    fn given(words: &[&str]) -> Result<(Option<String>, Vec<(String, String)>), String> {
+    /// The file, and options with their values.
+    type Given = (Option<String>, Vec<(String, String)>);
+
+    fn given(words: &[&str]) -> Result<Given, String> {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
         let mut seen = Vec::new();
         let path = options(&words, &["--flag"], |option, value| {
