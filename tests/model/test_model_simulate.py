@@ -209,7 +209,7 @@ def test_faults_of_the_alternative_are_told_at_its_file(tmp_path, capsys):
     other.write_text("classes:\n  web: {users: 2000000, think: 1 s}\nstations: {cpu: {demand: 1 s}}\n", "utf-8")
     assert run(["model", "simulate", file, "--compare", str(other)]) == 2
     assert capsys.readouterr().err == (
-        f"{other}:1:1: classes: must have at most 1000000 users to be simulated, got 2000000 instead\n"
+        f"{other}:2:3: classes: must have at most 1000000 users to be simulated, got 2000000 instead\n"
     )
 
 
