@@ -155,7 +155,7 @@ def against_document(rated: Rated, other: Machine) -> Json:
         try:
             answer[resource] = ratio_document(machine.speed_against(other, scale))
         except ModelError as error:
-            answer[resource] = {"refused": str(error)}
+            answer[resource] = {"refused": "; ".join(str(error).replace("hint: ", "").split("\n\n"))}
     return answer
 
 
