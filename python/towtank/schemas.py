@@ -16,6 +16,7 @@ from pydantic_core import core_schema
 
 from towtank.model.file import ModelFile
 from towtank.record.script import ScriptFile
+from towtank.size.machine_file import MachineFile
 from towtank.size.rules import facts
 from towtank.size.rules.file import RuleFile
 from towtank.study.model import StudyFile
@@ -28,9 +29,10 @@ FILES: dict[str, type[BaseModel]] = {
     "system": SystemFile,
     "browser-script": ScriptFile,
     "model": ModelFile,
+    "machine": MachineFile,
     "rule-file": RuleFile,
 }
-REFERENCES = (Path("docs/reference/files.md"), Path("docs/reference/model.md"), Path("docs/reference/rules.md"))
+REFERENCES = tuple(Path("docs/reference") / f"{name}.md" for name in ("files", "model", "machine", "rules"))
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _FACTS = re.compile(r"(<!-- facts -->\n).*?(<!-- end facts -->)", re.DOTALL)
 
