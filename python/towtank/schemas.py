@@ -19,6 +19,7 @@ from towtank.record.script import ScriptFile
 from towtank.size.machine_file import MachineFile
 from towtank.size.rules import facts
 from towtank.size.rules.file import RuleFile
+from towtank.size.sizing_file import SizingFile
 from towtank.study.model import StudyFile
 from towtank.system.model import SERVICE_KINDS, SystemFile
 from towtank.workload.model import WorkloadFile
@@ -30,9 +31,10 @@ FILES: dict[str, type[BaseModel]] = {
     "browser-script": ScriptFile,
     "model": ModelFile,
     "machine": MachineFile,
+    "sizing": SizingFile,
     "rule-file": RuleFile,
 }
-REFERENCES = tuple(Path("docs/reference") / f"{name}.md" for name in ("files", "model", "machine", "rules"))
+REFERENCES = tuple(Path("docs/reference") / f"{name}.md" for name in ("files", "model", "machine", "size", "rules"))
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _FACTS = re.compile(r"(<!-- facts -->\n).*?(<!-- end facts -->)", re.DOTALL)
 
