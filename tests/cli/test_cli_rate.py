@@ -33,8 +33,7 @@ def say(program: Path, **options: Any) -> None:
 
 def rate(engine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "towtank", "rate", "--quick", *arguments],
-        cwd=engine.parent,
+        [sys.executable, "-m", "towtank", "rate", "--quick", "--folder", str(engine.parent), *arguments],
         env={**os.environ, "TOWTANK_ENGINE": str(engine), "COLUMNS": "160"},
         check=False,
         capture_output=True,
@@ -44,7 +43,9 @@ def rate(engine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_json_is_one_document_and_the_file_is_a_machine(engine: Path) -> None:
-    done = rate(engine, "--json", "--out", "box.yaml", "--name", "box", "--against", "towtank-reference")
+    done = rate(
+        engine, "--json", "--out", str(engine.parent / "box.yaml"), "--name", "box", "--against", "towtank-reference"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     document = json.loads(done.stdout)
     assert document["schema"] == "towtank/rating/1"
@@ -54,7 +55,7 @@ def test_json_is_one_document_and_the_file_is_a_machine(engine: Path) -> None:
     assert document["against"]["cpu"]["kernels"]["memory_chase"] > 0
     machines = catalogue(engine.parent / "box.yaml")
     assert machines["box"].ratings["towtank"].value == pytest.approx(200)
-    again = rate(engine, "--against", "box.yaml")
+    again = rate(engine, "--against", str(engine.parent / "box.yaml"))
     assert again.returncode == 0
     assert "one CPU does 1 times the work of one of box, between 1 and 1 by kernel" in again.stdout
 
@@ -70,7 +71,7 @@ def test_people_see_ratings_kernels_and_doubts(engine: Path) -> None:
 
 def test_all_faults_of_the_command_line_at_once(engine: Path) -> None:
     (engine.parent / "box.yaml").write_text("there")
-    done = rate(engine, "--out", "box.yaml", "--name", "0", "--against", "generic-2x9")
+    done = rate(engine, "--out", str(engine.parent / "box.yaml"), "--name", "0", "--against", "generic-2x9")
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 3
@@ -83,6 +84,6 @@ def test_a_folder_and_a_machine_file_that_are_wrong(engine: Path) -> None:
     assert done.returncode == 2
     assert "must be a folder that exists" in done.stderr
     (engine.parent / "bad.yaml").write_text("schema: towtank/machine/1\nmachines: {a: {cpus: none}}\n")
-    done = rate(engine, "--against", "bad.yaml")
+    done = rate(engine, "--against", str(engine.parent / "bad.yaml"))
     assert done.returncode == 2
     assert "bad.yaml:2:22: machines.a.cpus: must be a whole number" in done.stderr

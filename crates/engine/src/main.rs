@@ -6,6 +6,7 @@ mod caches;
 mod cpus;
 mod guard;
 mod load;
+mod models;
 mod null_server;
 mod probe;
 mod rate;

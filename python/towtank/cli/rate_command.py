@@ -107,7 +107,9 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]
     from towtank.cli.output import console  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(quiet=quiet), transient=True, disable=quiet) as bar:
+    screen = console(quiet=quiet)
+    # Elsewhere than on a terminal a bar is but a blank line.
+    with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task("rating", total=None)
 
         def show(turn: dict[str, Any], total: int) -> None:

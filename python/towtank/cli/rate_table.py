@@ -74,7 +74,7 @@ def _kernels(document: Json) -> Table:
 
 
 def _rate(value: float, unit: str) -> str:
-    """A value with its unit; per CPU-second where that is what is counted."""
+    """A value with its unit."""
     if unit == "bytes/s":
         return format_data_rate(value)
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
@@ -87,9 +87,10 @@ def _against(against: Json) -> list[RenderableType]:
         if "refused" in ratio:
             lines.append(f"{what} against {against['machine']}: {escape(ratio['refused'])}")
             continue
+        spread = "by kernel" if ratio["kernels"] else "by the intervals of both ratings"
         lines.append(
             f"{what} does {ratio['value']:.3g} times the work of {'one' if resource == 'cpu' else 'that'} of "
-            f"{against['machine']}, between {ratio['low']:.3g} and {ratio['high']:.3g} by kernel"
+            f"{against['machine']}, between {ratio['low']:.3g} and {ratio['high']:.3g} {spread}"
         )
         lines += [f"  {escape(note)}" for note in ratio["notes"]]
     return lines

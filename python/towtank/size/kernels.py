@@ -38,7 +38,7 @@ KERNELS = {
     kernel.name: kernel
     for kernel in (
         Kernel("order_entry_memory", "order_entry", "cpu", "transactions", "order-entry mix on a database in memory"),
-        Kernel("web_serving", "web_serving", "cpu", "requests per CPU-second", "requests of 1 KiB, engine and server"),
+        Kernel("web_serving", "web_serving", "cpu", "requests", "responses of 1 KiB by CPU time, times CPUs"),
         Kernel("tls_handshake", "tls_handshake", "cpu", "handshakes", "TLS 1.3 full handshakes, both sides"),
         Kernel("aes_256_gcm_1k", "ciphers", "cpu", "bytes", "AES-256-GCM sealing by 1 KiB"),
         Kernel("aes_256_gcm_16k", "ciphers", "cpu", "bytes", "AES-256-GCM sealing by 16 KiB"),

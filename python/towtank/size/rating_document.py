@@ -155,7 +155,7 @@ def against_document(rated: Rated, other: Machine) -> Json:
         try:
             answer[resource] = ratio_document(machine.speed_against(other, scale))
         except ModelError as error:
-            answer[resource] = {"refused": str(error)}
+            answer[resource] = {"refused": "; ".join(str(error).replace("hint: ", "").split("\n\n"))}
     return answer
 
 
@@ -197,9 +197,9 @@ def _short(estimate: Estimate) -> Json:
     return {name: rounded(getattr(estimate, name)) for name in ("value", "low", "high")}
 
 
-def machine_text(rated: Rated, name: str) -> str:
-    """A machine file with this machine."""
-    content = {"schema": MACHINE_SCHEMA, "machines": {name: machine_entry(rated)}}
+def machine_text(rated: Rated, name: str, **other: str) -> str:
+    """A machine file with this machine; `other` values, as its title, take the place of those that were measured."""
+    content = {"schema": MACHINE_SCHEMA, "machines": {name: {**machine_entry(rated), **other}}}
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = None  # values of one kernel on one line
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
