@@ -11,6 +11,8 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
+# An amount of data per time longer than this is written in bytes: `12 MB/s`, but not `12.000001 MB/s`.
+_PRETTY = 11
 # Digits and exponent are bounded, so that no number in a file can cost memory or overflow a float.
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\s\d].*?)?\s*")
 
@@ -42,6 +44,19 @@ RATE_UNITS: dict[str, Fraction] = {
     "/d": Fraction(1, 86400),
 }
 SHARE_UNITS: dict[str, Fraction] = {"%": Fraction(1, 100)}
+DATA_RATE_UNITS: dict[str, Fraction] = {
+    "bit/s": Fraction(1, 8),
+    "kbit/s": Fraction(10**3, 8),
+    "Mbit/s": Fraction(10**6, 8),
+    "Gbit/s": Fraction(10**9, 8),
+    "B/s": Fraction(1),
+    "kB/s": Fraction(10**3),
+    "MB/s": Fraction(10**6),
+    "GB/s": Fraction(10**9),
+    "KiB/s": Fraction(2**10),
+    "MiB/s": Fraction(2**20),
+    "GiB/s": Fraction(2**30),
+}
 
 
 def _quantity(value: object, units: dict[str, Fraction], must_be: str) -> Fraction:
@@ -188,6 +203,32 @@ def share(value: object) -> float:
     return float(quantity)
 
 
+def data_rate(value: object) -> float:
+    """Read an amount of data per time.
+
+    Parameters
+    ----------
+    value : object
+        As `100 Mbit/s` or `20 MB/s`.
+
+    Returns
+    -------
+    float
+        At least 0. [byte/s]
+
+    Raises
+    ------
+    ValueError
+        If it is none; the message names the units.
+
+    Examples
+    --------
+    >>> data_rate("100 Mbit/s"), data_rate("20 MB/s")
+    (12500000.0, 20000000.0)
+    """
+    return float(_quantity(value, DATA_RATE_UNITS, "an amount of data per time"))
+
+
 def _number(value: float) -> str:
     """Write a number with four significant digits and no needless zeros or exponent."""
     text = f"{value:.4g}"
@@ -272,6 +313,21 @@ def exact_rate(per_second: float) -> str:
     """Write a rate so that reading it gives the same float."""
     pretty = format_rate(per_second)
     return pretty if rate(pretty) == per_second else f"{_digits(per_second)} /s"
+
+
+def exact_data_rate(bytes_per_second: float) -> str:
+    """Write an amount of data per time so that reading it gives the same float.
+
+    Examples
+    --------
+    >>> exact_data_rate(12_500_000.0), exact_data_rate(20e6), exact_data_rate(1.5)
+    ('12.5 MB/s', '20 MB/s', '1.5 B/s')
+    """
+    for unit in ("MB/s", "Mbit/s"):
+        text = f"{_digits(bytes_per_second / float(DATA_RATE_UNITS[unit]))} {unit}"
+        if len(text) <= _PRETTY and data_rate(text) == bytes_per_second:
+            return text
+    return f"{_digits(bytes_per_second)} B/s"
 
 
 def exact_share(ratio: float) -> str:
