@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,6 +190,49 @@ def wait_for(port: int, within_s: float = 5.0) -> None:
                 return
         time.sleep(0.05)
     raise SystemExit(f"error: nothing listens on port {port} after {within_s:g} s")
+
+
+@contextmanager
+def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
+    """What else the CPUs did meanwhile, as a share of all of them: other programs, and time taken by the host (steal).
+
+    Parameters
+    ----------
+    servers : sequence of int
+        Processes of the bench that go on running. What this process and its ended children use is the bench's too.
+
+    Yields
+    ------
+    list of float
+        Empty until the block ends, then with the one share, in [0, 1].
+    """
+    found: list[float] = []
+    started, busy_s, own_s = time.monotonic(), _busy_s(), _own_s(servers)
+    yield found
+    available_s = (time.monotonic() - started) * (os.cpu_count() or 1)
+    found.append(max(0.0, _busy_s() - busy_s - _own_s(servers) + own_s) / available_s)
+
+
+def _busy_s() -> float:
+    """CPU time of this host that was not idle, stolen time included."""
+    words = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    user, nice, system, _idle, _waiting, *rest = (int(word) for word in words[1:9])
+    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
+
+
+def _own_s(servers: Sequence[int]) -> float:
+    """CPU time of this process, of its ended children, and of the servers."""
+    times = os.times()
+    total = times.user + times.system + times.children_user + times.children_system
+    for server in servers:
+        fields = Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()
+        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+def quieter_half(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The half of the runs with the least other work on the machine, by `other_work` alone, not by their results."""
+    return sorted(runs, key=lambda one: one["other_work"])[: -(-len(runs) // 2)]
 
 
 def turns(names: list[str], rounds: int, once: Callable[[str], dict[str, Any]]) -> list[dict[str, Any]]:

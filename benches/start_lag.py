@@ -6,6 +6,7 @@ requests started within the time of both stages over all that were due in it.
 
 No lag can be shorter than the time that the machine itself takes away; so a program that only looks at the clock runs
 on both cores at once, before and after, and tells the share of time that it lost in gaps of more than a millisecond.
+Each round tells what other programs used of the machine meanwhile; beside all rounds stands their quieter half.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ def run(*, quick: bool) -> None:
     """Measure, print lag and rate by share, keep the raw runs."""
     rounds, seconds = (2, 4) if quick else (6, 6)
     lost = [_hiccups(seconds)]
-    with harness.null_server() as (address, _):
+    with harness.null_server() as (address, server):
         envelope = _started_per_s(towtank_load.drive(address, towtank_load.closed(64, seconds)))
         print(f"  envelope: {envelope:,.0f} requests/s of one load thread")
         runs = harness.turns(
             [f"{share:.0%}" for share in SHARES],
             rounds,
-            lambda name: _once(address, envelope * float(name.rstrip("%")) / 100, seconds),
+            lambda name: _once(address, server, envelope * float(name.rstrip("%")) / 100, seconds),
         )
     lost.append(_hiccups(seconds))
     for share in SHARES:
@@ -38,7 +39,16 @@ def run(*, quick: bool) -> None:
         found = {key: harness.interval([one[key] for one in own]) for key in ("lag_p50_us", "lag_p99_us", "achieved")}
         lags = f"start lag p50 {harness.shown(found['lag_p50_us'])} us, p99 {harness.shown(found['lag_p99_us'])} us"
         print(f"  {share:.0%}: {lags}, achieved / offered {harness.shown(found['achieved'], 6)}")
+        print(f"       quieter half: {_quieter(own)}")
     harness.keep("start-lag", {"seconds": seconds, "rounds": rounds}, envelope_per_s=envelope, hiccups=lost, runs=runs)
+
+
+def _quieter(runs: list[dict[str, float]]) -> str:
+    """Lag in the rounds with the least other work, each, and how much that was."""
+    chosen = harness.quieter_half(runs)
+    lags = ", ".join(f"{one['lag_p99_us']:,.0f}" for one in chosen)
+    others = ", ".join(f"{one['other_work']:.1%}" for one in chosen)
+    return f"start lag p99 {lags} us, with other work on {others} of the CPUs"
 
 
 def _hiccups(seconds: int) -> list[dict[str, float]]:
@@ -64,12 +74,14 @@ def _started_per_s(done: towtank_load.Done) -> float:
     return float(measurement.requests.started[chosen].sum() / measurement.lengths[chosen].sum())
 
 
-def _once(address: str, rate: float, seconds: int) -> dict[str, float]:
-    done = towtank_load.drive(address, towtank_load.opened(rate, seconds, "poisson", settle_s=1.0))
+def _once(address: str, server: int, rate: float, seconds: int) -> dict[str, float]:
+    with harness.other_work([server]) as other:
+        done = towtank_load.drive(address, towtank_load.opened(rate, seconds, "poisson", settle_s=1.0))
     lag = done.times_s("lag")
     started = float(done.measurement.requests.started[done.staged].sum())
     return {
         "rate_per_s": rate,
         "achieved": started / done.engine["totals"]["offered"],
+        "other_work": other[0],
         **{f"lag_{name}_us": 1e6 * value for name, value in lag.items()},
     }

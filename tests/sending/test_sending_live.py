@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from mixed_run import EXCHANGES, TRANSACTIONS, write_mixed_run
-from small_receiver import listening
+from small_receiver import listening, nobody
 from write_requests import decode
 
 from towtank.results.folder import RunFolder
@@ -75,10 +75,9 @@ def test_two_receivers_get_their_own(run, receiver):
     assert all(one["dropped_points"] == one["refused_points"] == 0 for one in report.sent)
 
 
-def test_nobody_there_is_told_and_harms_nothing(run, receiver):
-    url = receiver.url
-    receiver.server.socket.close()
-    report, notes = send(run, [f"otlp={url}"])
+def test_nobody_there_is_told_and_harms_nothing(run):
+    with nobody() as url:
+        report, notes = send(run, [f"otlp={url}"])
     (sent,) = report.sent
     assert sent["points"] == 0 < sent["dropped_points"]
     assert "did not take" in report.notes[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -64,3 +65,11 @@ def listening() -> Iterator[Receiver]:
         found.server.shutdown()
         thread.join()
         found.server.socket.close()
+
+
+@contextmanager
+def nobody() -> Iterator[str]:
+    """A URL where nobody listens: its port is taken and refuses, so that no other process can come to have it."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mixed_run import EXCHANGES, TRANSACTIONS, UNTIMED
-from small_receiver import Receiver, listening
+from small_receiver import Receiver, listening, nobody
 from synthetic_runs import WALL_NS
 
 from towtank.errors import TargetError
@@ -235,10 +235,9 @@ def test_warning_of_a_receiver_that_took_everything_is_no_fault(send, receiver):
     assert send().status == 0
 
 
-def test_nobody_there_is_told(towtank, results, receiver):
-    url = receiver.url
-    receiver.server.socket.close()
-    answer = towtank("export", results, "--to", "otlp", "--run", "r004", "--endpoint", url)
+def test_nobody_there_is_told(towtank, results):
+    with nobody() as url:
+        answer = towtank("export", results, "--to", "otlp", "--run", "r004", "--endpoint", url)
     assert answer.status == 6
     assert f"{url}/v1/metrics could not be reached" in answer.err
     assert "the file is written and can be sent again" in answer.err

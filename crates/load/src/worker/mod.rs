@@ -13,25 +13,25 @@ mod multiplex;
 mod pool;
 mod population;
 mod secure;
+mod setup;
+mod shared;
 mod stream_pool;
 mod user;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::extract::Scratch;
 use crate::gate::Ticket;
 use crate::http::response::Limits;
 use crate::http2::Bounds;
-use crate::plan::Balance;
 use crate::program::Program;
-use crate::recorder::writer::{EndReason, Header, SegmentWriter};
-use crate::recorder::{LiveCounts, Recorder, Shape, Totals};
+use crate::recorder::Recorder;
+use crate::recorder::writer::{EndReason, SegmentWriter};
 use crate::schedule::{Arrival, Arrivals, Course, Moves};
-use crate::sys::{self, Address, Bell, Epoll};
+use crate::sys::{self, Epoll};
 use crate::wheel::Wheel;
 
 use connections::{Model, Parting, Reasons};
@@ -39,12 +39,15 @@ use deadlines::Deadlines;
 use intervals::Clock;
 use multiplex::Multiplexing;
 use secure::Session;
+use setup::{People, shape_of};
 use user::{Connection, Exchange, User};
 
 pub use connections::{Ownership, PARTING_AT_MOST, Sources};
 pub use edits::{Edits, Proposal};
 pub use multiplex::Counts as Http2Counts;
 pub use secure::TargetTls;
+pub use setup::{Ended, Setup, TargetPlace, WorkerFailed};
+pub use shared::{LEAVE, Published, RUN, STOP, Shared};
 
 /// Events taken from the kernel at once: enough for a batch to pay, few enough for due users not to wait long.
 const EVENTS_AT_ONCE: usize = 512;
@@ -62,159 +65,6 @@ const ROOM_BYTES: usize = 16 << 20;
 
 /// Longest wait of the loop. [ns]
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
-
-/// `command` of [`Shared`]: the load runs.
-pub const RUN: u32 = 0;
-/// `command` of [`Shared`]: no new work, users finish and leave.
-pub const STOP: u32 = 1;
-/// `command` of [`Shared`]: leave at once.
-pub const LEAVE: u32 = 2;
-
-/// What one thread and the control thread share. Only the command is looked at in every turn.
-#[derive(Debug)]
-pub struct Shared {
-    /// What the thread shall do: [`RUN`], [`STOP`] or [`LEAVE`].
-    pub command: AtomicU32,
-    /// Wakes the thread to look at the command.
-    pub bell: Bell,
-    /// Written by the thread once per interval, emptied by the control thread.
-    pub published: Mutex<Published>,
-}
-
-impl Shared {
-    /// Nothing said yet.
-    ///
-    /// # Errors
-    /// When the system has no descriptor left.
-    pub fn new() -> io::Result<Self> {
-        Ok(Self {
-            command: AtomicU32::new(RUN),
-            bell: Bell::new()?,
-            published: Mutex::default(),
-        })
-    }
-
-    /// Gives a command; commands only become stronger.
-    pub fn order(&self, command: u32) {
-        self.command.fetch_max(command, Ordering::Relaxed);
-        self.bell.ring();
-    }
-}
-
-/// Counts of a thread since they were last taken.
-#[derive(Debug, Clone, Default)]
-pub struct Published {
-    /// Requests and transactions.
-    pub counts: LiveCounts,
-    /// Active users.
-    pub users: u64,
-    /// Requests under way.
-    pub in_flight: u64,
-    /// Arrivals that wait for a user.
-    pub waiting: u64,
-}
-
-impl Published {
-    /// Adds what another thread published, and leaves its counts at zero.
-    pub fn take(&mut self, other: &mut Self) {
-        self.counts.merge(&std::mem::take(&mut other.counts));
-        self.users += other.users;
-        self.in_flight += other.in_flight;
-        self.waiting += other.waiting;
-    }
-}
-
-/// Where a target is.
-#[derive(Debug, Clone)]
-pub struct TargetPlace {
-    /// Its addresses, resolved.
-    pub addresses: Vec<Address>,
-    /// How one is chosen.
-    pub balance: Balance,
-    /// Counter of the round robin.
-    pub next: usize,
-    /// How TLS is spoken, if it is.
-    pub tls: Option<TargetTls>,
-    /// Whether HTTP/2 is spoken.
-    pub http2: bool,
-}
-
-/// What a thread needs to know before it starts.
-#[derive(Debug)]
-pub struct Setup<'a> {
-    /// The plan, compiled.
-    pub program: &'a Program,
-    /// Number of this thread.
-    pub worker: usize,
-    /// Number of threads.
-    pub workers: usize,
-    /// Seed of the run.
-    pub seed: u64,
-    /// Whether arrivals rule, not users.
-    pub open: bool,
-    /// Users of all threads at most.
-    pub users_at_most: u64,
-    /// Arrivals that wait in this thread at most.
-    pub backlog_at_most: usize,
-    /// Group of every user.
-    pub groups: &'a [u16],
-    /// The stages.
-    pub course: Course,
-    /// Starts and departures of users.
-    pub moves: Moves,
-    /// Arrivals of all threads.
-    pub arrivals: Arrivals,
-    /// How the stages change while the load runs.
-    pub edits: &'a Edits,
-    /// Targets.
-    pub targets: Vec<TargetPlace>,
-    /// Who owns connections.
-    pub ownership: Ownership,
-    /// Requests at once over one connection (HTTP/2).
-    pub streams: u32,
-    /// Where connections leave from.
-    pub sources: &'a Sources,
-    /// Bounds on answers.
-    pub limits: Limits,
-    /// Time to make a connection. [ns]
-    pub connect_timeout_ns: u64,
-    /// Time for users to finish after the last stage. [ns]
-    pub drain_ns: u64,
-    /// CPU to run on.
-    pub cpu: Option<usize>,
-    /// Whether this thread keeps its open files apart from those of the others.
-    pub own_files: bool,
-    /// First line of the segments; the start of the run is filled in when it is known.
-    pub header: Header,
-    /// Folder of the segments.
-    pub folder: PathBuf,
-    /// What is shared with the control thread.
-    pub shared: &'a Shared,
-}
-
-/// How a thread ended.
-#[derive(Debug)]
-pub struct Ended {
-    /// Sums over the run.
-    pub totals: Totals,
-    /// Everything it counted, for the start lag.
-    pub counts: LiveCounts,
-    /// When. [ns]
-    pub end_ns: u64,
-    /// Connections that could not be made, by reason.
-    pub connect_failures: BTreeMap<String, u64>,
-    /// Connections that speak HTTP/2.
-    pub http2: Http2Counts,
-}
-
-/// Why a thread could not go on.
-#[derive(Debug)]
-pub enum WorkerFailed {
-    /// Results cannot be written.
-    Disk(String),
-    /// The system refused something that the engine needs.
-    System(String),
-}
 
 /// A load thread.
 #[derive(Debug)]
@@ -322,50 +172,6 @@ pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFai
     }
     let result = worker.turn_until_done();
     worker.end(result)
-}
-
-/// What takes memory for every user, and so takes time to make.
-struct People {
-    users: Vec<User>,
-    /// Users of each group that have not started (open load), last first.
-    fresh: Vec<Vec<u32>>,
-    model: Model,
-    connections: Vec<Connection>,
-    wheel: Wheel,
-}
-
-impl People {
-    fn new(setup: &Setup<'_>) -> Self {
-        let numbers = (setup.worker..setup.groups.len()).step_by(setup.workers);
-        let users: Vec<User> = numbers
-            .map(|number| User::new(number as u32, setup.groups[number], setup.seed))
-            .collect();
-        let mut fresh = vec![Vec::new(); setup.header.groups.len()];
-        if setup.open {
-            for (index, user) in users.iter().enumerate().rev() {
-                fresh[usize::from(user.group)].push(index as u32);
-            }
-        }
-        let (model, places) = setup.ownership.model(users.len(), &setup.targets);
-        Self {
-            fresh,
-            model,
-            connections: (0..places).map(|_| Connection::new()).collect(),
-            wheel: Wheel::new(users.len()),
-            users,
-        }
-    }
-}
-
-fn shape_of(setup: &Setup<'_>) -> Shape {
-    let header = &setup.header;
-    Shape {
-        steps: header.steps.len(),
-        pages: header.pages.len(),
-        transactions: header.transactions.len(),
-        groups: header.groups.len(),
-        stages: header.stages.len(),
-    }
 }
 
 impl<'a> Worker<'a> {

@@ -1,0 +1,69 @@
+//! What a load thread and the control thread say to each other while the load runs.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::recorder::LiveCounts;
+use crate::sys::Bell;
+
+/// `command` of [`Shared`]: the load runs.
+pub const RUN: u32 = 0;
+/// `command` of [`Shared`]: no new work, users finish and leave.
+pub const STOP: u32 = 1;
+/// `command` of [`Shared`]: leave at once.
+pub const LEAVE: u32 = 2;
+
+/// What one thread and the control thread share. Only the command is looked at in every turn.
+#[derive(Debug)]
+pub struct Shared {
+    /// What the thread shall do: [`RUN`], [`STOP`] or [`LEAVE`].
+    pub command: AtomicU32,
+    /// Wakes the thread to look at the command.
+    pub bell: Bell,
+    /// Written by the thread once per interval, emptied by the control thread.
+    pub published: Mutex<Published>,
+}
+
+impl Shared {
+    /// Nothing said yet.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            command: AtomicU32::new(RUN),
+            bell: Bell::new()?,
+            published: Mutex::default(),
+        })
+    }
+
+    /// Gives a command; commands only become stronger.
+    pub fn order(&self, command: u32) {
+        self.command.fetch_max(command, Ordering::Relaxed);
+        self.bell.ring();
+    }
+}
+
+/// Counts of a thread since they were last taken.
+#[derive(Debug, Clone, Default)]
+pub struct Published {
+    /// Requests and transactions.
+    pub counts: LiveCounts,
+    /// Active users.
+    pub users: u64,
+    /// Requests under way.
+    pub in_flight: u64,
+    /// Arrivals that wait for a user.
+    pub waiting: u64,
+}
+
+impl Published {
+    /// Adds what another thread published, and leaves its counts at zero.
+    pub fn take(&mut self, other: &mut Self) {
+        self.counts.merge(&std::mem::take(&mut other.counts));
+        self.users += other.users;
+        self.in_flight += other.in_flight;
+        self.waiting += other.waiting;
+    }
+}
