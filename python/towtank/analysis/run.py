@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from towtank import __version__
-from towtank.analysis import audit, estimates, laws, load, objective_scopes, tiers, verdict
+from towtank.analysis import audit, estimates, hosts, laws, load, objective_scopes, tiers, verdict
 from towtank.analysis import window as windows
 from towtank.analysis.asked import moves
 from towtank.analysis.backlog import backlog
@@ -153,11 +153,16 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
         segments.read_engine_document(run.engine),
         recording,
         Measurement(recording),
-        Observed(probe, services, known, origin),
+        Observed(probe, services, known, origin, _declared_hosts(manifest)),
         list(run.events()),
         _plan(run),
         objectives,
     )
+
+
+def _declared_hosts(manifest: dict[str, Any]) -> dict[str, Any]:
+    declared = manifest.get("hosts")
+    return {name: one for name, one in declared.items() if isinstance(one, dict)} if isinstance(declared, dict) else {}
 
 
 def _plan(run: RunFolder) -> dict[str, Any] | None:
@@ -284,6 +289,8 @@ def _system(data: RunData) -> dict[str, Any]:
     return {
         "tiers": {name: tiers.tier(observed, name, measurement, chosen) for name in observed.tiers},
         "host": tiers.host(observed, measurement, chosen),
+        "hosts": hosts.hosts(observed, measurement, chosen),
+        "machine": hosts.machine(observed, measurement, chosen),
         "services": tiers.services(observed, measurement, chosen),
         "phases": _phases(data),
         "observation": tiers.observation(observed, 0.0, end, _sending_cpus(data.events)),
