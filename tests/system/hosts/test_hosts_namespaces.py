@@ -10,6 +10,7 @@ import pytest
 from host_support import requires
 
 from towtank.errors import TargetError
+from towtank.observe import metrics
 from towtank.system.host_model import NamespacesHost, Network
 from towtank.system.hosts import cleaning
 from towtank.system.hosts.cgroups import find_trees, throttled_devices
@@ -213,3 +214,9 @@ def test_a_disk_that_does_not_fit_is_refused_and_leaves_nothing(virtual: Make, r
         host.prepare(room)
     host.tear_down()
     assert cleaning.leftovers(host._site.prefix) == []
+
+
+def test_the_reference_names_what_a_host_tells(virtual: Make) -> None:
+    host = virtual(cpus=0.5, memory="64 MiB", disks={"data": {"size": "16 MiB"}})
+    told = {key.partition("{")[0] for key in scraped(host)}
+    assert told == {metric.name for metric in metrics.VIRTUAL_HOST.metrics}

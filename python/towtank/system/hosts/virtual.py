@@ -218,12 +218,11 @@ class VirtualHost(SharedFiles):
     def facts(self) -> dict[str, Any]:
         """What it got."""
         sizes = self._part.model_dump(mode="json", exclude={"provider", "disks"}, exclude_none=True)
-        usable = self.cpus or sorted(os.sched_getaffinity(0))
         return {
             "provider": self.provider,
             "address": self.address,
             "sizes": {**sizes, "in_force": self._is_confined},
-            "cpus_virtual": min(self._part.cpus or len(usable), len(usable)),
+            "cpus_virtual": self._part.cpus,
             "disks": {name: disk.facts() for name, disk in self._disks.items()},
             "control_groups": find_trees().version,
             "offloads": self._offloads,
