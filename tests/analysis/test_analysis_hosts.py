@@ -105,3 +105,50 @@ def test_a_system_without_such_hosts_has_none(tmp_path: Path) -> None:
     assert (summary["hosts"], summary["machine"]) == ({}, None)
     run.update(hosts={"web": "not a mapping"})
     assert summarize_run(run)["hosts"] == {}
+
+
+def even_run(folder: Path, tiers: dict[str, Any]) -> RunFolder:
+    exchanges, starts, ends = even_schedule(
+        users=4, response_s=0.25, think_s=0.75, seconds=40.0, service_s=0.05, transactions=1
+    )
+    script = Script("r001", ["read"], STAGES, exchanges, {"users": "4"}, 4, user_starts=starts, user_ends=ends)
+    return write_run(folder, replace(script, tiers=tiers))
+
+
+def move_away(run: RunFolder, offset_ns: int) -> None:
+    """Let the probe's stream come from another machine, whose clock is ahead."""
+    path = run.observe / "probe.ndjson"
+    documents = list(lines.read(path, lines.Damage()))
+    with (run.observe / "far.probe.ndjson").open("wb") as far, path.open("wb") as here:
+        for one in documents:
+            far.write(lines.encode({**one, "t_ns": one["t_ns"] + offset_ns} if "t_ns" in one else one))
+            here.write(lines.encode({**one, "groups": {}}))
+
+
+def test_a_tier_on_another_machine_is_lined_up_by_its_clock(tmp_path: Path) -> None:
+    near = summarize_run(even_run(tmp_path / "near", {"content": {"kind": "content_server", "cpus": []}}))
+    run = even_run(tmp_path / "far", {"content": {"kind": "content_server", "host": "far", "cpus": []}})
+    move_away(run, 3_000 * SECOND)
+    far_clocks = [
+        {"offset_ns": 3_001 * SECOND, "uncertainty_ns": 2_000_000_000},
+        {"offset_ns": 3_000 * SECOND, "uncertainty_ns": 1_000},
+    ]
+    run.update(hosts={"far": {"provider": "ssh"}}, clocks={"far": far_clocks})
+    far = summarize_run(run)
+    assert far["tiers"]["content"] == near["tiers"]["content"]
+    # Four users, a cycle a second, 50 ms of CPU each; the first second of the window has not all of them.
+    assert far["tiers"]["content"]["cpus_used"]["value"] == pytest.approx(4 * 0.05, rel=0.05)
+    host = far["hosts"]["far"]
+    assert host["tiers"] == ["content"]
+    assert host["cpus_used"]["value"] == pytest.approx(near["host"]["cpus_used"]["value"])
+    assert far["timeline"]["tiers_cpus_used"] == near["timeline"]["tiers_cpus_used"]
+    assert far["machine"] is None
+
+
+def test_a_machine_without_a_clock_cannot_be_lined_up(tmp_path: Path) -> None:
+    run = even_run(tmp_path / "far", {"content": {"kind": "content_server", "host": "far", "cpus": []}})
+    move_away(run, 3_000 * SECOND)
+    run.update(hosts={"far": {"provider": "ssh"}}, clocks={"far": "broken"})
+    summary = summarize_run(run)
+    assert summary["tiers"]["content"]["cpus_used"]["value"] is None
+    assert summary["hosts"] == {}

@@ -5,11 +5,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from conftest import Bench, until
-from host_support import requires, virtual_host
+from host_support import requires, ssh_server, virtual_host
 
 from towtank.results import lines
 from towtank.system.hosts import cleaning
@@ -117,6 +118,26 @@ def test_sizes_are_factors(on_hosts: Bench) -> None:
     wrong = on_hosts.towtank("validate", "study.yaml")
     assert wrong.returncode == 2
     assert "must be a path to a host of the system (web, far), got 'wep' instead, did you mean 'web'?" in wrong.stderr
+
+
+def test_a_study_on_another_machine(bench: Bench) -> None:
+    bench.study(users=[2], steady="3 s")
+    with tempfile.TemporaryDirectory() as folder, ssh_server(Path(folder)) as server:
+        keys = ", ".join(f"{name}: {json.dumps(value)}" for name, value in server.keys.items())
+        far = f"hosts: {{far: {{provider: ssh, {keys}}}}}\nservices: {{content: {{kind: null_server, host: far}}}}\n"
+        (bench.folder / "system.yaml").write_text(f"schema: towtank/system/1\nname: tiny\n{far}")
+        ended = bench.run_study()
+        assert ended.returncode in (0, 4), ended.stdout + ended.stderr
+        assert list(Path(folder).glob("towtank-*")) == []
+    manifest = bench.manifest("r001")
+    assert manifest["status"] == "complete"
+    assert manifest["hosts"]["far"]["provider"] == "ssh"
+    summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    assert summary["tiers"]["content"]["cpus_allotted"] == summary["hosts"]["far"]["cpus_allotted"]
+    assert summary["tiers"]["content"]["cpus_used"]["value"] is not None
+    assert summary["hosts"]["far"]["cpus_used"]["value"] > 0
+    assert summary["damage"]["bad_lines"] == 0
+    assert bench.towtank("report", bench.results).returncode == 0
 
 
 @pytest.mark.slow

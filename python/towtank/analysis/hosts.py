@@ -13,7 +13,7 @@ import numpy as np
 
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.rates import Samples
-from towtank.analysis.tiers import Observed, ratio, span, steal
+from towtank.analysis.tiers import Observed, host, ratio, span, steal
 
 STREAM = "host-{}"
 _RATES = {
@@ -43,9 +43,12 @@ _DISK = re.compile(r'host_disk_size_bytes\{disk="([^"]+)"\}')
 
 
 def hosts(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Every host with sizes of its own in the window, by name."""
+    """Every host with sizes of its own, and every other machine with a probe, in the window, by name."""
     found = {}
     for name in observed.hosts:
+        if name in observed.remote:
+            found[name] = _machine_of_its_own(observed, name, measurement, chosen)
+            continue
         samples = observed.metrics.get(STREAM.format(name))
         if samples is not None and observed.hosts[name].get("provider") == "namespaces":
             found[name] = _host(observed, name, samples, measurement, chosen)
@@ -73,6 +76,23 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
         "memory_cache_bytes": _mean(samples.gauge(start, end, "values", "host_memory_cache_bytes")),
         "pressure": _pressure(samples, start, end),
         "disks": {disk: _disk(samples, disk, start, end) for disk in _disks(samples)},
+    }
+
+
+def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """Another machine, as its own probe saw it."""
+    whole = host(observed.remote[name], measurement, chosen)
+    used, cpus = whole["cpus_used"]["value"], whole["cpus"]
+    return {
+        "tiers": [tier for tier, one in observed.tiers.items() if one.get("host") == name],
+        "cpus_virtual": None,
+        "cpus_allotted": cpus,
+        "cpus_used": whole["cpus_used"],
+        "utilization": used / cpus if used is not None and cpus else None,
+        "pressure": whole["pressure"],
+        "steal": whole["steal"],
+        "disks": whole["disks"],
+        "networks": whole["networks"],
     }
 
 

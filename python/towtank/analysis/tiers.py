@@ -58,6 +58,8 @@ class Observed:
         `tiers` of `run.json`: kind, host and CPUs by name.
     hosts : dict
         `hosts` of `run.json`: provider, address and sizes by name.
+    remote : dict
+        What is observed by the probes of other machines, by host, on the clock of the run.
     """
 
     probe: ProbeStream
@@ -65,6 +67,7 @@ class Observed:
     tiers: dict[str, Any]
     origin_ns: int
     hosts: dict[str, Any] = field(default_factory=dict)
+    remote: dict[str, Observed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.samples = Samples(self.probe.samples, self.origin_ns)
@@ -78,10 +81,14 @@ class Observed:
             return cpus
         return len(self.probe.samples[-1].get("cpus", [])) or None if self.probe.samples else None
 
+    def where(self, tier: str) -> Observed:
+        """What was observed on the machine of a tier: this, or that of another machine."""
+        return self.remote.get(str(self.tiers.get(tier, {}).get("host")), self)
+
     def allotted(self, tier: str) -> float | None:
         """CPUs that a tier may use: those it is pinned to, else all; no more than its host was given."""
         one = self.tiers.get(tier, {})
-        cpus = len(one.get("cpus") or []) or self.host_cpus
+        cpus = len(one.get("cpus") or []) or self.where(tier).host_cpus
         given = self.hosts.get(str(one.get("host")), {}).get("cpus_virtual")
         if not isinstance(given, int | float):
             return cpus
@@ -90,7 +97,7 @@ class Observed:
     def cpu_s(self, tier: str, measurement: Measurement) -> Floats:
         """CPU time of a tier in each bin, NaN where it was not observed; shape (n_bins,). [s]"""
         parts = [
-            self.samples.track("groups", tier, name).by_bin(measurement.starts, measurement.ends)
+            self.where(tier).samples.track("groups", tier, name).by_bin(measurement.starts, measurement.ends)
             for name in ("cpu_user_s_total", "cpu_system_s_total")
         ]
         return np.asarray(parts[0] + parts[1], dtype=float)
@@ -125,7 +132,7 @@ def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) 
     start, end = span(measurement, chosen)
     cpu = observed.cpu_s(name, measurement)
     used, demand = _usage(cpu, measurement, chosen)
-    samples, allotted = observed.samples, observed.allotted(name)
+    samples, allotted = observed.where(name).samples, observed.allotted(name)
 
     def rate(counter: str) -> float | None:
         return samples.track("groups", name, counter).rate(start, end)
@@ -236,8 +243,9 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
         Busy time of the CPUs that tiers are pinned to, less what the tiers used, per time and CPU, in [0, 1]; None
         where tiers are not pinned or the samples do not tell.
     """
-    pinned = {cpu for one in observed.tiers.values() for cpu in one.get("cpus") or []}
-    if not pinned or not all(one.get("cpus") for one in observed.tiers.values()):
+    here = {name: one for name, one in observed.tiers.items() if observed.where(name) is observed}
+    pinned = {cpu for one in here.values() for cpu in one.get("cpus") or []}
+    if not pinned or not all(one.get("cpus") for one in here.values()):
         return None
     samples = observed.samples
     busy = [
@@ -245,7 +253,7 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
     ]
     used = [
         samples.track("groups", name, counter).rate(start_s, end_s)
-        for name in observed.tiers
+        for name in here
         for counter in ("cpu_user_s_total", "cpu_system_s_total")
     ]
     if None in busy or None in used:

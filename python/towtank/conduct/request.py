@@ -88,7 +88,7 @@ class StudyRequest:
         """Say what this machine lacks for the hosts of any run, before the first one."""
         from towtank.system.hosts.group import build_hosts  # noqa: PLC0415
 
-        lines = [line for spec in study.design() for line in build_hosts(spec.system).lacks()]
+        lines = [line for spec in study.design() for line in build_hosts(spec.system, study.system_folder).lacks()]
         if lines:
             raise TargetError("\n".join(dict.fromkeys(lines)), hint="`towtank doctor` shows what this machine offers")
 

@@ -65,7 +65,7 @@ def build_system(
         See `Place`.
     """
     services = [make_service(name, part, base) for name, part in file.services.items()]
-    hosts = build_hosts(file)
+    hosts = build_hosts(file, base)
     for service in services:
         service.host = hosts.of(file.services[service.name].host)
         service.ready_within_s = file.start_timeout

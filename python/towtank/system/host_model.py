@@ -118,6 +118,26 @@ class NamespacesHost(FileModel):
         return self
 
 
+class SshHost(FileModel):
+    """A machine that is reached by SSH: files are copied to it, processes are started on it."""
+
+    provider: Literal["ssh"] = Field(description="Another machine, over SSH.")
+    address: str = Field(min_length=1, description="Name or address, for SSH and for its services.")
+    port: int = Field(22, ge=1, le=65535, description="Port of its SSH server.")
+    user: str | None = Field(None, min_length=1, description="User there; the one who runs Towtank where left out.")
+    key: str | None = Field(
+        None, min_length=1, description="File of the private key, relative to the system file; else agent and defaults."
+    )
+    password_from: str | None = Field(
+        None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Environment variable that holds the password."
+    )
+    known_hosts: str | None = Field(
+        None, min_length=1, description="File of known host keys, relative to the system file; `~/.ssh/known_hosts`."
+    )
+    folder: str = Field("/tmp", pattern="^/", description="Folder there in which Towtank makes one of its own.")
+    python: str = Field("python3", min_length=1, description="Python there that has the content server.")
+
+
 class ExistingHost(FileModel):
     """A machine that somebody else runs: its services are loaded and observed, never started."""
 
@@ -140,6 +160,7 @@ class Network(FileModel):
 PROVIDERS: dict[str, type[FileModel]] = {
     "local": LocalHost,
     "namespaces": NamespacesHost,
+    "ssh": SshHost,
     "existing": ExistingHost,
 }
 
@@ -168,6 +189,7 @@ def _tag(value: Any) -> str:
 AnyHost = Annotated[
     Annotated[LocalHost, Tag("<local>")]
     | Annotated[NamespacesHost, Tag("<namespaces>")]
+    | Annotated[SshHost, Tag("<ssh>")]
     | Annotated[ExistingHost, Tag("<existing>")],
     Discriminator(_tag),
     BeforeValidator(_known_provider),

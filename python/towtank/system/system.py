@@ -48,6 +48,8 @@ class Endpoints:
         Files that workloads may name, by service and name.
     hosts : dict
         Provider, address and sizes in force per host.
+    probes : list
+        Probes on other machines.
     """
 
     addresses: dict[str, list[str]] = field(default_factory=dict)
@@ -57,6 +59,7 @@ class Endpoints:
     scrapers: list[Any] = field(default_factory=list)
     exports: dict[str, dict[str, Path]] = field(default_factory=dict)
     hosts: dict[str, Any] = field(default_factory=dict)
+    probes: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -222,7 +225,7 @@ class System:
                 process.spec.name: {
                     "kind": service.kind,
                     "host": service.host.name,
-                    "cpus": service.host.cpus or self._cpus or [],
+                    "cpus": self._cpus_of(service),
                 }
                 for service, process in self._processes
             },
@@ -233,7 +236,13 @@ class System:
             ],
             exports={each.name: dict(each.exports()) for each in self._services if each.exports()},
             hosts=self._hosts.facts(),
+            probes=self._hosts.probes(),
         )
+
+    def _cpus_of(self, service: Service) -> list[int]:
+        """CPUs of this machine that a service is pinned to; none for one on another machine."""
+        own = service.host.cpus
+        return (self._cpus or []) if own is None else own
 
     def ended(self) -> list[Ended]:
         """Processes that have ended although nobody asked them to."""

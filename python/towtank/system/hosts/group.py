@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from towtank.errors import TargetError
 from towtank.system import model
-from towtank.system.host_model import ExistingHost, NamespacesHost
+from towtank.system.host_model import ExistingHost, NamespacesHost, SshHost
 from towtank.system.hosts.existing import ExistingHost as Existing
 from towtank.system.hosts.host import Host, Room
 from towtank.system.hosts.local import LocalHost
@@ -58,6 +59,10 @@ class Hosts:
         """What reads the numbers of the hosts."""
         return [scraper for host in self._prepared for scraper in host.watching().scrapers]
 
+    def probes(self) -> list[Any]:
+        """Probes on other machines."""
+        return [probe for host in self._prepared for probe in host.watching().probes]
+
     def ended(self) -> list[tuple[str, str]]:
         """Name of a host, and what of it has ended although it should not."""
         return [(host.name, text) for host in self._prepared for text in host.ended()]
@@ -75,13 +80,15 @@ class Hosts:
             raise TargetError("\n".join(errors))
 
 
-def build_hosts(file: model.SystemFile) -> Hosts:
+def build_hosts(file: model.SystemFile, base: Path) -> Hosts:
     """Make the hosts that services of a system file are on; nothing is touched yet.
 
     Parameters
     ----------
     file : SystemFile
         The system file.
+    base : Path
+        Folder that its relative paths start from.
     """
     used = {service.host for service in file.services.values() if service.host is not None}
     parts = {name: part for name, part in file.hosts.items() if name in used}
@@ -98,6 +105,10 @@ def build_hosts(file: model.SystemFile) -> Hosts:
 
             assert site is not None
             hosts[name] = VirtualHost(name, part, site, file.network)
+        elif isinstance(part, SshHost):
+            from towtank.system.hosts.remote import RemoteHost  # noqa: PLC0415
+
+            hosts[name] = RemoteHost(name, part, base)
         elif isinstance(part, ExistingHost):
             hosts[name] = Existing(name, part)
         else:

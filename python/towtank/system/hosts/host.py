@@ -75,9 +75,12 @@ class Watching:
     ----------
     scrapers : list
         What reads the numbers of the host as a whole.
+    probes : list
+        Probes on another machine (`towtank.observe.RemoteProbe`).
     """
 
     scrapers: list[Any] = field(default_factory=list)
+    probes: list[Any] = field(default_factory=list)
 
 
 class Host(Protocol):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from towtank.observe.offers import Offer
 from towtank.system.hosts.capabilities import probe
+
+_SSH = "hosts of provider ssh"
 
 
 def examine_hosts() -> list[Offer]:
@@ -15,4 +19,9 @@ def examine_hosts() -> list[Offer]:
             offers.append(Offer(name, "ok", "yes", point.remark))
         else:
             offers.append(Offer(name, "note", None, f"{point.lacking}; for {point.remark}", point.install))
+    spec = find_spec("asyncssh")
+    if spec is None:
+        offers.append(Offer("hosts_ssh", "note", None, f"not installed; for {_SSH}", "pip install 'towtank[hosts]'"))
+    else:
+        offers.append(Offer("hosts_ssh", "ok", str(spec.origin), _SSH))
     return offers

@@ -35,6 +35,8 @@ _DEFAULTS: dict[str, str | int] = {
     "synchronous_commit": "on",
 }
 _PREFIX = "towtank-postgresql-"
+# sun_path of sockaddr_un less its end (unix(7)).
+_SOCKET_PATH_AT_MOST = 107
 _OWNER = "owner"
 _OWNER_OF_SERVER = "postgres"
 
@@ -122,8 +124,13 @@ class Postgresql(PlainService):
             **self._part.settings,
             "listen_addresses": self.host.address,
             "port": self._port,
-            "unix_socket_directories": str(self._folder),
+            "unix_socket_directories": self._socket_folder(),
         }
+
+    def _socket_folder(self) -> str:
+        """Its own folder; none where the path of the socket would be longer than the kernel takes."""
+        path = f"{self._folder}/.s.PGSQL.{self._port}"
+        return str(self._folder) if len(path) <= _SOCKET_PATH_AT_MOST else ""
 
     def ready(self) -> str | None:
         """Ready when it takes connections and the database is there."""
