@@ -118,14 +118,14 @@ Size = Annotated[
 Rate = Annotated[
     float, BeforeValidator(units.rate), _writer(units.exact_rate), _schema(units.RATE_UNITS, "100 /s", "5 /h")
 ]
-PositiveRate = Annotated[Rate, AfterValidator(_positive)]
 DataRate = Annotated[
     float,
     BeforeValidator(units.data_rate),
     _writer(units.exact_data_rate),
-    _schema(units.DATA_RATE_UNITS, "100 Mbit/s", "20 MB/s"),
+    _schema(units.DATA_RATE_UNITS, "125 MiB/s", "1 Gbit/s"),
+    AfterValidator(_positive),
 ]
-PositiveDataRate = Annotated[DataRate, AfterValidator(_positive)]
+PositiveRate = Annotated[Rate, AfterValidator(_positive)]
 Share = Annotated[float, BeforeValidator(units.share), _writer(units.exact_share), _schema(units.SHARE_UNITS, "70 %")]
 Name = Annotated[str, AfterValidator(_name)]
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]

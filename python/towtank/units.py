@@ -11,8 +11,6 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-# An amount of data per time longer than this is written in bytes: `12 MB/s`, but not `12.000001 MB/s`.
-_PRETTY = 11
 # Digits and exponent are bounded, so that no number in a file can cost memory or overflow a float.
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\s\d].*?)?\s*")
 
@@ -43,20 +41,11 @@ RATE_UNITS: dict[str, Fraction] = {
     "/h": Fraction(1, 3600),
     "/d": Fraction(1, 86400),
 }
-SHARE_UNITS: dict[str, Fraction] = {"%": Fraction(1, 100)}
 DATA_RATE_UNITS: dict[str, Fraction] = {
-    "bit/s": Fraction(1, 8),
-    "kbit/s": Fraction(10**3, 8),
-    "Mbit/s": Fraction(10**6, 8),
-    "Gbit/s": Fraction(10**9, 8),
-    "B/s": Fraction(1),
-    "kB/s": Fraction(10**3),
-    "MB/s": Fraction(10**6),
-    "GB/s": Fraction(10**9),
-    "KiB/s": Fraction(2**10),
-    "MiB/s": Fraction(2**20),
-    "GiB/s": Fraction(2**30),
+    **{f"{unit}/s": factor for unit, factor in SIZE_UNITS.items()},
+    **{f"{prefix}bit/s": Fraction(10**power, 8) for prefix, power in (("", 0), ("k", 3), ("M", 6), ("G", 9))},
 }
+SHARE_UNITS: dict[str, Fraction] = {"%": Fraction(1, 100)}
 
 
 def _quantity(value: object, units: dict[str, Fraction], must_be: str) -> Fraction:
@@ -174,6 +163,32 @@ def rate(value: object) -> float:
     return float(_quantity(value, RATE_UNITS, "a rate"))
 
 
+def data_rate(value: object) -> float:
+    """Read how many bytes pass in a second.
+
+    Parameters
+    ----------
+    value : object
+        As `125 MiB/s` or, of networks, `1 Gbit/s`.
+
+    Returns
+    -------
+    float
+        At least 0. [byte/s]
+
+    Raises
+    ------
+    ValueError
+        If it is none; the message names the units.
+
+    Examples
+    --------
+    >>> data_rate("1 Gbit/s")
+    125000000.0
+    """
+    return float(_quantity(value, DATA_RATE_UNITS, "a data rate"))
+
+
 def share(value: object) -> float:
     """Read a share of a whole.
 
@@ -201,32 +216,6 @@ def share(value: object) -> float:
     if quantity > 1:
         raise ValueError(f"must be a share in %, at most 100 %, got {shown(value)} instead")
     return float(quantity)
-
-
-def data_rate(value: object) -> float:
-    """Read an amount of data per time.
-
-    Parameters
-    ----------
-    value : object
-        As `100 Mbit/s` or `20 MB/s`.
-
-    Returns
-    -------
-    float
-        At least 0. [byte/s]
-
-    Raises
-    ------
-    ValueError
-        If it is none; the message names the units.
-
-    Examples
-    --------
-    >>> data_rate("100 Mbit/s"), data_rate("20 MB/s")
-    (12500000.0, 20000000.0)
-    """
-    return float(_quantity(value, DATA_RATE_UNITS, "an amount of data per time"))
 
 
 def _number(value: float) -> str:
@@ -288,6 +277,17 @@ def format_rate(per_second: float) -> str:
     return f"{_number(per_second * 3600)} /h"
 
 
+def format_data_rate(bytes_per_s: float) -> str:
+    """Write a data rate for people, in binary units with four significant digits.
+
+    Examples
+    --------
+    >>> format_data_rate(125e6)
+    '119.2 MiB/s'
+    """
+    return f"{format_size(bytes_per_s)}/s"
+
+
 def exact_duration(seconds: float) -> str:
     """Write a duration so that reading it gives the same float.
 
@@ -315,19 +315,20 @@ def exact_rate(per_second: float) -> str:
     return pretty if rate(pretty) == per_second else f"{_digits(per_second)} /s"
 
 
-def exact_data_rate(bytes_per_second: float) -> str:
-    """Write an amount of data per time so that reading it gives the same float.
+def exact_data_rate(bytes_per_s: float) -> str:
+    """Write a data rate so that reading it gives the same float.
 
     Examples
     --------
-    >>> exact_data_rate(12_500_000.0), exact_data_rate(20e6), exact_data_rate(1.5)
-    ('12.5 MB/s', '20 MB/s', '1.5 B/s')
+    >>> exact_data_rate(125e6), exact_data_rate(2.0**27)
+    ('1 Gbit/s', '128 MiB/s')
     """
-    for unit in ("MB/s", "Mbit/s"):
-        text = f"{_digits(bytes_per_second / float(DATA_RATE_UNITS[unit]))} {unit}"
-        if len(text) <= _PRETTY and data_rate(text) == bytes_per_second:
+    bits = f"{_number(bytes_per_s * 8 / 10**9)} Gbit/s"
+    pretty = format_data_rate(bytes_per_s)
+    for text in (pretty, bits):
+        if data_rate(text) == bytes_per_s:
             return text
-    return f"{_digits(bytes_per_second)} B/s"
+    return f"{_digits(bytes_per_s)} B/s"
 
 
 def exact_share(ratio: float) -> str:

@@ -1,12 +1,15 @@
-//! The program `towtank-engine`: `load | probe | guard | solve | simulate | null-server`.
+//! The program `towtank-engine`: `load | probe | guard | solve | simulate | caches | rate | null-server`.
 //!
 //! Each subcommand lives in a file of its own; this file only chooses.
 
+mod caches;
 mod cpus;
 mod guard;
 mod load;
+mod models;
 mod null_server;
 mod probe;
+mod rate;
 mod simulate;
 mod solve;
 
@@ -19,15 +22,17 @@ fn main() -> ExitCode {
             println!("towtank-engine {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
+        Some("caches") => caches::run(&arguments[1..]),
         Some("load") => load::run(&arguments[1..]),
         Some("guard") => guard::run(&arguments[1..]),
         Some("null-server") => null_server::run(&arguments[1..]),
         Some("simulate") => simulate::run(&arguments[1..]),
         Some("solve") => solve::run(&arguments[1..]),
+        Some("rate") => rate::main(&arguments[1..]),
         Some("probe") => probe::main(&arguments[1..]),
         _ => {
             eprintln!(
-                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | null-server"
+                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | caches | rate | null-server"
             );
             ExitCode::from(2)
         }

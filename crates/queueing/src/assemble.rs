@@ -41,9 +41,7 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     let stations = Named(stations);
     let checks = checks(network, &classes, &stations, &bounds);
     let mut warnings = solution.warnings.clone();
-    if !checks.within_bounds {
-        warnings.push("the answer lies outside of its bounds: do not use it, simulate".into());
-    }
+    warnings.extend(checks.warnings());
     Answer {
         schema: "towtank/solve/1",
         pools: Named(pools.collect()),
@@ -95,6 +93,7 @@ fn station_answer(
             .map(|&class| solution.flow[class][index] * center.visits[class])
             .sum(),
         loss_probability: solution.loss[index],
+        hit_ratio: 0.0,
         residence_time_s: by_class(&|class| {
             solution.jobs[class][index] / solution.flow[class][index]
         }),

@@ -9,10 +9,10 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from towtank import yamlfile
 from towtank.fields import (
+    DataRate,
     Duration,
     FileModel,
     Name,
-    PositiveDataRate,
     PositiveDuration,
     PositiveRate,
     Share,
@@ -41,8 +41,8 @@ class Disk(FileModel):
     journal: bool = Field(True, description="`false` makes ext4 without a journal.")
     inodes: int | None = Field(None, ge=16, description="Files that it can hold; ext2, ext3 and ext4 only.")
     mount_options: list[str] = Field(default_factory=list, description="Options of `mount`, as `noatime`.")
-    read_rate: PositiveDataRate | None = Field(None, description="Bytes it reads in a second at most.")
-    write_rate: PositiveDataRate | None = Field(None, description="Bytes it writes in a second at most.")
+    read_rate: DataRate | None = Field(None, description="Bytes it reads in a second at most.")
+    write_rate: DataRate | None = Field(None, description="Bytes it writes in a second at most.")
     read_operations: PositiveRate | None = Field(None, description="Reads in a second at most.")
     write_operations: PositiveRate | None = Field(None, description="Writes in a second at most.")
 
@@ -66,7 +66,7 @@ class Disk(FileModel):
 class Link(FileModel):
     """A link to the virtual network, both ways."""
 
-    rate: PositiveDataRate | None = Field(None, description="Data it carries in a second at most, each way.")
+    rate: DataRate | None = Field(None, description="Data it carries in a second at most, each way.")
     mtu: int = Field(1500, ge=LEAST_MTU, le=MOST_MTU, description="Largest packet. [byte]")
     delay: Duration = Field(0.0, description="Time a packet takes, each way, beyond what the machine needs.")
     loss: Share = Field(0.0, description="Share of packets that get lost, each way, independently.")
@@ -153,7 +153,7 @@ class Network(FileModel):
     """The virtual network between load generator and hosts of provider `namespaces`."""
 
     mtu: int = Field(1500, ge=LEAST_MTU, le=MOST_MTU, description="Largest packet of the generator's link. [byte]")
-    rate: PositiveDataRate | None = Field(None, description="Data the generator's link carries in a second, each way.")
+    rate: DataRate | None = Field(None, description="Data the generator's link carries in a second, each way.")
     offloads: bool = Field(True, description="Segmentation offloads of the generator's link.")
 
 
