@@ -10,6 +10,7 @@ from towtank.errors import StudyError
 from towtank.size.machines import Machine
 from towtank.size.machines import catalogue as machines
 from towtank.study import shipped
+from towtank.system.host_model import PROVIDERS
 from towtank.system.model import SERVICE_KINDS
 from towtank.units import format_size
 
@@ -17,6 +18,7 @@ from towtank.units import format_size
 OBSERVERS = {
     "host": "CPU, memory, page faults, disks, network, pressure and context switches of the machine, from /proc",
     "group": "CPU, memory, disk and open files of each service with all its processes, from /proc",
+    "host-NAME": "CPU, throttling, memory, disks, network and pressure of each host with sizes of its own",
     "prometheus": "metrics that a service shows as a page in the Prometheus text format",
 }
 DRIVERS = {"http": "HTTP/1.1 with keep-alive, ranges, multipart uploads, cookies and Basic authentication"}
@@ -30,10 +32,17 @@ def catalogue() -> dict[str, list[dict[str, str]]]:
         "workloads": _beside(files, "workload"),
         "systems": _beside(files, "system"),
         "service_kinds": [{"name": name, "summary": kind.summary} for name, kind in SERVICE_KINDS.items()],
+        "host_providers": [{"name": name, "summary": _sentence(part.__doc__)} for name, part in PROVIDERS.items()],
         "observers": [{"name": name, "summary": summary} for name, summary in OBSERVERS.items()],
         "drivers": [{"name": name, "summary": summary} for name, summary in DRIVERS.items()],
         "machines": [{"name": name, "summary": _machine(machine)} for name, machine in machines().items()],
     }
+
+
+def _sentence(text: str | None) -> str:
+    """A docstring's first line as a summary."""
+    line = (text or "").splitlines()[0].rstrip(".")
+    return line[:1].lower() + line[1:]
 
 
 def _machine(machine: Machine) -> str:

@@ -18,14 +18,14 @@ def python(code: str, name: str = "worker", grace_s: float = 2.0) -> ProcessSpec
 
 
 def test_output_and_environment_reach_the_log(tmp_path: Path) -> None:
-    run_to_end(python("import os; print('given', os.environ['GIVEN'])"), tmp_path / "worker.log")
+    run_to_end(ServiceProcess(python("import os; print('given', os.environ['GIVEN'])"), tmp_path / "worker.log"))
     assert tail(tmp_path / "worker.log") == ["given yes"]
 
 
 def test_failure_shows_the_last_lines_and_the_status(tmp_path: Path) -> None:
     code = "import sys\nfor n in range(40): print('line', n)\nsys.exit(3)"
     with pytest.raises(TargetError) as caught:
-        run_to_end(python(code), tmp_path / "worker.log")
+        run_to_end(ServiceProcess(python(code), tmp_path / "worker.log"))
     text = str(caught.value)
     assert text.startswith("worker ended with status 3\n")
     assert text.endswith("line 39")
@@ -35,7 +35,7 @@ def test_failure_shows_the_last_lines_and_the_status(tmp_path: Path) -> None:
 
 def test_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="took longer than 0 s"):
-        run_to_end(python("import time; time.sleep(600)"), tmp_path / "worker.log", limit_s=0.3)
+        run_to_end(ServiceProcess(python("import time; time.sleep(600)"), tmp_path / "worker.log"), limit_s=0.3)
 
 
 def test_wish_to_stop_ends_the_wait_and_the_process(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_wish_to_stop_ends_the_wait_and_the_process(tmp_path: Path) -> None:
         raise Stopped("stopped by the user")
 
     with pytest.raises(Stopped):
-        run_to_end(python("import time; time.sleep(600)"), tmp_path / "worker.log", check=check)
+        run_to_end(ServiceProcess(python("import time; time.sleep(600)"), tmp_path / "worker.log"), check=check)
 
 
 def test_stop_ends_the_process_and_is_repeatable(tmp_path: Path) -> None:

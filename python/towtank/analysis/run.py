@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from towtank import __version__
-from towtank.analysis import audit, estimates, laws, load, objective_scopes, tiers, verdict
+from towtank.analysis import audit, estimates, hosts, laws, load, objective_scopes, tiers, verdict
 from towtank.analysis import window as windows
 from towtank.analysis.asked import moves
 from towtank.analysis.backlog import backlog
@@ -118,6 +118,7 @@ class RunData:
         streams = [
             self.recording.damage,
             self.observed.probe.damage,
+            *(one.probe.damage for one in self.observed.remote.values()),
             *(one.damage for one in self.observed.services.values()),
         ]
         return {
@@ -153,11 +154,38 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
         segments.read_engine_document(run.engine),
         recording,
         Measurement(recording),
-        Observed(probe, services, known, origin),
+        Observed(probe, services, known, origin, _declared_hosts(manifest), _remote(run, manifest, origin)),
         list(run.events()),
         _plan(run),
         objectives,
     )
+
+
+def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[str, Observed]:
+    """What probes on other machines saw, on the clock of the run; a stream without a clock cannot be lined up."""
+    streams = observe.read_remote_probes(run.observe)
+    return {
+        name: Observed(stream, {}, {}, origin_ns + offset)
+        for name, stream in streams.items()
+        if (offset := clock_offset(manifest, name)) is not None
+    }
+
+
+def clock_offset(manifest: dict[str, Any], host: str) -> int | None:
+    """How far the clock of another machine was ahead, from the exchange that tells it best. [ns]"""
+    clocks = manifest.get("clocks")
+    measured = clocks.get(host) if isinstance(clocks, dict) else None
+    usable = [
+        (one["uncertainty_ns"], one["offset_ns"])
+        for one in (measured if isinstance(measured, list) else [])
+        if isinstance(one, dict) and all(isinstance(one.get(key), int) for key in ("uncertainty_ns", "offset_ns"))
+    ]
+    return min(usable)[1] if usable else None
+
+
+def _declared_hosts(manifest: dict[str, Any]) -> dict[str, Any]:
+    declared = manifest.get("hosts")
+    return {name: one for name, one in declared.items() if isinstance(one, dict)} if isinstance(declared, dict) else {}
 
 
 def _plan(run: RunFolder) -> dict[str, Any] | None:
@@ -284,6 +312,8 @@ def _system(data: RunData) -> dict[str, Any]:
     return {
         "tiers": {name: tiers.tier(observed, name, measurement, chosen) for name in observed.tiers},
         "host": tiers.host(observed, measurement, chosen),
+        "hosts": hosts.hosts(observed, measurement, chosen),
+        "machine": hosts.machine(observed, measurement, chosen),
         "services": tiers.services(observed, measurement, chosen),
         "phases": _phases(data),
         "observation": tiers.observation(observed, 0.0, end, _sending_cpus(data.events)),

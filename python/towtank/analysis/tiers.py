@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -56,12 +56,18 @@ class Observed:
     ----------
     tiers : dict
         `tiers` of `run.json`: kind, host and CPUs by name.
+    hosts : dict
+        `hosts` of `run.json`: provider, address and sizes by name.
+    remote : dict
+        What is observed by the probes of other machines, by host, on the clock of the run.
     """
 
     probe: ProbeStream
     services: dict[str, ServiceStream]
     tiers: dict[str, Any]
     origin_ns: int
+    hosts: dict[str, Any] = field(default_factory=dict)
+    remote: dict[str, Observed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.samples = Samples(self.probe.samples, self.origin_ns)
@@ -75,14 +81,23 @@ class Observed:
             return cpus
         return len(self.probe.samples[-1].get("cpus", [])) or None if self.probe.samples else None
 
-    def allotted(self, tier: str) -> int | None:
-        """CPUs that a tier may use: those it is pinned to, else all of its host."""
-        return len(self.tiers.get(tier, {}).get("cpus") or []) or self.host_cpus
+    def where(self, tier: str) -> Observed:
+        """What was observed on the machine of a tier: this, or that of another machine."""
+        return self.remote.get(str(self.tiers.get(tier, {}).get("host")), self)
+
+    def allotted(self, tier: str) -> float | None:
+        """CPUs that a tier may use: those it is pinned to, else all; no more than its host was given."""
+        one = self.tiers.get(tier, {})
+        cpus = len(one.get("cpus") or []) or self.where(tier).host_cpus
+        given = self.hosts.get(str(one.get("host")), {}).get("cpus_virtual")
+        if not isinstance(given, int | float):
+            return cpus
+        return float(given) if cpus is None else min(float(given), cpus)
 
     def cpu_s(self, tier: str, measurement: Measurement) -> Floats:
         """CPU time of a tier in each bin, NaN where it was not observed; shape (n_bins,). [s]"""
         parts = [
-            self.samples.track("groups", tier, name).by_bin(measurement.starts, measurement.ends)
+            self.where(tier).samples.track("groups", tier, name).by_bin(measurement.starts, measurement.ends)
             for name in ("cpu_user_s_total", "cpu_system_s_total")
         ]
         return np.asarray(parts[0] + parts[1], dtype=float)
@@ -114,10 +129,10 @@ def ratio(tops: Floats, bottoms: Floats, chosen: Mask) -> Estimate:
 
 def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
     """One tier in the window."""
-    start, end = _span(measurement, chosen)
+    start, end = span(measurement, chosen)
     cpu = observed.cpu_s(name, measurement)
     used, demand = _usage(cpu, measurement, chosen)
-    samples, allotted = observed.samples, observed.allotted(name)
+    samples, allotted = observed.where(name).samples, observed.allotted(name)
 
     def rate(counter: str) -> float | None:
         return samples.track("groups", name, counter).rate(start, end)
@@ -160,7 +175,7 @@ def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Est
 
 def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
     """The whole host in the window."""
-    start, end = _span(measurement, chosen)
+    start, end = span(measurement, chosen)
     samples = observed.samples
 
     def rates(group: str, table: dict[str, str]) -> dict[str, dict[str, float]]:
@@ -228,8 +243,9 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
         Busy time of the CPUs that tiers are pinned to, less what the tiers used, per time and CPU, in [0, 1]; None
         where tiers are not pinned or the samples do not tell.
     """
-    pinned = {cpu for one in observed.tiers.values() for cpu in one.get("cpus") or []}
-    if not pinned or not all(one.get("cpus") for one in observed.tiers.values()):
+    here = {name: one for name, one in observed.tiers.items() if observed.where(name) is observed}
+    pinned = {cpu for one in here.values() for cpu in one.get("cpus") or []}
+    if not pinned or not all(one.get("cpus") for one in here.values()):
         return None
     samples = observed.samples
     busy = [
@@ -237,7 +253,7 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
     ]
     used = [
         samples.track("groups", name, counter).rate(start_s, end_s)
-        for name in observed.tiers
+        for name in here
         for counter in ("cpu_user_s_total", "cpu_system_s_total")
     ]
     if None in busy or None in used:
@@ -254,7 +270,7 @@ def _busy_s(sample: dict[str, Any], cpu: int) -> float | None:
 
 def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
     """What the services tell of themselves in the window: rates of counters, means and maxima of gauges."""
-    start, end = _span(measurement, chosen)
+    start, end = span(measurement, chosen)
     found: dict[str, Any] = {}
     for name, samples in observed.metrics.items():
         keys = sorted({key for one in samples.samples for key in one["values"]})
@@ -326,7 +342,8 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
     }
 
 
-def _span(measurement: Measurement, chosen: Mask) -> tuple[float, float]:
+def span(measurement: Measurement, chosen: Mask) -> tuple[float, float]:
+    """Begin and end of the window. [s]"""
     if not chosen.any():
         return 0.0, 0.0
     return float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())

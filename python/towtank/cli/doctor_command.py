@@ -25,15 +25,21 @@ def command(
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Measure how much load this machine can generate; under a minute.")
     ] = False,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove what hosts of systems left whose conductors were killed; no more.")
+    ] = False,
 ) -> int:
     """Tell what this machine offers, and how to install what is missing."""
+    if clean:
+        return _clean(json)
     from towtank.cli.envelope_table import envelope_parts  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.conduct.envelope import load_envelope  # noqa: PLC0415
     from towtank.observe.host import host_facts  # noqa: PLC0415
     from towtank.observe.offers import examine  # noqa: PLC0415
+    from towtank.system.hosts.offers import examine_hosts  # noqa: PLC0415
 
-    offers = examine(results)
+    offers = [*examine(results), *examine_hosts()]
     missing = [offer.name for offer in offers if offer.status == "missing"]
     host = host_facts()
     envelope = _calibrated(missing) if calibrate else load_envelope(host["fingerprint"])
@@ -48,6 +54,22 @@ def command(
             out.print(part)
         out.print(f"Towtank cannot work here: {', '.join(missing)} missing." if missing else "Towtank can work here.")
     return ExitStatus.TARGET if missing else ExitStatus.DONE
+
+
+def _clean(json: bool) -> int:
+    """Remove what is left of systems that nobody holds up any more."""
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.system.hosts.cleaning import clean_dead  # noqa: PLC0415
+
+    cleaned, left = clean_dead()
+    if json:
+        print_json({"schema": "towtank/clean/1", "cleaned": cleaned, "left": left})
+    else:
+        out = printer()
+        out.print(f"removed: {', '.join(cleaned)}" if cleaned else "nothing was left behind")
+        for line in left:
+            out.print(f"could not be removed: {line}", markup=False)
+    return ExitStatus.TARGET if left else ExitStatus.DONE
 
 
 def _calibrated(missing: list[str]) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from towtank.conduct.provenance import FILES, sha256
-from towtank.errors import Fault, StudyError
+from towtank.errors import Fault, StudyError, TargetError
 from towtank.results.folder import ResultsFolder
 
 if TYPE_CHECKING:
@@ -49,11 +49,14 @@ class StudyRequest:
         ------
         StudyError
             With every fault.
+        TargetError
+            If this machine lacks what a host of any run needs.
         """
         from towtank.study import load_study, study_path  # noqa: PLC0415 - reading YAML needs no start-up time
 
         study = load_study(study_path(self.study), self.preset, changes=self._changes())
         self._check_targets(study)
+        self._check_hosts(study)
         return study
 
     def _changes(self) -> dict[str, str]:
@@ -80,6 +83,14 @@ class StudyRequest:
             for service in spec.system.services.values():
                 addresses += getattr(service, "address", [])
         check_targets(dict.fromkeys(addresses), self.allowed)
+
+    def _check_hosts(self, study: Study) -> None:
+        """Say what this machine lacks for the hosts of any run, before the first one."""
+        from towtank.system.hosts.group import build_hosts  # noqa: PLC0415
+
+        lines = [line for spec in study.design() for line in build_hosts(spec.system, study.system_folder).lacks()]
+        if lines:
+            raise TargetError("\n".join(dict.fromkeys(lines)), hint="`towtank doctor` shows what this machine offers")
 
     def document(self) -> dict[str, Any]:
         """For the manifest of the results."""

@@ -185,7 +185,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
             raise
         outcome.came_up = True
         run.event("system_up", addresses=endpoints.addresses)
-        run.update(tiers=endpoints.tiers, settings=endpoints.settings)
+        run.update(tiers=endpoints.tiers, settings=endpoints.settings, hosts=endpoints.hosts)
         plan = task.plan(endpoints)
         write_json(run.plan, plan)
         with task.observe(run, endpoints) as observation, task.outlets.open(run, display, outcome.notes):

@@ -75,4 +75,4 @@ def _plan(spec: RunSpec, run: RunFolder, endpoints: Endpoints, pinning: Pinning)
 def _observation(run: RunFolder, endpoints: Endpoints) -> AbstractContextManager[Observing]:
     from towtank.observe import Observation  # noqa: PLC0415 - starts the probe: only where something runs
 
-    return Observation(run, endpoints.groups, endpoints.scrapers)
+    return Observation(run, endpoints.groups, endpoints.scrapers, probes=endpoints.probes)

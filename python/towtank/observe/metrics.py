@@ -377,4 +377,62 @@ SQLITE = Table(
         _gauge("sqlite_free_pages", "1", "`PRAGMA freelist_count`", "Pages that hold nothing"),
     ),
 )
-TABLES = (HOST, CPUS, DISKS, NETWORKS, GROUPS, CGROUP, PROBE, POSTGRESQL, SQLITE)
+_CPU_STAT = "`cpuacct.*`, `cpu.stat`"
+_MEMORY_STAT = "`memory.stat`"
+_BLOCK_STAT = "`/sys/block/DEVICE/stat`"
+_STATVFS = "`statvfs`"
+VIRTUAL_HOST = Table(
+    "Hosts with sizes of their own",
+    "`values` of the stream `host-NAME`, for hosts of provider `namespaces`; series of disks have the label `disk`",
+    "a dozen files and a look at each disk, about 0.5 ms",
+    (
+        _counter("host_cpu_seconds", "s", _CPU_STAT, "CPU time of all processes of the host"),
+        _counter("host_cpu_user_seconds", "s", _CPU_STAT, "User time of these"),
+        _gauge("host_cpu_limit", "1", "the system file", "CPUs it may use; left out without a limit"),
+        _counter("host_periods", "1", "`cpu.stat`", "Periods of the quota in which it wanted to run"),
+        _counter("host_throttled_periods", "1", "`cpu.stat`", "Those in which it used its quota up"),
+        _counter("host_throttled_seconds", "s", "`cpu.stat`", "Time for which it was held back, of all CPUs"),
+        _gauge(
+            "host_memory_bytes", "bytes", "`memory.usage_in_bytes`, `memory.current`", "Memory, page cache included"
+        ),
+        _gauge("host_memory_cache_bytes", "bytes", _MEMORY_STAT, "Page cache"),
+        _counter(
+            "host_memory_limit_hits",
+            "1",
+            "`memory.failcnt`, `memory.events`",
+            "Times the limit held up an allocation; some kernels count none for version 1",
+        ),
+        _counter(
+            "host_page_cache_refaults",
+            "1",
+            _MEMORY_STAT,
+            "Pages that were thrown out of the page cache and read again: the cache is too small for what is used",
+        ),
+        _counter("host_out_of_memory_kills", "1", "`memory.oom_control`, `memory.events`", "Processes killed"),
+        _counter("host_major_page_faults", "1", _MEMORY_STAT, "Page faults that waited for a disk"),
+        _counter(
+            "host_pressure_seconds",
+            "s",
+            "`*.pressure` of version 2",
+            "Time in which `some` or all (`full`) threads waited, by labels `resource` and `extent`",
+        ),
+        _gauge("host_processes", "1", "`cgroup.procs`", "Processes, guards included"),
+        _counter("host_network_receive_bytes", "bytes", _NET_DEV, "Received by its device"),
+        _counter("host_network_receive_packets", "1", _NET_DEV, "Packets received"),
+        _counter("host_network_receive_drops", "1", _NET_DEV, "Packets dropped when received"),
+        _counter("host_network_transmit_bytes", "bytes", _NET_DEV, "Sent by its device"),
+        _counter("host_network_transmit_packets", "1", _NET_DEV, "Packets sent"),
+        _counter("host_network_transmit_drops", "1", _NET_DEV, "Packets dropped when sent"),
+        _counter("host_disk_read_bytes", "bytes", _BLOCK_STAT, "Read from the disk"),
+        _counter("host_disk_write_bytes", "bytes", _BLOCK_STAT, "Written to the disk"),
+        _counter("host_disk_read_operations", "1", _BLOCK_STAT, "Reads completed, after merging"),
+        _counter("host_disk_write_operations", "1", _BLOCK_STAT, "Writes completed, after merging"),
+        _counter("host_disk_busy_seconds", "s", _BLOCK_STAT, "Time with at least one request"),
+        _counter("host_disk_queue_seconds", "s", _BLOCK_STAT, "Requests in hand, integrated over time"),
+        _gauge("host_disk_size_bytes", "bytes", _STATVFS, "Room for data"),
+        _gauge("host_disk_free_bytes", "bytes", _STATVFS, "Room that is left for users"),
+        _gauge("host_disk_inodes", "1", _STATVFS, "Files it can hold; 0 where that is not fixed"),
+        _gauge("host_disk_free_inodes", "1", _STATVFS, "Files it can still take"),
+    ),
+)
+TABLES = (HOST, CPUS, DISKS, NETWORKS, GROUPS, CGROUP, PROBE, POSTGRESQL, SQLITE, VIRTUAL_HOST)

@@ -7,18 +7,41 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Protocol, Self
 
 from towtank import engine
+from towtank.errors import TargetError
 from towtank.observe.scraper import Scraper
 from towtank.observe.scraping import ScrapingThread
 from towtank.results.folder import RunFolder
+from towtank.results.observe import REMOTE_PROBE
 
 PROBE_STREAM = "probe.ndjson"
 PROBE_LOG = "probe.log"
 STOP_WITHIN_S = 5.0
 """The probe ends within milliseconds of its input; after this time it is ended. [s]"""
 _LOG_TAIL_BYTES = 2000
+
+
+class RemoteProbe(Protocol):
+    """A probe on another machine, whose stream comes here.
+
+    Attributes
+    ----------
+    host : str
+        Name of the host.
+    """
+
+    host: str
+
+    def start(self, stream: Path, log: Path, interval_s: float) -> None:
+        """Start it; what it samples goes to `stream` as it comes, in its own clock."""
+
+    def clock(self) -> dict[str, int]:
+        """How far the machine's CLOCK_MONOTONIC is ahead of this one's: `offset_ns`, `uncertainty_ns`."""
+
+    def stop(self) -> list[str]:
+        """End it; what went wrong, one sentence each."""
 
 
 class Observation:
@@ -36,6 +59,8 @@ class Observation:
         One per service; names of services must differ.
     interval_s : float, default 1.0
         Distance of samples. [s]
+    probes : sequence of RemoteProbe
+        One per other machine: `observe/HOST.probe.ndjson`; their clocks go into `run.json`.
 
     Raises
     ------
@@ -49,12 +74,14 @@ class Observation:
         groups: Mapping[str, int],
         scrapers: Sequence[Scraper] = (),
         interval_s: float = 1.0,
+        probes: Sequence[RemoteProbe] = (),
     ) -> None:
         names = [scraper.service for scraper in scrapers]
         if len(set(names)) < len(names) or Path(PROBE_STREAM).stem in names:
             raise ValueError(f"each service must have one scraper and a name other than `probe`, got {names} instead")
         self._run, self._groups = run, dict(groups)
         self._scrapers, self._interval_s = list(scrapers), interval_s
+        self._remote, self._clocks = list(probes), dict[str, list[dict[str, int]]]()
         self._probe: subprocess.Popen[bytes] | None = None
         self._scraping: ScrapingThread | None = None
         self._failures: list[str] = []
@@ -65,10 +92,35 @@ class Observation:
         try:
             self._scraping = ScrapingThread(self._scrapers, self._run.observe, self._interval_s)
             self._scraping.start()
+            self._start_remote()
         except BaseException:
             self._stop_probe(self._probe)
             raise
         return self
+
+    def _start_remote(self) -> None:
+        for probe in self._remote:
+            try:
+                stream = self._run.observe / f"{probe.host}{REMOTE_PROBE}"
+                probe.start(stream, self._run.logs / f"{probe.host}.probe.log", self._interval_s)
+            except TargetError as error:
+                self._failures.append(f"host {probe.host}: {error}")
+        self._read_clocks()
+
+    def _read_clocks(self) -> None:
+        """Compare the clocks of other machines with ours, and keep it at once."""
+        for probe in self._remote:
+            try:
+                self._clocks.setdefault(probe.host, []).append(probe.clock())
+            except TargetError as error:
+                self._failures.append(f"host {probe.host}: its clock: {error}")
+        if self._clocks:
+            self._run.update(clocks=self._clocks)
+
+    def _stop_remote(self) -> None:
+        self._read_clocks()
+        for probe in self._remote:
+            self._failures += probe.stop()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -76,6 +128,7 @@ class Observation:
         try:
             if self._scraping is not None:
                 self._scraping.stop()
+            self._stop_remote()
         finally:
             if self._probe is not None:
                 self._stop_probe(self._probe)

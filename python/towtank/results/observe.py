@@ -12,6 +12,8 @@ from typing import Any
 from towtank.results import lines
 
 PROBE = "probe.ndjson"
+REMOTE_PROBE = ".probe.ndjson"
+"""Ending of the stream of a probe on another machine, behind the name of the host; no service has a dot in its name."""
 GENERATOR_GROUP = "generator"
 """Group of the load generator in the probe's samples; no tier."""
 
@@ -58,8 +60,17 @@ class ServiceStream:
 
 def read_probe(folder: Path) -> ProbeStream:
     """Read `RUN/observe/probe.ndjson`; an empty stream where there is none."""
+    return _read_probe(folder / PROBE)
+
+
+def read_remote_probes(folder: Path) -> dict[str, ProbeStream]:
+    """Read `RUN/observe/HOST.probe.ndjson`, the streams of probes on other machines, by host; on their own clocks."""
+    paths = sorted(folder.glob(f"*{REMOTE_PROBE}"))
+    return {path.name.removesuffix(REMOTE_PROBE): _read_probe(path) for path in paths}
+
+
+def _read_probe(path: Path) -> ProbeStream:
     stream = ProbeStream()
-    path = folder / PROBE
     if not path.is_file():
         return stream
     for document in lines.read(path, stream.damage):
@@ -75,7 +86,9 @@ def read_probe(folder: Path) -> ProbeStream:
 
 def read_services(folder: Path) -> dict[str, ServiceStream]:
     """Read the streams of all services in `RUN/observe`, by name of the service."""
-    paths = sorted(path for path in folder.glob("*.ndjson") if path.name != PROBE)
+    paths = sorted(
+        path for path in folder.glob("*.ndjson") if path.name != PROBE and not path.name.endswith(REMOTE_PROBE)
+    )
     return {path.stem: _read_service(path) for path in paths}
 
 

@@ -134,7 +134,7 @@ def _system(study: Study) -> dict[str, Any]:
     return {
         "name": system.name,
         "title": system.title,
-        "hosts": {name: host.model_dump(mode="json") for name, host in system.hosts.items()},
+        "hosts": {name: host.model_dump(mode="json", exclude_none=True) for name, host in system.hosts.items()},
         "services": services,
         "targets": {name: target.model_dump(mode="json") for name, target in system.all_targets.items()},
         "start_timeout": units.format_duration(system.start_timeout),

@@ -11,7 +11,7 @@ from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.study.checks import StudyCheck
 from towtank.study.model import StudyFile
-from towtank.study.overrides import apply_to_system, overrides_of
+from towtank.study.overrides import FIRST_PARTS, apply_to_system, overrides_of
 from towtank.study.study import Study
 from towtank.study.traces import Curve, read_trace
 from towtank.system.model import SystemFile, check_system, check_tree
@@ -95,7 +95,7 @@ def _with_changes(tree: Node, changes: dict[str, str]) -> Node:
         parts = tuple(path.split("."))
         value = yamlfile.parse_value(text, COMMAND_LINE)
         value.path = parts
-        where_to = ("overrides", path) if parts[0] in {"services", "parameters"} else parts
+        where_to = ("overrides", path) if parts[0] in FIRST_PARTS else parts
         yamlfile.put(tree, where_to, value, (0, 0))
     return tree
 

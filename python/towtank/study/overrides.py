@@ -1,6 +1,7 @@
 """Overrides: values of the system and the workload that a study sets by dotted path.
 
-`services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service; `parameters.NAME`.
+`services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service; `hosts.NAME.KEY`;
+`parameters.NAME`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,11 @@ from typing import Any
 from towtank.errors import Fault
 from towtank.yamlfile import Node, did_you_mean, put, where
 
-_FORMS = "services.NAME.settings.KEY, services.NAME.population.KEY or parameters.NAME"
+_FORMS = "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY or parameters.NAME"
+# Sections of a system file with parts by name, and what one of them is called.
+_SECTIONS = {"services": "service", "hosts": "host"}
+FIRST_PARTS = frozenset({*_SECTIONS, "parameters"})
+"""What a path begins with."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +72,16 @@ def check_override(override: Override, system: Node | None, parameters: list[str
         known = ", ".join(parameters) or "there is none"
         near = did_you_mean(path[1], parameters)
         return override.fault(f"must be a parameter of the workload ({known}), got {path[1]!r} instead{near}")
-    if first != "services" or len(path) < 3 or not all(path):
-        near = did_you_mean(first, ["services", "parameters"]) if first not in {"services", "parameters"} else ""
+    if first not in _SECTIONS or len(path) < 3 or not all(path):
+        near = did_you_mean(first, sorted(FIRST_PARTS)) if first not in FIRST_PARTS else ""
         return override.fault(f"must be a path as {_FORMS}, got {written!r} instead{near}")
-    services = system.child("services") if system is not None else None
-    if services is None or not isinstance(services.value, dict) or path[1] in services.value:
+    section = system.child(first) if system is not None else None
+    if section is None or not isinstance(section.value, dict) or path[1] in section.value:
         return None
-    known = ", ".join(services.value)
-    near = did_you_mean(path[1], list(services.value))
-    return override.fault(f"must be a path to a service of the system ({known}), got {path[1]!r} instead{near}")
+    known = ", ".join(section.value)
+    near = did_you_mean(path[1], list(section.value))
+    what = _SECTIONS[first]
+    return override.fault(f"must be a path to a {what} of the system ({known}), got {path[1]!r} instead{near}")
 
 
 def apply_to_system(system: Node, overrides: list[Override]) -> Node:

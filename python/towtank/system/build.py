@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank.system import model
+from towtank.system.hosts.group import build_hosts
 from towtank.system.process import Check, Note, no_check, no_note
 from towtank.system.service import Service
 from towtank.system.state import data_folder
@@ -64,10 +65,13 @@ def build_system(
         See `Place`.
     """
     services = [make_service(name, part, base) for name, part in file.services.items()]
+    hosts = build_hosts(file, base)
     for service in services:
+        service.host = hosts.of(file.services[service.name].host)
         service.ready_within_s = file.start_timeout
         service.meet([other for other in services if other is not service])
-    return System(services, data_folder(file.name, population(file)), logs, cpus=cpus, check=check, note=note)
+    data = data_folder(file.name, population(file))
+    return System(services, data, logs, hosts=hosts, kept=(base,), cpus=cpus, check=check, note=note)
 
 
 def population(file: model.SystemFile) -> dict[str, Any]:

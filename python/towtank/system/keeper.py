@@ -19,6 +19,7 @@ from typing import Any
 
 from towtank.errors import Stopped, TargetError, TowtankError
 from towtank.system.build import build_system
+from towtank.system.hosts.cleaning import clean_dead
 from towtank.system.model import load_system
 from towtank.system.state import SystemState, lives, remember, state_root, states, up_folder
 from towtank.system.system import System
@@ -125,6 +126,7 @@ def take_down(root: Path | None = None) -> list[str]:
             _end(process, signal.SIGKILL, _KILLED_WITHIN_S)
         state.remove()
         names.append(state.name)
+    clean_dead()
     return names
 
 

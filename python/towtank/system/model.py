@@ -25,6 +25,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
+from towtank.system.host_model import AnyHost, ExistingHost, NamespacesHost, Network
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document
 
@@ -62,12 +63,6 @@ HttpAddress = Annotated[str, AfterValidator(_http_address)]
 Port = Annotated[int, Field(ge=0, le=65535)]
 
 
-class Host(FileModel):
-    """A machine of the system."""
-
-    provider: Literal["local"] = Field(description="How the machine is reached; `local` is this one.")
-
-
 class Service(FileModel):
     """A server of the system; each kind has a class of its own."""
 
@@ -76,6 +71,16 @@ class Service(FileModel):
 
     kind: str = Field(description="What it is.")
     host: Name | None = Field(None, description="Name of the host it runs on.")
+
+    @property
+    def starts(self) -> bool:
+        """Whether it is started by us, and so needs a host that starts services."""
+        return True
+
+    @property
+    def disk_used(self) -> str | None:
+        """Disk of its host that it asks for."""
+        return getattr(self, "disk", None)
 
     @property
     def configuration(self) -> dict[str, Any]:
@@ -138,6 +143,7 @@ class ContentServer(Service):
 
     kind: Literal["content_server"]
     host: Name = Field(description="Name of the host it runs on.")
+    disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
     settings: ContentServerSettings = Field(default_factory=ContentServerSettings, description="What can be tuned.")
     population: Population = Field(default_factory=Population, description="What it holds.")
 
@@ -159,6 +165,11 @@ class Existing(Service):
         default_factory=dict,
         description="Files the workload may use as `${system.SERVICE.NAME}`, relative to the system file.",
     )
+
+    @property
+    def starts(self) -> bool:
+        """It runs already."""
+        return False
 
     @model_validator(mode="after")
     def _one_scheme(self) -> Existing:
@@ -214,6 +225,7 @@ class Postgresql(Service):
     kind: Literal["postgresql"]
     host: Name = Field(description="Name of the host it runs on.")
     port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+    disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
     settings: dict[Name, str | int] = Field(default_factory=dict, description="Settings of `postgresql.conf`.")
 
 
@@ -301,7 +313,12 @@ class SystemFile(FileModel):
     schema_: Literal["towtank/system/1"] = Field(alias="schema", description="The format of the file.")
     name: Name = Field(description="Name of the system.")
     title: str = Field("", description="One line about it.")
-    hosts: dict[Name, Host] = Field(default_factory=dict, description="The machines.")
+    hosts: dict[Name, AnyHost] = Field(
+        default_factory=dict, max_length=240, description="The machines, each of a provider."
+    )
+    network: Network = Field(
+        default_factory=Network, description="The virtual network of hosts of provider `namespaces`."
+    )
     services: dict[Name, AnyService] = Field(min_length=1, description="The servers, each of a kind.")
     targets: dict[Name, Target] = Field(
         default_factory=dict,
@@ -346,6 +363,8 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
     for name, service in system.services.items():
         if service.host is not None and service.host not in hosts:
             faults.append(_unknown(tree, ("services", name, "host"), "host", service.host, hosts))
+        elif service.host is not None and service.host in system.hosts:
+            faults += _misplaced(tree, system, name)
     for name, target in system.targets.items():
         if target.service not in services:
             faults.append(_unknown(tree, ("targets", name, "service"), "service", target.service, services))
@@ -353,6 +372,26 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
             message = f"must only be given for a service at https://, got the service {target.service!r} instead"
             faults.append(yamlfile.fault_at(tree, ("targets", name, "tls"), message))
     return system, sorted(set(faults))
+
+
+def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> list[Fault]:
+    """What a service asks of its host that the host cannot give."""
+    service = system.services[name]
+    host = system.hosts[str(service.host)]
+    faults = []
+    if service.starts and isinstance(host, ExistingHost):
+        message = (
+            f"must be a host on which services can be started (a {service.kind} is), got {service.host!r} instead, "
+            "which is of provider existing"
+        )
+        faults.append(yamlfile.fault_at(tree, ("services", name, "host"), message))
+    disks = list(host.disks) if isinstance(host, NamespacesHost) else []
+    if service.disk_used is not None and service.disk_used not in disks:
+        known = f" ({', '.join(disks)})" if disks else ", which has none"
+        near = yamlfile.did_you_mean(service.disk_used, disks)
+        message = f"must be a disk of host {service.host}{known}, got {service.disk_used!r} instead{near}"
+        faults.append(yamlfile.fault_at(tree, ("services", name, "disk"), message))
+    return faults
 
 
 def _names(root: yamlfile.Node, section: str) -> list[str]:

@@ -10,9 +10,10 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from towtank.engine import guarded
 from towtank.errors import TargetError
@@ -62,13 +63,65 @@ class ProcessSpec:
     grace_s: float = 5.0
 
 
+class Process(Protocol):
+    """A process of a service, on whatever host."""
+
+    spec: ProcessSpec
+    log: Path
+
+    def start(self) -> None:
+        """Start it; its output goes to the end of its log."""
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the root of its tree; None where that is on another machine."""
+
+    def status(self) -> int | None:
+        """Exit status of the tree, or None while it runs."""
+
+    def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
+        """Wait for its end and return its exit status."""
+
+    def stop(self) -> None:
+        """End the tree; returns when nothing of it is left."""
+
+    def last_lines(self) -> str:
+        """The last lines of the log, for the end of a message."""
+
+    def ended_text(self) -> str:
+        """How it ended, for people."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a process gets into its host.
+
+    Attributes
+    ----------
+    guard : callable
+        Makes of a guard's command one that first goes where the guard belongs.
+    command : callable
+        Makes of the command that the guard starts one that first goes where the command belongs.
+    environment : mapping of str to str
+        Added to the environment of the conductor.
+    starting : callable
+        Makes a context in which the process is started.
+    """
+
+    guard: Callable[[list[str]], list[str]] = list
+    command: Callable[[list[str]], list[str]] = list
+    environment: Mapping[str, str] = field(default_factory=dict)
+    starting: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
 class ServiceProcess:
     """One process under its guard."""
 
-    def __init__(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> None:
+    def __init__(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None, entry: Entry | None = None) -> None:
         self.spec = spec
         self.log = log
         self._cpus = cpus
+        self._entry = entry or Entry()
         self._guard: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -80,14 +133,16 @@ class ServiceProcess:
             If the program is not there.
         """
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("ab") as log:
+        entry = self._entry
+        guard = guarded(entry.command(self.spec.command), cpus=self._cpus, grace_s=self.spec.grace_s)
+        with self.log.open("ab") as log, entry.starting():
             # A session of its own: Ctrl-C on the terminal is the conductor's business alone.
             self._guard = subprocess.Popen(
-                guarded(self.spec.command, cpus=self._cpus, grace_s=self.spec.grace_s),
+                entry.guard(guard),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **self.spec.environment},
+                env={**os.environ, **entry.environment, **self.spec.environment},
                 start_new_session=True,
             )
 
@@ -160,14 +215,7 @@ def tail(path: Path, lines: int = SHOWN_LINES) -> list[str]:
     return []
 
 
-def run_to_end(
-    spec: ProcessSpec,
-    log: Path,
-    *,
-    cpus: list[int] | None = None,
-    check: Check = no_check,
-    limit_s: float | None = None,
-) -> None:
+def run_to_end(process: Process, *, check: Check = no_check, limit_s: float | None = None) -> None:
     """Run a program of a service to its end, under a guard.
 
     Raises
@@ -175,11 +223,10 @@ def run_to_end(
     TargetError
         If it ends with another status than 0 (its last lines are shown), or takes too long.
     """
-    process = ServiceProcess(spec, log, cpus)
     process.start()
     try:
         status = process.wait(check, limit_s)
     finally:
         process.stop()
     if status != 0:
-        raise TargetError(f"{spec.name} {process.ended_text()}{process.last_lines()}")
+        raise TargetError(f"{process.spec.name} {process.ended_text()}{process.last_lines()}")

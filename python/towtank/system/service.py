@@ -7,10 +7,12 @@ watched. It starts and ends nothing itself: that is the work of `System`, the sa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from towtank.system.hosts.host import Host
+from towtank.system.hosts.local import LocalHost
 from towtank.system.process import Check, Note, ProcessSpec, no_check, no_note, run_to_end
 
 
@@ -32,6 +34,8 @@ class Place:
         Called while waiting; raises when the user asks to stop.
     note : callable
         Tells the user what is being done.
+    host : Host
+        The host of the service.
     """
 
     data: Path
@@ -40,10 +44,31 @@ class Place:
     cpus: list[int] | None = None
     check: Check = no_check
     note: Note = no_note
+    host: Host = field(default_factory=LocalHost)
 
-    def run(self, spec: ProcessSpec, *, limit_s: float | None = None) -> None:
-        """Run a program of the service to its end; its output goes to `logs/NAME.log`."""
-        run_to_end(spec, self.logs / f"{spec.name}.log", cpus=self.cpus, check=self.check, limit_s=limit_s)
+    def run(
+        self,
+        spec: ProcessSpec,
+        *,
+        cpus: list[int] | None = None,
+        on: Host | None = None,
+        limit_s: float | None = None,
+    ) -> None:
+        """Run a program of the service to its end; its output goes to `logs/NAME.log`.
+
+        Parameters
+        ----------
+        spec : ProcessSpec
+            The program.
+        cpus : list of int, optional
+            CPUs that it may use; those of the service by default.
+        on : Host, optional
+            Where; on the host of the service by default.
+        limit_s : float, optional
+            How long it may take. [s]
+        """
+        process = (on or self.host).process(spec, self.logs / f"{spec.name}.log", cpus or self.cpus)
+        run_to_end(process, check=self.check, limit_s=limit_s)
 
 
 class Service(Protocol):
@@ -51,6 +76,7 @@ class Service(Protocol):
 
     name: str
     kind: str
+    host: Host
     ready_within_s: float
 
     def missing(self) -> str | None:
@@ -98,6 +124,8 @@ class PlainService:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        # The builder of the system puts the host of the system file in its place.
+        self.host: Host = LocalHost()
 
     def missing(self) -> str | None:
         """Nothing is missing."""

@@ -7,8 +7,9 @@ end them.
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
-import tempfile
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,8 +17,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from towtank.errors import TargetError
-from towtank.system.process import Check, Note, ServiceProcess, no_check, no_note
+from towtank.engine import binary
+from towtank.errors import EngineError, TargetError
+from towtank.system.hosts.group import Hosts
+from towtank.system.hosts.host import Room
+from towtank.system.process import Check, Note, Process, no_check, no_note
+from towtank.system.scratch import make_scratch
 from towtank.system.service import Place, Service
 
 _POLL_S = 0.1
@@ -41,6 +46,10 @@ class Endpoints:
         What reads the services' own metrics.
     exports : dict
         Files that workloads may name, by service and name.
+    hosts : dict
+        Provider, address and sizes in force per host.
+    probes : list
+        Probes on other machines.
     """
 
     addresses: dict[str, list[str]] = field(default_factory=dict)
@@ -49,6 +58,8 @@ class Endpoints:
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
     scrapers: list[Any] = field(default_factory=list)
     exports: dict[str, dict[str, Path]] = field(default_factory=dict)
+    hosts: dict[str, Any] = field(default_factory=dict)
+    probes: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -57,6 +68,15 @@ class Ended:
 
     tier: str
     text: str
+
+
+def program_folders() -> list[Path]:
+    """Folders of the programs of Towtank itself: this Python, its modules, the engine."""
+    folders = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent]
+    folders += [Path(path) for path in sys.path if os.path.isdir(path)]  # noqa: PTH112 - false where it may not look
+    with suppress(EngineError):
+        folders.append(binary().absolute().parent)
+    return folders
 
 
 def in_order(services: list[Service]) -> list[Service]:
@@ -80,6 +100,10 @@ class System:
         Folder kept between runs (populations). Only one system may use it at a time.
     logs : Path
         Folder for the logs of this time.
+    hosts : Hosts, optional
+        The hosts of the services; without them all are on this machine.
+    kept : tuple of Path
+        Further folders that every host must see.
     cpus : list of int, optional
         CPUs of the system; all by default.
     check, note : callable
@@ -92,14 +116,17 @@ class System:
         data: Path,
         logs: Path,
         *,
+        hosts: Hosts | None = None,
+        kept: tuple[Path, ...] = (),
         cpus: list[int] | None = None,
         check: Check = no_check,
         note: Note = no_note,
     ) -> None:
         self._services = in_order(services)
         self._data, self._logs, self._cpus = data, logs, cpus
+        self._hosts, self._kept = hosts or Hosts(), kept
         self._check, self._note = check, note
-        self._processes: list[tuple[Service, ServiceProcess]] = []
+        self._processes: list[tuple[Service, Process]] = []
         self._prepared: list[Service] = []
         self._scratch: Path | None = None
         self._lock: IO[str] | None = None
@@ -120,14 +147,17 @@ class System:
         TargetError
             If one cannot be brought up; everything is down again then.
         """
-        missing = [text for service in self._services if (text := service.missing())]
+        missing = self._hosts.lacks()
+        missing += [text for service in self._services if (text := service.missing())]
         if missing:
             raise TargetError("\n".join(missing))
         try:
             self._take_data()
-            self._scratch = Path(tempfile.mkdtemp(prefix="towtank-system-"))
+            self._scratch = make_scratch()
+            self._hosts.prepare(Room(self._scratch, self._folders_to_see(), self._check))
             for service in self._services:
                 self._bring_up(service)
+            self._hosts.confine()
         except BaseException:
             self.down()
             raise
@@ -143,11 +173,18 @@ class System:
             hint = "`towtank system down`, or wait for the other study, or set TOWTANK_STATE to another folder"
             raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
 
+    def _folders_to_see(self) -> tuple[Path, ...]:
+        """What processes on a host with files of its own must see of ours: what they are given, and themselves."""
+        assert self._scratch is not None
+        self._logs.mkdir(parents=True, exist_ok=True)
+        folders = (self._data, self._scratch, self._logs, *self._kept, *program_folders())
+        return tuple(dict.fromkeys(folder.absolute() for folder in folders))
+
     def _place(self, service: Service) -> Place:
         assert self._scratch is not None
         scratch = self._scratch / service.name
         scratch.mkdir(exist_ok=True)
-        return Place(self._data / service.name, scratch, self._logs, self._cpus, self._check, self._note)
+        return Place(self._data / service.name, scratch, self._logs, self._cpus, self._check, self._note, service.host)
 
     def _bring_up(self, service: Service) -> None:
         place = self._place(service)
@@ -155,7 +192,7 @@ class System:
         self._prepared.append(service)
         service.prepare(place)
         for spec in service.processes(place):
-            process = ServiceProcess(spec, self._logs / f"{spec.name}.log", self._cpus)
+            process = service.host.process(spec, self._logs / f"{spec.name}.log", self._cpus)
             self._processes.append((service, process))
             process.start()
         self._await(service)
@@ -183,23 +220,38 @@ class System:
     def _endpoints(self) -> Endpoints:
         return Endpoints(
             addresses={each.name: each.addresses() for each in self._services if each.addresses()},
-            groups={process.spec.name: process.pid for _, process in self._processes},
+            groups={process.spec.name: process.pid for _, process in self._processes if process.pid is not None},
             tiers={
-                process.spec.name: {"kind": service.kind, "host": "here", "cpus": self._cpus or []}
+                process.spec.name: {
+                    "kind": service.kind,
+                    "host": service.host.name,
+                    "cpus": self._cpus_of(service),
+                }
                 for service, process in self._processes
             },
             settings={service.name: service.settings_used() for service in self._services},
-            scrapers=[scraper for service in self._services for scraper in service.scrapers()],
+            scrapers=[
+                *(scraper for service in self._services for scraper in service.scrapers()),
+                *self._hosts.scrapers(),
+            ],
             exports={each.name: dict(each.exports()) for each in self._services if each.exports()},
+            hosts=self._hosts.facts(),
+            probes=self._hosts.probes(),
         )
+
+    def _cpus_of(self, service: Service) -> list[int]:
+        """CPUs of this machine that a service is pinned to; none for one on another machine."""
+        own = service.host.cpus
+        return (self._cpus or []) if own is None else own
 
     def ended(self) -> list[Ended]:
         """Processes that have ended although nobody asked them to."""
-        return [
+        ended = [
             Ended(process.spec.name, process.ended_text())
             for _, process in self._processes
             if process.status() is not None
         ]
+        return ended + [Ended(f"host {name}", text) for name, text in self._hosts.ended()]
 
     def status(self) -> dict[str, dict[str, Any]]:
         """Per tier: root process id and whether it runs."""
@@ -219,6 +271,13 @@ class System:
             service.stopped()
         self._processes.clear()
         self._prepared.clear()
+        try:
+            self._hosts.tear_down()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Remove the scratch folder and unlock the data."""
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
             self._scratch = None

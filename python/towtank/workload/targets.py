@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from towtank.errors import Fault, StudyError, TargetError
 
-# Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291).
+# Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291), and what is set aside for
+# benchmarks and never routed (RFC 2544), in which the hosts of systems are.
 _OWN = [
     ipaddress.ip_network(network)
     for network in (
@@ -18,6 +19,7 @@ _OWN = [
         "172.16.0.0/12",
         "192.168.0.0/16",
         "169.254.0.0/16",
+        "198.18.0.0/15",
         "::1/128",
         "fc00::/7",
         "fe80::/10",

@@ -6,20 +6,19 @@ Its population is made once, kept, and brought back before every run, so that ea
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from towtank.system import model
-from towtank.system.ports import free_port, require_free
-from towtank.system.process import ProcessSpec, run_to_end
+from towtank.system.hosts.host import Host
+from towtank.system.hosts.local import LocalHost
+from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_http
 from towtank.system.service import Place, PlainService, Service
 from towtank.system.services.postgresql import Postgresql
 
-_HOST = "127.0.0.1"
 _METRICS = "/metrics"
 # The server gives requests in work five seconds when it is told to end; ours must be longer.
 _GRACE_S = 8.0
@@ -38,11 +37,15 @@ class ContentServer(PlainService):
         self._part, self._base = part, base
         self._database: Postgresql | None = None
         self._ports: list[int] = []
-        self._data = Path()
+        # What it holds: as it is kept, and as this time's servers have it.
+        self._data, self._served = Path(), Path()
+        self._lists = Path()
+        self._maker: Host = LocalHost()
+        self._users: Path | None = None
 
     def missing(self) -> str | None:
-        """The package, which comes with Towtank's checkout."""
-        if find_spec("content_server") is None:
+        """The package, which comes with Towtank's checkout; another machine says so when it is used."""
+        if self.host.capabilities().shares_files and find_spec("content_server") is None:
             return f"{self.name}: the content server is not installed; `make setup` in the checkout installs it"
         return None
 
@@ -55,6 +58,7 @@ class ContentServer(PlainService):
     def _own_database(self) -> Postgresql:
         part = model.Postgresql(kind="postgresql", host=self._part.host)
         database = Postgresql("database", part, self._base)
+        database.host = self.host
         database.ready_within_s = self.ready_within_s
         return database
 
@@ -65,13 +69,42 @@ class ContentServer(PlainService):
     def prepare(self, place: Place) -> None:
         """Choose the ports, fill the repository if it is not filled yet, bring it back to the populated state."""
         self._ports = self._choose_ports()
-        self._data = place.data / self._kind_of_database()
-        self._data.mkdir(parents=True, exist_ok=True)
+        shared = self.host.capabilities().shares_files
+        self._data = (place.data if shared else self.host.temporary / self.name) / self._kind_of_database()
+        self._maker = LocalHost() if shared else self.host
+        self._maker.make_folder(self._data)
         held = self._part.population
         place.note(f"{self.name}: preparing the population")
         amount = ["--scale", str(held.scale), "--seed", str(held.seed), "--jobs", str(os.cpu_count() or 1)]
         self._run(place, "populate", *amount, "--quiet")
         self._run(place, "reset")
+        self._served = self._data if self._part.disk is None else self._copied(place, self._part.disk)
+        self._lists = self._data if shared else self._fetched(place)
+        self._users = self._given_users()
+
+    def _copied(self, place: Place, disk: str) -> Path:
+        """A copy on a disk of the host: the populated state is kept elsewhere, the disk is new each time."""
+        target = self.host.disk(disk) / self.name
+        place.note(f"{self.name}: copying the population to disk {disk}")
+        place.run(ProcessSpec(f"{self.name}-copy", ["cp", "-a", "-T", str(self._data), str(target)]))
+        return target
+
+    def _fetched(self, place: Place) -> Path:
+        """The lists for workloads, from a machine whose files are not seen here."""
+        for name in _LISTS:
+            self.host.get(self._data / f"{name}.csv", place.scratch / f"{name}.csv")
+        return place.scratch
+
+    def _given_users(self) -> Path | None:
+        """The file of users that the settings name, where the servers see it."""
+        if self._part.settings.users is None:
+            return None
+        file = (self._base / self._part.settings.users).absolute()
+        if self.host.capabilities().shares_files:
+            return file
+        target = self.host.temporary / f"{self.name}-{file.name}"
+        self.host.put(file, target)
+        return target
 
     def _kind_of_database(self) -> str:
         return "sqlite" if self._part.settings.database == "sqlite" else "postgresql"
@@ -79,26 +112,29 @@ class ContentServer(PlainService):
     def _choose_ports(self) -> list[int]:
         given = self._part.settings
         if not given.port:
-            return [free_port(_HOST) for _ in range(given.nodes)]
+            return [self.host.free_ports() for _ in range(given.nodes)]
         ports = list(range(given.port, given.port + given.nodes))
         for port in ports:
-            require_free(_HOST, port, self.name)
+            self.host.require_free(port, self.name)
         return ports
 
     def _run(self, place: Place, command: str, *options: str) -> None:
-        """Run one of its programs, on all CPUs: no load is measured yet."""
-        spec = ProcessSpec(f"{self.name}-{command}", [*_PROGRAM, command, *self._where(), *options])
+        """Run one of its programs, on all CPUs and without the limits of its host: no load is measured yet."""
+        program = [*self._program(), command, *self._where(self._data), *options]
         cpus = sorted({*(place.cpus or []), *os.sched_getaffinity(0)})
-        run_to_end(spec, place.logs / f"{spec.name}.log", cpus=cpus, check=place.check)
+        place.run(ProcessSpec(f"{self.name}-{command}", program), cpus=cpus, on=self._maker)
 
-    def _where(self) -> list[str]:
+    def _program(self) -> list[str]:
+        return [self.host.python(), "-m", "content_server"]
+
+    def _where(self, data: Path) -> list[str]:
         database = self._part.settings.database if self._database is None else self._database.dsn
-        return ["--data", str(self._data), "--database", database]
+        return ["--data", str(data), "--database", database]
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """One process for each node."""
         return [
-            ProcessSpec(self._node(number), [*_PROGRAM, "serve", *self._options(number, port)], grace_s=_GRACE_S)
+            ProcessSpec(self._node(number), [*self._program(), "serve", *self._options(number, port)], grace_s=_GRACE_S)
             for number, port in enumerate(self._ports, start=1)
         ]
 
@@ -107,14 +143,14 @@ class ContentServer(PlainService):
 
     def _options(self, number: int, port: int) -> list[str]:
         given = self._part.settings
-        options = [*self._where(), "--listen", f"{_HOST}:{port}", "--node", f"node-{number}"]
+        options = [*self._where(self._served), "--listen", f"{self.host.address}:{port}", "--node", f"node-{number}"]
         options += ["--threads", str(given.threads), "--database-pool", str(given.database_pool)]
         options += ["--content-cache-bytes", str(given.content_cache), "--handle-cache", str(given.handle_cache)]
         options += ["--sync", "on" if given.sync else "off"]
         for index in given.drop_index:
             options += ["--drop-index", index]
-        if given.users is not None:
-            options += ["--users", str((self._base / given.users).absolute())]
+        if self._users is not None:
+            options += ["--users", str(self._users)]
         if given.ldap is not None:
             options += ["--ldap", given.ldap]
         return options
@@ -126,7 +162,7 @@ class ContentServer(PlainService):
 
     def addresses(self) -> list[str]:
         """One address for each node."""
-        return [f"{_HOST}:{port}" for port in self._ports]
+        return [f"{self.host.address}:{port}" for port in self._ports]
 
     def settings_used(self) -> dict[str, Any]:
         """Settings and population in force."""
@@ -140,13 +176,11 @@ class ContentServer(PlainService):
             PrometheusScraper(self._node(number), self.kind, f"http://{address}{_METRICS}")
             for number, address in enumerate(self.addresses(), start=1)
         ]
-        if self._part.settings.database == "sqlite":
-            scrapers.append(SqliteScraper(f"{self.name}-sqlite", self._data / "content.sqlite"))
+        if self._part.settings.database == "sqlite" and self.host.capabilities().shares_files:
+            file = self.host.outside(self._served) / "content.sqlite"
+            scrapers.append(SqliteScraper(f"{self.name}-sqlite", file))
         return list(scrapers)
 
     def exports(self) -> Mapping[str, Path]:
         """Lists of what it holds, for workloads to draw from."""
-        return {f"{name}_csv": (self._data / f"{name}.csv").absolute() for name in _LISTS}
-
-
-_PROGRAM = [sys.executable, "-m", "content_server"]
+        return {f"{name}_csv": (self._lists / f"{name}.csv").absolute() for name in _LISTS}

@@ -8,14 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from towtank.engine import binary
 from towtank.system import model
-from towtank.system.ports import free_ports, require_free
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection
 from towtank.system.service import Place, PlainService
-
-_HOST = "127.0.0.1"
 
 
 class NullServer(PlainService):
@@ -31,16 +27,16 @@ class NullServer(PlainService):
 
     def prepare(self, place: Place) -> None:  # noqa: ARG002
         """Choose or check the ports."""
-        if self._port:
+        if self._settings.port:
             for port in range(self._port, self._port + self._ports):
-                require_free(_HOST, port, self.name)
+                self.host.require_free(port, self.name)
         else:
-            self._port = free_ports(_HOST, self._ports)
+            self._port = self.host.free_ports(self._ports)
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """One process."""
         given = self._settings
-        command = [str(binary()), "null-server", "--listen", f"{_HOST}:{self._port}"]
+        command = [str(self.host.engine()), "null-server", "--listen", f"{self.host.address}:{self._port}"]
         command += ["--ports", str(self._ports), "--threads", str(given.threads), "--body", str(given.body)]
         if given.delay > 0:
             command += ["--delay", repr(1000 * given.delay)]
@@ -52,7 +48,7 @@ class NullServer(PlainService):
 
     def addresses(self) -> list[str]:
         """One address for each port."""
-        return [f"{_HOST}:{port}" for port in range(self._port, self._port + self._ports)]
+        return [f"{self.host.address}:{port}" for port in range(self._port, self._port + self._ports)]
 
     def settings_used(self) -> dict[str, Any]:
         """The settings, with the port chosen."""

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import os
 import pwd
+import secrets
 import shutil
-import signal
-import subprocess
 import tempfile
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from towtank.errors import TargetError
 from towtank.system import model
+from towtank.system.hosts.local import ADDRESS as LOOPBACK
 from towtank.system.identity import identity
-from towtank.system.ports import free_port, require_free
 from towtank.system.process import ProcessSpec
 from towtank.system.service import Place, PlainService
 
 INSTALL_HINT = "apt-get install postgresql"
-_HOST = "127.0.0.1"
 _USER = "towtank"
 _DATABASE = "towtank"
-_PROGRAMS = ("initdb", "postgres", "pg_isready", "createdb")
+_PROGRAMS = ("initdb", "postgres", "pg_isready", "pg_ctl", "createdb")
 # Debian keeps the server's programs off the path, one folder per version.
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
@@ -38,7 +35,10 @@ _DEFAULTS: dict[str, str | int] = {
     "synchronous_commit": "on",
 }
 _PREFIX = "towtank-postgresql-"
+# sun_path of sockaddr_un less its end (unix(7)).
+_SOCKET_PATH_AT_MOST = 107
 _OWNER = "owner"
+_OWNER_OF_SERVER = "postgres"
 
 
 def program(name: str) -> Path | None:
@@ -58,20 +58,23 @@ class Postgresql(PlainService):
         self._part = part
         self._port = part.port
         self._folder: Path | None = None
+        self._is_root = False
 
     def missing(self) -> str | None:
-        """The server's programs, and as root the user to run them."""
+        """The server's programs, and as root the user to run them; on another machine this is seen when it is made."""
+        if not self.host.capabilities().shares_files:
+            return None
         absent = [name for name in _PROGRAMS if program(name) is None]
         if absent:
             return f"{self.name}: PostgreSQL is not installed ({', '.join(absent)} missing); {INSTALL_HINT}"
         if os.geteuid() == 0 and _account() is None:
-            return f"{self.name}: there is no user `postgres` to run it as; {INSTALL_HINT}"
+            return f"{self.name}: there is no user `{_OWNER_OF_SERVER}` to run it as; {INSTALL_HINT}"
         return None
 
     @property
     def dsn(self) -> str:
         """How clients connect."""
-        return f"postgresql://{_USER}@{_HOST}:{self._port}/{_DATABASE}"
+        return f"postgresql://{_USER}@{self.host.address}:{self._port}/{_DATABASE}"
 
     @property
     def data(self) -> Path:
@@ -88,76 +91,98 @@ class Postgresql(PlainService):
 
     def prepare(self, place: Place) -> None:
         """Make the data folder with `initdb`."""
-        if self._port:
-            require_free(_HOST, self._port, self.name)
+        host = self.host
+        if self._part.port:
+            host.require_free(self._port, self.name)
         else:
-            self._port = free_port(_HOST)
+            self._port = host.free_ports()
         _sweep()
-        self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        (self._folder / _OWNER).write_text(" ".join(map(str, identity(os.getpid()) or ())))
-        if os.geteuid() == 0 and (account := _account()):
-            os.chown(self._folder, account.pw_uid, account.pw_gid)
-        options = [
-            "-D",
-            str(self.data),
-            "-U",
-            _USER,
-            "--auth=trust",
-            "--encoding=UTF8",
-            "--locale=C",
-            "--no-sync",
-        ]
-        place.run(ProcessSpec(f"{self.name}-initdb", _as_server(_path("initdb"), *options)), limit_s=60.0)
+        self._is_root = self._said(["id", "-u"]) == "0"
+        base = host.temporary if self._part.disk is None else host.disk(self._part.disk)
+        self._folder = base / f"{_PREFIX}{secrets.token_hex(4)}"
+        host.make_folder(self._folder, _OWNER_OF_SERVER if self._is_root else None)
+        host.write(self._folder / _OWNER, " ".join(map(str, identity(os.getpid()) or ())))
+        options = ["-D", str(self.data), "-U", _USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        place.run(ProcessSpec(f"{self.name}-initdb", self._as_server("initdb", *options)), limit_s=60.0)
+        if host.address != LOOPBACK:
+            self._admit_neighbours()
+
+    def _admit_neighbours(self) -> None:
+        """Let in who comes from the network that the host is in: load generator and other hosts."""
+        rules = self.data / "pg_hba.conf"
+        self.host.write(rules, (self.host.read(rules) or "") + "host all all samenet trust\n")
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """The postmaster; its children belong to the same group."""
         options = [f"-c{key}={value}" for key, value in self._configuration().items()]
-        command = _as_server(_path("postgres"), "-D", str(self.data), *options)
+        command = self._as_server("postgres", "-D", str(self.data), *options)
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
 
     def _configuration(self) -> dict[str, str | int]:
         return {
             **_DEFAULTS,
             **self._part.settings,
-            "listen_addresses": _HOST,
+            "listen_addresses": self.host.address,
             "port": self._port,
-            "unix_socket_directories": str(self._folder),
+            "unix_socket_directories": self._socket_folder(),
         }
+
+    def _socket_folder(self) -> str:
+        """Its own folder; none where the path of the socket would be longer than the kernel takes."""
+        path = f"{self._folder}/.s.PGSQL.{self._port}"
+        return str(self._folder) if len(path) <= _SOCKET_PATH_AT_MOST else ""
 
     def ready(self) -> str | None:
         """Ready when it takes connections and the database is there."""
-        isready = subprocess.run(
-            [_path("pg_isready"), "-q", "-h", _HOST, "-p", str(self._port)],
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        if isready.returncode != 0:
+        where = ["-h", self.host.address, "-p", str(self._port)]
+        if self.host.execute([self._path("pg_isready"), "-q", *where]).status != 0:
             return "it does not take connections yet"
-        made = subprocess.run(
-            [_path("createdb"), "-h", _HOST, "-p", str(self._port), "-U", _USER, _DATABASE],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
-        there = made.returncode == 0 or "already exists" in made.stderr
-        return None if there else made.stderr.strip()
+        made = self.host.execute([self._path("createdb"), *where, "-U", _USER, _DATABASE])
+        return None if made.status == 0 or "already exists" in made.output else made.output.strip()
 
     def stopping(self) -> None:
-        """Ask for a fast shutdown (INT), which does not wait for clients to leave, and wait for it."""
-        try:
-            postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
-            os.kill(postmaster, signal.SIGINT)
-        except (OSError, ValueError, IndexError):
-            return
-        deadline = time.monotonic() + _STOP_WITHIN_S
-        while (self.data / "postmaster.pid").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        """Ask for a fast shutdown, which does not wait for clients to leave, and wait for it."""
+        stop = ["-D", str(self.data), "-m", "fast", "-w", "-t", f"{_STOP_WITHIN_S:.0f}", "stop"]
+        with suppress(TargetError):
+            self.host.execute(self._as_server("pg_ctl", *stop), limit_s=2 * _STOP_WITHIN_S)
 
     def stopped(self) -> None:
         """Remove the data folder, once nothing runs in it."""
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            with suppress(TargetError, OSError):
+                self.host.remove(self._folder)
+
+    def _said(self, command: list[str]) -> str:
+        answer = self.host.execute(command)
+        return answer.output.strip() if answer.status == 0 else ""
+
+    def _path(self, name: str) -> str:
+        """One of PostgreSQL's programs on the host."""
+        if self.host.capabilities().shares_files:
+            found = str(program(name) or "")
+        else:
+            # The newest of Debian's versions, else one on the path.
+            script = f"ls -d {_DEBIAN}/*/bin/{name} 2>/dev/null | sort -V | tail -n 1 | grep . || command -v {name}"
+            found = self._said(["sh", "-c", script])
+        if not found:
+            raise TargetError(
+                f"{self.name}: PostgreSQL's {name} is not installed on {self.host.name}", hint=INSTALL_HINT
+            )
+        return found
+
+    def _as_server(self, name: str, *options: str) -> list[str]:
+        """Run one of its programs as the user `postgres` where the host has us as root."""
+        command = [self._path(name), *options]
+        if not self._is_root:
+            return command
+        return [
+            "setpriv",
+            f"--reuid={_OWNER_OF_SERVER}",
+            f"--regid={_OWNER_OF_SERVER}",
+            "--clear-groups",
+            "--",
+            *command,
+        ]
 
     def settings_used(self) -> dict[str, Any]:
         """What the server was started with."""
@@ -170,9 +195,7 @@ class Postgresql(PlainService):
         return [PostgresqlScraper(self.name, self.dsn)]
 
     def _version(self) -> str:
-        with suppress(OSError):
-            return (self.data / "PG_VERSION").read_text().strip()
-        return "unknown"
+        return (self.host.read(self.data / "PG_VERSION") or "unknown").strip()
 
 
 def _sweep() -> None:
@@ -186,19 +209,5 @@ def _sweep() -> None:
 
 def _account() -> pwd.struct_passwd | None:
     with suppress(KeyError):
-        return pwd.getpwnam("postgres")
+        return pwd.getpwnam(_OWNER_OF_SERVER)
     return None
-
-
-def _path(name: str) -> str:
-    found = program(name)
-    if found is None:
-        raise TargetError(f"PostgreSQL's {name} is not installed", hint=INSTALL_HINT)
-    return str(found)
-
-
-def _as_server(*command: str) -> list[str]:
-    """Run as the user `postgres` when this is root."""
-    if os.geteuid() != 0:
-        return list(command)
-    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--", *command]

@@ -1,0 +1,137 @@
+"""The hosts of the system as parts of one machine: what each was given and used, and what all of them asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank.report import format as people
+from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.source import Json, Results, RunResult, dig
+
+
+def build(results: Results) -> Section | None:
+    """Two tables; nothing where no host has sizes of its own."""
+    runs = [run for run in results.measured if run.summary.get("hosts")]
+    if not runs:
+        return None
+    blocks: list[Block] = [paragraph(sentence(runs)), _hosts(runs), *_disks(runs), _machine(runs)]
+    return Section("hosts", "Hosts", tuple(blocks))
+
+
+def sentence(runs: list[RunResult]) -> str:
+    """How much was promised of how much there is."""
+    ratios = [value for run in runs if isinstance(value := dig(run.summary, "machine", "overcommit"), int | float)]
+    if not ratios:
+        return "All hosts are parts of one machine."
+    real = dig(runs[0].summary, "machine", "cpus")
+    promised = people.plain(max(ratios))
+    return (
+        f"All hosts are parts of one machine, whose {people.plural(int(real or 0), 'CPU')} for the system they share: "
+        f"at most {promised} virtual CPUs were given for each real one."
+    )
+
+
+def _each(runs: list[RunResult]) -> Iterator[tuple[str, str, Json]]:
+    for run in runs:
+        for name, one in run.summary["hosts"].items():
+            yield run.run_id, str(name), one
+
+
+def _hosts(runs: list[RunResult]) -> Table:
+    rows = tuple(
+        (
+            run,
+            name,
+            people.listing([str(tier) for tier in one.get("tiers") or ()]) or people.ABSENT,
+            people.plain(one.get("cpus_allotted")),
+            people.plain_estimate(one.get("cpus_used")),
+            people.share(one.get("utilization")),
+            people.share(one.get("throttled_share")),
+            people.size(one.get("memory_bytes")),
+            people.rate(one.get("page_cache_refaults_per_s")),
+            people.size_rate(one.get("receive_bytes_per_s")),
+            people.size_rate(one.get("transmit_bytes_per_s")),
+        )
+        for run, name, one in _each(runs)
+    )
+    columns = (
+        Column("Run"),
+        Column("Host"),
+        Column("Tiers"),
+        Column("CPUs", "may be used", numeric=True),
+        Column("CPUs used", numeric=True),
+        Column("Utilization", numeric=True),
+        Column("Throttled", "of periods with work", numeric=True),
+        Column("Memory", "page cache included", numeric=True),
+        Column("Cache refaults", "pages", numeric=True),
+        Column("Received", numeric=True),
+        Column("Sent", numeric=True),
+    )
+    notes = ("Throttled: periods in which a host had used its CPU time up and stood still until the next.",)
+    return Table("What each host was given and used", columns, rows, notes)
+
+
+def _disks(runs: list[RunResult]) -> list[Block]:
+    rows = tuple(
+        (
+            run,
+            name,
+            str(disk),
+            people.size_rate(values.get("read_bytes_per_s")),
+            people.size_rate(values.get("write_bytes_per_s")),
+            people.rate(values.get("read_operations_per_s")),
+            people.rate(values.get("write_operations_per_s")),
+            people.share(values.get("utilization")),
+            people.size(values.get("free_bytes_least")),
+            people.count(values.get("free_inodes_least")),
+        )
+        for run, name, one in _each(runs)
+        for disk, values in (one.get("disks") or {}).items()
+    )
+    columns = (
+        Column("Run"),
+        Column("Host"),
+        Column("Disk"),
+        Column("Read", numeric=True),
+        Column("Written", numeric=True),
+        Column("Reads", numeric=True),
+        Column("Writes", numeric=True),
+        Column("Utilization", numeric=True),
+        Column("Least room", numeric=True),
+        Column("Least inodes", numeric=True),
+    )
+    return [Table("Disks of the hosts", columns, rows)] if rows else []
+
+
+def _machine(runs: list[RunResult]) -> Table:
+    rows = tuple(
+        (
+            run.run_id,
+            people.plain(one.get("cpus")),
+            people.plain(one.get("cpus_virtual")),
+            people.plain(one.get("overcommit")),
+            people.plain_estimate(one.get("cpus_used")),
+            people.share(one.get("throttled_s_per_s")),
+            people.share(one.get("steal")),
+            people.listing(_consumers(one)) or people.ABSENT,
+        )
+        for run in runs
+        for one in [run.summary.get("machine") or {}]
+    )
+    columns = (
+        Column("Run"),
+        Column("Real CPUs", "for the system", numeric=True),
+        Column("Virtual CPUs", numeric=True),
+        Column("Overcommit", "virtual : real", numeric=True),
+        Column("CPUs used", "by all hosts", numeric=True),
+        Column("Held back", "of the window", numeric=True),
+        Column("Stolen", "from this machine", numeric=True),
+        Column("Top consumers", "CPUs used"),
+    )
+    return Table("What all hosts asked of the machine", columns, rows)
+
+
+def _consumers(one: Json) -> list[str]:
+    """The three tiers that used most."""
+    first = [each for each in one.get("consumers") or () if isinstance(each, dict)][:3]
+    return [f"{each.get('tier')} {people.number(each.get('cpus_used'))}" for each in first]

@@ -1,0 +1,196 @@
+"""The part of a system file that describes hosts: their providers, their sizes, and the network between them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from towtank import yamlfile
+from towtank.fields import (
+    DataRate,
+    Duration,
+    FileModel,
+    Name,
+    PositiveDuration,
+    PositiveRate,
+    Share,
+    Size,
+)
+
+# What the kernel takes: a quota has a period of 1 ms to 1 s and at least 1 ms of time in it (sched-bwc.rst), a slice
+# is 0.1 to 100 ms long (sched_setattr(2)).
+LEAST_CPU_TIME_S = 0.001
+MOST_PERIOD_S = 1.0
+LEAST_SLICE_S, MOST_SLICE_S = 0.0001, 0.1
+# An IPv4 host must take packets of 576 bytes (RFC 791); 65,521 is what a veth takes, less a header.
+LEAST_MTU, MOST_MTU = 576, 65_521
+# Below this no file system that is offered can be made; xfs asks for 300 MiB and says so itself.
+LEAST_DISK_BYTES = 8 * 2**20
+LEAST_MEMORY_BYTES = 4 * 2**20
+_XFS_BYTES = 300 * 2**20
+_BTRFS_BYTES = 109 * 2**20
+
+
+class Disk(FileModel):
+    """A disk of a host: a file on this machine, as a block device with a file system of its own."""
+
+    size: Size = Field(ge=LEAST_DISK_BYTES, description="Its size; the file is sparse.")
+    file_system: Literal["ext4", "ext3", "ext2", "xfs", "btrfs"] = Field("ext4", description="What it is formatted as.")
+    journal: bool = Field(True, description="`false` makes ext4 without a journal.")
+    inodes: int | None = Field(None, ge=16, description="Files that it can hold; ext2, ext3 and ext4 only.")
+    mount_options: list[str] = Field(default_factory=list, description="Options of `mount`, as `noatime`.")
+    read_rate: DataRate | None = Field(None, description="Bytes it reads in a second at most.")
+    write_rate: DataRate | None = Field(None, description="Bytes it writes in a second at most.")
+    read_operations: PositiveRate | None = Field(None, description="Reads in a second at most.")
+    write_operations: PositiveRate | None = Field(None, description="Writes in a second at most.")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Disk:
+        least = {"xfs": _XFS_BYTES, "btrfs": _BTRFS_BYTES}.get(self.file_system, 0)
+        if self.size < least:
+            raise ValueError(f"must have a size of at least {least // 2**20} MiB for {self.file_system}, got less")
+        if not self.journal and self.file_system != "ext4":
+            raise ValueError(f"must only be without a journal as ext4, got {self.file_system}")
+        if self.inodes is not None and not self.file_system.startswith("ext"):
+            raise ValueError(f"must only have inodes as ext2, ext3 or ext4, got {self.file_system}")
+        return self
+
+    @property
+    def throttled(self) -> bool:
+        """Whether its speed is limited."""
+        return any((self.read_rate, self.write_rate, self.read_operations, self.write_operations))
+
+
+class Link(FileModel):
+    """A link to the virtual network, both ways."""
+
+    rate: DataRate | None = Field(None, description="Data it carries in a second at most, each way.")
+    mtu: int = Field(1500, ge=LEAST_MTU, le=MOST_MTU, description="Largest packet. [byte]")
+    delay: Duration = Field(0.0, description="Time a packet takes, each way, beyond what the machine needs.")
+    loss: Share = Field(0.0, description="Share of packets that get lost, each way, independently.")
+    offloads: bool = Field(True, description="Segmentation offloads; `false` where the MTU is to show its effect.")
+
+    @property
+    def impaired(self) -> bool:
+        """Whether packets are delayed or lost."""
+        return self.delay > 0 or self.loss > 0
+
+
+class LocalHost(FileModel):
+    """This machine, as it is."""
+
+    provider: Literal["local"] = Field(description="Services are processes of this machine.")
+
+
+class NamespacesHost(FileModel):
+    """A part of this machine: namespaces for network, files and name, a control group for CPU, memory and disks."""
+
+    provider: Literal["namespaces"] = Field(description="A part of this machine with an address of its own.")
+    cpus: float | None = Field(None, gt=0, description="CPU time it may use per time, 0.5 for half a CPU.")
+    cpu_period: PositiveDuration = Field(
+        0.1,
+        ge=LEAST_CPU_TIME_S,
+        le=MOST_PERIOD_S,
+        description="How often the CPU time is given anew; used up, the host stands still.",
+    )
+    cpu_shares: int | None = Field(
+        None, ge=2, le=262_144, description="Weight against other hosts where CPUs are short; 1024 is usual."
+    )
+    pinned: list[Annotated[int, Field(ge=0, le=8191)]] | None = Field(
+        None, min_length=1, description="CPUs it may use, by number; those of the system under test where left out."
+    )
+    timeslice: PositiveDuration | None = Field(
+        None, ge=LEAST_SLICE_S, le=MOST_SLICE_S, description="How long a thread runs before another one's turn."
+    )
+    memory: Size | None = Field(
+        None, ge=LEAST_MEMORY_BYTES, description="Memory it may use, page cache included; it does not swap."
+    )
+    disks: dict[Name, Disk] = Field(default_factory=dict, description="Disks of its own, made anew each time.")
+    network: Link = Field(default_factory=Link, description="Its link to the virtual network.")
+
+    @model_validator(mode="after")
+    def _enough_time(self) -> NamespacesHost:
+        if self.cpus is not None and self.cpus * self.cpu_period < LEAST_CPU_TIME_S:
+            least = LEAST_CPU_TIME_S / self.cpu_period
+            raise ValueError(f"must have cpus of at least {least:g} with this cpu_period, got {self.cpus:g} instead")
+        return self
+
+
+class SshHost(FileModel):
+    """A machine that is reached by SSH: files are copied to it, processes are started on it."""
+
+    provider: Literal["ssh"] = Field(description="Another machine, over SSH.")
+    address: str = Field(min_length=1, description="Name or address, for SSH and for its services.")
+    port: int = Field(22, ge=1, le=65535, description="Port of its SSH server.")
+    user: str | None = Field(None, min_length=1, description="User there; the one who runs Towtank where left out.")
+    key: str | None = Field(
+        None, min_length=1, description="File of the private key, relative to the system file; else agent and defaults."
+    )
+    password_from: str | None = Field(
+        None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Environment variable that holds the password."
+    )
+    known_hosts: str | None = Field(
+        None, min_length=1, description="File of known host keys, relative to the system file; `~/.ssh/known_hosts`."
+    )
+    folder: str = Field("/tmp", pattern="^/", description="Folder there in which Towtank makes one of its own.")
+    python: str = Field("python3", min_length=1, description="Python there that has the content server.")
+
+
+class ExistingHost(FileModel):
+    """A machine that somebody else runs: its services are loaded and observed, never started."""
+
+    provider: Literal["existing"] = Field(description="A machine that is only loaded and observed.")
+    metrics: str | None = Field(
+        None,
+        pattern="^https?://",
+        description="Its page of metrics in the Prometheus text format, as of a node exporter.",
+    )
+
+
+class Network(FileModel):
+    """The virtual network between load generator and hosts of provider `namespaces`."""
+
+    mtu: int = Field(1500, ge=LEAST_MTU, le=MOST_MTU, description="Largest packet of the generator's link. [byte]")
+    rate: DataRate | None = Field(None, description="Data the generator's link carries in a second, each way.")
+    offloads: bool = Field(True, description="Segmentation offloads of the generator's link.")
+
+
+PROVIDERS: dict[str, type[FileModel]] = {
+    "local": LocalHost,
+    "namespaces": NamespacesHost,
+    "ssh": SshHost,
+    "existing": ExistingHost,
+}
+
+
+def _known_provider(value: Any) -> Any:
+    """Say which providers there are, where a host has none of them."""
+    if not isinstance(value, dict):
+        return value
+    provider = value.get("provider")
+    if isinstance(provider, str) and provider in PROVIDERS:
+        return value
+    got = repr(provider) if "provider" in value else "none"
+    near = yamlfile.did_you_mean(provider, list(PROVIDERS)) if isinstance(provider, str) else ""
+    message = f"must be a provider among {', '.join(PROVIDERS)}, got {got} instead{near}"
+    problem = PydanticCustomError("host_provider", message.replace("{", "{{").replace("}", "}}"))
+    loc = ("provider",) if "provider" in value else ()
+    raise ValidationError.from_exception_data("host", [InitErrorDetails(type=problem, loc=loc, input=provider)])
+
+
+def _tag(value: Any) -> str:
+    """The branch of the union; in a form that no key of a file can have."""
+    provider = value.get("provider") if isinstance(value, dict) else getattr(value, "provider", None)
+    return f"<{provider if isinstance(provider, str) and provider in PROVIDERS else 'local'}>"
+
+
+AnyHost = Annotated[
+    Annotated[LocalHost, Tag("<local>")]
+    | Annotated[NamespacesHost, Tag("<namespaces>")]
+    | Annotated[SshHost, Tag("<ssh>")]
+    | Annotated[ExistingHost, Tag("<existing>")],
+    Discriminator(_tag),
+    BeforeValidator(_known_provider),
+]

@@ -1,0 +1,199 @@
+"""What this machine can do for hosts: each point tried on the spot, in namespaces that are gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+from towtank.errors import TargetError
+from towtank.system.host_model import Link
+from towtank.system.hosts import cgroups, timeslice
+from towtank.system.hosts.cleaning import IMAGES
+from towtank.system.hosts.links import disciplines, set_offloads
+from towtank.system.hosts.namespaces import Namespaces, within_network
+
+_WITHIN_S = 20.0
+_IMAGE_BYTES = 8 * 2**20
+_SHAPED = {"tbf": ("p", {"rate": "1 MB/s"}), "netem": ("q", {"delay": "1 ms"})}
+_PROGRAMS = {
+    "ip": ("ip", "iproute2"),
+    "tc": ("tc", "iproute2"),
+    "mkfs.ext4": ("mkfs.ext4", "e2fsprogs"),
+    "mkfs.ext3": ("mkfs.ext3", "e2fsprogs"),
+    "mkfs.ext2": ("mkfs.ext2", "e2fsprogs"),
+    "mkfs.xfs": ("mkfs.xfs", "xfsprogs"),
+    "mkfs.btrfs": ("mkfs.btrfs", "btrfs-progs"),
+}
+
+
+@dataclass(frozen=True)
+class Capability:
+    """One point.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in messages and by `towtank doctor`.
+    lacking : str or None
+        Why it is not there; None where it is.
+    install : str or None
+        Command that brings it, where one does.
+    remark : str
+        What it is for.
+    """
+
+    name: str
+    lacking: str | None
+    remark: str
+    install: str | None = None
+
+    @property
+    def there(self) -> bool:
+        """Whether it is there."""
+        return self.lacking is None
+
+
+@cache
+def probe() -> dict[str, Capability]:
+    """Try everything once; later calls answer from memory."""
+    if os.geteuid() != 0:
+        return {name: Capability(name, "needs root", remark) for name, remark in _REMARKS.items()}
+    found = {name: _program(name) for name in _PROGRAMS}
+    lacking = dict(_kernel(found))
+    tried = {name: Capability(name, why, _REMARKS[name]) for name, why in lacking.items()}
+    return {name: (found | tried)[name] for name in _REMARKS}
+
+
+_REMARKS = {
+    "namespaces": "hosts of provider namespaces",
+    "bridge": "the virtual network between them",
+    "ip": "the virtual network between them",
+    "tc": "network rates",
+    "tbf": "network rates",
+    "netem": "network delay and loss by the kernel; else by a relay of Towtank",
+    "tap": "network delay and loss by a relay of Towtank",
+    "offloads": "packets as small as the MTU says",
+    "cgroup": "sizes of hosts",
+    "cgroup cpu": "CPU limits and weights of hosts",
+    "cgroup cpuset": "hosts pinned to CPUs",
+    "cgroup memory": "memory limits of hosts",
+    "cgroup io": "disk rates of hosts",
+    "timeslice": "time slices of hosts",
+    "loop": "disks of hosts",
+    **{name: f"disks of hosts as {name.removeprefix('mkfs.')}" for name in _PROGRAMS if name.startswith("mkfs.")},
+}
+
+
+def _program(name: str) -> Capability:
+    program, package = _PROGRAMS[name]
+    lacking = None if shutil.which(program) else f"{program} is not installed"
+    return Capability(name, lacking, _REMARKS[name], None if lacking is None else f"apt-get install {package}")
+
+
+def _kernel(programs: dict[str, Capability]) -> Iterator[tuple[str, str | None]]:
+    namespaces = Namespaces(("net", "mnt", "uts"), dict(os.environ))
+    try:
+        why = _tried(lambda: namespaces.start("hostname towtank && mount -t tmpfs tmpfs /dev/shm"))
+        yield "namespaces", why
+        unusable = why or programs["ip"].lacking
+        if unusable is None:
+            yield from _network(namespaces, programs)
+            yield "loop", _tried(lambda: _disk(namespaces))
+        else:
+            for name in ("bridge", "tbf", "netem", "tap", "offloads", "loop"):
+                yield name, unusable
+    finally:
+        namespaces.end()
+    yield from _control_groups()
+    yield "timeslice", timeslice.lacking()
+
+
+def _network(namespaces: Namespaces, programs: dict[str, Capability]) -> Iterator[tuple[str, str | None]]:
+    lines = "link add name b type bridge\nlink add name p type veth peer name q\nlink set p master b up"
+    yield "bridge", _tried(lambda: _said(namespaces.enter(["ip", "-batch", "-"]), lines))
+    for name, (device, wanted) in _SHAPED.items():
+        (line,) = disciplines(device, Link.model_validate(wanted), netem=True)
+        yield name, programs["tc"].lacking or _tried(partial(_said, namespaces.enter(["tc", *line.split()])))
+    yield "tap", _tried(lambda: _said(namespaces.enter(["ip", "tuntap", "add", "t", "mode", "tap"])))
+    yield "offloads", _tried(lambda: within_network(namespaces.pid, lambda: set_offloads("q", on=False)))
+
+
+def _disk(namespaces: Namespaces) -> None:
+    """Make, mount and remove a small disk; without a program for a file system only the device."""
+    with _image() as image:
+        device = _said(["losetup", "--find", "--show", str(image)]).strip()
+        try:
+            if shutil.which("mkfs.ext2"):
+                _said(["mkfs.ext2", "-q", "-F", device])
+                _said(namespaces.enter(["mount", "-t", "ext2", device, "/dev/shm"]))
+                _said(namespaces.enter(["umount", "/dev/shm"]))
+        finally:
+            _said(["losetup", "--detach", device])
+
+
+@contextmanager
+def _image() -> Iterator[Path]:
+    """An image under a prefix of its own, so that `towtank doctor --clean` finds it."""
+    folder = IMAGES / _prefix()
+    folder.mkdir()
+    try:
+        image = folder / "tried.img"
+        with image.open("wb") as stream:
+            stream.truncate(_IMAGE_BYTES)
+        yield image
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _prefix() -> str:
+    return f"towtank-{secrets.token_hex(3)}"
+
+
+def _control_groups() -> Iterator[tuple[str, str | None]]:
+    trees = cgroups.find_trees()
+    group = cgroups.ControlGroup(trees, f"{_prefix()}/tried")
+    why = "no tree of control groups with controllers is mounted" if trees.version is None else _tried(group.create)
+    yield "cgroup", why
+    uses: dict[str, Callable[[], None]] = {
+        "cpu": lambda: group.limit_cpu(0.5),
+        "cpuset": lambda: group.pin([min(os.sched_getaffinity(0))]),
+        "memory": lambda: group.limit_memory(2**26),
+    }
+    for name, use in uses.items():
+        absent = None if trees.has(name) else f"no {name} controller"
+        yield f"cgroup {name}", why or absent or _tried(use)
+    yield "cgroup io", why or (None if trees.has("io") else "no io (blkio) controller") or _io_lacking(trees)
+    if why is None:
+        group.remove()
+
+
+def _io_lacking(trees: cgroups.Trees) -> str | None:
+    """Limits of version 1 are set in the root group, too: it must be there, with its files."""
+    if trees.version == 2:
+        return None
+    file = trees.roots["blkio"] / "blkio.throttle.write_bps_device"
+    return None if os.access(file, os.W_OK) else f"{file} cannot be written"
+
+
+def _tried(work: Callable[[], object]) -> str | None:
+    """Why something does not work; None where it does."""
+    try:
+        work()
+    except (OSError, TargetError) as error:
+        return str(error)
+    return None
+
+
+def _said(command: list[str], text: str = "") -> str:
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=_WITHIN_S)
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise TargetError(said[-1] if said else f"{command[0]} ended with status {done.returncode}")
+    return done.stdout

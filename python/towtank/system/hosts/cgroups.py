@@ -1,0 +1,295 @@
+"""Control groups of both versions: one group per host, made, limited, read, emptied and removed by its files.
+
+Version 1 has a tree per controller, version 2 one for all. Where both are mounted, the controllers are those of
+version 1 and a group beside them in the tree of version 2 tells pressure and kills what is left.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from towtank.errors import TargetError
+
+V1_CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "blkio")
+_V2_CONTROLLERS = ("cpu", "memory", "cpuset", "io")
+# Weights of version 1 (2 to 262,144, 1024 is usual) on the scale of version 2 (1 to 10,000, 100 is usual), as OCI
+# runtimes convert them, so that the same file weighs the same under both.
+_LEAST_SHARES, _SHARES_SPAN, _WEIGHT_SPAN = 2, 262_142, 9_999
+_PERIOD_DEFAULT_S = 0.1
+# The kernel reaps zombies of a group within about 2 s, and refuses to remove it before.
+_REMOVED_WITHIN_S = 10.0
+_POLL_S = 0.02
+_THROTTLES = {
+    "read_rate": ("read_bps", "rbps"),
+    "write_rate": ("write_bps", "wbps"),
+    "read_operations": ("read_iops", "riops"),
+    "write_operations": ("write_iops", "wiops"),
+}
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Where control groups can be made.
+
+    Attributes
+    ----------
+    controllers : dict
+        Folder of version 1 for each controller: the group of this process, below which hosts are made.
+    roots : dict
+        Root of each of these trees.
+    unified : Path or None
+        Root of the tree of version 2.
+    unified_controllers : tuple of str
+        Controllers that the tree of version 2 has.
+    """
+
+    controllers: dict[str, Path] = field(default_factory=dict)
+    roots: dict[str, Path] = field(default_factory=dict)
+    unified: Path | None = None
+    unified_controllers: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> int | None:
+        """Version whose controllers limit: 1 or 2; None without any."""
+        if self.controllers:
+            return 1
+        return 2 if self.unified_controllers else None
+
+    def has(self, controller: str) -> bool:
+        """Whether a controller is there, by its name in version 2 (`io` is `blkio` in version 1)."""
+        if self.version == 2:
+            return controller in self.unified_controllers
+        return {"io": "blkio"}.get(controller, controller) in self.controllers
+
+
+def find_trees(proc: Path = Path("/proc/self")) -> Trees:
+    """Find the mounted trees, and this process in them."""
+    own = {}
+    for line in _read(proc / "cgroup").splitlines():
+        _, names, path = line.split(":", 2)
+        own.update(dict.fromkeys(names.split(","), path))
+    controllers: dict[str, Path] = {}
+    roots: dict[str, Path] = {}
+    unified = None
+    for line in _read(proc / "mounts").splitlines():
+        _, point, kind, options = line.split()[:4]
+        if kind == "cgroup2" and unified is None:
+            unified = Path(point)
+        if kind == "cgroup":
+            for name in set(options.split(",")) & set(V1_CONTROLLERS):
+                roots.setdefault(name, Path(point))
+                controllers.setdefault(name, Path(point + own.get(name, "/").rstrip("/")))
+    offered = _read(unified / "cgroup.controllers").split() if unified else []
+    return Trees(controllers, roots, unified, tuple(name for name in _V2_CONTROLLERS if name in offered))
+
+
+class ControlGroup:
+    """The control group of one host.
+
+    Parameters
+    ----------
+    trees : Trees
+        Where it is made.
+    name : str
+        Path below the place of the trees: `PREFIX/HOST`.
+    """
+
+    def __init__(self, trees: Trees, name: str) -> None:
+        self._trees, self.name = trees, name
+        self.folders = {controller: path / name for controller, path in trees.controllers.items()}
+        self.unified = None if trees.unified is None else trees.unified / name
+
+    def create(self) -> None:
+        """Make it in every tree.
+
+        Raises
+        ------
+        TargetError
+            If the kernel refuses.
+        """
+        try:
+            for folder in self._all():
+                folder.mkdir(parents=True, exist_ok=True)
+            if "cpuset" in self.folders:
+                self._fill_cpuset(self.folders["cpuset"])
+            if self.unified is not None and self._trees.version == 2:
+                self._enable(self.unified)
+        except OSError as error:
+            raise TargetError(f"cannot make the control group {self.name}: {error}") from error
+
+    def _all(self) -> list[Path]:
+        return [*self.folders.values(), *([self.unified] if self.unified is not None else [])]
+
+    def _fill_cpuset(self, folder: Path) -> None:
+        """Give a new group of version 1 what its parent has: it takes no process before."""
+        root = self._trees.roots["cpuset"]
+        for level in [*reversed([one for one in folder.parents if one.is_relative_to(root) and one != root]), folder]:
+            for name in ("cpuset.cpus", "cpuset.mems"):
+                if not _read(level / name).strip():
+                    (level / name).write_text(_read(level.parent / name))
+
+    def _enable(self, folder: Path) -> None:
+        """Turn the controllers on from the root down to the parent of the group."""
+        wanted = " ".join(f"+{name}" for name in self._trees.unified_controllers)
+        root = self._trees.unified
+        assert root is not None
+        for level in reversed([one for one in folder.parents if one.is_relative_to(root)]):
+            missing = set(self._trees.unified_controllers) - set(_read(level / "cgroup.subtree_control").split())
+            if missing:
+                (level / "cgroup.subtree_control").write_text(wanted)
+
+    def members_files(self) -> list[Path]:
+        """Files that take the number of a process which is to belong to it."""
+        return [folder / "cgroup.procs" for folder in self._all()]
+
+    def limit_cpu(self, cpus: float, period_s: float = _PERIOD_DEFAULT_S) -> None:
+        """Limit the CPU time per time. [1]"""
+        period, quota = round(period_s * 1e6), round(cpus * period_s * 1e6)
+        if self._trees.version == 1:
+            # A quota must fit its period at each step; the old quota is lifted first.
+            self._set("cpu", "cpu.cfs_quota_us", "-1")
+            self._set("cpu", "cpu.cfs_period_us", str(period))
+            self._set("cpu", "cpu.cfs_quota_us", str(quota))
+        else:
+            self._set("cpu", "cpu.max", f"{quota} {period}")
+
+    def weigh(self, shares: int) -> None:
+        """Set the weight against other groups, on the scale of version 1."""
+        if self._trees.version == 1:
+            self._set("cpu", "cpu.shares", str(shares))
+        else:
+            self._set("cpu", "cpu.weight", str(1 + (shares - _LEAST_SHARES) * _WEIGHT_SPAN // _SHARES_SPAN))
+
+    def pin(self, cpus: Iterable[int]) -> None:
+        """Limit it to some CPUs."""
+        self._set("cpuset", "cpuset.cpus", ",".join(map(str, sorted(cpus))))
+
+    def limit_memory(self, size_bytes: int) -> None:
+        """Limit memory, page cache included, and keep it from swapping. [byte]"""
+        if self._trees.version == 1:
+            self._set("memory", "memory.limit_in_bytes", str(size_bytes))
+            # Not every kernel counts swap.
+            with suppress(TargetError):
+                self._set("memory", "memory.memsw.limit_in_bytes", str(size_bytes))
+        else:
+            self._set("memory", "memory.max", str(size_bytes))
+            with suppress(TargetError):
+                self._set("memory", "memory.swap.max", "0")
+
+    def throttle(self, device: str, limits: dict[str, float | None]) -> None:
+        """Limit a device, `MAJOR:MINOR`, for the group. Limits by name as in a system file; None for no limit.
+
+        Notes
+        -----
+        Version 1 writes pages back in the name of the root group, so that the limits of writes are set there, too.
+        """
+        if self._trees.version == 1:
+            for name, limit in limits.items():
+                if limit is not None:
+                    file = f"blkio.throttle.{_THROTTLES[name][0]}_device"
+                    self._set("blkio", file, f"{device} {round(limit)}")
+                    if name.startswith("write"):
+                        _write(self._trees.roots["blkio"] / file, f"{device} {round(limit)}")
+        else:
+            given = " ".join(f"{_THROTTLES[name][1]}={round(limit)}" for name, limit in limits.items() if limit)
+            self._set("io", "io.max", f"{device} {given}")
+
+    def _set(self, controller: str, file: str, text: str) -> None:
+        folder = self.folders.get({"io": "blkio"}.get(controller, controller)) if self.folders else self.unified
+        if folder is None:
+            raise TargetError(f"there is no {controller} controller for control groups")
+        _write(folder / file, text)
+
+    def members(self) -> list[int]:
+        """Processes in it."""
+        return sorted({pid for folder in self._all() for pid in members(folder)})
+
+    def kill(self) -> None:
+        """Kill all that is in it."""
+        for folder in self._all():
+            kill(folder)
+
+    def remove(self) -> None:
+        """Remove it, and the folder above it where that is empty then."""
+        for folder in self._all():
+            remove(folder)
+            with suppress(OSError):
+                folder.parent.rmdir()
+
+
+def members(folder: Path) -> list[int]:
+    """Processes in a control group, those of groups below it included."""
+    found: set[int] = set()
+    for level in _below(folder):
+        with suppress(OSError):
+            found.update(map(int, (level / "cgroup.procs").read_text().split()))
+    return sorted(found)
+
+
+def kill(folder: Path) -> None:
+    """Kill all processes of a control group."""
+    for level in _below(folder):
+        with suppress(OSError):
+            (level / "cgroup.kill").write_text("1")
+    for pid in members(folder):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def remove(folder: Path, within_s: float = _REMOVED_WITHIN_S) -> bool:
+    """Remove a control group with all below it; whether it is gone."""
+    deadline = time.monotonic() + within_s
+    while folder.exists():
+        for level in _below(folder):
+            with suppress(OSError):
+                level.rmdir()
+        if not folder.exists():
+            break
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def unthrottle(device: str, trees: Trees) -> None:
+    """Lift the limits of a device in the root group of version 1, where they outlive the group of the host."""
+    root = trees.roots.get("blkio")
+    if root is not None:
+        for old, _ in _THROTTLES.values():
+            with suppress(OSError):
+                (root / f"blkio.throttle.{old}_device").write_text(f"{device} 0")
+
+
+def throttled_devices(trees: Trees) -> set[str]:
+    """Devices that the root group of version 1 has limits for."""
+    root = trees.roots.get("blkio")
+    if root is None:
+        return set()
+    texts = [_read(root / f"blkio.throttle.{old}_device") for old, _ in _THROTTLES.values()]
+    return {line.split()[0] for text in texts for line in text.splitlines() if re.match(r"\d+:\d+ ", line)}
+
+
+def _below(folder: Path) -> list[Path]:
+    """A group and all groups below it, the deepest first."""
+    return [Path(path) for path, _, _ in os.walk(folder, topdown=False)]
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise TargetError(f"the kernel refuses {text!r} in {path}: {error.strerror}") from error
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

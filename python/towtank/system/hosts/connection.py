@@ -1,0 +1,272 @@
+"""One SSH connection to a machine: commands, processes and files, for callers that know nothing of asyncio.
+
+All connections share one thread with an event loop. No secret goes onto a command line, into a log or into a message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import threading
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import asyncssh
+
+from towtank.errors import TargetError
+from towtank.system.hosts.host import Answer
+
+T = TypeVar("T")
+_CONNECT_WITHIN_S = 15.0
+_FILES_WITHIN_S = 300.0
+# A connection that is silent for so long is taken for lost: the machine may be gone without a word.
+_ASK_EVERY_S, _ASK_TIMES = 5, 4
+# Takes variables, one a line, from standard input up to an empty line, and becomes the command: so they are on no
+# command line, and what follows on standard input is the command's.
+_TAKE_ENVIRONMENT = 'while IFS= read -r line && [ -n "$line" ]; do export "$line"; done; exec "$@"'
+
+
+@dataclass(frozen=True)
+class Login:
+    """How a machine is reached.
+
+    Attributes
+    ----------
+    address, port : str, int
+        Its SSH server.
+    user : str or None
+        User there.
+    key, known_hosts : Path or None
+        Files; those of the user where None.
+    password : str or None
+        Never shown.
+    """
+
+    address: str
+    port: int
+    user: str | None
+    key: Path | None
+    known_hosts: Path | None
+    password: str | None
+
+    def __repr__(self) -> str:
+        return f"Login({self.user or ''}@{self.address}:{self.port})"
+
+    def options(self) -> dict[str, Any]:
+        """As asyncssh takes them; what is None is left to its defaults, which are those of OpenSSH."""
+        given: dict[str, Any] = {
+            "username": self.user,
+            "client_keys": None if self.key is None else [str(self.key)],
+            "known_hosts": None if self.known_hosts is None else str(self.known_hosts),
+            "password": self.password,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="towtank-ssh", daemon=True).start()
+    return loop
+
+
+def _start(work: Coroutine[Any, Any, T]) -> Future[T]:
+    return asyncio.run_coroutine_threadsafe(work, _loop())
+
+
+class Connection:
+    """A connection that is open.
+
+    Parameters
+    ----------
+    login : Login
+        Where to, and as whom.
+
+    Raises
+    ------
+    TargetError
+        If it cannot be opened.
+    """
+
+    def __init__(self, login: Login) -> None:
+        self._login = login
+        self._client: asyncssh.SSHClientConnection = self._await(self._connect(), _CONNECT_WITHIN_S)
+
+    async def _connect(self) -> asyncssh.SSHClientConnection:
+        return await asyncssh.connect(
+            self._login.address,
+            self._login.port,
+            keepalive_interval=_ASK_EVERY_S,
+            keepalive_count_max=_ASK_TIMES,
+            **self._login.options(),
+        )
+
+    def _await(self, work: Coroutine[Any, Any, T], limit_s: float) -> T:
+        """Wait for work of the loop, and tell its errors in our words."""
+        future = _start(work)
+        try:
+            return future.result(limit_s)
+        except FutureTimeout as error:
+            future.cancel()
+            raise TargetError(f"{self._login.address}: no answer by SSH within {limit_s:g} s") from error
+        except (OSError, asyncssh.Error) as error:
+            reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+            raise TargetError(f"{self._login.address}: SSH: {reason}") from error
+
+    def run(
+        self,
+        command: list[str],
+        limit_s: float,
+        environment: Mapping[str, str] | None = None,
+        *,
+        hold_input: bool = False,
+    ) -> Answer:
+        """Run a command to its end.
+
+        Parameters
+        ----------
+        command : list of str
+            The command.
+        limit_s : float
+            How long it may take. [s]
+        environment : mapping, optional
+            Variables.
+        hold_input : bool, default False
+            Whether its standard input ends only when it has taken too long, as a guard wants it.
+
+        Raises
+        ------
+        TargetError
+            If the connection fails, or it takes too long.
+        """
+        work = self._run(command, limit_s, environment or {}, hold_input=hold_input)
+        return self._await(work, limit_s + _CONNECT_WITHIN_S)
+
+    async def _run(
+        self, command: list[str], limit_s: float, environment: Mapping[str, str], *, hold_input: bool
+    ) -> Answer:
+        process = await self._create(command, environment, stdout=asyncssh.PIPE)
+        try:
+            if not hold_input:
+                process.stdin.write_eof()
+            output = await asyncio.wait_for(process.stdout.read(), limit_s)
+            await asyncio.wait_for(process.wait_closed(), limit_s)
+        except TimeoutError as error:
+            raise TargetError(f"{self._login.address}: a command took longer than {limit_s:g} s") from error
+        finally:
+            process.close()
+            await process.wait_closed()
+        status = process.returncode
+        return Answer(255 if status is None else status, bytes(output).decode("utf-8", "replace"))
+
+    async def _create(
+        self, command: list[str], environment: Mapping[str, str], stdout: Any
+    ) -> asyncssh.SSHClientProcess[bytes]:
+        """Start a command with its variables; standard input stays open."""
+        line = shlex.join(["sh", "-c", _TAKE_ENVIRONMENT, "sh", *command])
+        process = await self._client.create_process(line, stdout=stdout, stderr=asyncssh.STDOUT, encoding=None)
+        process.stdin.write(environment_text(environment))
+        return process
+
+    def start(self, command: list[str], log: IO[bytes], environment: Mapping[str, str]) -> RemoteCommand:
+        """Start a command whose output goes to a file of this machine, and whose standard input stays open."""
+        process = self._await(self._create(command, environment, stdout=log), _CONNECT_WITHIN_S)
+        return RemoteCommand(process)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file."""
+        self._await(self._write(path, content), _FILES_WITHIN_S)
+
+    async def _write(self, path: str, content: bytes) -> None:
+        async with self._client.start_sftp_client() as files, files.open(path, "wb") as stream:
+            await stream.write(content)
+
+    def put(self, source: Path, target: str) -> None:
+        """Copy a file, or what a folder holds, to the machine; permissions are kept."""
+        self._await(self._put(source, target), _FILES_WITHIN_S)
+
+    async def _put(self, source: Path, target: str) -> None:
+        async with self._client.start_sftp_client() as files:
+            if source.is_dir():
+                await files.makedirs(target, exist_ok=True)
+                for entry in sorted(source.iterdir()):
+                    await files.put(str(entry), f"{target}/{entry.name}", preserve=True, recurse=True)
+            else:
+                await files.put(str(source), target, preserve=True)
+
+    def get(self, source: str, target: Path) -> None:
+        """Copy a file from the machine."""
+        self._await(self._get(source, target), _FILES_WITHIN_S)
+
+    async def _get(self, source: str, target: Path) -> None:
+        async with self._client.start_sftp_client() as files:
+            await files.get(source, str(target))
+
+    def close(self) -> None:
+        """Close it; what still runs over it loses its standard input."""
+        self._await(self._close(), _CONNECT_WITHIN_S)
+
+    async def _close(self) -> None:
+        self._client.close()
+        await self._client.wait_closed()
+
+
+class RemoteCommand:
+    """A command that runs on the machine."""
+
+    def __init__(self, process: asyncssh.SSHClientProcess[bytes]) -> None:
+        self._process = process
+        self._ended = _start(process.wait_closed())
+
+    def status(self) -> int | None:
+        """Exit status, negative for a signal, 255 where the connection was lost; None while it runs."""
+        if not self._ended.done():
+            return None
+        status = self._process.returncode
+        return 255 if status is None else status
+
+    def close_input(self) -> None:
+        """Close its standard input."""
+        _loop().call_soon_threadsafe(self._close_input)
+
+    def _close_input(self) -> None:
+        if not self._process.stdin.is_closing():
+            self._process.stdin.write_eof()
+
+    def wait(self, limit_s: float) -> bool:
+        """Wait for its end; whether it came."""
+        try:
+            self._ended.result(limit_s)
+        except FutureTimeout:
+            return False
+        except (OSError, asyncssh.Error):
+            return True
+        return True
+
+    def abandon(self) -> None:
+        """Close its channel, whatever it does."""
+        _loop().call_soon_threadsafe(self._process.close)
+
+
+def environment_text(environment: Mapping[str, str]) -> bytes:
+    """Variables as they are sent.
+
+    Raises
+    ------
+    TargetError
+        If one cannot be sent: none may hold the end of a line. Its value is not told.
+
+    Examples
+    --------
+    >>> environment_text({"A": "1", "B": "two words"})
+    b'A=1\\nB=two words\\n\\n'
+    """
+    for name, value in environment.items():
+        if "\n" in value or not name.isidentifier():
+            raise TargetError(f"the variable {name!r} cannot be sent to another machine")
+    return "".join(f"{name}={value}\n" for name, value in environment.items()).encode() + b"\n"

@@ -1,0 +1,116 @@
+"""All hosts of one system: made before the first service starts, confined when all are ready, removed at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import TargetError
+from towtank.system import model
+from towtank.system.host_model import ExistingHost, NamespacesHost, SshHost
+from towtank.system.hosts.existing import ExistingHost as Existing
+from towtank.system.hosts.host import Host, Room
+from towtank.system.hosts.local import LocalHost
+
+
+class Hosts:
+    """The hosts of a system file, by name.
+
+    Parameters
+    ----------
+    hosts : dict
+        In the order of the file; only those that a service is on.
+    """
+
+    def __init__(self, hosts: dict[str, Host] | None = None) -> None:
+        self._hosts = hosts or {}
+        self._prepared: list[Host] = []
+
+    def of(self, name: str | None) -> Host:
+        """The host of a name; this machine where a service names none."""
+        return LocalHost() if name is None else self._hosts[name]
+
+    def lacks(self) -> list[str]:
+        """What this machine or the user lacks for them, one sentence each."""
+        return [line for host in self._hosts.values() for line in host.lacks()]
+
+    def prepare(self, room: Room) -> None:
+        """Make or reach all of them.
+
+        Raises
+        ------
+        TargetError
+            If one cannot be made or reached; `tear_down` removes the others.
+        """
+        for host in self._hosts.values():
+            self._prepared.append(host)
+            host.prepare(room)
+
+    def confine(self) -> None:
+        """Put those sizes in force that would have slowed the start down."""
+        for host in self._prepared:
+            host.confine()
+
+    def facts(self) -> dict[str, Any]:
+        """Of each, for the run's manifest."""
+        return {host.name: host.facts() for host in self._prepared}
+
+    def scrapers(self) -> list[Any]:
+        """What reads the numbers of the hosts."""
+        return [scraper for host in self._prepared for scraper in host.watching().scrapers]
+
+    def probes(self) -> list[Any]:
+        """Probes on other machines."""
+        return [probe for host in self._prepared for probe in host.watching().probes]
+
+    def ended(self) -> list[tuple[str, str]]:
+        """Name of a host, and what of it has ended although it should not."""
+        return [(host.name, text) for host in self._prepared for text in host.ended()]
+
+    def tear_down(self) -> None:
+        """Remove all of them, the last one first; what went wrong is told when all was tried."""
+        errors = []
+        for host in reversed(self._prepared):
+            try:
+                host.tear_down()
+            except TargetError as error:
+                errors.append(str(error))
+        self._prepared.clear()
+        if errors:
+            raise TargetError("\n".join(errors))
+
+
+def build_hosts(file: model.SystemFile, base: Path) -> Hosts:
+    """Make the hosts that services of a system file are on; nothing is touched yet.
+
+    Parameters
+    ----------
+    file : SystemFile
+        The system file.
+    base : Path
+        Folder that its relative paths start from.
+    """
+    used = {service.host for service in file.services.values() if service.host is not None}
+    parts = {name: part for name, part in file.hosts.items() if name in used}
+    virtual = {name: part for name, part in parts.items() if isinstance(part, NamespacesHost)}
+    site = None
+    if virtual:
+        from towtank.system.hosts.site import Site  # noqa: PLC0415 - only where a host is virtual
+
+        site = Site(list(virtual), file.network, max(part.network.mtu for part in virtual.values()))
+    hosts: dict[str, Host] = {}
+    for name, part in parts.items():
+        if isinstance(part, NamespacesHost):
+            from towtank.system.hosts.virtual import VirtualHost  # noqa: PLC0415
+
+            assert site is not None
+            hosts[name] = VirtualHost(name, part, site, file.network)
+        elif isinstance(part, SshHost):
+            from towtank.system.hosts.remote import RemoteHost  # noqa: PLC0415
+
+            hosts[name] = RemoteHost(name, part, base)
+        elif isinstance(part, ExistingHost):
+            hosts[name] = Existing(name, part)
+        else:
+            hosts[name] = LocalHost(name)
+    return Hosts(hosts)

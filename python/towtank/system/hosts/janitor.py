@@ -1,0 +1,36 @@
+"""Cleans up after a system whose conductor is gone: a small process that waits for the end of a pipe.
+
+The conductor holds the other end, and lends it to every command that changes the kernel, so that the end comes when
+nothing can be made any more. The guards of the services end them meanwhile; what is left is removed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from towtank.system.hosts.cleaning import clean, processes
+from towtank.system.scratch import sweep_scratch
+
+# Guards give services their grace time, PostgreSQL ten seconds, and kill them then.
+_GUARDS_WITHIN_S = 20.0
+_POLL_S = 0.02
+
+
+def main(prefix: str) -> int:
+    """Wait, then clean; 1 where something could not be removed."""
+    while os.read(0, 4096):
+        pass
+    deadline = time.monotonic() + _GUARDS_WITHIN_S
+    while processes(prefix) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    left = clean(prefix)
+    sweep_scratch()
+    for line in left:
+        print(f"{prefix}: {line} could not be removed", file=sys.stderr)
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,77 @@
+"""Links of the virtual network: how fast, how long, how lossy they are, and whether the kernel cuts their packets."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import socket
+import struct
+
+from towtank.system.host_model import Link
+
+_SIOCETHTOOL = 0x8946
+# ETHTOOL_S.. and ETHTOOL_G.. of linux/ethtool.h: set and get one switch.
+_OFFLOADS = {"tso": (0x1F, 0x1E), "gso": (0x24, 0x23), "gro": (0x2C, 0x2B)}
+_NAME_BYTES = 16
+# A token bucket holds what comes in this time at full rate, so that a timer that is late does not cost rate. [s]
+_BURST_S = 0.004
+# What waits longer is dropped, as by a switch with a small buffer. [s]
+_QUEUE_S = 0.05
+_PACKETS = 10
+
+
+def bucket(rate: float, mtu: int) -> str:
+    """The `tbf` queueing discipline of a rate [byte/s], as `tc` takes it."""
+    burst = max(round(rate * _BURST_S), 2 * (mtu + 14))
+    limit = burst + max(round(rate * _QUEUE_S), _PACKETS * (mtu + 14))
+    return f"tbf rate {round(rate * 8)}bit burst {burst}b limit {limit}b"
+
+
+def disciplines(device: str, link: Link, *, netem: bool) -> list[str]:
+    """Lines for `tc -batch` that make what leaves a device as slow, late and lossy as its link.
+
+    Parameters
+    ----------
+    device : str
+        The device.
+    link : Link
+        What is wanted.
+    netem : bool
+        Whether the kernel delays and loses packets; else something else does, and only the rate is set.
+    """
+    lines = []
+    root = "root handle 1:"
+    if netem and link.impaired:
+        delay = f" delay {round(link.delay * 1e6)}us" if link.delay else ""
+        loss = f" loss {100 * link.loss:.6g}%" if link.loss else ""
+        lines.append(f"qdisc add dev {device} {root} netem limit 100000{delay}{loss}")
+        root = "parent 1: handle 2:"
+    if link.rate is not None:
+        lines.append(f"qdisc add dev {device} {root} {bucket(link.rate, link.mtu)}")
+    return lines
+
+
+def set_offloads(device: str, *, on: bool) -> None:
+    """Turn the segmentation offloads of a device of the current network on or off.
+
+    Raises
+    ------
+    OSError
+        If the device does not let itself be told.
+    """
+    for setter, _ in _OFFLOADS.values():
+        _ethtool(device, setter, int(on))
+
+
+def offloads(device: str) -> dict[str, bool]:
+    """The segmentation offloads of a device of the current network, as they are."""
+    return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _OFFLOADS.items()}
+
+
+def _ethtool(device: str, command: int, value: int) -> int:
+    """One switch: `struct ethtool_value` behind the pointer of `struct ifreq`."""
+    request = ctypes.create_string_buffer(struct.pack("II", command, value))
+    interface = struct.pack(f"{_NAME_BYTES}sP", device.encode(), ctypes.addressof(request)).ljust(40, b"\0")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
+        fcntl.ioctl(channel, _SIOCETHTOOL, interface)
+    return int(struct.unpack("II", request.raw[:8])[1])

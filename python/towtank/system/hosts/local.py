@@ -1,0 +1,184 @@
+"""This machine: services are processes beside the conductor. The default; it makes nothing and removes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from towtank.engine import binary
+from towtank.errors import TargetError
+from towtank.system import ports
+from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
+from towtank.system.process import Process, ProcessSpec, ServiceProcess
+
+ADDRESS = "127.0.0.1"
+
+
+class SharedFiles:
+    """The files and programs of hosts whose files the conductor sees."""
+
+    def engine(self) -> Path:
+        """The one of this machine."""
+        return binary().absolute()
+
+    def python(self) -> str:
+        """The one that runs this."""
+        return sys.executable
+
+    def outside(self, path: Path | str) -> Path:
+        """The same path."""
+        return Path(path)
+
+    def make_folder(self, path: Path | str, owner: str | None = None) -> None:
+        """Make a folder, with its parents."""
+        seen = self.outside(path)
+        seen.mkdir(parents=True, exist_ok=True)
+        if owner is not None:
+            shutil.chown(seen, owner, owner)
+
+    def write(self, path: Path | str, text: str) -> None:
+        """Write a small file."""
+        self.outside(path).write_text(text, "utf-8")
+
+    def read(self, path: Path | str) -> str | None:
+        """Read a small file; None where it cannot be read."""
+        try:
+            return self.outside(path).read_text("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def put(self, source: Path, target: Path | str) -> None:
+        """Copy a file or a folder to the host."""
+        seen = self.outside(target)
+        seen.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, seen, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, seen)
+
+    def get(self, source: Path | str, target: Path) -> None:
+        """Copy a file from the host."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(self.outside(source), target)
+
+    def remove(self, path: Path | str) -> None:
+        """Remove a file or a folder."""
+        seen = self.outside(path)
+        if seen.is_dir() and not seen.is_symlink():
+            shutil.rmtree(seen, ignore_errors=True)
+        else:
+            seen.unlink(missing_ok=True)
+
+
+class LocalHost(SharedFiles):
+    """This machine.
+
+    Parameters
+    ----------
+    name : str
+        Name in the system file.
+    """
+
+    provider = "local"
+
+    def __init__(self, name: str = "here") -> None:
+        self.name = name
+
+    @property
+    def address(self) -> str:
+        """Loopback."""
+        return ADDRESS
+
+    @property
+    def cpus(self) -> list[int] | None:
+        """It has no sizes of its own."""
+        return None
+
+    def capabilities(self) -> Capabilities:
+        """Processes and files; no sizes."""
+        return Capabilities()
+
+    def lacks(self) -> list[str]:
+        """It needs nothing."""
+        return []
+
+    def prepare(self, room: Room) -> None:
+        """It is there."""
+
+    def confine(self) -> None:
+        """It has no sizes."""
+
+    def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
+        """A process under its guard."""
+        return ServiceProcess(spec, log, cpus)
+
+    def execute(
+        self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Run a command to its end."""
+        return execute(command, limit_s, environment)
+
+    @property
+    def temporary(self) -> Path:
+        """The temporary folder of this machine."""
+        return Path(tempfile.gettempdir())
+
+    def disk(self, name: str) -> Path:
+        """It has no disks of its own: a system file that asks for one is refused when it is read."""
+        raise TargetError(f"host {self.name}: a host of provider local has no disk {name}")
+
+    def free_ports(self, count: int = 1) -> int:
+        """Ask the operating system."""
+        return ports.free_ports(self.address, count)
+
+    def require_free(self, port: int, owner: str) -> None:
+        """Try to listen on it."""
+        ports.require_free(self.address, port, owner)
+
+    def facts(self) -> dict[str, Any]:
+        """It is this machine."""
+        return {"provider": self.provider, "address": self.address}
+
+    def watching(self) -> Watching:
+        """The probe watches this machine anyway."""
+        return Watching()
+
+    def ended(self) -> list[str]:
+        """Nothing of it was started."""
+        return []
+
+    def tear_down(self) -> None:
+        """It stays."""
+
+
+def execute(command: list[str], limit_s: float, environment: Mapping[str, str] | None = None) -> Answer:
+    """Run a command of this machine to its end.
+
+    Raises
+    ------
+    TargetError
+        If it is not there, or takes longer than `limit_s`.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+            timeout=limit_s,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise TargetError(f"{command[0]} is not installed") from error
+    except OSError as error:
+        raise TargetError(f"{command[0]} cannot be run: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise TargetError(f"{command[0]} took longer than {limit_s:g} s") from error
+    return Answer(done.returncode, done.stdout.decode("utf-8", "replace"))

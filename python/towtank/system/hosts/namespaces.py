@@ -1,0 +1,137 @@
+"""Namespaces: held open by a small process, entered by commands and by threads of the conductor."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from towtank.errors import TargetError
+
+T = TypeVar("T")
+_CLONE_NEWNET = 0x40000000
+_END_WITHIN_S = 5.0
+# Says that the namespaces are set up, and holds them until the conductor's end of the pipe closes.
+_HOLD = "echo ready; exec cat >/dev/null"
+_FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
+
+
+class Namespaces:
+    """Namespaces of one host, or of the switch.
+
+    They live as long as a process is in them. The one that holds them ends with the conductor: it waits for the end
+    of a pipe that nobody else holds.
+
+    Parameters
+    ----------
+    kinds : tuple of str
+        `net`, `mnt`, `uts`.
+    environment : dict
+        Environment of the process that holds them.
+    """
+
+    def __init__(self, kinds: tuple[str, ...], environment: dict[str, str]) -> None:
+        self._kinds, self._environment = kinds, environment
+        self._holder: subprocess.Popen[bytes] | None = None
+
+    def start(self, script: str, *arguments: str) -> None:
+        """Make them, and run a script in them that sets them up.
+
+        Raises
+        ------
+        TargetError
+            If the kernel or the script refuses.
+        """
+        flags = [_FLAGS[kind] for kind in self._kinds]
+        private = ["--propagation", "private"] if "mnt" in self._kinds else []
+        command = ["unshare", *flags, *private, "sh", "-ec", f"{script}\n{_HOLD}", "sh", *arguments]
+        self._holder = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self._environment,
+            start_new_session=True,
+        )
+        assert self._holder.stdout is not None
+        assert self._holder.stderr is not None
+        said = self._holder.stdout.readline()
+        self._holder.stdout.close()
+        if said != b"ready\n":
+            reason = self._holder.stderr.read().decode("utf-8", "replace").strip()
+            self.end()
+            raise TargetError(f"cannot make namespaces: {reason or 'unshare ended'}")
+
+    @property
+    def pid(self) -> int:
+        """The process that holds them."""
+        if self._holder is None:
+            raise TargetError("the namespaces are not there yet")
+        return self._holder.pid
+
+    def enter(self, command: list[str]) -> list[str]:
+        """A command that runs another one in them."""
+        where = [f"{_FLAGS[kind]}=/proc/{self.pid}/ns/{kind}" for kind in self._kinds]
+        return ["nsenter", *where, "--", *command]
+
+    def outside(self, path: Path | str) -> Path:
+        """The path by which all see a file of theirs."""
+        return Path(f"/proc/{self.pid}/root{path}")
+
+    def end(self) -> None:
+        """Let go of them."""
+        holder = self._holder
+        if holder is None:
+            return
+        for pipe in (holder.stdin, holder.stdout, holder.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        try:
+            holder.wait(_END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            holder.kill()
+            holder.wait()
+        self._holder = None
+
+
+def within_network(pid: int, work: Callable[[], T]) -> T:
+    """Do something in the network namespace of a process, in a thread that enters it and ends with the work.
+
+    Raises
+    ------
+    TargetError
+        If it cannot be entered.
+    """
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def inside() -> None:
+        try:
+            enter_network(pid)
+            results.append(work())
+        except BaseException as error:  # handed over to the caller's thread
+            errors.append(error)
+
+    thread = threading.Thread(target=inside, name="towtank-network")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def enter_network(pid: int) -> None:
+    """Move the calling thread into the network namespace of a process."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if libc.setns(descriptor, _CLONE_NEWNET) != 0:
+            raise TargetError(f"cannot enter the network of process {pid}: {os.strerror(ctypes.get_errno())}")
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,81 @@
+"""What the hosts of a system file need of this machine, and what of it is not there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from towtank.system.host_model import Disk, Link, NamespacesHost, Network
+from towtank.system.hosts.capabilities import Capability
+
+_SIZES = {
+    "cpus": "cgroup cpu",
+    "cpu_shares": "cgroup cpu",
+    "pinned": "cgroup cpuset",
+    "memory": "cgroup memory",
+    "timeslice": "timeslice",
+}
+
+
+def host_needs(part: NamespacesHost) -> Iterator[tuple[str, str]]:
+    """Keys of a host with the capability that each needs."""
+    for capability in ("namespaces", "ip", "bridge", "cgroup"):
+        yield "provider", capability
+    for key, capability in _SIZES.items():
+        if getattr(part, key) is not None:
+            yield key, capability
+    for name, disk in part.disks.items():
+        yield from ((f"disks.{name}{key}", capability) for key, capability in _disk_needs(disk))
+    yield from ((f"network.{key}", capability) for key, capability in _link_needs(part.network))
+
+
+def _disk_needs(disk: Disk) -> Iterator[tuple[str, str]]:
+    yield "", "loop"
+    yield ".file_system", f"mkfs.{disk.file_system}"
+    if disk.throttled:
+        yield "", "cgroup io"
+
+
+def _link_needs(link: Link | Network) -> Iterator[tuple[str, str]]:
+    if link.rate is not None:
+        yield "rate", "tc"
+        yield "rate", "tbf"
+    if not link.offloads:
+        yield "offloads", "offloads"
+    if isinstance(link, Link) and link.impaired:
+        yield ("delay" if link.delay else "loss"), "netem or tap"
+
+
+def network_needs(network: Network) -> Iterator[tuple[str, str]]:
+    """The same for the link of the generator."""
+    return _link_needs(network)
+
+
+def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Capability]) -> list[str]:
+    """What is needed and not there, one line each; a reason that holds for several keys is told once.
+
+    Parameters
+    ----------
+    where : str
+        Place of the keys in the system file.
+    needs : iterator
+        Keys and names of capabilities; `netem or tap` is served by either.
+    offered : dict
+        Capabilities of this machine.
+    """
+    lines: dict[str, str] = {}
+    for key, name in needs:
+        either = [offered[one] for one in name.split(" or ")]
+        if any(one.there for one in either):
+            continue
+        worst = either[-1]
+        hint = f"; {worst.install}" if worst.install else ""
+        lines.setdefault(
+            f"{worst.lacking}{hint}", f"{where}.{key}: needs {name}, which is not there: {worst.lacking}{hint}"
+        )
+    return list(lines.values())
+
+
+def absent_cpus(part: NamespacesHost) -> list[int]:
+    """CPUs that a host is pinned to and that this process may not use."""
+    return sorted(set(part.pinned or []) - os.sched_getaffinity(0))

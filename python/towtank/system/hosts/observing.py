@@ -1,0 +1,186 @@
+"""What a host of provider `namespaces` tells: its control group, its network device, its disks, its pressure."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from towtank.observe.scraper import ScrapeError, series
+
+if TYPE_CHECKING:
+    from towtank.system.hosts.cgroups import ControlGroup
+    from towtank.system.hosts.disks import MountedDisk
+    from towtank.system.hosts.namespaces import Namespaces
+
+_NS = 1e9
+_US = 1e6
+_SECTOR_BYTES = 512
+_DEVICE = "eth0"
+# Places in /sys/block/DEVICE/stat (iostats.rst): reads, sectors read, writes, sectors written, ms busy, ms in queue.
+_DISK_FIELDS = {
+    "host_disk_read_operations_total": (0, 1.0),
+    "host_disk_read_bytes_total": (2, _SECTOR_BYTES),
+    "host_disk_write_operations_total": (4, 1.0),
+    "host_disk_write_bytes_total": (6, _SECTOR_BYTES),
+    "host_disk_busy_seconds_total": (9, 0.001),
+    "host_disk_queue_seconds_total": (10, 0.001),
+}
+# Places in a line of /proc/net/dev.
+_NETWORK_FIELDS = {
+    "host_network_receive_bytes_total": 0,
+    "host_network_receive_packets_total": 1,
+    "host_network_receive_drops_total": 3,
+    "host_network_transmit_bytes_total": 8,
+    "host_network_transmit_packets_total": 9,
+    "host_network_transmit_drops_total": 11,
+}
+
+
+class HostScraper:
+    """Reads the files of the kernel that tell of one host; about 0.3 ms of CPU each time.
+
+    Parameters
+    ----------
+    service : str
+        Name of the stream.
+    group : ControlGroup
+        Its control group.
+    namespaces : Namespaces
+        Its network.
+    disks : dict
+        Its disks by name.
+    cpus : float or None
+        CPUs it may use, where limited.
+    """
+
+    source = "host"
+    kind = "host"
+
+    def __init__(
+        self,
+        service: str,
+        group: ControlGroup,
+        namespaces: Namespaces,
+        disks: dict[str, MountedDisk],
+        cpus: float | None,
+    ) -> None:
+        self.service, self._group, self._namespaces = service, group, namespaces
+        self._disks, self._cpus = disks, cpus
+
+    def scrape(self) -> dict[str, float]:
+        """Read everything once."""
+        try:
+            values = {**self._cpu(), **self._memory(), **self._pressure(), **self._network()}
+            for name, disk in self._disks.items():
+                values |= self._disk(name, disk)
+        except (OSError, ValueError) as error:
+            raise ScrapeError(f"host: {error}") from error
+        if self._cpus is not None:
+            values["host_cpu_limit"] = self._cpus
+        values["host_processes"] = float(len(self._group.members()))
+        return values
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    def _cpu(self) -> dict[str, float]:
+        folders = self._group.folders
+        if "cpuacct" in folders:
+            used = float((folders["cpuacct"] / "cpuacct.usage").read_text()) / _NS
+            user = float((folders["cpuacct"] / "cpuacct.usage_user").read_text()) / _NS
+            stat = numbers(folders["cpu"] / "cpu.stat") if "cpu" in folders else {}
+            throttled = stat.get("throttled_time", 0.0) / _NS
+        else:
+            stat = numbers(self._unified / "cpu.stat")
+            used, user = stat["usage_usec"] / _US, stat["user_usec"] / _US
+            throttled = stat.get("throttled_usec", 0.0) / _US
+        values = {"host_cpu_seconds_total": used, "host_cpu_user_seconds_total": user}
+        if "nr_periods" in stat:
+            values["host_periods_total"] = stat["nr_periods"]
+            values["host_throttled_periods_total"] = stat["nr_throttled"]
+            values["host_throttled_seconds_total"] = throttled
+        return values
+
+    @property
+    def _unified(self) -> Path:
+        if self._group.unified is None:
+            raise ScrapeError("host: no tree of control groups of version 2")
+        return self._group.unified
+
+    def _memory(self) -> dict[str, float]:
+        old = self._group.folders.get("memory")
+        if old is not None:
+            stat = numbers(old / "memory.stat")
+            kills = numbers(old / "memory.oom_control").get("oom_kill", 0.0)
+            # The limit with swap is the same, and is looked at first.
+            refused = sum(
+                float(path.read_text())
+                for path in (old / "memory.failcnt", old / "memory.memsw.failcnt")
+                if path.exists()
+            )
+            used = float((old / "memory.usage_in_bytes").read_text())
+            cache, faults = stat["total_cache"], stat.get("total_pgmajfault", 0.0)
+            again = stat.get("total_workingset_refault_file", stat.get("workingset_refault_file"))
+        else:
+            folder = self._unified
+            if not (folder / "memory.current").exists():
+                return {}
+            stat, events = numbers(folder / "memory.stat"), numbers(folder / "memory.events")
+            kills, refused = events["oom_kill"], events["max"]
+            used = float((folder / "memory.current").read_text())
+            cache, faults = stat["file"], stat.get("pgmajfault", 0.0)
+            again = stat.get("workingset_refault_file")
+        return {
+            **({} if again is None else {"host_page_cache_refaults_total": again}),
+            "host_memory_bytes": used,
+            "host_memory_cache_bytes": cache,
+            "host_memory_limit_hits_total": refused,
+            "host_out_of_memory_kills_total": kills,
+            "host_major_page_faults_total": faults,
+        }
+
+    def _pressure(self) -> dict[str, float]:
+        """Pressure of the group, where the tree of version 2 has it: `some avg10=.. total=MICROSECONDS`."""
+        values = {}
+        folder = self._group.unified
+        for kind in ("cpu", "io", "memory") if folder is not None else ():
+            assert folder is not None
+            path = folder / f"{kind}.pressure"
+            for line in path.read_text().splitlines() if path.exists() else ():
+                extent, rest = line.split(" ", 1)
+                total = float(rest.rpartition("total=")[2]) / _US
+                values[series("host_pressure_seconds_total", resource=kind, extent=extent)] = total
+        return values
+
+    def _network(self) -> dict[str, float]:
+        for line in Path(f"/proc/{self._namespaces.pid}/net/dev").read_text().splitlines():
+            name, colon, rest = line.partition(":")
+            if colon and name.strip() == _DEVICE:
+                fields = rest.split()
+                return {key: float(fields[place]) for key, place in _NETWORK_FIELDS.items()}
+        return {}
+
+    def _disk(self, name: str, disk: MountedDisk) -> dict[str, float]:
+        fields = (Path("/sys/block") / Path(disk.device).name / "stat").read_text().split()
+        space = os.statvfs(self._namespaces.outside(disk.point))
+        values = {key: float(fields[place]) * unit for key, (place, unit) in _DISK_FIELDS.items()}
+        values |= {
+            "host_disk_size_bytes": float(space.f_blocks * space.f_frsize),
+            "host_disk_free_bytes": float(space.f_bavail * space.f_frsize),
+            "host_disk_inodes": float(space.f_files),
+            "host_disk_free_inodes": float(space.f_favail),
+        }
+        return {series(key, disk=name): value for key, value in values.items()}
+
+
+def numbers(path: Path) -> dict[str, float]:
+    """Read a file of lines `name number`."""
+    found = {}
+    for line in path.read_text().splitlines():
+        name, _, number = line.partition(" ")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            continue
+    return found

@@ -1,0 +1,27 @@
+"""What this machine offers to hosts, for `towtank doctor`."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from towtank.observe.offers import Offer
+from towtank.system.hosts.capabilities import probe
+
+_SSH = "hosts of provider ssh"
+
+
+def examine_hosts() -> list[Offer]:
+    """Every capability as a point; all of them are optional."""
+    offers = []
+    for point in probe().values():
+        name = "hosts_" + point.name.replace(" ", "_")
+        if point.there:
+            offers.append(Offer(name, "ok", "yes", point.remark))
+        else:
+            offers.append(Offer(name, "note", None, f"{point.lacking}; for {point.remark}", point.install))
+    spec = find_spec("asyncssh")
+    if spec is None:
+        offers.append(Offer("hosts_ssh", "note", None, f"not installed; for {_SSH}", "pip install 'towtank[hosts]'"))
+    else:
+        offers.append(Offer("hosts_ssh", "ok", str(spec.origin), _SSH))
+    return offers

@@ -1,0 +1,350 @@
+"""A host of provider `ssh`: another machine, on which processes are started and ended as on this one.
+
+The engine is copied there: its guard ends each process with all its children when the connection goes, and its probe
+watches the machine. A small shell waits for the end of the connection and removes what was copied.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from towtank.engine import binary
+from towtank.errors import TargetError
+from towtank.system.host_model import SshHost as Part
+from towtank.system.hosts.cleaning import MARK
+from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
+from towtank.system.process import Check, Process, ProcessSpec, describe_status, no_check, tail
+
+if TYPE_CHECKING:
+    from towtank.system.hosts.connection import Connection, RemoteCommand
+
+_FIRST_PORT, _END_PORT = 20_000, 32_768
+_LISTEN = "0A"
+_PORT = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F:]+ ([0-9A-F]{2})", re.MULTILINE)
+_POLL_S = 0.05
+# What the guard needs beyond the grace time, and the network to tell.
+_REAP_S = 15.0
+# The whole of what the shell that cleans up may wait for guards. [s]
+_CLEAN_WITHIN_S = 40.0
+# Waits for the end of standard input, then for the guards that wrote their numbers, and removes the folder.
+_CLEAN_UP = """
+trap '' HUP INT TERM PIPE
+cat >/dev/null
+n=0
+while [ $n -lt 300 ]; do
+  alive=
+  for file in "$1"/pids/*; do [ -f "$file" ] && kill -0 "$(cat "$file")" 2>/dev/null && alive=1; done
+  [ -z "$alive" ] && break
+  n=$((n + 1)); sleep 0.1
+done
+rm -rf "$1"
+"""
+# Tells its number, which the command keeps, and becomes the command.
+_TOLD = 'echo $$ >"$0"; exec "$@"'
+
+
+class RemoteHost:
+    """One machine.
+
+    Parameters
+    ----------
+    name : str
+        Name in the system file.
+    part : SshHost
+        Its part of the system file.
+    base : Path
+        Folder that its relative paths start from.
+    """
+
+    provider = "ssh"
+
+    def __init__(self, name: str, part: Part, base: Path) -> None:
+        self.name, self._part, self._base = name, part, base
+        self._prefix = f"towtank-{secrets.token_hex(3)}"
+        self._connection: Connection | None = None
+        self._cleaner: RemoteCommand | None = None
+        self._log: Any = None
+        self._facts: dict[str, Any] = {}
+        self._given_ports: set[int] = set()
+        self._processes: list[RemoteProcess] = []
+        self._pids = 0
+
+    @property
+    def folder(self) -> Path:
+        """Its folder there, of this time only."""
+        return Path(self._part.folder) / self._prefix
+
+    @property
+    def address(self) -> str:
+        """Its number: services listen on it."""
+        try:
+            return socket.gethostbyname(self._part.address)
+        except OSError as error:
+            raise TargetError(f"host {self.name}: {self._part.address}: {error.strerror}") from error
+
+    @property
+    def cpus(self) -> list[int] | None:
+        """None of this machine's CPUs."""
+        return []
+
+    def capabilities(self) -> Capabilities:
+        """It starts services, and its files are its own."""
+        return Capabilities(shares_files=False)
+
+    def lacks(self) -> list[str]:
+        """What is missing here; what is missing there is told when it is reached."""
+        where, part = f"hosts.{self.name}", self._part
+        lines = []
+        if find_spec("asyncssh") is None:
+            lines.append(f"{where}.provider: needs asyncssh, which is not installed; pip install 'towtank[hosts]'")
+        if part.password_from is not None and part.password_from not in os.environ:
+            lines.append(
+                f"{where}.password_from: must name a variable of the environment, {part.password_from} is not set"
+            )
+        for key in ("key", "known_hosts"):
+            file = getattr(part, key)
+            if file is not None and not (self._base / Path(file).expanduser()).is_file():
+                lines.append(f"{where}.{key}: must be a file, {file} is not there")
+        return lines
+
+    def prepare(self, room: Room) -> None:
+        """Connect, make the folder and copy the engine."""
+        from towtank.system.hosts.connection import Connection, Login  # noqa: PLC0415 - the extra may be absent
+
+        room.check()
+        part = self._part
+        key, known = (
+            None if file is None else self._base / Path(file).expanduser() for file in (part.key, part.known_hosts)
+        )
+        password = None if part.password_from is None else os.environ[part.password_from]
+        self._connection = Connection(Login(part.address, part.port, part.user, key, known, password))
+        self._log = (room.folder / f"{self.name}-clean-up.log").open("ab")
+        self._said(["mkdir", "-p", str(self.folder / "pids"), str(self.folder / "tmp")])
+        self._cleaner = self._connection.start(["sh", "-c", _CLEAN_UP, "sh", str(self.folder)], self._log, {})
+        room.check()
+        self._connection.put(binary(), str(self.engine()))
+        self._said(["chmod", "755", str(self.folder), str(self.engine())])
+        self._facts = {
+            "engine": self._said([str(self.engine()), "--version"]),
+            "kernel": self._said(["uname", "-sr"]),
+            "cpus": int(self._said(["getconf", "_NPROCESSORS_ONLN"])),
+        }
+
+    def _reached(self) -> Connection:
+        if self._connection is None:
+            raise TargetError(f"host {self.name} was not prepared")
+        return self._connection
+
+    def _said(self, command: list[str]) -> str:
+        answer = self._reached().run(command, 60.0)
+        if answer.status != 0:
+            raise TargetError(f"host {self.name}: `{command[0]}` failed: {answer.output.strip()}")
+        return answer.output.strip()
+
+    def confine(self) -> None:
+        """It has the sizes that it has."""
+
+    def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
+        """A process under a guard there; its output comes to the log here."""
+        process = RemoteProcess(self, spec, log)
+        self._processes.append(process)
+        return process
+
+    def pid_file(self) -> Path:
+        """A file there for the number of one more guard."""
+        self._pids += 1
+        return self.folder / "pids" / str(self._pids)
+
+    def guarded(self, command: list[str], grace_s: float, pid_file: Path) -> list[str]:
+        """A command under a guard there, which tells its number to a file."""
+        guard = [str(self.engine()), "guard", "--grace", str(grace_s), "--", *command]
+        return ["sh", "-c", _TOLD, str(pid_file), *guard]
+
+    def start(self, command: list[str], log: Any, environment: Mapping[str, str]) -> RemoteCommand:
+        """Start a command there."""
+        marked = {MARK: self._prefix, "TMPDIR": str(self.temporary), **environment}
+        return self._reached().start(command, log, marked)
+
+    def execute(
+        self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Run a command to its end, under a guard: what takes too long is ended there."""
+        variables = {MARK: self._prefix, "TMPDIR": str(self.temporary), **(environment or {})}
+        return self._reached().run(self.guarded(command, 1.0, self.pid_file()), limit_s, variables, hold_input=True)
+
+    def outside(self, path: Path | str) -> Path:
+        """Its files are not seen from here."""
+        raise TargetError(f"host {self.name}: {path} is on another machine")
+
+    def make_folder(self, path: Path | str, owner: str | None = None) -> None:
+        """Make a folder there."""
+        self._said(["mkdir", "-p", str(path)])
+        if owner is not None:
+            self._said(["chown", f"{owner}:{owner}", str(path)])
+
+    def write(self, path: Path | str, text: str) -> None:
+        """Write a small file there."""
+        self._reached().write(str(path), text.encode())
+
+    def read(self, path: Path | str) -> str | None:
+        """Read a small file there."""
+        answer = self._reached().run(["cat", str(path)], 60.0)
+        return answer.output if answer.status == 0 else None
+
+    def put(self, source: Path, target: Path | str) -> None:
+        """Copy to it."""
+        self._said(["mkdir", "-p", str(Path(target).parent)])
+        self._reached().put(source, str(target))
+
+    def get(self, source: Path | str, target: Path) -> None:
+        """Copy from it."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._reached().get(str(source), target)
+
+    def remove(self, path: Path | str) -> None:
+        """Remove a file or a folder there."""
+        self._said(["rm", "-rf", "--", str(path)])
+
+    def engine(self) -> Path:
+        """The copy of the engine."""
+        return self.folder / "towtank-engine"
+
+    def python(self) -> str:
+        """The Python that the system file names."""
+        return self._part.python
+
+    @property
+    def temporary(self) -> Path:
+        """A part of its folder."""
+        return self.folder / "tmp"
+
+    def disk(self, name: str) -> Path:
+        """It has no disks of ours: a system file that asks for one is refused when it is read."""
+        raise TargetError(f"host {self.name}: a host of provider ssh has no disk {name}")
+
+    def free_ports(self, count: int = 1) -> int:
+        """Look at what listens there; ports given once are not given again."""
+        taken = self._listening() | self._given_ports
+        for first in range(_FIRST_PORT, _END_PORT - count + 1):
+            wanted = set(range(first, first + count))
+            if not wanted & taken:
+                self._given_ports |= wanted
+                return first
+        raise TargetError(f"host {self.name}: {count} ports in a row are not free")
+
+    def require_free(self, port: int, owner: str) -> None:
+        """Look at what listens there."""
+        if port in self._listening():
+            raise TargetError(f"{owner}: port {port} on {self.address} is taken")
+
+    def _listening(self) -> set[int]:
+        answer = self._reached().run(["cat", "/proc/net/tcp", "/proc/net/tcp6"], 60.0)
+        return {int(port, 16) for port, state in _PORT.findall(answer.output) if state == _LISTEN}
+
+    def facts(self) -> dict[str, Any]:
+        """Where it is and what it is; no secrets."""
+        return {
+            "provider": self.provider,
+            "address": self._part.address,
+            "port": self._part.port,
+            "user": self._part.user,
+            **self._facts,
+        }
+
+    def roots(self) -> dict[str, int]:
+        """Numbers there of the guards of processes that run, by name of the process."""
+        living = [one for one in self._processes if one.status() is None]
+        told = {one.spec.name: (self.read(one.pid_file) or "").strip() for one in living}
+        return {name: int(text) for name, text in told.items() if text.isdigit()}
+
+    def watching(self) -> Watching:
+        """The engine's own probe, there."""
+        from towtank.system.hosts.remote_probe import RemoteHostProbe  # noqa: PLC0415 - only where something is observed
+
+        return Watching(probes=[RemoteHostProbe(self)])
+
+    def ended(self) -> list[str]:
+        """The connection, where it was lost."""
+        cleaner = self._cleaner
+        lost = cleaner is not None and cleaner.status() is not None
+        return ["the SSH connection was lost"] if lost else []
+
+    def tear_down(self) -> None:
+        """Remove its folder and close the connection."""
+        connection, cleaner = self._connection, self._cleaner
+        self._connection = self._cleaner = None
+        try:
+            if cleaner is not None:
+                cleaner.close_input()
+                if not cleaner.wait(_CLEAN_WITHIN_S):
+                    raise TargetError(f"host {self.name}: {self.folder} was not removed within {_CLEAN_WITHIN_S:g} s")
+        finally:
+            if self._log is not None:
+                self._log.close()
+            if connection is not None:
+                with suppress(TargetError):
+                    connection.close()
+
+
+class RemoteProcess:
+    """A process of a service on another machine, under its guard."""
+
+    def __init__(self, host: RemoteHost, spec: ProcessSpec, log: Path) -> None:
+        self.spec, self.log, self._host = spec, log, host
+        self.pid_file = host.pid_file()
+        self._command: RemoteCommand | None = None
+        self._stream: Any = None
+
+    def start(self) -> None:
+        """Start it."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._stream = self.log.open("ab", buffering=0)
+        guarded = self._host.guarded(self.spec.command, self.spec.grace_s, self.pid_file)
+        self._command = self._host.start(guarded, self._stream, self.spec.environment)
+
+    @property
+    def pid(self) -> int | None:
+        """On this machine there is none."""
+        return None
+
+    def status(self) -> int | None:
+        """Exit status of the tree, or None while it runs."""
+        return None if self._command is None else self._command.status()
+
+    def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
+        """Wait for its end."""
+        deadline = None if limit_s is None else time.monotonic() + limit_s
+        while (status := self.status()) is None:
+            check()
+            if deadline is not None and time.monotonic() > deadline:
+                raise TargetError(f"{self.spec.name} took longer than {limit_s:.0f} s{self.last_lines()}")
+            time.sleep(_POLL_S)
+        return status
+
+    def stop(self) -> None:
+        """Let go of its guard, which ends the tree."""
+        command = self._command
+        if command is not None:
+            command.close_input()
+            if not command.wait(self.spec.grace_s + _REAP_S):
+                command.abandon()
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def last_lines(self) -> str:
+        """The last lines of the log."""
+        return "".join(f"\n  {line}" for line in tail(self.log))
+
+    def ended_text(self) -> str:
+        """How it ended, for people."""
+        return f"ended {describe_status(self.status())}"

@@ -1,0 +1,90 @@
+"""How long a thread runs before another one's turn, where the kernel lets a thread ask for it.
+
+Since Linux 6.12 the fair class takes a slice by `sched_setattr(2)`; children inherit it. On older kernels the call
+succeeds and changes nothing, so that it is read back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from towtank.errors import TargetError
+
+# Numbers of sched_setattr and sched_getattr.
+_CALLS = {"x86_64": (314, 315), "aarch64": (274, 275), "riscv64": (274, 275)}
+# struct sched_attr as of its first version: size, policy, flags, nice, priority, runtime, deadline, period.
+_ATTRIBUTES = struct.Struct("=IIQiIQQQ")
+_TRIED_S = 0.003
+_NS = 1e9
+
+
+def _call(number: int, *arguments: object) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(number, *arguments) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def _attributes(thread: int) -> list[int]:
+    calls = _CALLS.get(platform.machine())
+    if calls is None:
+        raise OSError(0, f"not known how to ask on {platform.machine()}")
+    buffer = ctypes.create_string_buffer(_ATTRIBUTES.size)
+    _call(calls[1], thread, buffer, _ATTRIBUTES.size, 0)
+    return list(_ATTRIBUTES.unpack(buffer.raw[: _ATTRIBUTES.size]))
+
+
+def slice_of(thread: int = 0) -> float:
+    """Time slice of a thread of the fair class; 0 is the calling thread. [s]
+
+    Raises
+    ------
+    OSError
+        If the kernel does not tell.
+    """
+    return _attributes(thread)[5] / _NS
+
+
+def _set(slice_s: float) -> None:
+    """Set the slice of the calling thread; 0 gives back the usual one."""
+    attributes = _attributes(0)
+    attributes[0], attributes[2], attributes[5:] = _ATTRIBUTES.size, 0, [round(slice_s * _NS), 0, 0]
+    _call(_CALLS[platform.machine()][0], 0, _ATTRIBUTES.pack(*attributes), 0)
+
+
+@contextmanager
+def timeslice(slice_s: float | None) -> Iterator[None]:
+    """Give what is started meanwhile by this thread a time slice; None leaves all as it is.
+
+    Raises
+    ------
+    TargetError
+        If the kernel refuses.
+    """
+    if slice_s is None:
+        yield
+        return
+    try:
+        _set(slice_s)
+    except OSError as error:
+        raise TargetError(f"the kernel refuses a time slice of {slice_s:g} s: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        _set(0.0)
+
+
+@cache
+def lacking() -> str | None:
+    """Why there are no time slices to be set here; None where they take effect."""
+    try:
+        with timeslice(_TRIED_S):
+            seen = slice_of()
+    except (OSError, TargetError) as error:
+        return str(error)
+    return None if abs(seen - _TRIED_S) < 1e-6 else "the kernel sets none (Linux 6.12 or later does)"

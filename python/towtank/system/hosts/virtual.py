@@ -1,0 +1,266 @@
+"""A host of provider `namespaces`: a part of this machine with its own network, files, name and sizes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import TargetError
+from towtank.system import ports
+from towtank.system.host_model import NamespacesHost as Part
+from towtank.system.host_model import Network
+from towtank.system.hosts import capabilities, needs
+from towtank.system.hosts.cgroups import ControlGroup, find_trees
+from towtank.system.hosts.disks import MountedDisk, mount_disk
+from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
+from towtank.system.hosts.links import offloads
+from towtank.system.hosts.local import SharedFiles, execute
+from towtank.system.hosts.namespaces import Namespaces, within_network
+from towtank.system.hosts.site import Site, in_network
+from towtank.system.hosts.timeslice import timeslice
+from towtank.system.process import Entry, Process, ProcessSpec, ServiceProcess
+
+DEVICE = "eth0"
+_TEMPORARY = Path("/tmp")
+_KINDS = ("net", "mnt", "uts")
+# Arguments: name, folder of the host, file of names, folders to keep. The private temporary folder covers the one of
+# this machine; what must still be seen of that is put into it first.
+_SET_UP = """
+hostname "$(printf %.64s "$1")"; folder=$2; names=$3; shift 3
+ip link set lo up
+if [ -f /etc/hosts ]; then mount --bind "$names" /etc/hosts; fi
+for kept; do
+  mkdir -p "$folder/tmp/${kept#/tmp/}"
+  mount --bind "$kept" "$folder/tmp/${kept#/tmp/}"
+done
+mount --rbind "$folder/tmp" /tmp
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+"""
+# Goes into control groups, then becomes the command behind `--`.
+_JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
+_RELAY_WITHIN_S = 5.0
+
+
+class VirtualHost(SharedFiles):
+    """One host.
+
+    Parameters
+    ----------
+    name : str
+        Name in the system file.
+    part : NamespacesHost
+        Its part of the system file.
+    site : Site
+        What it shares with the others.
+    network : Network
+        The generator's link; its needs are those of the first host.
+    """
+
+    provider = "namespaces"
+
+    def __init__(self, name: str, part: Part, site: Site, network: Network) -> None:
+        self.name, self._part, self._site, self._network = name, part, site, network
+        self._namespaces = Namespaces(_KINDS, site.environment)
+        self._group = ControlGroup(find_trees(), f"{site.prefix}/{name}")
+        self._disks: dict[str, MountedDisk] = {}
+        self._relay: subprocess.Popen[bytes] | None = None
+        self._offloads: dict[str, bool] = {}
+        self._is_open = self._is_confined = False
+
+    @property
+    def address(self) -> str:
+        """Its address in the virtual network."""
+        return self._site.address(self.name)
+
+    @property
+    def cpus(self) -> list[int] | None:
+        """CPUs it is pinned to."""
+        return self._part.pinned
+
+    def capabilities(self) -> Capabilities:
+        """Everything."""
+        return Capabilities(sizes=frozenset(Part.model_fields) - {"provider"})
+
+    def lacks(self) -> list[str]:
+        """What its keys need and this machine has not."""
+        offered = capabilities.probe()
+        where = f"hosts.{self.name}"
+        lines = needs.lacking(where, needs.host_needs(self._part), offered)
+        if self.name == self._site.names[0]:
+            lines += needs.lacking("network", needs.network_needs(self._network), offered)
+        if absent := needs.absent_cpus(self._part):
+            usable = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+            lines.append(f"{where}.pinned: must name CPUs among {usable}, got {absent[0]} instead")
+        return lines
+
+    def prepare(self, room: Room) -> None:
+        """Make namespaces, control group, link and disks; memory, pinning and weights are in force from the start."""
+        room.check()
+        self._is_open = True
+        self._site.open()
+        folder = self._site.folder / self.name
+        private = folder / "tmp"
+        private.mkdir(parents=True)
+        private.chmod(0o1777)
+        # What lies below another kept folder is seen with it.
+        below = sorted({path for path in (*room.kept, folder) if _TEMPORARY in path.parents})
+        kept = [path for path in below if not any(other in path.parents for other in below)]
+        self._namespaces.start(_SET_UP, self.name, str(folder), str(self._site.folder / "hosts"), *map(str, kept))
+        self._group.create()
+        self._set_lasting_sizes()
+        self._connect()
+        for name, disk in self._part.disks.items():
+            room.check()
+            self._disks[name] = mount_disk(self._site, self._namespaces, self.name, name, disk)
+
+    def _set_lasting_sizes(self) -> None:
+        """What servers look at when they choose their own sizes."""
+        part = self._part
+        if part.pinned is not None:
+            self._group.pin(part.pinned)
+        if part.memory is not None:
+            self._group.limit_memory(part.memory)
+        if part.cpu_shares is not None:
+            self._group.weigh(part.cpu_shares)
+
+    def _connect(self) -> None:
+        link, site = self._part.network, self._site
+        pid, port = self._namespaces.pid, f"port{site.names.index(self.name)}"
+        netem = link.impaired and capabilities.probe()["netem"].there
+        if link.impaired and not netem:
+            self._start_relay(port)
+            for end_pid, end in ((site.switch_pid, port), (pid, DEVICE)):
+                site.run(in_network(end_pid, ["ip", "link", "set", end, "mtu", str(link.mtu)]))
+            site.plug(port)
+            site.set_address(pid, DEVICE, self.address)
+            site.shape(pid, port, DEVICE, link.model_copy(update={"offloads": True}), netem=False)
+        else:
+            site.connect(port, pid, DEVICE, self.address, link, netem=netem)
+        self._offloads = within_network(pid, lambda: offloads(DEVICE))
+
+    def _start_relay(self, port: str) -> None:
+        """Two ends in place of a cable; the program between them delays and loses packets."""
+        link = self._part.network
+        ends = [{"pid": self._site.switch_pid, "device": port}, {"pid": self._namespaces.pid, "device": DEVICE}]
+        wanted = {"ends": ends, "delay_s": link.delay, "loss": link.loss, "seed": self._site.names.index(self.name)}
+        self._relay = subprocess.Popen(
+            [sys.executable, "-m", "towtank.system.hosts.relay", json.dumps(wanted)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self._site.environment,
+            start_new_session=True,
+        )
+        assert self._relay.stdout is not None
+        assert self._relay.stderr is not None
+        if self._relay.stdout.readline() != b"ready\n":
+            raise TargetError(f"host {self.name}: the relay did not start: {self._relay.stderr.read().decode()}")
+
+    def confine(self) -> None:
+        """Put CPU time and disk limits in force."""
+        if self._part.cpus is not None:
+            self._group.limit_cpu(self._part.cpus, self._part.cpu_period)
+        for disk in self._disks.values():
+            disk.throttle(self._group, self._site.folder)
+        self._is_confined = True
+
+    def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
+        """A process in the namespaces; its guard is outside of them, but in the control group."""
+        entry = Entry(
+            guard=self._join,
+            command=self._namespaces.enter,
+            environment=self._environment(),
+            starting=partial(timeslice, self._part.timeslice),
+        )
+        return ServiceProcess(spec, log, self.cpus or cpus, entry)
+
+    def _join(self, command: list[str]) -> list[str]:
+        return ["sh", "-c", _JOIN, "sh", *map(str, self._group.members_files()), "--", *command]
+
+    def _environment(self) -> dict[str, str]:
+        return {**self._site.environment, "TMPDIR": str(_TEMPORARY)}
+
+    def execute(
+        self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Run a command to its end."""
+        inside = self._join(self._namespaces.enter(command))
+        return execute(inside, limit_s, {**self._environment(), **(environment or {})})
+
+    def outside(self, path: Path | str) -> Path:
+        """Its files, by the process that holds its namespaces."""
+        return self._namespaces.outside(path)
+
+    @property
+    def temporary(self) -> Path:
+        """Its private temporary folder."""
+        return _TEMPORARY
+
+    def disk(self, name: str) -> Path:
+        """Where a disk is mounted."""
+        return self._disks[name].point
+
+    def free_ports(self, count: int = 1) -> int:
+        """Ask its own network."""
+        return within_network(self._namespaces.pid, lambda: ports.free_ports(self.address, count))
+
+    def require_free(self, port: int, owner: str) -> None:
+        """Try to listen in its own network."""
+        within_network(self._namespaces.pid, lambda: ports.require_free(self.address, port, owner))
+
+    def facts(self) -> dict[str, Any]:
+        """What it got."""
+        sizes = self._part.model_dump(mode="json", exclude={"provider", "disks"}, exclude_none=True)
+        return {
+            "provider": self.provider,
+            "address": self.address,
+            "sizes": {**sizes, "in_force": self._is_confined},
+            "cpus_virtual": self._part.cpus,
+            "disks": {name: disk.facts() for name, disk in self._disks.items()},
+            "control_groups": find_trees().version,
+            "offloads": self._offloads,
+            "delayed_by": None if not self._part.network.impaired else "relay" if self._relay else "netem",
+        }
+
+    def watching(self) -> Watching:
+        """Its control group, device and disks."""
+        from towtank.system.hosts.observing import HostScraper  # noqa: PLC0415 - only where something is observed
+
+        name = f"host-{self.name}"
+        return Watching([HostScraper(name, self._group, self._namespaces, self._disks, self._part.cpus)])
+
+    def ended(self) -> list[str]:
+        """Its relay, where that has ended."""
+        relay = self._relay
+        return [] if relay is None or relay.poll() is None else [f"relay ended with status {relay.returncode}"]
+
+    def tear_down(self) -> None:
+        """Let go of everything; the last host of the site removes what all of them had."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._group.kill()
+        if self._relay is not None:
+            self._end_relay(self._relay)
+        self._namespaces.end()
+        self._disks.clear()
+        self._site.close()
+
+    def _end_relay(self, relay: subprocess.Popen[bytes]) -> None:
+        for pipe in (relay.stdin, relay.stdout, relay.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        try:
+            relay.wait(_RELAY_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            relay.kill()
+            relay.wait()
+        self._relay = None

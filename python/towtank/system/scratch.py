@@ -1,0 +1,29 @@
+"""Folders of one time only, in the temporary folder; those of conductors that were killed are removed by the next."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from towtank.system.identity import identity
+
+# The name tells whose it is, so that no folder is ever without an owner.
+_NAME = re.compile(r"towtank-system-(\d+)-(\d+)-.+")
+
+
+def make_scratch() -> Path:
+    """Make a folder that `sweep_scratch` removes once this process is gone."""
+    sweep_scratch()
+    pid, start = identity(os.getpid()) or (os.getpid(), 0)
+    return Path(tempfile.mkdtemp(prefix=f"towtank-system-{pid}-{start}-"))
+
+
+def sweep_scratch() -> None:
+    """Remove the folders of processes that are gone."""
+    for folder in Path(tempfile.gettempdir()).glob("towtank-system-*"):
+        match = _NAME.fullmatch(folder.name)
+        if match and identity(int(match[1])) != (int(match[1]), int(match[2])):
+            shutil.rmtree(folder, ignore_errors=True)

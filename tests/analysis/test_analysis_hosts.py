@@ -1,0 +1,154 @@
+"""Hosts in the summary of a run whose streams were written with known rates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic_runs import MONOTONIC_NS, SECOND, WALL_NS, Script, Stage, even_schedule, write_run
+
+from towtank.analysis import summarize_run
+from towtank.results import lines
+from towtank.results.folder import RunFolder
+
+STAGES = [Stage("steady", "steady", 40.0, 4)]
+TIERS = {"content": {"kind": "content_server", "host": "web", "cpus": [0]}}
+HOSTS: dict[str, Any] = {
+    "web": {"provider": "namespaces", "cpus_virtual": 0.5},
+    "database": {"provider": "namespaces", "cpus_virtual": None},
+    "other": {"provider": "existing"},
+}
+# Per second of the run.
+RATES = {
+    "host_cpu_seconds_total": 0.25,
+    "host_periods_total": 10.0,
+    "host_throttled_periods_total": 4.0,
+    "host_throttled_seconds_total": 0.125,
+    "host_page_cache_refaults_total": 300.0,
+    "host_network_receive_bytes_total": 5000.0,
+    "host_network_receive_drops_total": 0.5,
+    'host_disk_write_bytes_total{disk="data"}': 1e6,
+    'host_disk_busy_seconds_total{disk="data"}': 0.2,
+    'host_pressure_seconds_total{resource="cpu",extent="some"}': 0.1,
+}
+
+
+def write_host(run: RunFolder, name: str, factor: float) -> None:
+    """A stream of a host, of which counters grow by `factor` times the rates above."""
+    head = {"k": "header", "schema": "towtank/service-metrics/1", "service": f"host-{name}", "kind": "host"}
+    with (run.observe / f"host-{name}.ndjson").open("wb") as stream:
+        stream.write(lines.encode({**head, "source": "host"}))
+        for second in range(42):
+            values = {key: rate * factor * second for key, rate in RATES.items()}
+            values |= {"host_memory_bytes": 2e8, "host_memory_cache_bytes": 5e7}
+            values |= {'host_disk_size_bytes{disk="data"}': 1e9, 'host_disk_free_inodes{disk="data"}': 100.0 - second}
+            at = {"t_ns": MONOTONIC_NS + second * SECOND, "wall_ns": WALL_NS + second * SECOND}
+            stream.write(lines.encode({"k": "metrics", **at, "took_s": 0.001, "cpu_s_total": 0.0, "values": values}))
+
+
+@pytest.fixture
+def summary(tmp_path: Path) -> dict[str, Any]:
+    exchanges, starts, ends = even_schedule(
+        users=4, response_s=0.25, think_s=0.75, seconds=40.0, service_s=0.05, transactions=1
+    )
+    script = Script("r001", ["read"], STAGES, exchanges, {"users": "4"}, 4, user_starts=starts, user_ends=ends)
+    run = write_run(tmp_path / "r001", replace(script, tiers=TIERS))
+    run.update(hosts=HOSTS)
+    write_host(run, "web", 1.0)
+    write_host(run, "database", 2.0)
+    return summarize_run(run)
+
+
+def test_a_host_has_its_rates_and_levels(summary: dict[str, Any]) -> None:
+    assert list(summary["hosts"]) == ["web", "database"]
+    web = summary["hosts"]["web"]
+    assert (web["tiers"], web["cpus_virtual"], web["cpus_allotted"]) == (["content"], 0.5, 0.5)
+    assert web["cpus_used"]["value"] == pytest.approx(0.25)
+    assert web["utilization"] == pytest.approx(0.5)
+    assert web["throttled_share"] == pytest.approx(0.4)
+    assert web["throttled_s_per_s"] == pytest.approx(0.125)
+    assert web["page_cache_refaults_per_s"] == pytest.approx(300.0)
+    assert web["receive_bytes_per_s"] == pytest.approx(5000.0)
+    assert (web["memory_bytes"], web["memory_cache_bytes"]) == (2e8, 5e7)
+    assert web["pressure"] == {"cpu_some": pytest.approx(0.1)}
+    assert web["transmit_bytes_per_s"] is None, "what was not told is not zero"
+    disk = web["disks"]["data"]
+    assert (disk["write_bytes_per_s"], disk["utilization"]) == (pytest.approx(1e6), pytest.approx(0.2))
+    assert disk["free_inodes_least"] == 60.0
+    assert disk["free_bytes_least"] is None
+
+
+def test_a_tier_is_measured_by_what_its_host_was_given(summary: dict[str, Any]) -> None:
+    content = summary["tiers"]["content"]
+    assert content["cpus_allotted"] == 0.5
+    assert content["utilization"] == pytest.approx(content["cpus_used"]["value"] / 0.5)
+
+
+def test_the_machine_below_them(summary: dict[str, Any]) -> None:
+    machine = summary["machine"]
+    # One CPU for the system: half of it promised to one host, all of it to the one without a limit.
+    assert (machine["cpus"], machine["cpus_virtual"], machine["overcommit"]) == (1, 1.5, 1.5)
+    assert machine["cpus_used"]["value"] == pytest.approx(0.75)
+    assert machine["throttled_s_per_s"] == pytest.approx(0.375)
+    assert [one["tier"] for one in machine["consumers"]] == ["content"]
+
+
+def test_a_system_without_such_hosts_has_none(tmp_path: Path) -> None:
+    exchanges, starts, ends = even_schedule(
+        users=2, response_s=0.25, think_s=0.75, seconds=40.0, service_s=0.05, transactions=1
+    )
+    script = Script("r001", ["read"], STAGES, exchanges, {"users": "2"}, 2, user_starts=starts, user_ends=ends)
+    run = write_run(tmp_path / "r001", script)
+    summary = summarize_run(run)
+    assert (summary["hosts"], summary["machine"]) == ({}, None)
+    run.update(hosts={"web": "not a mapping"})
+    assert summarize_run(run)["hosts"] == {}
+
+
+def even_run(folder: Path, tiers: dict[str, Any]) -> RunFolder:
+    exchanges, starts, ends = even_schedule(
+        users=4, response_s=0.25, think_s=0.75, seconds=40.0, service_s=0.05, transactions=1
+    )
+    script = Script("r001", ["read"], STAGES, exchanges, {"users": "4"}, 4, user_starts=starts, user_ends=ends)
+    return write_run(folder, replace(script, tiers=tiers))
+
+
+def move_away(run: RunFolder, offset_ns: int) -> None:
+    """Let the probe's stream come from another machine, whose clock is ahead."""
+    path = run.observe / "probe.ndjson"
+    documents = list(lines.read(path, lines.Damage()))
+    with (run.observe / "far.probe.ndjson").open("wb") as far, path.open("wb") as here:
+        for one in documents:
+            far.write(lines.encode({**one, "t_ns": one["t_ns"] + offset_ns} if "t_ns" in one else one))
+            here.write(lines.encode({**one, "groups": {}}))
+
+
+def test_a_tier_on_another_machine_is_lined_up_by_its_clock(tmp_path: Path) -> None:
+    near = summarize_run(even_run(tmp_path / "near", {"content": {"kind": "content_server", "cpus": []}}))
+    run = even_run(tmp_path / "far", {"content": {"kind": "content_server", "host": "far", "cpus": []}})
+    move_away(run, 3_000 * SECOND)
+    far_clocks = [
+        {"offset_ns": 3_001 * SECOND, "uncertainty_ns": 2_000_000_000},
+        {"offset_ns": 3_000 * SECOND, "uncertainty_ns": 1_000},
+    ]
+    run.update(hosts={"far": {"provider": "ssh"}}, clocks={"far": far_clocks})
+    far = summarize_run(run)
+    assert far["tiers"]["content"] == near["tiers"]["content"]
+    # Four users, a cycle a second, 50 ms of CPU each; the first second of the window has not all of them.
+    assert far["tiers"]["content"]["cpus_used"]["value"] == pytest.approx(4 * 0.05, rel=0.05)
+    host = far["hosts"]["far"]
+    assert host["tiers"] == ["content"]
+    assert host["cpus_used"]["value"] == pytest.approx(near["host"]["cpus_used"]["value"])
+    assert far["timeline"]["tiers_cpus_used"] == near["timeline"]["tiers_cpus_used"]
+    assert far["machine"] is None
+
+
+def test_a_machine_without_a_clock_cannot_be_lined_up(tmp_path: Path) -> None:
+    run = even_run(tmp_path / "far", {"content": {"kind": "content_server", "host": "far", "cpus": []}})
+    move_away(run, 3_000 * SECOND)
+    run.update(hosts={"far": {"provider": "ssh"}}, clocks={"far": "broken"})
+    summary = summarize_run(run)
+    assert summary["tiers"]["content"]["cpus_used"]["value"] is None
+    assert summary["hosts"] == {}

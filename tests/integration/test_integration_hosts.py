@@ -1,0 +1,171 @@
+"""Systems on hosts of their own, by the real command line: studies, systems that stay up, what a machine lacks."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from conftest import Bench, until
+from host_support import requires, ssh_server, virtual_host
+
+from towtank.results import lines
+from towtank.system.hosts import cleaning
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "two-hosts"
+HOSTS = """
+schema: towtank/system/1
+name: tiny
+hosts:
+  web: {provider: namespaces, cpus: 0.5, memory: 64 MiB}
+  far: {provider: namespaces, network: {mtu: 1492}}
+services:
+  content: {kind: null_server, host: web}
+  second: {kind: null_server, host: far, settings: {port: 80}}
+targets: {content: {service: content}}
+start_timeout: 20 s
+"""
+
+
+@pytest.fixture
+def on_hosts(bench: Bench) -> Bench:
+    requires(virtual_host(cpus=0.5, memory="64 MiB"))
+    bench.study(users=[2])
+    (bench.folder / "system.yaml").write_text(HOSTS)
+    return bench
+
+
+def prefix_of(bench: Bench, address: str) -> str:
+    """Prefix of the system that has an address: of the device with an address in the same network."""
+    shown = subprocess.run(["ip", "-json", "-4", "address"], capture_output=True, text=True, check=True).stdout
+    network = address.rpartition(".")[0]
+    for device in json.loads(shown):
+        if any(one.get("local", "").startswith(network) for one in device["addr_info"]):
+            return str(device["ifname"])
+    raise AssertionError(f"no device reaches {address}")
+
+
+def test_a_study_on_hosts_is_driven_observed_and_leaves_nothing(on_hosts: Bench) -> None:
+    before = set(cleaning.prefixes())
+    ended = on_hosts.run_study()
+    assert ended.returncode in (0, 4), ended.stdout + ended.stderr
+    manifest = on_hosts.manifest("r001")
+    assert manifest["status"] == "complete"
+    assert manifest["tiers"]["content"]["host"] == "web"
+    assert manifest["hosts"]["web"]["sizes"]["memory"] == "64 MiB"
+    assert manifest["hosts"]["web"]["sizes"]["in_force"]
+    run = on_hosts.results / "runs" / "r001"
+    damage = lines.Damage()
+    samples = [one for one in lines.read(run / "observe" / "host-web.ndjson", damage) if one["k"] == "metrics"]
+    assert len(samples) >= 1
+    assert samples[-1]["values"]["host_cpu_limit"] == 0.5
+    assert samples[-1]["values"]["host_network_transmit_bytes_total"] > 1000
+    summary = json.loads((run / "summary.json").read_text())
+    assert set(summary["hosts"]) == {"web", "far"}
+    assert summary["machine"]["cpus_virtual"] > 0.5
+    assert summary["tiers"]["content"]["cpus_allotted"] == 0.5
+    until(lambda: set(cleaning.prefixes()) <= before)
+
+
+def test_a_system_on_hosts_stays_up_between_commands(on_hosts: Bench) -> None:
+    up = on_hosts.towtank("system", "up", "system.yaml", "--json")
+    assert up.returncode == 0, up.stderr
+    addresses = json.loads(up.stdout)["addresses"]
+    assert addresses["second"][0].endswith(":80")
+    prefix = prefix_of(on_hosts, addresses["content"][0])
+    driven = on_hosts.towtank("drive", f"http://{addresses['content'][0]}/", "--duration", "500ms", "--json")
+    assert json.loads(driven.stdout)["requests"] > 0
+    assert on_hosts.towtank("system", "down").returncode == 0
+    assert cleaning.leftovers(prefix) == []
+
+
+def test_a_conductor_that_is_killed_in_the_steady_stage_leaves_nothing(on_hosts: Bench) -> None:
+    on_hosts.study(users=[2], steady="60 s")
+    (on_hosts.folder / "system.yaml").write_text(HOSTS)
+    process = on_hosts.start_study()
+    on_hosts.await_stage("r001", "steady")
+    events = on_hosts.events("r001")
+    (up,) = [event for event in events if event["k"] == "system_up"]
+    prefix = prefix_of(on_hosts, up["addresses"]["content"][0])
+    os.kill(process.pid, signal.SIGKILL)
+    until(lambda: cleaning.leftovers(prefix) == [], 60.0)
+    on_hosts.await_no_strays()
+
+
+def test_what_the_machine_lacks_is_said_before_any_run(on_hosts: Bench) -> None:
+    (on_hosts.folder / "system.yaml").write_text(HOSTS.replace("cpus: 0.5", "pinned: [8191]"))
+    ended = on_hosts.run_study()
+    assert ended.returncode == 6
+    assert "hosts.web.pinned: must name CPUs among" in ended.stderr
+    assert not (on_hosts.results / "runs").exists()
+    up = on_hosts.towtank("system", "up", "system.yaml")
+    assert up.returncode == 6
+    assert "hosts.web.pinned: must name CPUs among" in up.stderr
+
+
+def test_sizes_are_factors(on_hosts: Bench) -> None:
+    study = on_hosts.folder / "study.yaml"
+    factor = "  users: [2]\n  size:\n    small: {hosts.web.cpus: 0.2}\n    big: {hosts.web.cpus: 0.8}\n"
+    study.write_text(study.read_text().replace("  users: [2]\n", factor))
+    assert on_hosts.run_study().returncode in (0, 4)
+    given = {run: on_hosts.manifest(run)["hosts"]["web"]["cpus_virtual"] for run in ("r001", "r002")}
+    assert given == {"r001": 0.2, "r002": 0.8}
+    study.write_text(study.read_text().replace("hosts.web.cpus: 0.2", "hosts.wep.cpus: 0.2"))
+    wrong = on_hosts.towtank("validate", "study.yaml")
+    assert wrong.returncode == 2
+    assert "must be a path to a host of the system (web, far), got 'wep' instead, did you mean 'web'?" in wrong.stderr
+
+
+def test_a_study_on_another_machine(bench: Bench) -> None:
+    bench.study(users=[2], steady="3 s")
+    with tempfile.TemporaryDirectory() as folder, ssh_server(Path(folder)) as server:
+        keys = ", ".join(f"{name}: {json.dumps(value)}" for name, value in server.keys.items())
+        far = f"hosts: {{far: {{provider: ssh, {keys}}}}}\nservices: {{content: {{kind: null_server, host: far}}}}\n"
+        (bench.folder / "system.yaml").write_text(f"schema: towtank/system/1\nname: tiny\n{far}")
+        ended = bench.run_study()
+        assert ended.returncode in (0, 4), ended.stdout + ended.stderr
+        assert list(Path(folder).glob("towtank-*")) == []
+    manifest = bench.manifest("r001")
+    assert manifest["status"] == "complete"
+    assert manifest["hosts"]["far"]["provider"] == "ssh"
+    summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    assert summary["tiers"]["content"]["cpus_allotted"] == summary["hosts"]["far"]["cpus_allotted"]
+    assert summary["tiers"]["content"]["cpus_used"]["value"] is not None
+    assert summary["hosts"]["far"]["cpus_used"]["value"] > 0
+    assert summary["damage"]["bad_lines"] == 0
+    assert bench.towtank("report", bench.results).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.postgresql
+def test_the_example_runs_at_a_small_scale(bench: Bench) -> None:
+    requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"data": {"size": "16 MiB", "write_rate": "8 MB/s"}}))
+    pytest.importorskip("content_server")
+    changes = ["--set", "load.stages.steady=3 s", "--set", "load.stages.settle=1 s"]
+    ended = bench.towtank(
+        "run", EXAMPLE / "study.yaml", "--preset", "quick", *changes, "--out", bench.results, "--quiet", "--no-report"
+    )
+    assert ended.returncode in (0, 4), ended.stdout + ended.stderr
+    assert set(bench.statuses().values()) == {"complete"}
+    summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    assert summary["hosts"]["database"]["disks"]["data"]["write_bytes_per_s"] is not None
+    assert summary["hosts"]["web"]["tiers"] == ["content"]
+    assert summary["accounting"]["holds"]
+
+
+def test_doctor_list_and_validate_know_hosts(bench: Bench) -> None:
+    checks = json.loads(bench.towtank("doctor", "--json").stdout)["checks"]
+    points = {check["name"]: check["status"] for check in checks if check["name"].startswith("hosts_")}
+    assert {"hosts_namespaces", "hosts_cgroup_memory", "hosts_netem", "hosts_loop"} <= set(points)
+    assert set(points.values()) <= {"ok", "note"}
+    listed = json.loads(bench.towtank("list", "--json").stdout)
+    assert [one["name"] for one in listed["host_providers"]][:2] == ["local", "namespaces"]
+    assert bench.towtank("validate", EXAMPLE / "study.yaml").returncode == 0
+    clean = subprocess.run(
+        [sys.executable, "-m", "towtank", "doctor", "--clean", "--json"], capture_output=True, text=True, check=False
+    )
+    assert json.loads(clean.stdout)["left"] == []

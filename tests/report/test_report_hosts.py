@@ -1,0 +1,51 @@
+"""The section about hosts: numbers by value, and no section where no host has sizes of its own."""
+
+from __future__ import annotations
+
+from towtank.report.content import hosts
+from towtank.report.document import Table
+from towtank.report.source import Results, RunResult
+
+WEB = {
+    "tiers": ["content"],
+    "cpus_allotted": 0.5,
+    "cpus_used": {"value": 0.25, "low": None, "high": None, "confidence": 0.95, "method": "none", "n": 1},
+    "utilization": 0.5,
+    "throttled_share": 0.4,
+    "memory_bytes": 2**27,
+    "page_cache_refaults_per_s": None,
+    "receive_bytes_per_s": 5000.0,
+    "transmit_bytes_per_s": 2048.0,
+    "disks": {"data": {"write_bytes_per_s": 1024.0, "utilization": 0.2, "free_inodes_least": 60.0}},
+}
+MACHINE = {
+    "cpus": 1,
+    "cpus_virtual": 1.5,
+    "overcommit": 1.5,
+    "cpus_used": WEB["cpus_used"],
+    "throttled_s_per_s": None,
+    "steal": 0.0,
+    "consumers": [{"tier": "content", "host": "web", "cpus_used": 0.25}],
+}
+
+
+def results(**summary: object) -> Results:
+    return Results("results", {}, {}, (RunResult("r001", {"status": "complete"}, {"run": "r001", **summary}),))
+
+
+def test_what_hosts_were_given_and_used() -> None:
+    section = hosts.build(results(hosts={"web": WEB}, machine=MACHINE))
+    assert section is not None
+    given, disks, machine = [block for block in section.blocks if isinstance(block, Table)]
+    assert given.rows[0][:8] == ("r001", "web", "content", "0.5", "0.250", "50.0 %", "40.0 %", "128 MiB")
+    assert given.rows[0][8] == "–", "what is not known is not zero"
+    assert disks.rows[0][:3] == ("r001", "web", "data")
+    assert disks.rows[0][-1] == "60"
+    assert machine.rows[0][1:4] == ("1", "1.5", "1.5")
+    assert machine.rows[0][5] == "–"
+    assert machine.rows[0][-1] == "content 0.250"
+
+
+def test_no_section_without_such_hosts() -> None:
+    assert hosts.build(results(hosts={}, machine=None)) is None
+    assert hosts.build(results()) is None

@@ -1,0 +1,66 @@
+"""Hosts to test: one of each provider, made with the same sizes where it has any, and gone afterwards."""
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from host_support import SshServer, requires, ssh_server, virtual_host
+
+from towtank.system.host_model import SshHost
+from towtank.system.hosts.host import Host, Room
+from towtank.system.hosts.local import LocalHost
+from towtank.system.hosts.remote import RemoteHost
+from towtank.system.hosts.virtual import VirtualHost
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    return Room(tmp_path, (tmp_path,))
+
+
+@pytest.fixture
+def virtual(room: Room) -> Iterator[Callable[..., VirtualHost]]:
+    """Makes hosts of provider namespaces with keys of a system file; `prepared=False` leaves them down."""
+    made: list[VirtualHost] = []
+
+    def make(prepared: bool = True, **keys: Any) -> VirtualHost:
+        host = virtual_host(**keys)
+        requires(host)
+        made.append(host)
+        if prepared:
+            host.prepare(room)
+        return host
+
+    yield make
+    for host in reversed(made):
+        host.tear_down()
+
+
+@pytest.fixture
+def ssh() -> Iterator[SshServer]:
+    """A server that hosts of provider ssh can be on, with a folder that every user may enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        with ssh_server(Path(folder)) as server:
+            yield server
+
+
+@pytest.fixture(params=["local", "namespaces", "ssh"])
+def host(request: pytest.FixtureRequest, room: Room) -> Iterator[Host]:
+    """A host that starts services, prepared."""
+    made: Host = LocalHost()
+    if request.param == "namespaces":
+        made = virtual_host()
+    elif request.param == "ssh":
+        server = request.getfixturevalue("ssh")
+        keys = {**server.keys, "provider": "ssh", "python": sys.executable}
+        made = RemoteHost("web", SshHost.model_validate(keys), Path())
+    requires(made)
+    try:
+        made.prepare(room)
+        yield made
+    finally:
+        made.tear_down()

@@ -1,0 +1,143 @@
+"""What a system file needs of the machine, and how it is said what is not there."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from host_support import virtual_host
+
+from towtank.system.host_model import NamespacesHost
+from towtank.system.hosts import capabilities
+from towtank.system.hosts.capabilities import Capability
+from towtank.system.hosts.needs import host_needs, lacking
+
+ALL = ("namespaces", "bridge", "ip", "tc", "tbf", "netem", "tap", "offloads", "cgroup", "cgroup cpu", "cgroup cpuset")
+ALL += ("cgroup memory", "cgroup io", "timeslice", "loop", "mkfs.ext4", "mkfs.xfs")
+
+
+def offered(**absent: str) -> dict[str, Capability]:
+    given = {name.replace("__", ".").replace("_", " "): why for name, why in absent.items()}
+    return {name: Capability(name, given.get(name), "") for name in ALL}
+
+
+def lines(keys: dict[str, Any], **absent: str) -> list[str]:
+    part = NamespacesHost.model_validate({"provider": "namespaces", **keys})
+    return lacking("hosts.web", host_needs(part), offered(**absent))
+
+
+def test_nothing_is_missed_where_all_is_there() -> None:
+    everything = {
+        "cpus": 0.5,
+        "cpu_shares": 512,
+        "pinned": [0],
+        "timeslice": "3 ms",
+        "memory": "64 MiB",
+        "disks": {"data": {"size": "64 MiB", "write_rate": "8 MB/s"}},
+        "network": {"rate": "1 Gbit/s", "delay": "1 ms", "offloads": False},
+    }
+    assert lines(everything) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "absent", "where"),
+    [
+        ({}, "namespaces", "provider"),
+        ({"cpus": 1.0}, "cgroup_cpu", "cpus"),
+        ({"memory": "64 MiB"}, "cgroup_memory", "memory"),
+        ({"pinned": [0]}, "cgroup_cpuset", "pinned"),
+        ({"timeslice": "3 ms"}, "timeslice", "timeslice"),
+        ({"network": {"rate": "1 Gbit/s"}}, "tbf", "network.rate"),
+        ({"network": {"offloads": False}}, "offloads", "network.offloads"),
+        ({"disks": {"data": {"size": "64 MiB"}}}, "loop", "disks.data"),
+        ({"disks": {"data": {"size": "64 MiB"}}}, "mkfs__ext4", "disks.data.file_system"),
+        ({"disks": {"data": {"size": "64 MiB", "read_rate": "8 MB/s"}}}, "cgroup_io", "disks.data"),
+    ],
+)
+def test_each_key_names_what_it_lacks(keys: dict[str, Any], absent: str, where: str) -> None:
+    name = absent.replace("__", ".").replace("_", " ")
+    assert lines(keys, **{absent: "gone"}) == [f"hosts.web.{where}: needs {name}, which is not there: gone"]
+    plain = {} if keys else {"cpus": 1.0}
+    assert bool(lines(plain, **{absent: "gone"})) == (absent == "namespaces")
+
+
+def test_delay_needs_one_of_two() -> None:
+    keys = {"network": {"delay": "5 ms"}}
+    assert lines(keys, netem="unknown") == lines(keys, tap="unknown") == []
+    assert lines(keys, netem="unknown", tap="no device") == [
+        "hosts.web.network.delay: needs netem or tap, which is not there: no device"
+    ]
+
+
+def test_one_reason_is_told_once() -> None:
+    absent = dict.fromkeys(("namespaces", "bridge", "cgroup", "cgroup_cpu"), "needs root")
+    assert len(lines({"cpus": 1.0}, **absent)) == 1
+
+
+def test_a_cpu_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capabilities, "probe", offered)
+    told = virtual_host(pinned=[8191]).lacks()
+    assert told == [
+        f"hosts.web.pinned: must name CPUs among {', '.join(map(str, sorted(os.sched_getaffinity(0))))}, "
+        "got 8191 instead"
+    ]
+
+
+WITHOUT_ROOT = """
+import encodings.idna, os, sys  # nobody may not read the modules of Python itself
+from pathlib import Path
+from host_support import virtual_host
+from towtank.system.build import build_system
+from towtank.system.hosts.group import Hosts
+from towtank.system.model import load_system
+from towtank.system.reach import refuses_connection
+
+folder = Path(sys.argv[1])
+file = load_system(folder / "system.yaml")
+system = build_system(file, folder, folder / "logs")
+virtual = virtual_host(cpus=0.5)
+os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
+print("lacks:", *virtual.lacks())
+with system:
+    endpoints = system.up()
+    print("refuses:", refuses_connection(endpoints.addresses["web"][0]), endpoints.hosts["here"]["provider"])
+"""
+SYSTEM = """
+schema: towtank/system/1
+name: plain
+hosts: {here: {provider: local}, there: {provider: existing}}
+services:
+  web: {kind: null_server, host: here}
+"""
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter, as those of the tests are not."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        yield folder
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives root up, and so needs it first")
+def test_without_root_local_works_and_the_rest_says_what_it_needs(open_folder: Path) -> None:
+    (open_folder / "system.yaml").write_text(SYSTEM)
+    environment = {**os.environ, "TOWTANK_STATE": str(open_folder / "state")}
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ROOT, str(open_folder)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "lacks: hosts.web.provider: needs namespaces, which is not there: needs root",
+        "refuses: None local",
+    ]
