@@ -5,54 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
-Kind = Literal["counter", "gauge", "fact"]
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One series.
-
-    Attributes
-    ----------
-    name : str
-        Key in the stream; a counter counts from some start and only grows.
-    unit : str
-        `s`, `bytes`, or `1` for a count.
-    kind : str
-        `counter`, `gauge`, or `fact`, which does not change.
-    source : str
-        Where it is read.
-    meaning : str
-        What it says, and what it does not.
-    """
-
-    name: str
-    unit: str
-    kind: Kind
-    source: str
-    meaning: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """Series that are read together, and at one price."""
-
-    title: str
-    place: str
-    cost: str
-    metrics: tuple[Metric, ...]
-
-
-def _gauge(name: str, unit: str, source: str, meaning: str) -> Metric:
-    return Metric(name, unit, "gauge", source, meaning)
-
-
-def _counter(name: str, unit: str, source: str, meaning: str) -> Metric:
-    return Metric(f"{name}_total", unit, "counter", source, meaning)
-
+from towtank.observe import service_metrics
+from towtank.observe.metric import Metric, Table
+from towtank.observe.metric import counter as _counter
+from towtank.observe.metric import gauge as _gauge
 
 _STAT = "`/proc/stat`"
 _PID_STAT = "`/proc/PID/stat`"
@@ -371,4 +327,4 @@ SQLITE = Table(
         _gauge("sqlite_free_pages", "1", "`PRAGMA freelist_count`", "Pages that hold nothing"),
     ),
 )
-TABLES = (HOST, CPUS, DISKS, NETWORKS, GROUPS, CGROUP, PROBE, POSTGRESQL, SQLITE)
+TABLES = (HOST, CPUS, DISKS, NETWORKS, GROUPS, CGROUP, PROBE, POSTGRESQL, SQLITE, *service_metrics.TABLES)

@@ -6,6 +6,9 @@ from typing import Protocol
 
 from towtank.errors import TargetError
 
+MEMBER_REQUESTS = "balancer_member_requests_total"
+"""Requests that a balancer gave to a member, whatever the balancer; with the label `member`."""
+
 
 class ScrapeError(TargetError):
     """A service did not tell what it was asked for; recorded as a line, never shown as an error of a run."""
