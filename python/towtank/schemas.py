@@ -17,7 +17,8 @@ from pydantic_core import core_schema
 from towtank.model.file import ModelFile
 from towtank.record.script import ScriptFile
 from towtank.study.model import StudyFile
-from towtank.system.model import SERVICE_KINDS, SystemFile
+from towtank.system.model import SystemFile
+from towtank.system.service_model import SERVICE_KINDS
 from towtank.workload.model import WorkloadFile
 
 FILES: dict[str, type[BaseModel]] = {
@@ -27,7 +28,7 @@ FILES: dict[str, type[BaseModel]] = {
     "browser-script": ScriptFile,
     "model": ModelFile,
 }
-REFERENCES = (Path("docs/reference/files.md"), Path("docs/reference/model.md"))
+REFERENCES = tuple(Path("docs/reference") / name for name in ("files.md", "model.md", "services.md"))
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from towtank.system import model
 from towtank.system.process import Check, Note, no_check, no_note
 from towtank.system.service import Service
+from towtank.system.service_model import Service as Part
 from towtank.system.state import data_folder
 from towtank.system.system import System
 
@@ -21,12 +22,17 @@ from towtank.system.system import System
 KINDS: dict[str, str] = {
     "content_server": "towtank.system.services.content_server:ContentServer",
     "existing": "towtank.system.services.existing:Existing",
+    "haproxy": "towtank.system.services.haproxy:Haproxy",
+    "httpd": "towtank.system.services.httpd:Httpd",
+    "nginx": "towtank.system.services.nginx:Nginx",
     "null_server": "towtank.system.services.null_server:NullServer",
+    "openldap": "towtank.system.services.openldap:Openldap",
     "postgresql": "towtank.system.services.postgresql:Postgresql",
+    "redis": "towtank.system.services.redis:Redis",
 }
 
 
-def make_service(name: str, part: model.Service, base: Path) -> Service:
+def make_service(name: str, part: Part, base: Path) -> Service:
     """Make one service.
 
     Raises
@@ -66,6 +72,8 @@ def build_system(
     services = [make_service(name, part, base) for name, part in file.services.items()]
     for service in services:
         service.ready_within_s = file.start_timeout
+        watched = file.services[service.name].observe
+        service.pages = [] if watched is None else list(watched.prometheus)
         service.meet([other for other in services if other is not service])
     return System(services, data_folder(file.name, population(file)), logs, cpus=cpus, check=check, note=note)
 

@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 
 from towtank.errors import TargetError
 from towtank.system.process import Check, Note, ServiceProcess, no_check, no_note
-from towtank.system.service import Place, Service
+from towtank.system.service import Place, Service, scrapers_of
 
 _POLL_S = 0.1
 
@@ -53,10 +53,21 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class Ended:
-    """A process of a service that ended while it should have run."""
+    """A process of a service that ended while it should have run.
+
+    Attributes
+    ----------
+    tier : str
+        Name of the process.
+    text : str
+        How it ended.
+    last_lines : str
+        The last lines of its log, each on a line of its own, indented; empty where it said nothing.
+    """
 
     tier: str
     text: str
+    last_lines: str = ""
 
 
 def in_order(services: list[Service]) -> list[Service]:
@@ -189,14 +200,14 @@ class System:
                 for service, process in self._processes
             },
             settings={service.name: service.settings_used() for service in self._services},
-            scrapers=[scraper for service in self._services for scraper in service.scrapers()],
+            scrapers=[scraper for service in self._services for scraper in scrapers_of(service)],
             exports={each.name: dict(each.exports()) for each in self._services if each.exports()},
         )
 
     def ended(self) -> list[Ended]:
         """Processes that have ended although nobody asked them to."""
         return [
-            Ended(process.spec.name, process.ended_text())
+            Ended(process.spec.name, process.ended_text(), process.last_lines())
             for _, process in self._processes
             if process.status() is not None
         ]
