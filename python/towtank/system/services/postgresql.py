@@ -32,11 +32,7 @@ _PROGRAMS = ("initdb", "postgres", "pg_isready", "createdb")
 # Debian keeps the server's programs off the path, one folder per version.
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
-_DEFAULTS: dict[str, str | int] = {
-    "shared_buffers": "128MB",
-    "max_connections": 100,
-    "synchronous_commit": "on",
-}
+_STATEMENTS = "pg_stat_statements"
 _PREFIX = "towtank-postgresql-"
 _OWNER = "owner"
 
@@ -117,12 +113,19 @@ class Postgresql(PlainService):
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            **_DEFAULTS,
-            **self._part.settings,
+            **self._part.settings.configuration(),
+            **self._preloaded(),
             "listen_addresses": _HOST,
             "port": self._port,
             "unix_socket_directories": str(self._folder),
         }
+
+    def _preloaded(self) -> dict[str, str | int]:
+        """What counts statements, where it is asked for and installed."""
+        if not self._part.settings.statements or not _has_statements():
+            return {}
+        # The text of a statement is kept up to track_activity_query_size; a cut one could not be explained.
+        return {"shared_preload_libraries": _STATEMENTS, "track_activity_query_size": 16384}
 
     def ready(self) -> str | None:
         """Ready when it takes connections and the database is there."""
@@ -141,7 +144,21 @@ class Postgresql(PlainService):
             text=True,
         )
         there = made.returncode == 0 or "already exists" in made.stderr
-        return None if there else made.stderr.strip()
+        return self._lacks_extension() if there else made.stderr.strip()
+
+    def _lacks_extension(self) -> str | None:
+        """None when statements are counted, or are not to be."""
+        psql = program("psql")
+        if psql is None or not self._preloaded():
+            return None
+        made = subprocess.run(
+            [str(psql), "-qX", self.dsn, "-c", f"CREATE EXTENSION IF NOT EXISTS {_STATEMENTS}"],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        return None if made.returncode == 0 else made.stderr.strip()
 
     def stopping(self) -> None:
         """Ask for a fast shutdown (INT), which does not wait for clients to leave, and wait for it."""
@@ -173,6 +190,12 @@ class Postgresql(PlainService):
         with suppress(OSError):
             return (self.data / "PG_VERSION").read_text().strip()
         return "unknown"
+
+
+def _has_statements() -> bool:
+    """Whether the library that counts statements is installed beside the server."""
+    server = program("postgres")
+    return server is not None and (server.parents[1] / "lib" / f"{_STATEMENTS}.so").exists()
 
 
 def _sweep() -> None:
