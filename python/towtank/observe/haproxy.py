@@ -9,7 +9,8 @@ import csv
 from collections.abc import Mapping
 
 from towtank.observe.command_socket import ask_once
-from towtank.observe.scraper import MEMBER_REQUESTS, ScrapeError, series
+from towtank.observe.scraper import ScrapeError, series
+from towtank.results.observe import MEMBER_REQUESTS
 
 _INFO = {
     "CurrConns": ("haproxy_connections", 1.0),

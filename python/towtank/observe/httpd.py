@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from towtank.observe.page import Page
-from towtank.observe.scraper import MEMBER_REQUESTS, ScrapeError, series
+from towtank.observe.scraper import ScrapeError, series
+from towtank.results.observe import MEMBER_REQUESTS
 
 # Line of the page: name of the series, and what a unit of it is worth.
 _LINES = {

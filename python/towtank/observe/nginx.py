@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from towtank.observe.page import Page
-from towtank.observe.scraper import MEMBER_REQUESTS, ScrapeError, series
+from towtank.observe.scraper import ScrapeError, series
+from towtank.results.observe import MEMBER_REQUESTS
 
 _PAGE = re.compile(
     r"Active connections: (\d+)\s+server accepts handled requests\s+(\d+) (\d+) (\d+)\s+"

@@ -14,6 +14,8 @@ from towtank.results import lines
 PROBE = "probe.ndjson"
 GENERATOR_GROUP = "generator"
 """Group of the load generator in the probe's samples; no tier."""
+MEMBER_REQUESTS = "balancer_member_requests_total"
+"""Requests that a balancer gave to a member, whatever the balancer; with the label `member`."""
 
 
 @dataclass
@@ -47,12 +49,15 @@ class ServiceStream:
         Lines with `t_ns`, `took_s` and `values`, in the order of their time.
     failures : list of dict
         Scrapes that failed, with `t_ns` and `message`.
+    conclusion : dict
+        What the service was asked once, when the load had ended; empty where it was not.
     """
 
     service: str
     kind: str = ""
     samples: list[dict[str, Any]] = field(default_factory=list)
     failures: list[dict[str, Any]] = field(default_factory=list)
+    conclusion: dict[str, Any] = field(default_factory=dict)
     damage: lines.Damage = field(default_factory=lines.Damage)
 
 
@@ -89,6 +94,8 @@ def _read_service(path: Path) -> ServiceStream:
             stream.samples.append(document)
         elif kind == "failure" and _is_time(document.get("t_ns")):
             stream.failures.append(document)
+        elif kind == "conclusion" and isinstance(document.get("conclusion"), dict):
+            stream.conclusion = document["conclusion"]
         else:
             stream.damage.bad_lines += 1
     stream.samples.sort(key=_time)
