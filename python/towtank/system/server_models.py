@@ -134,7 +134,7 @@ class HaproxySettings(FileModel):
     """What can be tuned of HAProxy."""
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
-        "round_robin", description="`balance`: `roundrobin`, `random`, `leastconn`, `source`."
+        "round_robin", description="`balance`: `roundrobin`, `random(1)`, `leastconn`, `source`."
     )
     threads: int = Field(1, ge=1, le=64, description="`nbthread`.")
     max_connections: int = Field(2000, ge=1, le=1000000, description="`maxconn`: connections of clients at once.")

@@ -11,7 +11,9 @@ from towtank.system.reach import refuses_connection
 from towtank.system.service import Place
 from towtank.system.services.private_server import PrivateGateway
 
-_POLICIES = {"round_robin": "roundrobin", "random": "random", "least_busy": "leastconn", "by_client": "source"}
+_POLICIES = {"round_robin": "roundrobin", "random": "random(1)", "least_busy": "leastconn", "by_client": "source"}
+# The random draw falls on a ring with points of each member in proportion to its weight: few points are uneven ones.
+_WEIGHT = 256
 
 
 class Haproxy(PrivateGateway):
@@ -51,7 +53,7 @@ class Haproxy(PrivateGateway):
             "  default_backend members",
             "backend members",
             f"  balance {_POLICIES[given.policy]}",
-            *(f"  server {name} {address}{most}" for name, address in self.members.items()),
+            *(f"  server {name} {address} weight {_WEIGHT}{most}" for name, address in self.members.items()),
         ]
         self.write("haproxy.cfg", "\n".join(lines) + "\n")
 

@@ -39,9 +39,17 @@ _OWNER = "owner"
 
 def program(name: str) -> Path | None:
     """Find one of PostgreSQL's programs: the newest of Debian's, else on the path."""
-    versions = sorted(_DEBIAN.glob(f"*/bin/{name}"), key=lambda path: float(path.parts[-3]), reverse=True)
+    versions = sorted(_DEBIAN.glob(f"*/bin/{name}"), key=_version_of, reverse=True)
     on_path = shutil.which(name)
     return versions[0] if versions else Path(on_path) if on_path else None
+
+
+def _version_of(path: Path) -> float:
+    """Version in `/usr/lib/postgresql/15/bin/postgres`; a folder that is named otherwise comes last."""
+    try:
+        return float(path.parts[-3])
+    except ValueError:
+        return 0.0
 
 
 class Postgresql(PlainService):
