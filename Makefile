@@ -37,6 +37,7 @@ lint: setup ## formatting, lints, types, schemas up to date
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python scripts/schemas --check
+	$(BIN)/python scripts/figures --check
 
 bench: bench-peers ## install the peers that are missing, then speed and accuracy of the load engine beside them
 	$(BIN)/python benches --quick

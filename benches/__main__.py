@@ -1,7 +1,7 @@
 """Benches of the engine, beside its peers, in one run.
 
     python benches [--quick] [NAME ...]        names: generator_cpu stall constant_delay start_lag memory syscalls
-                                               allocations tls http2 solve simulate; all of them by default
+                                               allocations tls http2 solve simulate caches; all of them by default
     python benches [--quick] users             up to ten million users, with up to a million connections; by name only
     python benches [--minutes N] endurance     memory over an hour, or over N minutes; by name only
 
@@ -28,7 +28,9 @@ BENCHES = (
     "tls",
     "http2",
     "solve",
+    "capacity_curve",
     "simulate",
+    "caches",
 )
 # These take long or nearly all memory: they are run when they are asked for.
 BY_NAME = ("users", "endurance")

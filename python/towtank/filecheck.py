@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from towtank.model import check_model
 from towtank.model.file import SCHEMA as MODEL
 from towtank.record.script import SCHEMA as BROWSER_SCRIPT
 from towtank.record.script import check_script
+from towtank.size.rules import check_rules, check_sheet
+from towtank.size.rules.file import SCHEMA as RULES
+from towtank.size.rules.file import SHEET_SCHEMA as SHEET
 from towtank.study import load_study
 from towtank.study.model import SCHEMA as STUDY
 from towtank.system.model import SCHEMA as SYSTEM
@@ -20,7 +24,7 @@ from towtank.workload.loading import check_workload
 from towtank.workload.model import SCHEMA as WORKLOAD
 from towtank.yamlfile import Document, did_you_mean
 
-SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT, MODEL)
+SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT, MODEL, RULES, SHEET)
 
 
 @dataclass
@@ -32,7 +36,7 @@ class FileReport:
     file : str
         As the user named it.
     kind : str
-        `study`, `workload`, `system`, `browser-script`, `model`, or empty where that cannot be told.
+        `study`, `workload`, `system`, `browser-script`, `model`, `rule-file`, `sheet`; empty where that cannot be told.
     faults : list of Fault
         Sorted by place.
     """
@@ -58,15 +62,19 @@ def check_file(path: Path | str) -> FileReport:
     return report
 
 
+_CHECKS: dict[str, Callable[[Document], list[Fault]]] = {
+    "workload": lambda document: check_workload(document, {})[1],
+    "browser-script": lambda document: check_script(document)[1],
+    "system": lambda document: check_system(document)[1],
+    "model": check_model,
+    "rule-file": check_rules,
+    "sheet": check_sheet,
+}
+
+
 def _check(document: Document, kind: str, path: Path | str) -> list[Fault]:
-    if kind == "workload":
-        return check_workload(document, {})[1]
-    if kind == "browser-script":
-        return check_script(document)[1]
-    if kind == "system":
-        return check_system(document)[1]
-    if kind == "model":
-        return check_model(document)
+    if kind in _CHECKS:
+        return _CHECKS[kind](document)
     load_study(path)
     return []
 

@@ -16,6 +16,8 @@ from pydantic_core import core_schema
 
 from towtank.model.file import ModelFile
 from towtank.record.script import ScriptFile
+from towtank.size.rules import facts
+from towtank.size.rules.file import RuleFile
 from towtank.study.model import StudyFile
 from towtank.system.model import SystemFile
 from towtank.system.service_model import SERVICE_KINDS
@@ -27,9 +29,11 @@ FILES: dict[str, type[BaseModel]] = {
     "system": SystemFile,
     "browser-script": ScriptFile,
     "model": ModelFile,
+    "rule-file": RuleFile,
 }
-REFERENCES = tuple(Path("docs/reference") / name for name in ("files.md", "model.md", "services.md"))
+REFERENCES = tuple(Path("docs/reference") / name for name in ("files.md", "model.md", "rules.md", "services.md"))
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_FACTS = re.compile(r"(<!-- facts -->\n).*?(<!-- end facts -->)", re.DOTALL)
 
 
 class _Schema(GenerateJsonSchema):
@@ -62,7 +66,7 @@ def json_schema(kind: str) -> dict[str, Any]:
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"towtank/{kind}/1",
-        "title": f"Towtank {kind.replace('-', ' ')} file",
+        "title": f"Towtank {kind.removesuffix('-file').replace('-', ' ')} file",
     }
     return {**head, **{key: value for key, value in schema.items() if key != "title"}}
 
@@ -99,12 +103,13 @@ def _text(document: dict[str, Any]) -> str:
 
 
 def with_tables(text: str) -> str:
-    """Fill every block `<!-- keys of Model -->` ... `<!-- end -->` of a page with the table of that model."""
+    """Fill every block `<!-- keys of Model -->` ... `<!-- end -->` of a page, and the block of facts for rules."""
     definitions: dict[str, Any] = {}
     for kind, model in FILES.items():
         schema = json_schema(kind)
         definitions |= schema.get("$defs", {})
         definitions[model.__name__] = schema
+    text = _FACTS.sub(lambda block: f"{block[1]}{facts.table()}{block[2]}", text)
     return _BLOCK.sub(lambda block: f"{block[1]}{table(definitions[block[2]])}{block[3]}", text)
 
 

@@ -242,6 +242,7 @@ def overflowing(run):
 def probing_for_a_lost_tail(run):
     def change(document, at):
         document["host"]["tcp_retransmits_total"] = int(at > 20)
+        document["host"]["tcp_needless_retransmits_total"] = int(at > 20)
 
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 

@@ -155,14 +155,14 @@ def test_demands_of_a_results_folder(capsys: Any) -> None:
     ("arguments", "told"),
     [
         (("fit", "usl"), "CSV|RESULTS: must name a CSV file or a results folder"),
-        (("fit", "cubic", "FILE"), "CURVE: must be one of usl, amdahl, linear, closed, auto"),
+        (("fit", "cubic", "FILE"), "CURVE: must be one of usl, amdahl, linear, closed, load-dependent, auto"),
         (("fit", "usl", "no-such.csv"), "which is not there"),
         (("fit", "usl", "FOLDER"), "got the folder"),
         (("fit", "usl", "FILE", "--at", "x"), "--at: must be loads above 0"),
         (("fit", "usl", "FILE", "--servers", "0"), "--servers: must be at least 1"),
         (("fit", "usl", "FILE", "--hold-out", "0"), "--hold-out: must be at least 1"),
         (("fit", "usl", "FILE", "--hold-out", "99"), "held out: must be fewer than the 7 levels"),
-        (("fit", "usl", "FILE", "--out", "m.yaml"), "--out: must be given with closed or auto"),
+        (("fit", "usl", "FILE", "--out", "m.yaml"), "--out: must be given with closed, load-dependent or auto"),
         (("fit", "usl", "FILE", "--configuration", "a"), "--configuration: must be given with a results folder only"),
         (("fit", "usl", "RESULTS", "--x", "users"), "--x: must not be given with a results folder"),
         (("fit", "usl", "RESULTS", "--configuration", "nothing"), "--configuration: must be part of the label"),
@@ -200,3 +200,12 @@ def test_a_configuration_with_too_few_loads_does_not_cost_the_others(capsys: Any
     # One of its four runs fails the audit.
     assert (absent["curve"], absent["verdict"]["level"]) == (None, "rejected")
     assert "at least 4 different loads" in absent["verdict"]["reasons"][0]["text"]
+
+
+def test_a_demand_that_changes_needs_the_use_of_the_bottleneck(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("users,x\n20,19\n50,48\n80,76\n105,98\n190,125\n")
+    status, out, err = run(capsys, "fit", "load-dependent", str(path), "--y", "x")
+    assert (status, out) == (2, "")
+    assert "must have the use of the bottleneck at each level, got none" in err
+    assert "--busy" in err

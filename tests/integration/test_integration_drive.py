@@ -95,6 +95,14 @@ def test_run_folder_is_kept_where_asked(bench: Bench, serve: Callable[..., str])
     assert "--out: must be a folder without a run in it" in errors
 
 
+def test_what_is_refused_leaves_no_run_folder(bench: Bench) -> None:
+    out = bench.folder / "refused"
+    code, _, errors = drive(bench, "http://203.0.113.1/", "--duration", "1s", "--out", str(out))
+    assert code == 2
+    assert "203.0.113.1" in errors
+    assert not out.exists()
+
+
 def test_answer_for_people(bench: Bench, serve: Callable[..., str]) -> None:
     ended = bench.towtank("drive", f"http://{serve()}/", "--duration", "1s", "--think", "5ms")
     assert "requests/s over 1 s" in ended.stdout

@@ -8,7 +8,8 @@ from math import factorial
 import numpy as np
 import pytest
 
-from towtank.model.fitting.closed_curve import ClosedCurve, ThroughputTable, network_throughput, scaled_throughput
+from towtank.model.fitting.closed_curve import ClosedCurve, ThroughputTable, scaled_throughput
+from towtank.model.fitting.network import network_throughput
 
 
 def exact(users: int, stations: list[tuple[Fraction, int]], delay: Fraction) -> list[Fraction]:

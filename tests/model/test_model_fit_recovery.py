@@ -11,7 +11,7 @@ from towtank.model.fitting import intervals
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import AMDAHL, LINEAR, USL
 from towtank.model.fitting.fit import fit_curve
-from towtank.model.fitting.goodness import REJECTED, aicc, at_most_runs, hold_out, judge
+from towtank.model.fitting.goodness import REJECTED, aicc, at_most_runs, judge
 from towtank.model.fitting.observations import observations, pooled_errors
 from towtank.model.fitting.prediction import predict
 from towtank.model.fitting.replicates import block_length, replicates
@@ -179,7 +179,7 @@ def test_aicc_by_hand() -> None:
 
 
 def test_the_highest_level_is_predicted_without_having_been_seen() -> None:
-    tested = hold_out(fit_curve(USL, measured(5)), 1)
+    tested = candidate("usl", measured(5), 1, 0.0, None).held_out
     assert tested is not None
     assert [row["load"] for row in tested["points"]] == [48.0]
     assert abs(tested["worst_error"]) < 0.15

@@ -71,3 +71,15 @@ def test_an_objective_is_passed_between_two_levels() -> None:
     assert knees.objective_knee(load, seen, None, 0.8, "")["low"] is None  # type: ignore[index]
     assert knees.objective_knee(load, seen, None, 2.0, "") is None
     assert knees.objective_knee(load, seen, None, 0.1, "")["load"] == 100.0  # type: ignore[index]
+
+
+def test_the_distance_knee_has_an_interval_where_errors_are_known() -> None:
+    points = closed()
+    samples = knees.distance_samples(points)
+    assert samples is not None
+    one = knees.knee("distance", knees.distance_knee(points.load, points.throughput), samples, "")
+    # It can only be a load that was measured, and lies about the true knee, (0.1 + 1.9) / 0.02 = 100 users.
+    assert one["low"] in USERS
+    assert one["high"] in USERS
+    assert one["low"] <= 100 <= one["high"]
+    assert knees.distance_samples(observations(points.load, points.throughput)) is None

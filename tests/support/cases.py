@@ -15,7 +15,7 @@ DATA = Path(__file__).parent.parent / "certified" / "data"
 
 def case(identity: str) -> dict[str, Any]:
     """One published case."""
-    for file in ("cases.json", "fit.json", "queueing.json"):
+    for file in ("cases.json", "fit.json", "queueing.json", "caches.json"):
         for one in json.loads((DATA / file).read_text("utf-8")):
             if one["id"] == identity:
                 return dict(one)

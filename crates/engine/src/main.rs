@@ -1,7 +1,8 @@
-//! The program `towtank-engine`: `load | probe | guard | solve | simulate | null-server`.
+//! The program `towtank-engine`: `load | probe | guard | solve | simulate | caches | null-server`.
 //!
 //! Each subcommand lives in a file of its own; this file only chooses.
 
+mod caches;
 mod cpus;
 mod guard;
 mod load;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
             println!("towtank-engine {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
+        Some("caches") => caches::run(&arguments[1..]),
         Some("load") => load::run(&arguments[1..]),
         Some("guard") => guard::run(&arguments[1..]),
         Some("null-server") => null_server::run(&arguments[1..]),
@@ -27,7 +29,7 @@ fn main() -> ExitCode {
         Some("probe") => probe::main(&arguments[1..]),
         _ => {
             eprintln!(
-                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | null-server"
+                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | caches | null-server"
             );
             ExitCode::from(2)
         }

@@ -1,4 +1,5 @@
-//! After warm-up a request costs no heap allocation: counted by an allocator, between requests that the server sees.
+//! After warm-up a request costs no heap allocation, and a stall of the server takes no more memory: counted by an
+//! allocator, between requests that the server sees.
 #![allow(unsafe_code)] // An allocator is unsafe by its trait; this one only counts and hands on.
 
 mod support;
@@ -8,6 +9,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::{closed, get, plan_of, run};
@@ -18,6 +20,8 @@ const STRETCH: u64 = 200;
 const WARM_UP: usize = 5;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// Memory that is taken at the moment. [B]
+static TAKEN_BYTES: AtomicU64 = AtomicU64::new(0);
 
 struct Counting;
 
@@ -25,17 +29,21 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        TAKEN_BYTES.fetch_add(layout.size() as u64, Ordering::Relaxed);
         // Safety: the caller keeps the contract of `GlobalAlloc::alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        TAKEN_BYTES.fetch_sub(layout.size() as u64, Ordering::Relaxed);
         // Safety: `place` came from `System` by `alloc` or `realloc` above.
         unsafe { System.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        TAKEN_BYTES.fetch_add(size as u64, Ordering::Relaxed);
+        TAKEN_BYTES.fetch_sub(layout.size() as u64, Ordering::Relaxed);
         // Safety: as for `dealloc`; the size keeps the contract of the caller.
         unsafe { System.realloc(place, layout, size) }
     }
@@ -138,9 +146,72 @@ fn note(requests: u64, looks: &Mutex<Vec<u64>>) {
     }
 }
 
-/// One after the other, since the counter is one for all.
+/// Requests before the server stands still.
+const BEFORE_STALL: u64 = 500;
+/// What a thread of the server takes: its handle, its name, its part of the list of threads. [B]
+const SERVER_THREAD_BYTES: u64 = 1_000;
+/// What the stalled requests themselves may take besides: lines and lists that grow to their size. [B]
+const STALL_BYTES: u64 = 100_000;
+
+/// Memory taken before the stall and after it, and connections that there were by then.
+#[derive(Debug, Default)]
+struct Stall {
+    requests: u64,
+    connections: u64,
+    before: u64,
+    after: u64,
+}
+
+static STALL: Mutex<Stall> = Mutex::new(Stall {
+    requests: 0,
+    connections: 0,
+    before: 0,
+    after: 0,
+});
+
+/// Stands still once, for all connections: whoever comes meanwhile waits for the lock.
+fn serve_with_a_stall(mut stream: TcpStream, _: &Mutex<Vec<u64>>) {
+    let mut buffer = [0; 4096];
+    STALL.lock().expect("the stall").connections += 1;
+    while stream.read(&mut buffer).is_ok_and(|length| length > 0) {
+        let mut stall = STALL.lock().expect("the stall");
+        stall.requests += 1;
+        if stall.requests == BEFORE_STALL {
+            stall.before = TAKEN_BYTES.load(Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(600));
+        }
+        stall.after = TAKEN_BYTES.load(Ordering::Relaxed);
+        drop(stall);
+        if stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+fn check_stall() {
+    let looks: &'static Mutex<Vec<u64>> = Box::leak(Box::default());
+    let mut plan = plain(start(looks, serve_with_a_stall));
+    plan["load"] = json!({"kind": "open", "arrivals": "constant", "users_at_most": 1000,
+        "backlog_at_most": 1000, "stages": [
+        {"name": "hold", "phase": "steady", "level": 0, "duration_s": 3.0, "rate": 500.0}]});
+    run(plan).check_identity();
+    let stall = STALL.lock().expect("the stall");
+    assert!(stall.requests > BEFORE_STALL, "{stall:?}");
+    // Without room made before, the 300 requests of the stall took a kilobyte each, and records that wait for the disk more.
+    let grown = stall.after.saturating_sub(stall.before);
+    assert!(
+        grown <= STALL_BYTES + stall.connections * SERVER_THREAD_BYTES,
+        "{stall:?}"
+    );
+}
+
+/// One after the other, since the counters are one for all.
 #[test]
 fn a_request_of_a_plain_workload_allocates_nothing() {
+    check_stall();
     for (http, serve) in [("1.1", serve as Serve), ("2", serve_http2)] {
         let looks: &'static Mutex<Vec<u64>> =
             Box::leak(Box::new(Mutex::new(Vec::with_capacity(4096))));

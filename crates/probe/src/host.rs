@@ -106,6 +106,10 @@ impl HostSampler {
             let extended = |name| networks::paired(buffer.text(), "TcpExt:", name);
             json.count("tcp_listen_overflows_total", extended("ListenOverflows"));
             json.count("tcp_listen_drops_total", extended("ListenDrops"));
+            json.count(
+                "tcp_needless_retransmits_total",
+                extended("TCPDSACKRecvSegs").or_else(|| extended("TCPDSACKRecv")),
+            );
         }
     }
 

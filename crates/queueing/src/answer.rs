@@ -84,10 +84,12 @@ pub struct StationAnswer {
     pub utilization: f64,
     /// Jobs present, those in service included. [1]
     pub queue_length: f64,
-    /// Visits served. [1/s]
+    /// Visits served, hits included. [1/s]
     pub throughput_per_s: f64,
     /// Share of visits that find the station full; 0 without a capacity.
     pub loss_probability: f64,
+    /// Share of visits that the cache answers; 0 without one.
+    pub hit_ratio: f64,
     /// Time of a transaction here over all its visits, by class. [s]
     pub residence_time_s: Named<f64>,
     /// Share of the servers that each class keeps busy.

@@ -95,6 +95,7 @@ fn station_answer(
             .map(|&class| solution.flow[class][index] * center.visits[class])
             .sum(),
         loss_probability: solution.loss[index],
+        hit_ratio: 0.0,
         residence_time_s: by_class(&|class| {
             solution.jobs[class][index] / solution.flow[class][index]
         }),

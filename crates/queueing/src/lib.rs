@@ -28,6 +28,7 @@ pub mod amva;
 pub mod answer;
 mod assemble;
 pub mod bounds;
+mod caches;
 pub mod convolution;
 mod exact;
 pub mod grid;

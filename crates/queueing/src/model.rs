@@ -33,7 +33,7 @@ pub struct Model {
     /// order in which they stand.
     #[serde(default)]
     pub routing: Vec<Route>,
-    /// What only simulation can take into account.
+    /// What there is beyond queueing, most of it for simulation only.
     #[serde(default)]
     pub behaviour: behaviour::Behaviour,
 }

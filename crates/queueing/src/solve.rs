@@ -6,6 +6,7 @@
 use crate::amva::{self, Estimate};
 use crate::answer::Answer;
 use crate::assemble;
+use crate::caches::Parted;
 use crate::exact;
 use crate::model::{Discipline, Fault, Model};
 use crate::network::{Load, Network};
@@ -78,7 +79,20 @@ pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
     if let Some(fault) = model.behaviour.beyond_analysis() {
         return Err(vec![fault]);
     }
-    let faults = unsteady(&whole);
+    if model.behaviour.caches.is_empty() {
+        return solve_network(&whole, method);
+    }
+    let parted = Parted::of(model)?;
+    if let (Method::Exact, Some(fault)) = (method, parted.estimated()) {
+        return Err(vec![fault]);
+    }
+    let answer = solve_network(&Network::of(&parted.model)?, method)?;
+    Ok(parted.join(answer))
+}
+
+/// Solves a network without caches.
+fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> {
+    let faults = unsteady(whole);
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -95,8 +109,8 @@ pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
             format!("must be one that this model allows, got 'exact': {why}"),
         )]);
     }
-    solution.extend_pools(&whole, &network);
-    Ok(assemble::answer(&whole, &solution))
+    solution.extend_pools(whole, &network);
+    Ok(assemble::answer(whole, &solution))
 }
 
 /// Stations whose open classes bring more than they can do, and tables too long to work through.

@@ -160,7 +160,8 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     ),
     Kind.RETRANSMITS: (
         "Segments were sent again. For one that was lost Linux waits at least 200 ms before it does, and the slowest "
-        "response times hold that wait; on one machine most are probes to a receiver that was late to answer.",
+        "response times hold that wait. What the other side had already was a probe to a receiver that was late to "
+        "answer.",
         "look for drops of the network interfaces, full socket buffers and a saturated receiver",
     ),
     Kind.THROTTLED: (

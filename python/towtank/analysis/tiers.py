@@ -39,7 +39,11 @@ _PRESSURES = {
     "memory_some": ("memory", "some_s_total"),
     "memory_full": ("memory", "full_s_total"),
 }
-_TCP_COUNTS = {"listen_overflows": "tcp_listen_overflows_total", "retransmits": "tcp_retransmits_total"}
+_TCP_COUNTS = {
+    "listen_overflows": "tcp_listen_overflows_total",
+    "retransmits": "tcp_retransmits_total",
+    "needless_retransmits": "tcp_needless_retransmits_total",
+}
 _HOST_CPU = ("cpu_user_s_total", "cpu_system_s_total", "cpu_irq_s_total")
 _HOST_CPU_ALL = (*_HOST_CPU, "cpu_idle_s_total", "cpu_iowait_s_total", "cpu_steal_s_total")
 

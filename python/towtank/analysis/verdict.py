@@ -28,9 +28,6 @@ ENVELOPE_SHARE = 0.80
 _CONNECTIONS_SHARE = 0.95
 # A lost segment costs 200 ms or more (TCP_RTO_MIN of Linux): with one in 1,000 requests p99.9 is made of them.
 RETRANSMITS_SHARE = 1e-3
-# Linux counts the probes for a lost tail too, which it sends when an acknowledgement is late: a busy receiver on the
-# same machine draws a few per 1,000 requests without any loss.
-_RETRANSMITS_SUSPECT = 10.0
 THROTTLED_SHARE = 0.01
 # Of the response time that requests spent waiting for a connection of the pool: what is less than the interval of most
 # means changes no conclusion.
@@ -288,13 +285,18 @@ def _network(evidence: Evidence) -> Iterator[Doubt]:
     started = evidence.summary["generator"]["requests_started_per_s"]
     if window is None or not started or not counts["retransmits"]:
         return
-    share = counts["retransmits"] / (started * (window.end_s - window.start_s))
+    # Probes for a lost tail, which Linux sends when an acknowledgement is late, are counted as sent again too; what the
+    # other side had already was not lost and cost nobody a wait.
+    needless = counts.get("needless_retransmits")
+    requests = started * (window.end_s - window.start_s)
+    share, lost = counts["retransmits"] / requests, (counts["retransmits"] - (needless or 0.0)) / requests
     if share > RETRANSMITS_SHARE:
+        had = "" if needless is None else f" (the other side had {needless:,.0f} of them already)"
         text = (
-            f"{counts['retransmits']:,.0f} segments were sent again within the window, {percent(share)} of the "
+            f"{counts['retransmits']:,.0f} segments were sent again within the window{had}, {percent(share)} of the "
             f"requests, limit {percent(RETRANSMITS_SHARE)}"
         )
-        level = Level.SUSPECT if share > _RETRANSMITS_SUSPECT * RETRANSMITS_SHARE else Level.NOTE
+        level = Level.SUSPECT if lost > RETRANSMITS_SHARE else Level.NOTE
         yield Doubt(Kind.RETRANSMITS, level, text, share, RETRANSMITS_SHARE)
 
 

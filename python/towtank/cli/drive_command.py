@@ -171,7 +171,8 @@ def _sent(run: RunFolder) -> dict[str, Any]:
 
 @contextmanager
 def _run_folder(out: Path | None, load: Load) -> Iterator[RunFolder]:
-    """The run folder: kept where the user names one, else removed at the end."""
+    """The run folder: kept where the user names one and the load began, else removed at the end."""
+    import shutil  # noqa: PLC0415
     import tempfile  # noqa: PLC0415
 
     from towtank.conduct.drive import manifest  # noqa: PLC0415
@@ -182,7 +183,15 @@ def _run_folder(out: Path | None, load: Load) -> Iterator[RunFolder]:
         raise StudyError.at(COMMAND_LINE, message, where="--out")
     with ExitStack() as stack:
         path = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="towtank-drive-")))
-        yield RunFolder.create(path, manifest(load))
+        made = not path.exists()
+        run = RunFolder.create(path, manifest(load))
+        try:
+            yield run
+        except StudyError:
+            # What was asked for is wrong, so nothing was recorded; an empty run folder would refuse the next attempt.
+            if made and not any(run.engine.iterdir()):
+                shutil.rmtree(path)
+            raise
 
 
 def _print(document: dict[str, Any], *, json: bool) -> None:

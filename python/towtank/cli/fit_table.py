@@ -20,6 +20,8 @@ _TITLES = {
     "limit_throughput": "limit of throughput, 1/s",
     "bottleneck_demand_s": "demand at the bottleneck, s",
     "other_s": "time elsewhere, s",
+    "idle_ratio": "demand there at no use over that at full use",
+    "idle_demand_s": "demand there at no use, s",
     "background": "background at the bottleneck, servers",
     "demand_s": "demand in all, s",
     "largest_demand_s": "demand per server, s",

@@ -13,11 +13,13 @@ from towtank.errors import ExitStatus, StudyError
 if TYPE_CHECKING:
     from towtank.model.fitting import Answer, Wish
 
-_CURVES = ("usl", "amdahl", "linear", "closed", "auto")
+_CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent", "auto")
 
 
 def command(
-    curve: Annotated[str, typer.Argument(metavar="[CURVE]", help="usl, amdahl, linear, closed; auto if left out.")],
+    curve: Annotated[
+        str, typer.Argument(metavar="[CURVE]", help="usl, amdahl, linear, closed, load-dependent; auto if left out.")
+    ],
     source: Annotated[
         Path | None, typer.Argument(metavar="CSV|RESULTS", help="CSV file of any tool, or a results folder.")
     ] = None,
@@ -65,8 +67,10 @@ def command(
         think_s = None
         if configuration is not None:
             given.fault("--configuration", f"must be given with a results folder only, got {configuration!r}")
-    if out is not None and curve not in ("closed", "auto"):
-        given.fault("--out", f"must be given with closed or auto, got {curve!r}: other curves are no network")
+    if out is not None and curve not in ("closed", "load-dependent", "auto"):
+        given.fault(
+            "--out", f"must be given with closed, load-dependent or auto, got {curve!r}: other curves are no network"
+        )
     given.refuse_faults()
     wish = Wish(curve, servers, loads, hold_out, think_s)
     answers = _answers(source, Columns(x, y, response, error, think, busy), wish, configuration, results=results)

@@ -43,6 +43,11 @@ class Given:
     def __init__(self) -> None:
         self._faults: list[Fault] = []
 
+    @property
+    def count(self) -> int:
+        """How many faults were gathered. [1]"""
+        return len(self._faults)
+
     def refuse_faults(self) -> None:
         """Raise what was gathered."""
         if self._faults:

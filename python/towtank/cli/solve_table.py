@@ -52,6 +52,9 @@ def _stations(answer: dict[str, Any]) -> Table:
     lossy = any(one["loss_probability"] for one in answer["stations"].values())
     if lossy:
         table.add_column("lost")
+    cached = any(one["hit_ratio"] for one in answer["stations"].values())
+    if cached:
+        table.add_column("hits")
     for name, one in answer["stations"].items():
         times = [one["residence_time_s"].get(each) for each in names]
         cells = ["-" if time is None else format_duration(time) for time in times]
@@ -61,6 +64,7 @@ def _stations(answer: dict[str, Any]) -> Table:
             number(one["queue_length"]),
             *cells,
             *([percent(one["loss_probability"])] if lossy else []),
+            *([percent(one["hit_ratio"])] if cached else []),
         )
     return table
 

@@ -1,4 +1,4 @@
-"""The keys of a model file that only simulation takes into account, and how the engine reads them."""
+"""The keys of a model file beyond queueing, most for simulation only, and how the engine reads them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class StationBehaviour(FileModel):
     weights: dict[Name, Positive] | None = Field(
         None, description="Shares of classes at a station `ps`, 1 if not named; simulated only."
     )
-    cache: CacheFile | None = Field(None, description="A cache in front of the station; simulated only.")
+    cache: CacheFile | None = Field(None, description="A cache in front of the station.")
     samples: dict[Name, list[Duration]] | None = Field(
         None, description="Measured service times by class: their shape, with the mean of the service; simulated only."
     )

@@ -59,6 +59,12 @@ HOST = Table(
         _counter("major_page_faults", "1", "`/proc/vmstat`", "Page faults that waited for a disk"),
         _gauge("open_files", "1", "`/proc/sys/fs/file-nr`", "File handles in use"),
         _counter("tcp_retransmits", "1", "`/proc/net/snmp`", "TCP segments sent again"),
+        _counter(
+            "tcp_needless_retransmits",
+            "1",
+            "`/proc/net/netstat`",
+            "TCP segments sent again that the other side told it had already (D-SACK, RFC 2883)",
+        ),
         _counter("tcp_listen_overflows", "1", "`/proc/net/netstat`", "Connections refused by a full accept queue"),
         _counter(
             "tcp_listen_drops",

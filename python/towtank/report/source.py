@@ -10,13 +10,15 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from towtank.errors import Fault, StudyError
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
+from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
 
+MODEL_FILE = "model.json"
 STATES = ("valid", "suspect", "invalid")
 Json = Mapping[str, Any]
 
@@ -98,6 +100,8 @@ class Results:
         Every run of the design, in its order, missing ones included.
     hashes : tuple of FileHash
         What was recorded, so that a copy can be checked.
+    model : dict
+        The capacity model (`model.json`).
     """
 
     name: str
@@ -105,6 +109,7 @@ class Results:
     summary: Json
     runs: tuple[RunResult, ...] = ()
     hashes: tuple[FileHash, ...] = ()
+    model: Json = field(default_factory=dict)
 
     @property
     def study(self) -> Json:
@@ -196,7 +201,18 @@ def load(path: Path) -> Results:
         summary=summary,
         runs=tuple(_runs(folder, manifest, summary)),
         hashes=tuple(_hashes(folder)),
+        model=_model(folder),
     )
+
+
+def _model(folder: ResultsFolder) -> Json:
+    """Make the capacity model, and keep it as `model.json` where the folder can be written."""
+    from towtank.model.fitting.capacity import capacity_document  # noqa: PLC0415 - heavy, and only needed here
+
+    document = finite(capacity_document(folder.path))
+    with suppress(OSError):
+        write_json(folder.path / MODEL_FILE, document)
+    return dict(document)
 
 
 def open_folder(path: Path) -> ResultsFolder:

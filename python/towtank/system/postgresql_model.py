@@ -186,16 +186,18 @@ class PostgresqlSettings(FileModel):
                 raise ValueError(f"must have {name} in whole seconds, got {value:g} s instead")
         return self
 
-    def configuration(self) -> dict[str, str]:
-        """What is set, as text of `postgresql.conf`."""
+    def configuration(self) -> dict[str, str | int]:
+        """What is set, as `postgresql.conf` has it."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name not in {"statements", "more"}}
-        written = {name: _text(name, value) for name, value in given.items() if value is not None}
-        return {**written, **{name: str(value) for name, value in self.more.items()}}
+        written = {name: _written_as(name, value) for name, value in given.items() if value is not None}
+        return {**written, **{name: _written_as(name, value) for name, value in self.more.items()}}
 
 
-def _text(name: str, value: Any) -> str:
+def _written_as(name: str, value: Any) -> str | int:
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, int):
+        return value
     if name == "commit_delay":  # the only one that PostgreSQL counts in microseconds
         return f"{round(value * 1e6)}"
     if isinstance(value, float) and name.endswith(("_delay", "_timeout", "_naptime")):

@@ -19,6 +19,9 @@ const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
 /// Length of the payload before its counts. [B]
 const PAYLOAD_HEADER_BYTES: usize = 40;
 
+/// A histogram with thousands of counters in use takes so much, encoded. [B]
+const ROOMY_BYTES: usize = 16 << 10;
+
 /// Encodes histograms one after the other and keeps its working memory.
 #[derive(Debug)]
 pub struct Encoder {
@@ -44,6 +47,16 @@ impl Encoder {
             deflated: Vec::new(),
             text: String::new(),
         }
+    }
+
+    /// Takes memory now for histograms with all kinds of values.
+    pub fn make_room(&mut self) {
+        for buffer in [&mut self.payload, &mut self.deflated] {
+            buffer.resize(ROOMY_BYTES, 0);
+            buffer.clear();
+        }
+        self.text.extend(std::iter::repeat_n('A', ROOMY_BYTES));
+        self.text.clear();
     }
 
     /// Appends the base64 form of a histogram to `out`.

@@ -143,6 +143,11 @@ impl ResponseScanner {
         }
     }
 
+    /// Takes memory now for a head of so many bytes.
+    pub fn make_room(&mut self, bytes: usize) {
+        self.answer.fields.reserve(bytes);
+    }
+
     /// Makes ready for the next response.
     pub fn begin(&mut self, wanted: Wanted) {
         self.state = State::StatusLine;

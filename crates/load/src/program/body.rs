@@ -254,6 +254,11 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
+    /// Takes memory now for a request of so many bytes.
+    pub fn make_room(&mut self, bytes: usize) {
+        self.buffer.reserve(bytes);
+    }
+
     /// Makes ready for the next request; space beyond what a usual request needs is given back.
     pub fn clear(&mut self) {
         self.buffer.clear();

@@ -14,6 +14,9 @@ const SCHEMA: &str = "towtank/segment/1";
 /// Bytes before the document: eight digits of the checksum and a blank.
 const PREFIX_BYTES: usize = 9;
 
+/// Room for the line of an interval with the times of a stall in it. [B]
+const ROOMY_LINE_BYTES: usize = 64 << 10;
+
 /// Builds one line at a time and keeps its memory.
 #[derive(Debug, Default)]
 pub(super) struct LineBuilder {
@@ -22,6 +25,13 @@ pub(super) struct LineBuilder {
 }
 
 impl LineBuilder {
+    /// Takes memory now for lines as long as they become when the server, or the machine, stands still for seconds.
+    pub(super) fn make_room(&mut self) {
+        self.line.resize(ROOMY_LINE_BYTES, 0);
+        self.line.clear();
+        self.encoder.make_room();
+    }
+
     /// First line of segment `part`.
     pub(super) fn header(&mut self, header: &Header, part: usize) -> &[u8] {
         #[derive(serde::Serialize)]

@@ -17,6 +17,8 @@ use crate::histogram::Histogram;
 
 /// A new segment begins after this many bytes: large enough for hours, small enough to copy and to lose. [B]
 const SEGMENT_BYTES: u64 = 64 << 20;
+/// Empty recorders to begin with, one for each interval that the disk may be behind before more are made.
+pub const STOCK: usize = 3;
 /// Intervals that may wait for the disk. A disk that takes nothing for a minute is as good as gone, and memory must
 /// not grow with the length of the run.
 const BEHIND_AT_MOST: usize = 60;
@@ -189,6 +191,7 @@ pub struct SegmentWriter {
 
 #[derive(Debug)]
 enum Work {
+    MakeRoom,
     Interval(Box<Recorder>, IntervalEdge),
     Stages(Vec<Stage>, usize),
     End {
@@ -244,7 +247,7 @@ impl SegmentWriter {
             work: Some(work),
             thread: Some(thread),
             returned,
-            stock: vec![Recorder::new(shape)],
+            stock: (0..STOCK).map(|_| Recorder::new(shape)).collect(),
             behind: 0,
             last_chance: LAST_CHANCE,
             failure,
@@ -254,6 +257,8 @@ impl SegmentWriter {
     /// Takes all the memory now that the recorders in stock may need later.
     pub fn make_room(&mut self) {
         self.stock.iter_mut().for_each(Recorder::make_room);
+        // A thread that is gone has told why, which the first interval will tell.
+        let _ = self.order(Work::MakeRoom);
     }
 
     /// Hands the interval over and puts an empty recorder in its place. Does not wait for the disk.
@@ -400,6 +405,10 @@ impl Writing {
                     recorder.clear();
                     // Nobody waits for it when the run is at its end.
                     let _ = give_back.send(*recorder);
+                }
+                Work::MakeRoom => {
+                    self.line.make_room();
+                    self.lag.make_room();
                 }
                 Work::Stages(stages, edits) => self.segments.turn(stages, edits)?,
                 Work::End {

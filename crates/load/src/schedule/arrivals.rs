@@ -9,7 +9,7 @@ use crate::rng::{Alias, Random, Stream};
 use super::course::Course;
 
 /// One transaction that an open load wants started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Number in its sequence, which is the common one, or that of its group, which begins at the number of the group.
     pub index: u64,

@@ -29,7 +29,7 @@ use crate::http::response::Limits;
 use crate::http2::Bounds;
 use crate::program::Program;
 use crate::recorder::Recorder;
-use crate::recorder::writer::{EndReason, SegmentWriter};
+use crate::recorder::writer::{EndReason, STOCK, SegmentWriter};
 use crate::schedule::{Arrival, Arrivals, Course, Moves};
 use crate::sys::{self, Epoll};
 use crate::wheel::Wheel;
@@ -62,6 +62,9 @@ const READ_BYTES: usize = 128 * 1024;
 /// Memory that the recorders of all threads may take before the load begins, so that the engine is no larger after an hour
 /// than after a minute; those of plans with more names grow with the times that they meet. [B]
 const ROOM_BYTES: usize = 16 << 20;
+
+/// Requests under way, of all threads, and arrivals that wait, for which there is memory before the load begins.
+const ROOMY_EXCHANGES: usize = 1024;
 
 /// Longest wait of the loop. [ns]
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
@@ -146,7 +149,10 @@ pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFai
     }
     sys::sharp_timers();
     let shape = shape_of(&setup);
-    let roomy = shape.full_bytes().saturating_mul(2 * setup.workers) <= ROOM_BYTES;
+    let roomy = shape
+        .full_bytes()
+        .saturating_mul((1 + STOCK) * setup.workers)
+        <= ROOM_BYTES;
     let people = People::new(&setup);
     let mut recorder = Recorder::new(shape);
     if roomy {
@@ -169,6 +175,7 @@ pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFai
     let mut worker = Worker::new(setup, people, recorder, writer, epoll);
     if roomy {
         worker.clock.lifetime.make_room();
+        worker.make_room();
     }
     let result = worker.turn_until_done();
     worker.end(result)
@@ -234,6 +241,29 @@ impl<'a> Worker<'a> {
             recorder,
             clock: Clock::new(setup.header.monotonic_ns, &setup.course, writer),
             course: setup.course,
+        }
+    }
+
+    /// Takes memory now for as many requests at once as a stall of the server brings about.
+    fn make_room(&mut self) {
+        let count = self
+            .users
+            .len()
+            .min(ROOMY_EXCHANGES / self.workers as usize);
+        self.exchanges.reserve(count);
+        for number in 0..count {
+            let mut exchange = Exchange::new(self.limits);
+            exchange.make_room();
+            self.exchanges.push(exchange);
+            self.free_exchanges.push((count - 1 - number) as u32);
+        }
+        for queue in &mut self.backlog {
+            queue.resize_with(ROOMY_EXCHANGES, Arrival::default);
+            queue.clear();
+        }
+        for idle in &mut self.idle {
+            idle.resize(count, 0);
+            idle.clear();
         }
     }
 

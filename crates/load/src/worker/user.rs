@@ -15,6 +15,9 @@ use super::deadlines::UNLISTED;
 /// No transaction, page, request or exchange.
 pub const NONE: u32 = u32::MAX;
 
+/// A usual request, and the head of a usual answer. [B]
+const USUAL_BYTES: usize = 512;
+
 /// What a user is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
@@ -267,5 +270,12 @@ impl Exchange {
             stream: 0,
             sent_again: 0,
         }
+    }
+
+    /// Takes memory now for a usual request and the head of its answer.
+    pub fn make_room(&mut self) {
+        self.out.make_room(USUAL_BYTES);
+        self.scanner.make_room(USUAL_BYTES);
+        self.path.reserve(USUAL_BYTES / 4);
     }
 }

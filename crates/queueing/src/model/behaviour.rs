@@ -1,10 +1,11 @@
-//! What only simulation can take into account: time-outs, failures, balancing, caches, feedback, weights, measured times.
+//! Behaviour beyond queueing: time-outs, failures, balancing, caches, feedback, weights, measured times. All but caches is
+//! for simulation only.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Discipline, Fault, Model};
 
-/// Behaviour beyond what analysis knows; empty for a model that can be solved.
+/// Behaviour beyond queueing; a model that can be solved has caches and measured times at most.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Behaviour {
@@ -181,11 +182,6 @@ impl Behaviour {
                 .iter()
                 .find(|one| one.policy != Policy::Random);
             chosen.map(|one| vec!["balancers", &one.name, "policy"])
-        })
-        .or_else(|| {
-            self.caches
-                .first()
-                .map(|one| vec!["stations", &one.station, "cache"])
         })
         .or_else(|| {
             self.feedback

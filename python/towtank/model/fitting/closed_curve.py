@@ -14,8 +14,7 @@ thousand fits of a bootstrap as cheap as one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +23,12 @@ from scipy.special import gammaln
 
 from towtank.errors import ModelError
 from towtank.model.fitting.least_squares import Bounds
-from towtank.model.fitting.observations import Floats, Observations
+from towtank.model.fitting.observations import Conditions, Floats, Observations
 
 # Background work of more than this share of the servers is the load, and no background. [ratio]
 _MOST_BACKGROUND = 0.9
+# Background and other programs together leave this share of the servers at least; a fit that comes here is no fit.
+_LEAST_LEFT = 0.01
 _LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
 # Knots of a spline over the logarithm of the ratio; with these it is right to about 1e-7.
 _KNOTS = 160
@@ -107,6 +108,11 @@ class ThroughputTable:
         logs = np.log(np.clip(ratios, _LOWEST_RATIO, _HIGHEST_RATIO))
         return np.asarray(np.exp(self._spline(logs)), dtype=float)
 
+    def with_slope(self, ratios: Floats) -> tuple[Floats, Floats]:
+        """X S at ratios of any shape, and its elasticity, d log(X S) / d log(ratio), in [-1, 0]."""
+        logs = np.log(np.clip(ratios, _LOWEST_RATIO, _HIGHEST_RATIO))
+        return np.asarray(np.exp(self._spline(logs)), dtype=float), np.asarray(self._spline(logs, 1), dtype=float)
+
 
 @dataclass
 class ClosedCurve:
@@ -121,11 +127,14 @@ class ClosedCurve:
     with_busy : bool, default False
         Whether the use of the bottleneck was measured too, U = b + S X; then the background b is a third parameter.
         It takes its share of the servers, which serve transactions m / (m - b) times more slowly for it.
+    others : float, default 0
+        Servers that other programs keep busy at loads that were not measured; they take their share likewise. [1]
     """
 
     servers: int
     think_s: float
     with_busy: bool = False
+    others: float = 0.0
     _tables: dict[int, ThroughputTable] = field(default_factory=dict, repr=False)
 
     name = "closed"
@@ -141,49 +150,62 @@ class ClosedCurve:
         upper = [np.inf, np.inf, *([_MOST_BACKGROUND * self.servers] if self.with_busy else [])]
         return Bounds(np.zeros(len(upper)), np.array(upper))
 
-    def held_up(self, parameters: Floats) -> Floats:
-        """Demand at the bottleneck as background work makes it, S m / (m - b); shape (n_problems,). [s]"""
+    def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
+        """Demand at the bottleneck as other work makes it, S m / (m - b - others); shape (n_problems,). [s]"""
         demand = np.maximum(parameters[:, 0], 1e-300)
         background = parameters[:, 2] if self.with_busy else np.zeros(len(parameters))
-        return np.asarray(demand * self.servers / (self.servers - background), dtype=float)
+        left = self.servers - background - (self.others if others is None else others)
+        return np.asarray(demand * self.servers / np.maximum(left, _LEAST_LEFT * self.servers), dtype=float)
 
-    def busy(self, parameters: Floats, rate: Floats) -> Floats:
-        """Busy servers of the bottleneck at throughputs of shape (n_problems, n_loads), U = b + S X. [1]"""
-        return np.asarray(parameters[:, 2, None] + parameters[:, 0, None] * rate, dtype=float)
+    def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
+        """Servers that the tiers keep busy at throughputs of shape (n_problems, n_loads), U = b + S X. [1]"""
+        work = 1.0 if conditions is None else conditions.work
+        return np.asarray(parameters[:, 2, None] + parameters[:, 0, None] * work * rate, dtype=float)
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
         """Throughput at each number of users, with the think time of the curve. [1/s]"""
-        return self.throughput_thinking(parameters, load, np.full(len(load), self.think_s))
+        return self.throughput_in(parameters, load, self.usual(len(load)))
 
-    def throughput_thinking(self, parameters: Floats, load: Floats, think_s: Floats) -> Floats:
-        """Throughput at each number of users with a think time of its own. [1/s]
+    def usual(self, count: int) -> Conditions:
+        """Conditions of loads that were not measured."""
+        return Conditions(np.full(count, self.think_s), np.ones(count), np.full(count, self.others))
+
+    def throughput_in(self, parameters: Floats, load: Floats, conditions: Conditions) -> Floats:
+        """Throughput at each number of users with conditions of its own. [1/s]
 
         A number of users that is not whole, as a mean over a window may be, lies on the line between its neighbours.
         """
-        demand = self.held_up(parameters)
         columns = []
-        for users, think in zip(load, think_s, strict=True):
-            ratios = (think + parameters[:, 1]) / demand
+        rows = zip(load, conditions.think_s, conditions.work, conditions.others, strict=True)
+        for users, think, work, others in rows:
             below = math.floor(users)
             part = users - below
-            value = (1 - part) * self._scaled(below, ratios)
+            asked = (float(think), float(work), float(others))
+            value = (1 - part) * self._rate(below, parameters, *asked)
             if part:
-                value = value + part * self._scaled(below + 1, ratios)
-            columns.append(value / demand)
+                value = value + part * self._rate(below + 1, parameters, *asked)
+            columns.append(value)
         return np.stack(columns, axis=1)
 
-    def _scaled(self, users: int, ratios: Floats) -> Floats:
+    def _rate(self, users: int, parameters: Floats, think_s: float, work: float, others: float) -> Floats:
+        """Throughput of a whole number of users; shape (n_problems,). [1/s]"""
         if users == 0:
-            return np.zeros(len(ratios))
+            return np.zeros(len(parameters))
+        demand = work * self.held_up(parameters, others)
+        return np.asarray(self.table(users)((think_s + parameters[:, 1]) / demand) / demand, dtype=float)
+
+    def table(self, users: int) -> ThroughputTable:
+        """The exact solution for so many users, made once."""
         if users > MOST_USERS:
             raise ModelError(f"closed curve: users must be at most {MOST_USERS}, got {users} instead")
         if users not in self._tables:
             self._tables[users] = ThroughputTable(users, self.servers)
-        return self._tables[users](ratios)
+        return self._tables[users]
 
     def response(self, parameters: Floats, load: Floats, think_s: Floats) -> Floats:
         """Response time R = N / X - Z. [s]"""
-        return np.asarray(load / self.throughput_thinking(parameters, load, think_s) - think_s, dtype=float)
+        conditions = replace(self.usual(len(load)), think_s=think_s)
+        return np.asarray(load / self.throughput_in(parameters, load, conditions) - think_s, dtype=float)
 
     def starts(self, points: Observations) -> Floats:
         """The demand about m / X at the top; elsewhere from nothing to the cycle at the bottom."""
@@ -207,49 +229,3 @@ class ClosedCurve:
                 "limit_throughput": 1 / largest,
                 "knee_load": (demand + other + self.think_s) / largest,
             }
-
-
-def network_throughput(users: int, stations: Sequence[tuple[float, int]], delay_s: float) -> Floats:
-    """Exact throughput of a closed network of multi-server stations, for 1 to N users.
-
-    Parameters
-    ----------
-    users : int
-        N >= 1. [1]
-    stations : sequence of (float, int)
-        Service demand > 0 [s] and servers of each station.
-    delay_s : float
-        Time of a cycle at delays, the think time among them, >= 0. [s]
-
-    Returns
-    -------
-    ndarray of shape (N,)
-        X(1), ..., X(N). [1/s]
-
-    Notes
-    -----
-    Convolution of the normalising constants station by station, in logarithms. The generating function of an M/M/m
-    station is sum_{j<m} f(j) (1 - j/m) z^j / (1 - (D/m) z) with f(j) = D^j / j!, so that
-
-        G_k(n) = (D/m) G_k(n-1) + sum_{j<m} f(j) (1 - j/m) G_{k-1}(n-j),     X(n) = G(n-1) / G(n),
-
-    has positive terms only: nothing cancels, where the usual recursion by marginal probabilities loses all
-    digits [1]_.
-
-    References
-    ----------
-    .. [1] J. P. Buzen, "Computational algorithms for closed queueing networks with exponential servers",
-           Communications of the ACM 16(9), 527-531, 1973, doi:10.1145/362342.362345.
-    """
-    counts = np.arange(users + 1)
-    with np.errstate(divide="ignore"):
-        constants = np.where(counts == 0, 0.0, counts * np.log(delay_s)) - gammaln(counts + 1.0)
-    for demand, servers in stations:
-        fed = np.full(users + 1, -np.inf)
-        for present in range(min(servers, users + 1)):
-            term = present * math.log(demand) - math.lgamma(present + 1) + math.log1p(-present / servers)
-            fed[present:] = np.logaddexp(fed[present:], term + constants[: users + 1 - present])
-        step = math.log(demand / servers)
-        # G(n) = d G(n-1) + c(n) is, over d^n, a running sum.
-        constants = np.logaddexp.accumulate(fed - step * counts) + step * counts
-    return np.asarray(np.exp(constants[:-1] - constants[1:]), dtype=float)

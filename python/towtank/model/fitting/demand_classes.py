@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from towtank.model.fitting.demand_estimators import (
     ESTIMATORS,
@@ -75,7 +76,7 @@ def demands_of_classes(series: Series, names: list[str]) -> dict[str, Any]:
     }
 
 
-def _drawn(estimator: Estimator, series: Series, rows: list[Floats], classes: int) -> Floats:
+def _drawn(estimator: Estimator, series: Series, rows: list[npt.NDArray[np.int64]], classes: int) -> Floats:
     values = np.full((len(rows), 1 + classes), np.nan)
     for number, chosen in enumerate(rows):
         found = estimator(series.drawn(chosen))

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import nnls
 
 from towtank.model.fitting.observations import Floats
@@ -53,7 +54,7 @@ class Series:
     servers: int
     stretches: Floats
 
-    def drawn(self, rows: Floats) -> Series:
+    def drawn(self, rows: npt.NDArray[np.int64]) -> Series:
         """Some of the intervals, in any number."""
         responses = None if self.responses is None else self.responses[rows]
         return Series(self.busy[rows], self.rates[rows], responses, self.servers, self.stretches[rows])
@@ -206,7 +207,7 @@ def variance_inflation(series: Series) -> list[float]:
     return [float(one) for one in np.diag(np.linalg.inv(correlations))]
 
 
-def blocks(series: Series, length: int, count: int, seed: int) -> list[Floats]:
+def blocks(series: Series, length: int, count: int, seed: int) -> list[npt.NDArray[np.int64]]:
     """Rows of replicates, drawn in blocks of neighbours within a run.
 
     References

@@ -15,6 +15,7 @@ from towtank.analysis.statistics import standard_error_of
 from towtank.errors import MeasurementError, ModelError
 from towtank.model.fitting import knees, model_file
 from towtank.model.fitting.audit import Finding, audit_points
+from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import USL_PARAMETERS
 from towtank.model.fitting.demands import resource_demands
 from towtank.model.fitting.fit import CURVES, Fit
@@ -27,10 +28,11 @@ from towtank.model.fitting.intervals import (
     t_intervals,
 )
 from towtank.model.fitting.measured import Configuration, read_configurations
+from towtank.model.fitting.mix import mix_of
 from towtank.model.fitting.observations import Floats, Observations
-from towtank.model.fitting.prediction import default_loads, predict, trust
+from towtank.model.fitting.prediction import default_loads, held_out, predict, trust
 from towtank.model.fitting.replicates import REPLICATES, block_length
-from towtank.model.fitting.selection import Candidate, Choice, choose
+from towtank.model.fitting.selection import DEFAULT_HELD_OUT, Candidate, Choice, choose
 from towtank.model.fitting.shape import classify
 from towtank.model.fitting.table import Columns, read_points
 
@@ -115,11 +117,15 @@ def fit_results(path: Path, wish: Wish, wanted: str | None) -> list[Answer]:
         head = {"label": one.label, "key": one.key, "asked": wish.curve}
         if wish.think_s is not None:
             points = _thinking(points, wish.think_s)
+        mix = mix_of(one, wish.hold_out or DEFAULT_HELD_OUT)
+        if mix is not None:
+            points = replace(points, work=mix.work)
         answer = _answer(
             points, wish, head, servers=servers, findings=one.findings, excluded=one.excluded, think_s=one.think_s
         )
         answer.configuration = one
         answer.document["bottleneck"] = bottleneck.name if bottleneck else None
+        answer.document["mix"] = mix.document(points.load) if mix else None
         answer.document["shape"] = classify(one)
         answer.document["demands"] = resource_demands(one)
         answer.document["knees"] = _objective_knees(one) + answer.document["knees"]
@@ -146,7 +152,11 @@ def _answer(
     think = float(np.mean(points.think_s())) if think_s is None or points.think is not None else think_s
     choice = choose(wish.curves, points, servers, think, wish.hold_out)
     if wish.curve != "auto" and not choice.candidates and "label" not in head:
-        raise ModelError(next(iter(choice.refused.values())), hint="measure more load levels")
+        why = next(iter(choice.refused.values()))
+        blind = "use of the bottleneck" in why
+        raise ModelError(
+            why, hint="name the column of the busy servers with --busy" if blind else "measure more load levels"
+        )
     shown = choice.chosen if wish.curve == "auto" else next(iter(choice.candidates), None)
     document = {
         **head,
@@ -157,7 +167,7 @@ def _answer(
         "points": _points(points, shown),
     }
     if shown:
-        document |= _worth(shown, wish, think)
+        document |= _worth(shown, points, wish, think)
     else:
         document |= {"verdict": {"level": REJECTED, "reasons": [{"level": REJECTED, "text": choice.why}], "tests": []}}
     document["knees"] = _knees(shown, points, think)
@@ -215,13 +225,17 @@ def _points(points: Observations, shown: Candidate | None) -> list[Json]:
             "throughput": float(points.throughput[place]),
             "standard_error": None if points.error is None else float(points.error[place]),
             "response_s": None if points.response is None else float(points.response[place]),
+            "think_s": None if points.think is None else float(points.think[place]),
+            "busy": None if points.busy is None else float(points.busy[place]),
+            "work": None if points.work is None else float(points.work[place]),
+            "others": None if points.others is None else float(points.others[place]),
             "fitted_throughput": float(fitted[name]) if name in fitted else None,
         }
         rows.append(row)
     return rows
 
 
-def _worth(one: Candidate, wish: Wish, think_s: float) -> Json:
+def _worth(one: Candidate, points: Observations, wish: Wish, think_s: float) -> Json:
     loads = default_loads(one) if wish.loads is None else wish.loads
     doubts = _interval_doubts(one)
     verdict = one.judgement.document()
@@ -230,7 +244,7 @@ def _worth(one: Candidate, wish: Wish, think_s: float) -> Json:
         verdict["level"] = verdict["level"] if verdict["level"] == REJECTED else "doubtful"
     return {
         "verdict": verdict,
-        "held_out": one.held_out and {**one.held_out, "refitted": one.refitted},
+        "held_out": held_out(one, points),
         "predictions": predict(one, loads, think_s),
         "trust": trust(one, think_s),
     }
@@ -253,6 +267,7 @@ def _choice(choice: Choice) -> Json:
             "curve": one.name,
             "aicc": one.aicc,
             "delta_aicc": None if one.aicc is None or best is None else one.aicc - best,
+            "joint_aicc": one.joint_aicc,
             "held_out_error": one.held_out["worst_error"] if one.held_out else None,
             "parameters": dict(zip(one.fit.curve.parameters, map(float, one.fit.parameters), strict=True)),
             "verdict": one.judgement.level,
@@ -270,7 +285,8 @@ def _knees(shown: Candidate | None, points: Observations, think_s: float) -> lis
     distance = knees.distance_knee(points.load, points.throughput)
     rows = [one for one in found if one is not None]
     if distance is not None:
-        rows.append(knees.knee("distance", distance, None, "farthest above the chord (Kneedle): a drawing aid only"))
+        how = "farthest above the chord (Kneedle): a drawing aid only"
+        rows.append(knees.knee("distance", distance, knees.distance_samples(points), how))
     return rows
 
 
@@ -305,6 +321,15 @@ def _time_error(point: Json, metric: str, named: str | None) -> float | None:
     return standard_error_of(from_document(where))
 
 
+def _closed(choice: Choice) -> Candidate | None:
+    """The closed curve to write: the one chosen, else the one that describes throughput and busy time better."""
+    found = [one for one in choice.candidates if isinstance(one.fit.curve, ClosedCurve)]
+    if choice.chosen in found:
+        return choice.chosen
+    known = [one for one in found if one.joint_aicc is not None]
+    return min(known, key=lambda one: one.joint_aicc or 0.0) if known else next(iter(found), None)
+
+
 def written_model(answer: Answer, source: str, path: Path) -> Json:
     """Write the closed curve of an answer as a model file, and check what it says at the loads measured.
 
@@ -313,7 +338,7 @@ def written_model(answer: Answer, source: str, path: Path) -> Json:
     ModelError
         If there is no closed curve, or it is rejected.
     """
-    closed = next((one for one in answer.choice.candidates if one.name == "closed"), None)
+    closed = _closed(answer.choice)
     if closed is None or closed.judgement.level == REJECTED:
         why = answer.choice.refused.get("closed", "it was not fitted") if closed is None else "it is rejected"
         raise ModelError(f"--out: must have a closed curve to write, got none: {why}")

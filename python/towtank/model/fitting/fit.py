@@ -12,19 +12,25 @@ from towtank.errors import ModelError
 from towtank.model.fitting import least_squares
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import AMDAHL, LINEAR, USL, Curve
+from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.least_squares import Bounds, Solution
 from towtank.model.fitting.observations import Floats, Observations
 
-CURVES = ("usl", "amdahl", "linear", "closed")
+CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
 """Families that can be asked for."""
 # Moving a parameter to its bound changes the fitted values by less than this many standard deviations.
 _AT_BOUND = 1e-6
 
 
-def curve_named(name: str, servers: int, think_s: float, *, with_busy: bool = False) -> Curve:
-    """The family of a name; servers, think time and use of the bottleneck are those of the closed system."""
+def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
+    """The family of a name; servers, think time and what the points tell of the bottleneck are those of the closed
+    system."""
+    with_busy = points is not None and points.busy is not None
+    others = 0.0 if points is None or points.others is None else float(points.others.mean())
     if name == "closed":
-        return ClosedCurve(servers, think_s, with_busy)
+        return ClosedCurve(servers, think_s, with_busy, others)
+    if name == "load-dependent":
+        return DependentCurve(servers, think_s, with_busy, others)
     return {"usl": USL, "amdahl": AMDAHL, "linear": LINEAR}[name]
 
 
@@ -79,20 +85,14 @@ class Problem:
         load = self.points.load
         if not isinstance(self.curve, ClosedCurve):
             return self.curve.throughput(parameters, load)
-        think = self.think_s
-        rate = self.curve.throughput_thinking(parameters, load, think)
+        asked = self.points.conditions(self.curve.think_s)
+        rate = self.curve.throughput_in(parameters, load, asked)
         parts = [rate]
         if self.uses_response:
-            parts.append(load / rate - think)
+            parts.append(load / rate - asked.think_s)
         if self.uses_busy:
-            parts.append(self.curve.busy(parameters, rate))
+            parts.append(self.curve.busy(parameters, rate, asked))
         return np.concatenate(parts, axis=1)
-
-    @property
-    def think_s(self) -> Floats:
-        """Think time of each point: as measured there, else that of the curve. [s]"""
-        default = self.curve.think_s if isinstance(self.curve, ClosedCurve) else 0.0
-        return np.full(self.points.count, default) if self.points.think is None else self.points.think
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,15 @@ class Fit:
         return self.solution.residuals[: self.points.count]
 
     @property
+    def busy_misses(self) -> Floats | None:
+        """Measured over fitted use of the bottleneck, less one; None where it was not fitted."""
+        measured = self.points.busy
+        if not self.problem.uses_busy or measured is None:
+            return None
+        fitted = self.problem.model(self.parameters[None, :])[0, -self.points.count :]
+        return np.asarray(measured / fitted - 1, dtype=float)
+
+    @property
     def r_squared(self) -> float | None:
         """1 - residual over total sum of squares of the throughput; None where it does not vary."""
         values, weights = self.points.throughput, 1 / self.points.deviations**2
@@ -170,8 +179,31 @@ def levels_needed(curve: Curve) -> int:
 
 
 def shape_parameters(curve: Curve) -> int:
-    """Parameters of the shape of throughput over load; background work shows in the use of the bottleneck only."""
+    """Parameters that throughput over load has to tell; the use of the bottleneck tells background, or how the demand
+    changes, by itself."""
     return len(curve.parameters) - int(isinstance(curve, ClosedCurve) and curve.with_busy)
+
+
+LEAST_SPAN = 0.25
+"""Utilizations that lie closer together do not tell how the demand changes with them. [ratio]"""
+
+
+def _refuse_blind(curve: Curve, points: Observations) -> None:
+    """How a demand changes is read off measured CPU time alone; a bend of the throughput has too many reasons."""
+    if not isinstance(curve, DependentCurve):
+        return
+    if points.busy is None or not curve.with_busy:
+        raise ModelError(
+            f"{curve.name}: must have the use of the bottleneck at each level, got none",
+            hint="observe the tiers, or name the column of the busy servers with --busy",
+        )
+    span = float(np.ptp(points.busy)) / curve.servers
+    if span < LEAST_SPAN:
+        raise ModelError(
+            f"{curve.name}: must have utilizations of the bottleneck at least {LEAST_SPAN:g} apart, got {span:.2g} "
+            f"instead",
+            hint="measure lower load levels too",
+        )
 
 
 def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None = None) -> Fit:
@@ -196,6 +228,7 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
             f"got {len(points.levels)} instead",
             hint="measure more load levels, or fit a curve with fewer parameters",
         )
+    _refuse_blind(curve, points)
     problem = Problem(curve, points)
     starts = curve.starts(points)
     if near is not None:

@@ -18,6 +18,7 @@ from towtank.errors import ModelError
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import WIDER
 from towtank.model.fitting.fit import Fit, fit_curve, levels_needed, shape_parameters
+from towtank.model.fitting.observations import Floats, Observations
 
 SUPPORTED, DOUBTFUL, REJECTED = "supported", "doubtful", "rejected"
 LEVEL = 0.01
@@ -104,6 +105,24 @@ def aicc(fit: Fit) -> float | None:
     return count * math.log(max(squares, least) / count) + 2 * size + 2 * size * (size + 1) / (count - size - 1)
 
 
+def joint_aicc(fit: Fit) -> float | None:
+    """The same criterion of throughput and use of the bottleneck together, for curves that tell both.
+
+    Throughput hardly shows whether busy time that is not in proportion is background or a demand that changes: the
+    use of the bottleneck does. None where it was not fitted, or there are too few points.
+    """
+    if not fit.problem.uses_busy:
+        return None
+    count, size = 2 * fit.points.count, len(fit.parameters) + 1
+    if count - size - 1 <= 0:
+        return None
+    points = fit.points.count
+    rows = fit.solution.residuals
+    squares = float(rows[:points] @ rows[:points] + rows[-points:] @ rows[-points:])
+    least = float(2 * np.sum((_ROUNDING * fit.points.throughput / fit.points.deviations) ** 2))
+    return count * math.log(max(squares, least) / count) + 2 * size + 2 * size * (size + 1) / (count - size - 1)
+
+
 def judge(fit: Fit, held_out: dict[str, Any] | None) -> Judgement:
     """All checks of one fit."""
     judgement = Judgement()
@@ -150,7 +169,7 @@ def _held(fit: Fit, judgement: Judgement) -> None:
         elif name == "sigma" and value == 0:
             judgement.reject("sigma is at its bound 0: the points show no contention; they grow at least in proportion")
         elif name not in ("other_s", "background"):  # a system may have neither
-            judgement.reject(f"{name} is at its bound {value:g}")
+            judgement.reject(f"{name} is at its bound {value:.3g}")
 
 
 def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
@@ -273,30 +292,33 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
         judgement.shape(fit, f"{wider.name} describes the points better than chance explains (p = {p_value:.2g})")
 
 
-def hold_out(fit: Fit, highest: int) -> dict[str, Any] | None:
-    """Fit again without the highest levels, and predict them.
-
-    Returns
-    -------
-    dict or None
-        `levels`, `worst_error` (relative, of throughput) and `points`; None where too few levels are left.
-    """
+def fit_below(fit: Fit, highest: int) -> Fit | None:
+    """The same family fitted without the highest levels; None where too few are left."""
     if len(fit.points.levels) - highest < levels_needed(fit.curve):
         return None
-    below, above = fit.points.split(highest)
-    return predicted_against_measured(
-        fit_curve(fit.curve, below, [float(one) for one in fit.parameters]), above, highest
-    )
+    below, _ = fit.points.split(highest)
+    try:
+        return fit_curve(fit.curve, below, [float(one) for one in fit.parameters])
+    except ModelError:
+        return None
 
 
-def predicted_against_measured(fit: Fit, above: Any, levels: int) -> dict[str, Any]:
-    """How a fit predicts points that it has not seen."""
+def throughput_as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Floats, Floats | None]:
+    """Throughputs at points that were not fitted, with the conditions that were there; and the think time.
+
+    Users, think time, mix and other programs are what was asked of the system, not what it did: they are known of
+    every point.
+    """
     if isinstance(fit.curve, ClosedCurve):
-        think = above.think if above.think is not None else np.full(above.count, fit.curve.think_s)
-        predicted = fit.curve.throughput_thinking(fit.parameters[None, :], above.load, think)[0]
-    else:
-        think = above.think
-        predicted = fit.throughput(above.load)
+        asked = above.conditions(fit.curve.think_s)
+        return fit.curve.throughput_in(parameters, above.load, asked), asked.think_s
+    return fit.curve.throughput(parameters, above.load), above.think
+
+
+def predicted_against_measured(fit: Fit, above: Observations, levels: int) -> dict[str, Any]:
+    """How a fit predicts points that it has not seen."""
+    every, think = throughput_as_it_was(fit, fit.parameters[None, :], above)
+    predicted = every[0]
     errors = predicted / above.throughput - 1
     rows = []
     for number in range(above.count):
@@ -312,4 +334,5 @@ def predicted_against_measured(fit: Fit, above: Any, levels: int) -> dict[str, A
             row |= {"measured_response_s": measured, "predicted_response_s": response}
             row |= {"response_error": response / measured - 1}
         rows.append(row)
-    return {"levels": levels, "worst_error": float(errors[np.argmax(np.abs(errors))]), "points": rows}
+    worst = float(errors[np.argmax(np.abs(errors))])
+    return {"levels": levels, "curve": fit.curve.name, "worst_error": worst, "points": rows}

@@ -155,6 +155,16 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
     return float(load[number]) if y[number] > x[number] else None
 
 
+def distance_samples(points: Observations) -> Floats | None:
+    """The same of throughputs drawn from their errors; NaN where there is none, None where no error is known."""
+    if points.error is None:
+        return None
+    stream = np.random.default_rng(SEED)
+    drawn = points.throughput + points.error * stream.standard_normal((_DRAWS, points.count))
+    found = [distance_knee(points.load, row) for row in drawn]
+    return np.array([np.nan if one is None else one for one in found])
+
+
 def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: float, text: str) -> dict[str, Any] | None:
     """Load at which a time passes its limit, by straight lines between the levels.
 

@@ -61,6 +61,8 @@ class Configuration:
         With what was seen, as a study summary has them.
     runs : list of dict
         Summaries of the runs that passed.
+    folders : list of RunFolder
+        Of the same runs; none where only a study summary is there.
     """
 
     label: str
@@ -71,6 +73,7 @@ class Configuration:
     resources: list[Resource] = field(default_factory=list)
     objectives: list[Json] = field(default_factory=list)
     runs: list[Json] = field(default_factory=list)
+    folders: list[RunFolder] = field(default_factory=list)
 
     @property
     def observations(self) -> Observations:
@@ -89,8 +92,23 @@ class Configuration:
             think=np.array(think, dtype=float) if all(one is not None for one in think) else None,
             busy=busy,
             busy_error=busy_error,
+            others=self._others(),
             names=tuple(", ".join(point["runs"]) for point in self.points),
         )
+
+    def _others(self) -> Floats | None:
+        """CPUs of the bottleneck that other programs kept busy at each point; None where a run does not tell.
+
+        Told of all CPUs that tiers are pinned to, which other programs are taken to use evenly.
+        """
+        bottleneck = self.bottleneck()
+        shares = {str(run["run"]): run["host"].get("foreign_share") for run in self.runs}
+        if bottleneck is None or not shares:
+            return None
+        rows = [[shares.get(str(run)) for run in point["runs"]] for point in self.points]
+        if any(one is None for row in rows for one in row):
+            return None
+        return np.array([bottleneck.servers * float(np.mean([one for one in row if one is not None])) for row in rows])
 
     def _busy(self) -> tuple[Floats | None, Floats | None]:
         """CPUs used of the bottleneck, with standard errors; None where a point does not tell them."""
@@ -222,7 +240,15 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
         shared = _resources([run for run in folders if run.run_id in set(names)], kept)
         found.append(
             Configuration(
-                configuration["label"], configuration["key"], points, findings, excluded, shared, objectives, kept
+                configuration["label"],
+                configuration["key"],
+                points,
+                findings,
+                excluded,
+                shared,
+                objectives,
+                kept,
+                [run for run in folders if run.run_id in names and run.run_id not in bad],
             )
         )
     return found
@@ -293,8 +319,17 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
     groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     declared: Json = {}
     for run in folders:
-        declared |= run.manifest.get("tiers") or {}
+        declared |= _tiers(run)
     for tier in allotted:
         one = declared.get(tier, {})
         groups[str(one.get("host")), tuple(one.get("cpus") or ())].append(tier)
     return [Resource("+".join(tiers), max(allotted[tier] for tier in tiers), tuple(tiers)) for tiers in groups.values()]
+
+
+def _tiers(run: RunFolder) -> Json:
+    """Tiers as the manifest of a run declares them; none where a kill tore it."""
+    try:
+        found = run.manifest.get("tiers")
+    except (OSError, ValueError, StudyError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.errors import ModelError
-from towtank.model.fitting.closed_curve import ClosedCurve, network_throughput
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.measured import Configuration
+from towtank.model.fitting.network import Rates, network_throughput
 from towtank.model.fitting.selection import Candidate
 from towtank.units import exact_duration
 
@@ -24,6 +26,7 @@ class Station:
     servers: int
     demand_s: float
     how: str
+    rates: Rates | None = None
 
 
 def stations(candidate: Candidate, one: Configuration | None, demands: dict[str, Any]) -> tuple[list[Station], float]:
@@ -50,7 +53,9 @@ def stations(candidate: Candidate, one: Configuration | None, demands: dict[str,
     # Background work at the bottleneck is in the demand: what is left of the servers works as much longer.
     demand = float(curve.held_up(candidate.fit.parameters[None, :])[0])
     bottleneck = one.bottleneck() if one else None
-    found = [Station(_safe(bottleneck.name if bottleneck else "bottleneck"), servers, demand, "fitted to the curve")]
+    rates = curve.rates(candidate.fit.parameters) if isinstance(curve, DependentCurve) else None
+    how = "fitted to the curve" if rates is None else "fitted to the curve: at full use, speed by jobs present"
+    found = [Station(_safe(bottleneck.name if bottleneck else "bottleneck"), servers, demand, how, rates)]
     for resource in one.resources if one else []:
         value = (demands.get(resource.name) or {}).get("demand_s", {}).get("value")
         if bottleneck is not None and resource.name != bottleneck.name and value and 0 < value <= left:
@@ -79,7 +84,7 @@ def model_text(candidate: Candidate, source: str, found: list[Station], left: fl
         "stations:",
     ]
     lines += [
-        f"  {one.name}: {{servers: {one.servers}, discipline: ps, "
+        f"  {one.name}: {{{_speed(one)}, discipline: ps, "
         f"demand: {{{CLASS}: {exact_duration(one.demand_s)}}}}}  # {one.how}"
         for one in found
     ]
@@ -91,11 +96,17 @@ def model_text(candidate: Candidate, source: str, found: list[Station], left: fl
     return "\n".join(lines) + "\n"
 
 
+def _speed(one: Station) -> str:
+    if one.rates is None:
+        return f"servers: {one.servers}"
+    return f"rates: [{', '.join(f'{rate:.9g}' for rate in one.rates)}]"
+
+
 def checked(candidate: Candidate, found: list[Station], left: float, think_s: float) -> list[dict[str, float]]:
     """Exact throughput of the file's network at the loads measured, against the measurement."""
     points = candidate.fit.points
     top = round(float(points.load.max()))
-    exact = network_throughput(top, [(one.demand_s, one.servers) for one in found], left + think_s)
+    exact = network_throughput(top, [(one.demand_s, one.rates or one.servers) for one in found], left + think_s)
     rows = []
     for load, measured in zip(points.load, points.throughput, strict=True):
         users = round(float(load))

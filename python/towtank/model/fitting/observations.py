@@ -21,6 +21,25 @@ an estimate, and as a weight it would make the luckiest level decide. [1]"""
 
 
 @dataclass(frozen=True)
+class Conditions:
+    """What was asked of a system at each load, and what it had to do it with; not what it made of it.
+
+    Attributes
+    ----------
+    think_s : ndarray of shape (n_loads,)
+        Think time Z. [s]
+    work : ndarray of shape (n_loads,)
+        Demand of a transaction of the mix there over that of the reference mix. [ratio]
+    others : ndarray of shape (n_loads,)
+        Servers of the bottleneck that other programs keep busy. [1]
+    """
+
+    think_s: Floats
+    work: Floats
+    others: Floats
+
+
+@dataclass(frozen=True)
 class Observations:
     """Load levels in ascending order; one row for each measurement.
 
@@ -42,6 +61,11 @@ class Observations:
         Servers of the bottleneck that are busy, U. [1]
     busy_error : ndarray of shape (n_points,) or None
         Its standard error. [1]
+    work : ndarray of shape (n_points,) or None
+        What a transaction of the mix that ran there demands of the bottleneck, over what one of the reference mix does.
+        [ratio]
+    others : ndarray of shape (n_points,) or None
+        Servers of the bottleneck that other programs kept busy. [1]
     names : tuple of str
         Where each point comes from: runs, or lines of a file.
     place : ndarray of shape (n_points,)
@@ -56,6 +80,8 @@ class Observations:
     think: Floats | None = None
     busy: Floats | None = None
     busy_error: Floats | None = None
+    work: Floats | None = None
+    others: Floats | None = None
     names: tuple[str, ...] = ()
     place: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
@@ -106,6 +132,14 @@ class Observations:
         """Think time of each point; zero where none was given. [s]"""
         return np.zeros(self.count) if self.think is None else self.think
 
+    def conditions(self, think_s: float = 0.0) -> Conditions:
+        """What was asked at each point; `think_s` where no think time was given."""
+        return Conditions(
+            np.full(self.count, think_s) if self.think is None else self.think,
+            np.ones(self.count) if self.work is None else self.work,
+            np.zeros(self.count) if self.others is None else self.others,
+        )
+
     def chosen(self, mask: npt.NDArray[np.bool_]) -> Observations:
         """Some of the points."""
         return replace(
@@ -118,6 +152,8 @@ class Observations:
             think=None if self.think is None else self.think[mask],
             busy=None if self.busy is None else self.busy[mask],
             busy_error=None if self.busy_error is None else self.busy_error[mask],
+            work=None if self.work is None else self.work[mask],
+            others=None if self.others is None else self.others[mask],
             names=tuple(name for name, kept in zip(self.names, mask, strict=True) if kept),
             place=self.place[mask],
         )
@@ -138,6 +174,8 @@ def observations(
     think: Floats | None = None,
     busy: Floats | None = None,
     busy_error: Floats | None = None,
+    work: Floats | None = None,
+    others: Floats | None = None,
     names: tuple[str, ...] = (),
 ) -> Observations:
     """Points in ascending order of load, whatever order they were measured in."""
@@ -156,6 +194,8 @@ def observations(
         sorted_(think),
         sorted_(busy),
         sorted_(busy_error),
+        sorted_(work),
+        sorted_(others),
         tuple(names[place] for place in order),
         order.astype(np.int64),
     )

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from towtank.model.fitting.closed_curve import ClosedCurve
-from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.dependent_curve import DependentCurve
+from towtank.model.fitting.goodness import REJECTED, throughput_as_it_was
 from towtank.model.fitting.intervals import percentiles
-from towtank.model.fitting.observations import Floats
-from towtank.model.fitting.replicates import further_measurement
+from towtank.model.fitting.observations import Floats, Observations
+from towtank.model.fitting.replicates import further_measurement, replicates
 from towtank.model.fitting.selection import Candidate
 
 BANDS = {"band_80": 0.80, "band_95": 0.95}
@@ -118,11 +119,36 @@ def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
     return row
 
 
+def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | None:
+    """Predicted against measured at the held-out levels, with the bands of the fit that did not see them.
+
+    The bands are those of one more measurement: `within_95` tells whether the one that was made lies in them.
+    """
+    tested, told = candidate.tested, candidate.held_out
+    if tested is None or told is None:
+        return None
+    above = points.chosen(points.load > tested.points.load.max())
+    curves, think = throughput_as_it_was(tested, replicates(tested), above)
+    again = np.maximum(further_measurement(tested, above.load, curves), 0.0)
+    rows = []
+    for number, row in enumerate(told["points"]):
+        drawn = again[:, number]
+        more: dict[str, Any] = {f"throughput_{name}": list(percentiles(drawn, share)) for name, share in BANDS.items()}
+        low, high = more["throughput_band_95"]
+        more["within_95"] = low <= row["measured_throughput"] <= (np.inf if high is None else high)
+        if "measured_response_s" in row and think is not None:
+            with np.errstate(divide="ignore"):
+                times = np.maximum(above.load[number] / drawn - think[number], 0.0)
+            more |= {f"response_{name}": list(percentiles(times, share)) for name, share in BANDS.items()}
+        rows.append({**row, **more})
+    return {**told, "points": rows, "refitted": candidate.refitted}
+
+
 def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
     """What the predictions rest on: range, assumptions and whether they were tested, error on what was held out."""
     points = candidate.fit.points
     limit, why = farthest(candidate)
-    held_out = candidate.held_out
+    told = candidate.held_out
     return {
         "measured_from": float(points.load.min()),
         "measured_to": float(points.load.max()),
@@ -131,7 +157,7 @@ def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
         "levels": len(points.levels),
         "points": points.count,
         "repeated": points.count > len(points.levels),
-        "held_out_error": held_out["worst_error"] if held_out else None,
+        "held_out_error": told["worst_error"] if told else None,
         "verdict": candidate.judgement.level,
         "assumptions": _assumptions(candidate, think_s),
     }
@@ -143,8 +169,24 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
     spread = "lack-of-fit test" if "lack of fit" in tests else "no: no level was repeated often enough"
     found = [
         {"assumes": f"the curve has the shape of {candidate.name}", "tested": spread},
-        {"assumes": "demands do not depend on the load", "tested": "only through the shape of the curve"},
+        _assumed_of_demands(candidate),
     ]
+    if points.work is not None:
+        found.append(
+            {
+                "assumes": "a prediction is about the mean mix of the levels measured",
+                "tested": f"the mixes of the levels demand from {points.work.min():.3f} to "
+                f"{points.work.max():.3f} of it",
+            }
+        )
+    if points.others is not None and isinstance(candidate.fit.curve, ClosedCurve):
+        low, high, mean = (100 * share / candidate.fit.curve.servers for share in _range_of(points.others))
+        found.append(
+            {
+                "assumes": f"other programs take {mean:.2g} % of the bottleneck, at loads not measured too",
+                "tested": f"they took from {low:.2g} to {high:.2g} % at the levels",
+            }
+        )
     if isinstance(candidate.fit.curve, ClosedCurve):
         tested = "response times were fitted as well" if points.response is not None else "no response times given"
         found += [
@@ -163,3 +205,24 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
             }
         )
     return found
+
+
+def _assumed_of_demands(candidate: Candidate) -> dict[str, str]:
+    """What the curve takes for granted of the demand of a transaction, and what tells."""
+    fit = candidate.fit
+    busy = fit.busy_misses
+    tested = "only through the shape of the curve"
+    if busy is not None:
+        tested = f"the CPU time at each level is met within {100 * float(np.max(np.abs(busy))):.2g} %"
+    if isinstance(fit.curve, DependentCurve):
+        idle, full = (fit.curve.demand_at(fit.parameters[None, :], np.array([share]))[0] for share in (0.0, 1.0))
+        assumes = (
+            f"the demand at the bottleneck changes in proportion to its utilization, from {1e3 * idle:.3g} ms at no "
+            f"use to {1e3 * full:.3g} ms at full use"
+        )
+        return {"assumes": assumes, "tested": tested}
+    return {"assumes": "demands do not depend on the load", "tested": tested}
+
+
+def _range_of(values: Floats) -> tuple[float, float, float]:
+    return float(values.min()), float(values.max()), float(values.mean())

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+from scipy import stats
 
 from towtank.errors import ModelError
 from towtank.model.fitting.fit import Fit, curve_named, fit_curve
 from towtank.model.fitting.goodness import (
+    MISS_LIMIT,
     REJECTED,
     Judgement,
     aicc,
-    hold_out,
+    fit_below,
+    joint_aicc,
     judge,
     predicted_against_measured,
 )
@@ -22,6 +27,7 @@ from towtank.model.fitting.replicates import replicates
 COMPARABLE = 2.0
 """Curves whose AICc is within this of the best are supported about as well (Burnham and Anderson, *Model Selection
 and Multimodel Inference*, 2nd ed., Springer, 2002, section 2.6, doi:10.1007/b97636)."""
+_CHANGE_LEVEL = 0.05
 DEFAULT_HELD_OUT = 1
 """Highest levels that every fit is tested on, in a second fit without them. [1]"""
 
@@ -39,6 +45,10 @@ class Candidate:
         Predicted against measured at the highest levels.
     refitted : bool
         Whether the held-out levels took part in the final fit after they had served as a test.
+    joint_aicc : float or None
+        Criterion of throughput and use of the bottleneck together.
+    tested : Fit or None
+        The fit that predicted the held-out levels.
     """
 
     fit: Fit
@@ -46,6 +56,8 @@ class Candidate:
     aicc: float | None
     held_out: dict[str, Any] | None
     refitted: bool
+    joint_aicc: float | None = None
+    tested: Fit | None = None
 
     @property
     def name(self) -> str:
@@ -99,17 +111,23 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
     ModelError
         If there are too few levels.
     """
-    curve = curve_named(name, servers, think_s, with_busy=points.busy is not None)
+    curve = curve_named(name, servers, think_s, points)
     if held:
         if held >= len(points.levels):
             raise ModelError(f"held out: must be fewer than the {len(points.levels)} levels, got {held} instead")
-        below, above = points.split(held)
-        fit = fit_curve(curve, below)
-        tested: dict[str, Any] | None = predicted_against_measured(fit, above, held)
+        fit = fit_curve(curve, points.split(held)[0])
+        below: Fit | None = fit
     else:
         fit = fit_curve(curve, points)
-        tested = hold_out(fit, DEFAULT_HELD_OUT) if held is None else None
-    return Candidate(fit, judge(fit, tested), aicc(fit), tested, refitted=not held)
+        below = fit_below(fit, DEFAULT_HELD_OUT) if held is None else None
+    return _tested(fit, below, points, held)
+
+
+def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None) -> Candidate:
+    """A candidate with the test that a fit to the lower levels makes of it."""
+    highest = held or DEFAULT_HELD_OUT
+    told = None if below is None else predicted_against_measured(below, points.split(highest)[1], highest)
+    return Candidate(fit, judge(fit, told), aicc(fit), told, not held, joint_aicc(fit), below)
 
 
 def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: float, held: int | None) -> Choice:
@@ -128,21 +146,94 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
         except ModelError as error:
             refused[name] = str(error).split("\n", maxsplit=1)[0]
     candidates.sort(key=_rank)
-    able = [one for one in candidates if one.judgement.level != REJECTED]
+    set_aside = _one_closed(candidates, points, held)
+    able = [one for one in candidates if one.judgement.level != REJECTED and one.name not in set_aside]
     if not able:
         return Choice(candidates, None, refused, _no_choice(candidates, refused))
     if any(one.aicc is None for one in able):
-        return _without_criterion(candidates, able, refused)
+        return _with(set_aside, _without_criterion(candidates, able, refused))
     best = able[0].aicc or 0.0
     close = [one for one in able if one.aicc is not None and one.aicc - best <= COMPARABLE]
     tested = [one for one in close if one.held_out is not None]
     chosen = min(tested, key=_held_out_error) if tested else able[0]
-    return Choice(candidates, chosen, refused, _because(chosen, able, close))
+    return _with(set_aside, Choice(candidates, chosen, refused, _because(chosen, able, close)))
+
+
+def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
+    """A choice that also tells why one of the two closed curves took no part in it."""
+    told = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
+    return replace(choice, why=f"{choice.why}; {told}") if told else choice
+
+
+def _one_closed(candidates: list[Candidate], points: Observations, held: int | None) -> dict[str, str]:
+    """Decide between the closed curves with constant and with load-dependent demand; the one set aside, and why.
+
+    Notes
+    -----
+    Throughput below saturation hardly tells the two apart; the use of the bottleneck at each level does, so the
+    criterion is that of both together. They have as many parameters: background on one side, the change of the demand
+    on the other. A demand is taken to change only where the constant one misses by more than chance makes of either, so
+    that a handful of levels does not decide by its noise. The error at the held-out level
+    is that of the curve which the levels below would have chosen by themselves, so that what is held out has no part in
+    the choice that it tests.
+    """
+    pair = {one.name: one for one in candidates if one.joint_aicc is not None}
+    plain, changing = pair.get("closed"), pair.get("load-dependent")
+    if plain is None or changing is None:
+        return {}
+    rejected = {name for name, one in pair.items() if one.judgement.level == REJECTED}
+    changes = "load-dependent" not in rejected and _changes(plain.fit, changing.fit)
+    best = changing if changes or "closed" in rejected else plain
+    other = plain if best is changing else changing
+    if held is None and plain.tested is not None and changing.tested is not None:
+        first = changing.tested if _changes(plain.tested, changing.tested) else plain.tested
+        if first is not best.tested:
+            # The levels below would have chosen otherwise: that is the prediction they would have made.
+            place = next(number for number, one in enumerate(candidates) if one is best)
+            candidates[place] = _tested(best.fit, first, points, held)
+    if other.name in rejected:
+        return {other.name: "rejected"}
+    gap = (other.joint_aicc or 0.0) - (best.joint_aicc or 0.0)
+    words = (
+        f"AICc of throughput and use of the bottleneck together is {abs(gap):.2g} {'higher' if gap > 0 else 'lower'}"
+    )
+    return {other.name: words + ("" if gap > 0 else f", which chance explains up to {_credible_gap(changing.fit):.2g}")}
+
+
+def _changes(plain: Fit, changing: Fit) -> bool:
+    """Whether use and throughput together say that the demand changes with the load.
+
+    Notes
+    -----
+    The misses of the constant curve over those of the other must pass the quantile of F with the degrees of freedom of
+    both, as two independent variances would: n ln F in the criterion. Misses of curves on the same points resemble each
+    other, so chance passes it less often than the level says.
+    """
+    constant, dependent = joint_aicc(plain), joint_aicc(changing)
+    if constant is None or dependent is None:
+        return False
+    return constant - dependent > _credible_gap(changing)
+
+
+def _credible_gap(fit: Fit) -> float:
+    """Difference of the joint criterion beyond which chance does not explain it."""
+    values = 2 * fit.points.count
+    freedom = values - len(fit.parameters)
+    return float(values * math.log(stats.f.ppf(1 - _CHANGE_LEVEL, freedom, freedom)))
 
 
 def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
-    """Too few points for AICc to compare all: what predicts the highest level is left to decide."""
+    """Too few points for AICc to compare all: what predicts the highest level is left to decide.
+
+    Where none of those that could be tested predicts it within `MISS_LIMIT`, a closed curve that has too few levels to
+    leave one out is better founded than they are: it met the use of the bottleneck at each level as well.
+    """
     tested = [one for one in able if one.held_out is not None]
+    founded = [one for one in able if one.held_out is None and one.joint_aicc is not None]
+    if founded and all(_held_out_error(one) > MISS_LIMIT for one in tested):
+        others = "".join(f"; {one.name} misses it by {100 * _held_out_error(one):.2g} %" for one in tested)
+        why = f"{founded[0].name}: too few levels to leave the highest out{others}"
+        return Choice(candidates, founded[0], refused, why)
     if not tested:
         why = "every curve is rejected: too few points for AICc, and for leaving the highest level out"
         return Choice(candidates, None, refused, why)

@@ -104,6 +104,7 @@ def design_limits(results: Results) -> list[Text]:
         )
     limits += _thin_points(results)
     limits += _one_machine(results)
+    limits += _no_model(results)
     unreached = [
         one for one in results.configurations if isinstance(one.get("limit"), dict) and not one["limit"].get("reached")
     ]
@@ -116,6 +117,12 @@ def design_limits(results: Results) -> list[Text]:
             )
         )
     return limits
+
+
+def _no_model(results: Results) -> list[Text]:
+    """Why the report has no capacity model."""
+    why = results.model.get("refused")
+    return [text(f"No capacity model was made: {why}.")] if why else []
 
 
 def _thin_points(results: Results) -> list[Text]:

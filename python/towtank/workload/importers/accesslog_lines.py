@@ -28,7 +28,7 @@ _UNREADABLE_AT_MOST = 0.5
 
 _LINE = re.compile(
     r"(?:\S+:\d+ (?=\S+ \S+ \S+ \[))?(?P<host>\S+) \S+ (?P<user>.*?) \[(?P<time>[^\]]+)\] "
-    r'"(?P<request>(?:[^"\\]|\\.)*)" (?P<status>\d{3}|-) (?:\d+|-)'
+    r'"(?P<request>(?:[^"\\]|\\.)*)" (?P<status>\d{3}|-) (?P<bytes>\d+|-)'
     r'(?: "(?:[^"\\]|\\.)*" "(?P<agent>(?:[^"\\]|\\.)*)")?(?P<rest>.*)'
 )
 _TIME = re.compile(r"(\d{2})/(\w{3})/(\d{4}):(\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)? ([+-])(\d{2})(\d{2})")
@@ -51,6 +51,8 @@ class Hit:
         Where the log has it. [s]
     ends : bool
         Whether `time` is the end of the request, as in logs with nginx's `request_time`.
+    bytes : int
+        Of the body; 0 where the log has none. [byte]
     """
 
     number: int
@@ -62,6 +64,7 @@ class Hit:
     status: int
     response_time: float | None = None
     ends: bool = False
+    bytes: int = 0
 
     @property
     def start(self) -> float:
@@ -107,6 +110,18 @@ def read_lines(path: Path, notes: Notes) -> Iterator[Hit]:
         raise StudyError.at(path, message, line=first_bad, column=1)
 
 
+def is_access_log(path: Path) -> bool:
+    """Whether the first line that is not empty is one of an access log."""
+    try:
+        with _open(path) as stream:
+            for _, raw in _numbered(stream):
+                if raw.strip():
+                    return _LINE.fullmatch(raw.decode("utf-8", "replace").rstrip("\r\n")) is not None
+    except EOFError:
+        return False
+    return False
+
+
 def _open(path: Path) -> BinaryIO:
     with path.open("rb") as stream:
         compressed = stream.read(2) == b"\x1f\x8b"
@@ -138,7 +153,9 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
     response_time, ends = _response_time(match.group("rest"))
     status = int(match.group("status")) if match.group("status") != "-" else 0
     agent = match.group("agent") or ""
-    return Hit(number, match.group("host"), agent, time, parts[0].upper(), parts[1], status, response_time, ends)
+    size = int(match.group("bytes")) if match.group("bytes") != "-" else 0
+    method = parts[0].upper()
+    return Hit(number, match.group("host"), agent, time, method, parts[1], status, response_time, ends, size)
 
 
 # Lines of a log that are next to each other mostly have the same second.

@@ -1,0 +1,451 @@
+//! From a trace to its answer.
+
+use std::io::BufRead;
+
+use crate::answer::{Answer, BytesPoint, EntriesPoint, LimitsPoint, SamplingAnswer, Trace};
+use crate::exact::Exact;
+use crate::faults::Faults;
+use crate::ladder::Ladder;
+use crate::popularity::Popularity;
+use crate::sampling::{GROUPS, Sampled, Sampling, half_width};
+use crate::tally::{Hits, Limits, Plan, Tally};
+use crate::trace::Reader;
+
+/// Largest sum of the sizes of all keys: sums of bytes stay whole numbers of 64 bits. [byte]
+const FOOTPRINT_AT_MOST: u64 = 1 << 62;
+/// Fewer sampled keys than this say little: groups of them have a few dozens. [1]
+const SAMPLES_AT_LEAST: usize = 400;
+
+/// What is asked of a trace.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// Limits on the number of entries. [1]
+    pub entries: Vec<u64>,
+    /// Limits on bytes. [byte]
+    pub bytes: Vec<u64>,
+    /// Metadata of an entry, in the memory of the bytes. [byte]
+    pub metadata_bytes: u64,
+    /// A sample of the keys; all of them by default.
+    pub sampling: Option<Sampling>,
+    /// References that only fill the caches. [1]
+    pub warm_up: u64,
+    /// Memory that exact distances may take. [byte]
+    pub memory_bytes: usize,
+}
+
+impl Default for Wish {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            bytes: Vec::new(),
+            metadata_bytes: 0,
+            sampling: None,
+            warm_up: 0,
+            memory_bytes: 1 << 30,
+        }
+    }
+}
+
+/// What counts references.
+enum Counter {
+    Exact(Box<Exact>),
+    Sampled(Box<Sampled>),
+}
+
+/// What is summed over all references, sampled or not.
+#[derive(Default)]
+struct Totals {
+    read: u64,
+    counted: u64,
+    bytes: f64,
+    /// Earliest and latest time. [s]
+    times: Option<(f64, f64)>,
+}
+
+/// Reads a trace to its end.
+///
+/// # Errors
+///
+/// All faults of the trace; or that it has more keys than there is memory for.
+pub fn analyse(source: impl BufRead, wish: &Wish) -> Result<Answer, Faults> {
+    let mut reader = Reader::open(source)?;
+    let plan = plan(wish, reader.weighted());
+    if !plan.weighted && (!wish.bytes.is_empty() || wish.metadata_bytes > 0) {
+        let message = "must be a column of the trace where caches have a limit on bytes, got none";
+        reader.fault(1, "bytes", message);
+    }
+    let mut counter = Counter::new(&plan, wish);
+    let mut totals = Totals::default();
+    let mut goes_on = true;
+    while let Some(row) = reader.next_row() {
+        totals.read += 1;
+        let warm = totals.read > wish.warm_up;
+        if warm {
+            totals.add(row.bytes, row.time);
+        }
+        if goes_on {
+            counter.refer(&plan, row.key, row.bytes, warm);
+            if let Err(message) = counter.bounded(wish) {
+                reader.fault(1, "", &message);
+                goes_on = false;
+            }
+        }
+        // With a fault there is no answer; the rest is read for further faults only.
+        goes_on &= reader.faults.is_empty();
+    }
+    if reader.faults.is_empty() && totals.counted > 0 && counter.keys() <= 0.0 {
+        let message = "must have keys that are sampled, got none at this rate: sample more";
+        reader.fault(1, "", message);
+    }
+    if reader.faults.is_empty() && totals.counted == 0 {
+        let message = match totals.read {
+            0 => "must have at least one row after its header, got none".to_owned(),
+            read => format!(
+                "must have more rows than the {} that only warm up, got {read}",
+                wish.warm_up
+            ),
+        };
+        reader.fault(1, "", &message);
+    }
+    if reader.faults.is_empty() {
+        Ok(answer(&plan, wish, &counter, &totals))
+    } else {
+        Err(reader.faults)
+    }
+}
+
+fn plan(wish: &Wish, weighted: bool) -> Plan {
+    let limited = |sizes: &[u64]| -> Vec<Option<u64>> {
+        if sizes.is_empty() {
+            vec![None]
+        } else {
+            sizes.iter().copied().map(Some).collect()
+        }
+    };
+    let mut limits = Vec::new();
+    if !wish.entries.is_empty() || !wish.bytes.is_empty() {
+        for &bytes in &limited(&wish.bytes) {
+            for &entries in &limited(&wish.entries) {
+                limits.push(Limits { entries, bytes });
+            }
+        }
+    }
+    Plan {
+        entries: Ladder::new(&wish.entries),
+        bytes: Ladder::new(&wish.bytes),
+        limits,
+        metadata_bytes: wish.metadata_bytes,
+        weighted,
+    }
+}
+
+impl Totals {
+    fn add(&mut self, bytes: u64, time: Option<f64>) {
+        self.counted += 1;
+        self.bytes += bytes as f64;
+        if let Some(time) = time {
+            let (first, last) = self.times.unwrap_or((time, time));
+            self.times = Some((first.min(time), last.max(time)));
+        }
+    }
+
+    fn rate(&self) -> Option<f64> {
+        let (first, last) = self.times?;
+        // n references have n - 1 gaps between them.
+        (last > first).then(|| (self.counted - 1) as f64 / (last - first))
+    }
+}
+
+impl Counter {
+    fn new(plan: &Plan, wish: &Wish) -> Self {
+        match wish.sampling {
+            Some(sampling) => Self::Sampled(Box::new(Sampled::new(plan, sampling))),
+            None => Self::Exact(Box::new(Exact::new(plan))),
+        }
+    }
+
+    fn refer(&mut self, plan: &Plan, key: &[u8], bytes: u64, counted: bool) {
+        match self {
+            Self::Exact(exact) => exact.refer(plan, key, bytes, counted),
+            Self::Sampled(sampled) => sampled.refer(plan, key, bytes, counted),
+        }
+    }
+
+    /// Tells what is too much.
+    fn bounded(&self, wish: &Wish) -> Result<(), String> {
+        let (bytes, memory) = match self {
+            Self::Exact(exact) => (exact.bytes(), exact.memory()),
+            Self::Sampled(sampled) => (sampled.all.bytes(), 0),
+        };
+        if bytes > FOOTPRINT_AT_MOST {
+            return Err(
+                "must have keys of at most 2^62 bytes in all, got more up to this line".into(),
+            );
+        }
+        if let Self::Exact(exact) = self
+            && memory > wish.memory_bytes
+        {
+            return Err(format!(
+                "must have fewer different keys to be exact within {} bytes of memory, got {} up to this line; a sample of the keys (--samples 8192) takes a few megabytes",
+                wish.memory_bytes,
+                exact.keys()
+            ));
+        }
+        Ok(())
+    }
+
+    fn tally(&self) -> &Tally {
+        match self {
+            Self::Exact(exact) => &exact.tally,
+            Self::Sampled(sampled) => &sampled.all.tally,
+        }
+    }
+
+    fn rate(&self) -> f64 {
+        match self {
+            Self::Exact(_) => 1.0,
+            Self::Sampled(sampled) => sampled.rate(),
+        }
+    }
+
+    fn keys(&self) -> f64 {
+        match self {
+            Self::Exact(exact) => exact.keys() as f64,
+            Self::Sampled(sampled) => sampled.all.keys() as f64 / sampled.rate(),
+        }
+    }
+
+    fn bytes(&self) -> f64 {
+        match self {
+            Self::Exact(exact) => exact.bytes() as f64,
+            Self::Sampled(sampled) => sampled.all.bytes() as f64 / sampled.rate(),
+        }
+    }
+
+    fn resized(&self) -> u64 {
+        match self {
+            Self::Exact(exact) => exact.resized,
+            Self::Sampled(sampled) => sampled.resized,
+        }
+    }
+
+    /// Some cumulated hits of the groups of a sample; none without one.
+    fn groups<T>(&self, hits: impl Fn(&Tally) -> T) -> Vec<T> {
+        match self {
+            Self::Exact(_) => Vec::new(),
+            Self::Sampled(sampled) => sampled.of_groups(hits),
+        }
+    }
+}
+
+/// Misses over all references: what a sample has too many or too few of is taken for hits, so that a ratio above 1 can come
+/// out where nearly everything misses.
+fn missed(all: f64, hits: f64, of: f64) -> f64 {
+    if of > 0.0 {
+        ((all - hits) / of).clamp(0.0, 1.0)
+    } else {
+        0.0
+    }
+}
+
+fn answer(plan: &Plan, wish: &Wish, counter: &Counter, totals: &Totals) -> Answer {
+    let curve = entries_curve(plan, counter, totals);
+    let exact = matches!(counter, Counter::Exact(_));
+    let sampling = match counter {
+        Counter::Exact(_) => None,
+        Counter::Sampled(sampled) => Some(sample(sampled, wish, totals, &curve)),
+    };
+    let mut answer = Answer {
+        method: match wish.sampling {
+            None => "stack distances of all keys",
+            Some(Sampling {
+                keys_at_most: None, ..
+            }) => "SHARDS, sample of fixed rate",
+            Some(_) => "SHARDS, sample of fixed size",
+        },
+        exact,
+        trace: trace(plan, counter, totals),
+        curve,
+        curve_by_bytes: bytes_curve(plan, counter, totals),
+        limits: limits_table(plan, counter, totals),
+        sampling,
+        warnings: Vec::new(),
+    };
+    answer.warnings = warnings(&answer, counter);
+    answer
+}
+
+fn trace(plan: &Plan, counter: &Counter, totals: &Totals) -> Trace {
+    let of = totals.counted as f64;
+    Trace {
+        references: totals.counted,
+        warm_up_references: totals.read - totals.counted,
+        keys: counter.keys(),
+        first_reference_ratio: missed(counter.tally().first, 0.0, of),
+        requested_bytes: plan.weighted.then_some(totals.bytes),
+        footprint_bytes: plan.weighted.then(|| counter.bytes()),
+        references_per_s: totals.rate(),
+    }
+}
+
+/// Smallest size in entries that is told: what holds fewer samples than there are groups is smoothed by chance, and its error
+/// is not known.
+fn resolution(rate: f64) -> f64 {
+    if rate < 1.0 {
+        GROUPS as f64 / rate
+    } else {
+        1.0
+    }
+}
+
+fn entries_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<EntriesPoint> {
+    let (tally, rate) = (counter.tally(), counter.rate());
+    let of = totals.counted as f64;
+    let hits = tally.hits_by_entries();
+    let groups = counter.groups(|part| (part.all.references, part.hits_by_entries()));
+    let popularity = match counter {
+        Counter::Exact(exact) => Some(Popularity::counted(&exact.counts())),
+        Counter::Sampled(_) => None,
+    };
+    let last = plan.entries.place(tally.longest.entries.max(1));
+    let sizes = plan.entries.sizes().iter().enumerate().take(last + 1);
+    sizes
+        .filter(|&(_, &size)| size as f64 >= resolution(rate).min(tally.longest.entries as f64))
+        .map(|(place, &entries)| EntriesPoint {
+            entries,
+            miss_ratio: missed(tally.all.references, hits[place], of),
+            half_width: interval(
+                rate,
+                &groups,
+                |(all, hits)| missed(*all, hits[place], of),
+                entries as f64,
+            ),
+            independent_miss_ratio: popularity.as_ref().map(|one| 1.0 - one.hit_ratio(entries)),
+        })
+        .collect()
+}
+
+/// Half-width from the groups of a sample at a rate, where the cache holds enough `entries` for a sample in each group. That part
+/// of all keys was seen makes it narrower: nothing is left to chance where all were.
+fn interval<T>(rate: f64, groups: &[T], ratio: impl Fn(&T) -> f64, entries: f64) -> Option<f64> {
+    let enough = !groups.is_empty() && entries >= resolution(rate);
+    let seen = (1.0 - rate).sqrt();
+    enough.then(|| seen * half_width(&groups.iter().map(ratio).collect::<Vec<_>>()))
+}
+
+fn bytes_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<BytesPoint> {
+    if !plan.weighted {
+        return Vec::new();
+    }
+    let tally = counter.tally();
+    let of = totals.counted as f64;
+    let hits = tally.hits_by_bytes();
+    let groups = counter.groups(|part| (part.all.references, part.hits_by_bytes()));
+    let last = plan.bytes.place(tally.longest.bytes.max(1));
+    // Sizes that nothing hits say the same: the last of them is enough.
+    let first = hits
+        .partition_point(|one| one.references <= 0.0)
+        .saturating_sub(1);
+    let (rate, mean_size) = (counter.rate(), counter.bytes() / counter.keys());
+    let finest = (mean_size * resolution(rate)).min(tally.longest.bytes as f64);
+    let sizes = plan.bytes.sizes().iter().enumerate().take(last + 1);
+    sizes
+        .skip(first.min(last))
+        .filter(|&(_, &size)| rate >= 1.0 || size as f64 >= finest)
+        .map(|(place, &bytes)| BytesPoint {
+            bytes,
+            miss_ratio: missed(tally.all.references, hits[place].references, of),
+            byte_miss_ratio: missed(tally.all.bytes, hits[place].bytes, totals.bytes),
+            half_width: interval(
+                rate,
+                &groups,
+                |(all, hits)| missed(*all, hits[place].references, of),
+                bytes as f64 / mean_size,
+            ),
+        })
+        .collect()
+}
+
+fn limits_table(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<LimitsPoint> {
+    let tally = counter.tally();
+    let of = totals.counted as f64;
+    let groups = counter.groups(|part| (part.all.references, part.hits_by_limits().to_vec()));
+    let mean_size = counter.bytes() / counter.keys();
+    let point = |(row, limits): (usize, &Limits)| {
+        let hits: &Hits = &tally.hits_by_limits()[row];
+        let room =
+            |most: Option<u64>, size: f64| most.map_or(f64::INFINITY, |most| most as f64 / size);
+        let entries = room(limits.entries, 1.0).min(room(limits.bytes, mean_size));
+        LimitsPoint {
+            entries: limits.entries,
+            bytes: limits.bytes,
+            metadata_bytes: limits.metadata(plan.metadata_bytes, counter.keys() as u64),
+            miss_ratio: missed(tally.all.references, hits.references, of),
+            byte_miss_ratio: plan
+                .weighted
+                .then(|| missed(tally.all.bytes, hits.bytes, totals.bytes)),
+            entry_miss_ratio: missed(tally.all.references, hits.entries, of),
+            half_width: interval(
+                counter.rate(),
+                &groups,
+                |(all, hits)| missed(*all, hits[row].references, of),
+                entries,
+            ),
+        }
+    };
+    plan.limits.iter().enumerate().map(point).collect()
+}
+
+fn sample(
+    sampled: &Sampled,
+    wish: &Wish,
+    totals: &Totals,
+    curve: &[EntriesPoint],
+) -> SamplingAnswer {
+    let widths: Vec<f64> = curve.iter().filter_map(|point| point.half_width).collect();
+    let some = !widths.is_empty();
+    SamplingAnswer {
+        rate: sampled.rate(),
+        keys_at_most: wish.sampling.and_then(|one| one.keys_at_most),
+        keys: sampled.all.keys(),
+        references: sampled.references,
+        correction_references: totals.counted as f64 - sampled.all.tally.all.references,
+        groups: GROUPS,
+        confidence: 0.95,
+        mean_half_width: some.then(|| widths.iter().sum::<f64>() / widths.len() as f64),
+        largest_half_width: some.then(|| widths.iter().copied().fold(0.0, f64::max)),
+    }
+}
+
+fn warnings(answer: &Answer, counter: &Counter) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if answer.trace.first_reference_ratio > 0.5 {
+        warnings.push(format!(
+            "{:.0} % of the references are the first to their keys and miss in every cache: the trace is too short to tell what a warm cache does",
+            100.0 * answer.trace.first_reference_ratio
+        ));
+    }
+    if counter.resized() > 0 {
+        warnings.push(format!(
+            "{} references name another size than their key had before: an entry keeps the largest",
+            counter.resized()
+        ));
+    }
+    if let Some(sampling) = &answer.sampling
+        && sampling.keys < SAMPLES_AT_LEAST
+        && sampling.rate < 1.0
+    {
+        warnings.push(format!(
+            "only {} keys were sampled, which says little: sample more",
+            sampling.keys
+        ));
+    }
+    let unknown = answer.limits.iter().filter(|row| row.half_width.is_none());
+    let unknown = unknown.count();
+    if answer.sampling.is_some() && unknown > 0 {
+        warnings.push(format!(
+            "{unknown} of the limits hold fewer than {GROUPS} sampled keys: their miss ratios may be far off, sample more or none"
+        ));
+    }
+    warnings
+}

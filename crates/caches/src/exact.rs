@@ -1,0 +1,87 @@
+//! Exact stack distances of all keys.
+
+use crate::keys::Numbers;
+use crate::recency::Recency;
+use crate::tally::{Plan, Seen, Tally};
+
+/// Memory of a key beside its text, with room for tables that double while the old one is still there. [byte]
+const BYTES_OF_A_KEY: usize = 256;
+
+/// All keys of a trace with their distances.
+#[derive(Debug)]
+pub struct Exact {
+    numbers: Numbers,
+    recency: Recency,
+    /// Hits by size.
+    pub tally: Tally,
+    /// References to each key. [1]
+    references: Vec<u64>,
+    /// References that name another size than the largest before. [1]
+    pub resized: u64,
+}
+
+impl Exact {
+    /// Nothing so far.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        Self {
+            numbers: Numbers::default(),
+            recency: Recency::new(plan.weighted),
+            tally: Tally::new(plan),
+            references: Vec::new(),
+            resized: 0,
+        }
+    }
+
+    /// Notes a reference, and counts it unless it only warms up.
+    pub fn refer(&mut self, plan: &Plan, key: &[u8], size: u64, counted: bool) {
+        let held = self.recency.keys() as u64;
+        let number = self.numbers.number(key);
+        let known = self.recency.size(number);
+        let distance = self.recency.refer(number, size);
+        if number as usize == self.references.len() {
+            self.references.push(0);
+        } else if plan.weighted && known != size {
+            self.resized += 1;
+        }
+        if counted {
+            self.references[number as usize] += 1;
+            let seen = Seen {
+                distance,
+                size,
+                weight: 1.0,
+                held,
+            };
+            self.tally.add(plan, &seen);
+        }
+    }
+
+    /// Memory that it takes, at most. [byte]
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.numbers.text_bytes() + BYTES_OF_A_KEY * self.numbers.len()
+    }
+
+    /// Number of keys. [1]
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Bytes of all keys. [byte]
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.recency.bytes()
+    }
+
+    /// Numbers of references with the number of keys that have as many.
+    #[must_use]
+    pub fn counts(&self) -> Vec<(u64, u64)> {
+        let mut sorted: Vec<u64> = self.references.iter().copied().filter(|&n| n > 0).collect();
+        sorted.sort_unstable();
+        sorted
+            .chunk_by(|one, other| one == other)
+            .map(|alike| (alike[0], alike.len() as u64))
+            .collect()
+    }
+}

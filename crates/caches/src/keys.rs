@@ -1,0 +1,150 @@
+//! Keys as small whole numbers, and as hashes.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A map from hashes that are well mixed already.
+pub type ByHash = HashMap<u64, u32, BuildHasherDefault<Mixed>>;
+const NONE: u32 = u32::MAX;
+
+/// Passes a hash on as it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = hash(bytes);
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+/// Mixes all bits: the finalizer of MurmurHash3.
+#[must_use]
+pub fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let value = (value ^ (value >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    value ^ (value >> 33)
+}
+
+/// Hash of a key, the same in every run: samples are chosen by it.
+#[must_use]
+pub fn hash(key: &[u8]) -> u64 {
+    let mut state = mix(key.len() as u64 ^ 0x9e37_79b9_7f4a_7c15);
+    for chunk in key.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        state = mix(state.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from_le_bytes(word));
+    }
+    state
+}
+
+/// Gives every key a number, in the order of first references. Keys are told apart by all their bytes, not by their hash.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    first: ByHash,
+    keys: Vec<Key>,
+    text: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Key {
+    begin: usize,
+    end: usize,
+    /// Another key with the same hash.
+    next: u32,
+}
+
+impl Numbers {
+    /// Number of keys. [1]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether there is no key yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Bytes of the texts of all keys. [byte]
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Number of a key.
+    pub fn number(&mut self, key: &[u8]) -> u32 {
+        let new = self.keys.len() as u32;
+        let first = *self.first.entry(hash(key)).or_insert(new);
+        let mut at = first;
+        while at != new {
+            let known = &mut self.keys[at as usize];
+            if self.text[known.begin..known.end] == *key {
+                return at;
+            }
+            if known.next == NONE {
+                known.next = new;
+            }
+            at = known.next;
+        }
+        let begin = self.text.len();
+        self.text.extend_from_slice(key);
+        self.keys.push(Key {
+            begin,
+            end: self.text.len(),
+            next: NONE,
+        });
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_told_apart_by_their_bytes() {
+        let mut numbers = Numbers::default();
+        let told = ["a", "b", "a", "", "a\0", "ab", "b"].map(|key| numbers.number(key.as_bytes()));
+        assert_eq!(told, [0, 1, 0, 2, 3, 4, 1]);
+        assert_eq!(numbers.len(), 5);
+    }
+
+    #[test]
+    fn keys_of_one_hash_are_told_apart() {
+        let mut numbers = Numbers::default();
+        assert_eq!(numbers.number(b"one"), 0);
+        // As if the hashes of three keys were the same.
+        numbers.first.insert(hash(b"two"), 0);
+        numbers.first.insert(hash(b"three"), 0);
+        let told =
+            ["two", "three", "one", "three", "two"].map(|key| numbers.number(key.as_bytes()));
+        assert_eq!(told, [1, 2, 0, 2, 1]);
+    }
+
+    #[test]
+    fn hashes_of_numbered_keys_are_even() {
+        // Buckets of 100,000 hashes: chi-squared with 255 degrees of freedom is below 347 in 9,999 of 10,000 cases.
+        for shift in [0, 28, 56] {
+            let mut counts = [0_u32; 256];
+            for number in 0..100_000 {
+                let key = format!("/data/file-{number}");
+                counts[(hash(key.as_bytes()) >> shift) as usize & 255] += 1;
+            }
+            let expected = 100_000.0 / 256.0;
+            let squared: f64 = counts
+                .iter()
+                .map(|&count| (f64::from(count) - expected).powi(2) / expected)
+                .sum();
+            assert!(squared < 347.0, "shift {shift}: {squared}");
+        }
+    }
+}

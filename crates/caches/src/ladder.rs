@@ -1,0 +1,58 @@
+//! The sizes at which a curve is told. They are fixed before the trace is read, so that the curve is exact at each of them.
+
+use std::collections::BTreeSet;
+
+/// Sizes from 1 to here are all told.
+const SINGLY_AT_MOST: u64 = 32;
+/// Sizes in each doubling above.
+const STEPS_OF_A_DOUBLING: u32 = 8;
+/// Exponent of the largest size, 2^53: whole numbers up to it are exact everywhere.
+const LARGEST: u32 = 53;
+
+/// Sizes in rising order.
+#[derive(Clone, Debug)]
+pub struct Ladder(Vec<u64>);
+
+impl Ladder {
+    /// 1 to 32, eight to a doubling up to 2^53, and those that were asked for.
+    #[must_use]
+    pub fn new(asked: &[u64]) -> Self {
+        let from = SINGLY_AT_MOST.ilog2() * STEPS_OF_A_DOUBLING;
+        let steps = (from..=LARGEST * STEPS_OF_A_DOUBLING).map(|step| {
+            2_f64
+                .powf(f64::from(step) / f64::from(STEPS_OF_A_DOUBLING))
+                .round() as u64
+        });
+        let all: BTreeSet<u64> = (1..=SINGLY_AT_MOST)
+            .chain(steps)
+            .chain(asked.iter().copied())
+            .collect();
+        Self(all.into_iter().collect())
+    }
+
+    /// The sizes.
+    #[must_use]
+    pub fn sizes(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Place of the smallest size that is enough for a distance; the number of sizes if there is none.
+    #[must_use]
+    pub fn place(&self, distance: u64) -> usize {
+        self.0.partition_point(|&size| size < distance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distance_finds_the_smallest_size_that_is_enough() {
+        let ladder = Ladder::new(&[1000, 7]);
+        let enough = |distance| ladder.sizes()[ladder.place(distance)];
+        assert_eq!([1, 32, 33, 999, 1000].map(enough), [1, 32, 35, 1000, 1000]);
+        assert_eq!(ladder.place((1 << 53) + 1), ladder.sizes().len());
+        assert_eq!(*ladder.sizes().last().unwrap(), 1 << 53);
+    }
+}

@@ -1,0 +1,33 @@
+//! Caches: how many references of a trace miss, for every size of the memory.
+//!
+//! A trace is a CSV file with a column `key`, and `bytes` and `time` where they are known. One pass over it gives the
+//! miss ratios of least-recently-used caches of all sizes at once ([`recency`], exact), in little memory from a sample of
+//! the keys ([`sampling`]), and with two limits at the same time, on bytes and on the number of entries ([`tally`]). Where
+//! there is no trace but a law of popularity, [`popularity`] gives the hit ratio.
+//!
+//! ```
+//! use towtank_caches::analysis::{Wish, analyse};
+//!
+//! // Twelve references of Belady to five pages: ten misses with three frames.
+//! let trace = "key\n1\n2\n3\n4\n1\n2\n5\n1\n2\n3\n4\n5\n";
+//! let answer = analyse(trace.as_bytes(), &Wish::default()).unwrap();
+//! let misses: Vec<f64> = answer.curve.iter().map(|point| 12.0 * point.miss_ratio).collect();
+//! assert_eq!(misses, [12.0, 12.0, 10.0, 8.0, 5.0]);
+//! ```
+
+#![forbid(unsafe_code)]
+// Formulas with subscripts are no code.
+#![allow(clippy::doc_markdown)]
+
+pub mod analysis;
+pub mod answer;
+pub mod exact;
+pub mod faults;
+pub mod keys;
+pub mod ladder;
+mod line;
+pub mod popularity;
+pub mod recency;
+pub mod sampling;
+pub mod tally;
+pub mod trace;

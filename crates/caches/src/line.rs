@@ -1,0 +1,183 @@
+//! A line of a CSV file and its cells. Quotes end in the line in which they begin.
+
+use std::io::{self, BufRead};
+use std::ops::Range;
+
+/// Longest line. [byte]
+pub const LINE_AT_MOST: usize = 65_536;
+/// A byte order mark, kept in addition.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A cell: where its text is, and where it stands in the line.
+#[derive(Clone, Debug)]
+struct Cell {
+    text: Range<usize>,
+    begin: usize,
+}
+
+/// The line that was read last.
+#[derive(Debug, Default)]
+pub struct Line {
+    bytes: Vec<u8>,
+    /// Text of a line with quotes, without them.
+    unquoted: Vec<u8>,
+    quoted: bool,
+    cells: Vec<Cell>,
+}
+
+/// Where quotes are wrong, and what must be.
+pub struct Misquoted {
+    /// Column, in characters from 1.
+    pub column: usize,
+    /// What must be, and what was got instead.
+    pub message: &'static str,
+}
+
+impl Line {
+    /// Reads a line without its end; of one that is too long only the beginning is kept. False at the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// Those of the source.
+    pub fn read(&mut self, source: &mut impl BufRead) -> io::Result<bool> {
+        self.bytes.clear();
+        let mut some = false;
+        loop {
+            let part = match source.fill_buf() {
+                Ok(part) => part,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let end = memchr::memchr(b'\n', part);
+            let length = end.unwrap_or(part.len());
+            some |= !part.is_empty();
+            let room = (LINE_AT_MOST + MARK.len() + 2).saturating_sub(self.bytes.len());
+            self.bytes.extend_from_slice(&part[..length.min(room)]);
+            let done = end.is_some() || part.is_empty();
+            source.consume(length + usize::from(end.is_some()));
+            if done {
+                return Ok(some);
+            }
+        }
+    }
+
+    /// Takes the byte order mark away that a first line may begin with.
+    pub fn skip_mark(&mut self) {
+        if self.bytes.starts_with(MARK) {
+            self.bytes.drain(..MARK.len());
+        }
+    }
+
+    /// Text of the line without blanks around it.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        self.bytes.trim_ascii()
+    }
+
+    /// How often a byte is in the line. [1]
+    #[must_use]
+    pub fn count(&self, byte: u8) -> usize {
+        memchr::memchr_iter(byte, &self.bytes).count()
+    }
+
+    /// Number of cells. [1]
+    #[must_use]
+    pub fn cells(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Text of a cell without blanks around it.
+    #[must_use]
+    pub fn cell(&self, at: usize) -> &[u8] {
+        let text = if self.quoted {
+            &self.unquoted
+        } else {
+            &self.bytes
+        };
+        text[self.cells[at].text.clone()].trim_ascii()
+    }
+
+    /// Column at which a cell begins, in characters from 1.
+    #[must_use]
+    pub fn column(&self, at: usize) -> usize {
+        self.character(self.cells[at].begin)
+    }
+
+    fn character(&self, byte: usize) -> usize {
+        String::from_utf8_lossy(&self.bytes[..byte]).chars().count() + 1
+    }
+
+    /// Splits the line into cells.
+    ///
+    /// # Errors
+    ///
+    /// If quotes are wrong.
+    pub fn split(&mut self, separator: u8) -> Result<(), Misquoted> {
+        self.cells.clear();
+        while self.bytes.last() == Some(&b'\r') {
+            self.bytes.pop();
+        }
+        self.quoted = memchr::memchr(b'"', &self.bytes).is_some();
+        if self.quoted {
+            return self.split_quoted(separator);
+        }
+        let mut begin = 0;
+        for end in memchr::memchr_iter(separator, &self.bytes).chain([self.bytes.len()]) {
+            self.cells.push(Cell {
+                text: begin..end,
+                begin,
+            });
+            begin = end + 1;
+        }
+        Ok(())
+    }
+
+    fn split_quoted(&mut self, separator: u8) -> Result<(), Misquoted> {
+        self.unquoted.clear();
+        let mut at = 0;
+        loop {
+            let (begin, from) = (at, self.unquoted.len());
+            if self.bytes.get(at) == Some(&b'"') {
+                at = self.unquote(at)?;
+                if self.bytes.get(at).is_some_and(|&byte| byte != separator) {
+                    return Err(Misquoted {
+                        column: self.character(at),
+                        message: "must have a separator after the closing quote, got something else",
+                    });
+                }
+            } else {
+                let rest = &self.bytes[at..];
+                let length = memchr::memchr(separator, rest).unwrap_or(rest.len());
+                self.unquoted.extend_from_slice(&rest[..length]);
+                at += length;
+            }
+            self.cells.push(Cell {
+                text: from..self.unquoted.len(),
+                begin,
+            });
+            if at >= self.bytes.len() {
+                return Ok(());
+            }
+            at += 1;
+        }
+    }
+
+    /// Takes the text between quotes, of which two stand for one; gives the place behind the last.
+    fn unquote(&mut self, begin: usize) -> Result<usize, Misquoted> {
+        let mut at = begin + 1;
+        while let Some(length) = memchr::memchr(b'"', &self.bytes[at..]) {
+            self.unquoted
+                .extend_from_slice(&self.bytes[at..at + length]);
+            at += length + 1;
+            if self.bytes.get(at) != Some(&b'"') {
+                return Ok(at);
+            }
+            self.unquoted.push(b'"');
+            at += 1;
+        }
+        Err(Misquoted {
+            column: self.character(begin),
+            message: "must end its quotes in the same line, got none at its end",
+        })
+    }
+}

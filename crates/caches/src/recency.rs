@@ -1,0 +1,299 @@
+//! The stack of keys by their last reference, and how deep a key lies in it.
+//!
+//! Mattson, Gecsei, Slutz and Traiger, *IBM Systems Journal* 9(2), 1970: a cache that drops the least recently used holds
+//! the top of one stack, whatever its size, so that the depth at which a reference finds its key tells for all sizes at
+//! once whether it hits. The depth is found in O(log n): every reference takes the next slot, a key's mark stands at the
+//! slot of its last reference, and marks are counted by blocks in a tree of partial sums (Fenwick, *Software: Practice
+//! and Experience* 24(3), 1994). When the slots are used up, the marks move together.
+//!
+//! With sizes the same holds for bytes, as long as no size shrinks: an entry therefore keeps the largest size that it had.
+
+/// Slots of a block: the marks of a block are the bits of a word.
+const BLOCK: usize = 64;
+/// Fewest slots: with few keys the marks would move together all the time.
+const SLOTS_AT_LEAST: usize = 1024;
+const NOWHERE: u32 = u32::MAX;
+
+/// How deep a reference found its key, itself included: a cache with so much room hits.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Distance {
+    /// Different keys since its last reference, and itself. [1]
+    pub entries: u64,
+    /// Their bytes; 0 without sizes. [byte]
+    pub bytes: u64,
+}
+
+/// Keys in the order of their last references. Keys are small whole numbers, which the caller gives out.
+#[derive(Debug)]
+pub struct Recency {
+    weighted: bool,
+    /// Slot of each key.
+    slot_of: Vec<u32>,
+    /// Key at each slot that is marked.
+    key_at: Vec<u32>,
+    /// Bytes at each slot that is marked; empty without sizes.
+    bytes_at: Vec<u64>,
+    /// Marked slots.
+    marks: Vec<u64>,
+    sums: Sums,
+    /// Slot of the next reference.
+    next: usize,
+    keys: usize,
+    bytes: u64,
+}
+
+impl Recency {
+    /// An empty stack; `weighted` where references have sizes.
+    #[must_use]
+    pub fn new(weighted: bool) -> Self {
+        let mut recency = Self {
+            weighted,
+            slot_of: Vec::new(),
+            key_at: Vec::new(),
+            bytes_at: Vec::new(),
+            marks: Vec::new(),
+            sums: Sums::default(),
+            next: 0,
+            keys: 0,
+            bytes: 0,
+        };
+        recency.compact();
+        recency
+    }
+
+    /// Number of keys. [1]
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.keys
+    }
+
+    /// Bytes of all keys. [byte]
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Notes a reference; gives how deep the key lay, or nothing for one that was not there.
+    pub fn refer(&mut self, key: u32, size: u64) -> Option<Distance> {
+        let place = key as usize;
+        if place >= self.slot_of.len() {
+            self.slot_of.resize(place + 1, NOWHERE);
+        }
+        if self.slot_of[place] == NOWHERE {
+            self.put(key, size);
+            return None;
+        }
+        let slot = self.slot_of[place] as usize;
+        let found = self.distance(slot);
+        let kept = if self.weighted {
+            self.bytes_at[slot]
+        } else {
+            0
+        };
+        self.clear(slot);
+        self.put(key, size.max(kept));
+        Some(found)
+    }
+
+    /// Bytes of a key that is there; 0 without sizes. [byte]
+    #[must_use]
+    pub fn size(&self, key: u32) -> u64 {
+        match self.slot_of.get(key as usize) {
+            Some(&slot) if slot != NOWHERE && self.weighted => self.bytes_at[slot as usize],
+            _ => 0,
+        }
+    }
+
+    /// Takes a key out; its number may be given out again.
+    pub fn forget(&mut self, key: u32) {
+        let slot = self.slot_of[key as usize];
+        if slot != NOWHERE {
+            self.clear(slot as usize);
+            self.slot_of[key as usize] = NOWHERE;
+        }
+    }
+
+    fn distance(&self, slot: usize) -> Distance {
+        let (block, bit) = (slot / BLOCK, slot % BLOCK);
+        let mut above = (self.marks[block] >> bit) >> 1;
+        let (keys, bytes) = self.sums.up_to(block);
+        let mut distance = Distance {
+            entries: self.keys as u64 - u64::from(keys) + u64::from(above.count_ones()) + 1,
+            bytes: 0,
+        };
+        if self.weighted {
+            distance.bytes = self.bytes - bytes + self.bytes_at[slot];
+            while above != 0 {
+                distance.bytes += self.bytes_at[slot + 1 + above.trailing_zeros() as usize];
+                above &= above - 1;
+            }
+        }
+        distance
+    }
+
+    fn put(&mut self, key: u32, size: u64) {
+        if self.next == self.key_at.len() {
+            self.compact();
+        }
+        let slot = self.next;
+        self.next += 1;
+        self.slot_of[key as usize] = slot as u32;
+        self.key_at[slot] = key;
+        self.marks[slot / BLOCK] |= 1 << (slot % BLOCK);
+        self.keys += 1;
+        let size = if self.weighted { size } else { 0 };
+        if self.weighted {
+            self.bytes_at[slot] = size;
+            self.bytes += size;
+        }
+        self.sums.add(slot / BLOCK, 1, size);
+    }
+
+    fn clear(&mut self, slot: usize) {
+        self.marks[slot / BLOCK] &= !(1 << (slot % BLOCK));
+        self.keys -= 1;
+        let size = if self.weighted {
+            self.bytes_at[slot]
+        } else {
+            0
+        };
+        self.bytes -= size;
+        // Taking away is adding what wraps around.
+        self.sums
+            .add(slot / BLOCK, 1_u32.wrapping_neg(), size.wrapping_neg());
+    }
+
+    /// Moves the marks together, in their order, and leaves as many slots free as are taken: constant cost for each reference.
+    fn compact(&mut self) {
+        let slots = (2 * self.keys).max(SLOTS_AT_LEAST).next_multiple_of(BLOCK);
+        let mut key_at = Vec::with_capacity(slots);
+        let mut bytes_at = Vec::with_capacity(if self.weighted { slots } else { 0 });
+        for (block, &word) in self.marks.iter().enumerate() {
+            let mut word = word;
+            while word != 0 {
+                let slot = block * BLOCK + word.trailing_zeros() as usize;
+                let key = self.key_at[slot];
+                self.slot_of[key as usize] = key_at.len() as u32;
+                key_at.push(key);
+                if self.weighted {
+                    bytes_at.push(self.bytes_at[slot]);
+                }
+                word &= word - 1;
+            }
+        }
+        self.next = key_at.len();
+        key_at.resize(slots, NOWHERE);
+        bytes_at.resize(if self.weighted { slots } else { 0 }, 0);
+        (self.key_at, self.bytes_at) = (key_at, bytes_at);
+        self.marks = (0..slots / BLOCK)
+            .map(|block| match self.next.saturating_sub(block * BLOCK) {
+                rest if rest >= BLOCK => u64::MAX,
+                rest => (1 << rest) - 1,
+            })
+            .collect();
+        self.sums = Sums::of(&self.marks, &self.bytes_at);
+    }
+}
+
+/// Partial sums over blocks, in the order of Fenwick's tree; numbers wrap around, so that taking away is adding.
+#[derive(Debug, Default)]
+struct Sums {
+    keys: Vec<u32>,
+    /// Empty without sizes.
+    bytes: Vec<u64>,
+}
+
+impl Sums {
+    fn of(marks: &[u64], bytes_at: &[u64]) -> Self {
+        let mut keys = vec![0_u32; marks.len() + 1];
+        let mut bytes = Vec::new();
+        for (block, word) in marks.iter().enumerate() {
+            keys[block + 1] = word.count_ones();
+        }
+        if !bytes_at.is_empty() {
+            // Slots without a mark have no bytes here: the marks were just moved together.
+            bytes.push(0);
+            bytes.extend(
+                bytes_at
+                    .chunks(BLOCK)
+                    .map(|block| block.iter().sum::<u64>()),
+            );
+        }
+        for at in 1..keys.len() {
+            let above = at + (at & at.wrapping_neg());
+            if above < keys.len() {
+                keys[above] += keys[at];
+                if !bytes.is_empty() {
+                    bytes[above] += bytes[at];
+                }
+            }
+        }
+        Self { keys, bytes }
+    }
+
+    fn add(&mut self, block: usize, keys: u32, bytes: u64) {
+        let mut at = block + 1;
+        while at < self.keys.len() {
+            self.keys[at] = self.keys[at].wrapping_add(keys);
+            if let Some(sum) = self.bytes.get_mut(at) {
+                *sum = sum.wrapping_add(bytes);
+            }
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    /// Sum of the blocks from the first to this one.
+    fn up_to(&self, block: usize) -> (u32, u64) {
+        let (mut keys, mut bytes) = (0_u32, 0_u64);
+        let mut at = block + 1;
+        while at > 0 {
+            keys = keys.wrapping_add(self.keys[at]);
+            bytes = bytes.wrapping_add(self.bytes.get(at).copied().unwrap_or(0));
+            at &= at - 1;
+        }
+        (keys, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_counts_the_keys_since_and_itself() {
+        let mut recency = Recency::new(true);
+        let found: Vec<_> = [(0, 10), (1, 5), (2, 1), (0, 10), (0, 10), (1, 7)]
+            .map(|(key, size)| recency.refer(key, size))
+            .to_vec();
+        let deep = |entries, bytes| Some(Distance { entries, bytes });
+        assert_eq!(
+            found,
+            [None, None, None, deep(3, 16), deep(1, 10), deep(3, 16)]
+        );
+        // 1 has grown to 7, and does not shrink again.
+        recency.refer(1, 2);
+        assert_eq!((recency.keys(), recency.bytes()), (3, 18));
+    }
+
+    #[test]
+    fn a_key_that_is_forgotten_is_new() {
+        let mut recency = Recency::new(true);
+        recency.refer(0, 4);
+        recency.refer(1, 4);
+        recency.forget(0);
+        assert_eq!((recency.keys(), recency.bytes()), (1, 4));
+        assert_eq!(recency.refer(0, 4), None);
+    }
+
+    #[test]
+    fn slots_that_are_used_up_are_used_again() {
+        let mut recency = Recency::new(false);
+        for round in 0..100_u32 {
+            for key in 0..777 {
+                let found = recency.refer(key, 0).map(|one| one.entries);
+                assert_eq!(found, (round > 0).then_some(777));
+            }
+        }
+        assert!(recency.key_at.len() < 2000);
+    }
+}

@@ -1,0 +1,262 @@
+//! Stack distances from a sample of the keys: SHARDS.
+//!
+//! Waldspurger, Park, Garthwaite and Ahmad, *13th USENIX Conference on File and Storage Technologies*, 2015: a key is in
+//! the sample when its hash is below a threshold, with all its references or none; a distance among samples, over the
+//! share R of keys that are sampled, is an estimate of the distance among all. With a bound on the number of samples the
+//! threshold falls as keys come, and memory is constant for a trace of any length.
+//!
+//! A reference of the sample stands for 1/R references. That the sample has some references more or less than R of all is
+//! mostly chance with the most popular keys, which hit anyway: the difference counts as hits of the smallest cache
+//! (SHARDS_adj). So the miss ratio is the weight of sampled misses over the number of *all* references.
+//!
+//! How far that may be off is told by the sample itself: its keys fall into [`GROUPS`] by another hash, each is a
+//! sample of its own at R/[`GROUPS`], and the spread of their curves gives an interval for their mean (random groups;
+//! Wolter, *Introduction to Variance Estimation*, 2nd edition, 2007, chapter 2).
+
+use std::collections::BinaryHeap;
+
+use crate::keys::{ByHash, hash, mix};
+use crate::recency::{Distance, Recency};
+use crate::tally::{Plan, Seen, Tally};
+
+/// Groups of samples that the interval is made from.
+pub const GROUPS: usize = 8;
+/// 0.975 quantile of Student's t with `GROUPS - 1` degrees of freedom.
+const STUDENT: f64 = 2.364_624_251_592_784;
+/// Number of hashes: the rate is the threshold over it.
+const HASHES: f64 = 18_446_744_073_709_551_616.0;
+
+/// Which keys are sampled.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampling {
+    /// Share of the keys, at first, in (0, 1].
+    pub rate: f64,
+    /// Most keys; the rate falls to keep it. [1]
+    pub keys_at_most: Option<usize>,
+}
+
+/// A sample of the keys of a trace with their distances.
+#[derive(Debug)]
+pub struct Sampled {
+    /// Hashes up to this one are sampled.
+    threshold: u64,
+    keys_at_most: usize,
+    /// The sample.
+    pub all: Part,
+    groups: Vec<Part>,
+    /// Hashes of the sample, the largest on top; empty where the rate is fixed.
+    largest: BinaryHeap<u64>,
+    /// References of the sample that were counted. [1]
+    pub references: u64,
+    /// References of the sample that name another size than the largest before. [1]
+    pub resized: u64,
+}
+
+/// A sample, or a group of it.
+#[derive(Debug)]
+pub struct Part {
+    numbers: ByHash,
+    /// Numbers of keys that left.
+    free: Vec<u32>,
+    recency: Recency,
+    /// Hits by size.
+    pub tally: Tally,
+}
+
+impl Sampled {
+    /// Nothing so far.
+    #[must_use]
+    pub fn new(plan: &Plan, sampling: Sampling) -> Self {
+        Self {
+            // A product of 2^64 saturates: all hashes.
+            threshold: (sampling.rate * HASHES) as u64,
+            keys_at_most: sampling.keys_at_most.unwrap_or(usize::MAX),
+            all: Part::new(plan),
+            groups: (0..GROUPS).map(|_| Part::new(plan)).collect(),
+            largest: BinaryHeap::new(),
+            references: 0,
+            resized: 0,
+        }
+    }
+
+    /// Share of the keys that is sampled now.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.threshold as f64 / HASHES
+    }
+
+    /// Notes a reference if its key is sampled, and counts it unless it only warms up.
+    pub fn refer(&mut self, plan: &Plan, key: &[u8], size: u64, counted: bool) {
+        let hash = hash(key);
+        if hash > self.threshold {
+            return;
+        }
+        self.references += u64::from(counted);
+        let rate = self.rate();
+        let known = self.all.size(hash);
+        let new = self.all.refer(plan, hash, size, rate, counted);
+        self.resized += u64::from(plan.weighted && !new && known != size);
+        self.groups[group(hash)].refer(plan, hash, size, rate / GROUPS as f64, counted);
+        if new && self.keys_at_most < usize::MAX {
+            self.largest.push(hash);
+            if self.all.keys() > self.keys_at_most {
+                self.lower();
+            }
+        }
+    }
+
+    /// Lowers the threshold below the largest hash of the sample, which leaves.
+    fn lower(&mut self) {
+        if let Some(hash) = self.largest.pop() {
+            self.threshold = hash - 1;
+            self.all.forget(hash);
+            self.groups[group(hash)].forget(hash);
+        }
+    }
+
+    /// Cumulated hits of each group, made once for a whole curve.
+    pub fn of_groups<T>(&self, hits: impl Fn(&Tally) -> T) -> Vec<T> {
+        self.groups.iter().map(|part| hits(&part.tally)).collect()
+    }
+}
+
+/// Half of the width of the 95 % interval of the mean of the groups.
+#[must_use]
+pub fn half_width(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    STUDENT * (squares / (count - 1.0) / count).sqrt()
+}
+
+fn group(hash: u64) -> usize {
+    (mix(hash ^ 0x9e37_79b9_7f4a_7c15) % GROUPS as u64) as usize
+}
+
+impl Part {
+    fn new(plan: &Plan) -> Self {
+        Self {
+            numbers: ByHash::default(),
+            free: Vec::new(),
+            recency: Recency::new(plan.weighted),
+            tally: Tally::new(plan),
+        }
+    }
+
+    /// Number of keys. [1]
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.recency.keys()
+    }
+
+    /// Bytes of its keys. [byte]
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.recency.bytes()
+    }
+
+    fn size(&self, hash: u64) -> u64 {
+        let number = self.numbers.get(&hash);
+        number.map_or(0, |&number| self.recency.size(number))
+    }
+
+    /// Notes a reference; gives whether its key is new.
+    fn refer(&mut self, plan: &Plan, hash: u64, size: u64, rate: f64, counted: bool) -> bool {
+        let held = (self.keys() as f64 / rate) as u64;
+        let own = self.size(hash);
+        let next = self.numbers.len() as u32;
+        let free = &mut self.free;
+        let number = *self
+            .numbers
+            .entry(hash)
+            .or_insert_with(|| free.pop().unwrap_or(next));
+        let distance = self.recency.refer(number, size);
+        if counted {
+            let seen = Seen {
+                distance: distance.map(|one| scaled(one, own, rate)),
+                size,
+                weight: 1.0 / rate,
+                held,
+            };
+            self.tally.add(plan, &seen);
+        }
+        distance.is_none()
+    }
+
+    fn forget(&mut self, hash: u64) {
+        if let Some(number) = self.numbers.remove(&hash) {
+            self.recency.forget(number);
+            self.free.push(number);
+        }
+    }
+}
+
+/// Distance among all keys, from that among samples: what lies between is scaled, the key itself is there for certain.
+fn scaled(distance: Distance, own: u64, rate: f64) -> Distance {
+    Distance {
+        entries: 1 + ((distance.entries - 1) as f64 / rate).round() as u64,
+        bytes: own.saturating_add(((distance.bytes - own) as f64 / rate).round() as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ladder::Ladder;
+
+    fn plan() -> Plan {
+        Plan {
+            entries: Ladder::new(&[]),
+            bytes: Ladder::new(&[]),
+            limits: Vec::new(),
+            metadata_bytes: 0,
+            weighted: true,
+        }
+    }
+
+    #[test]
+    fn a_sample_of_constant_size_stays_so() {
+        let sampling = Sampling {
+            rate: 1.0,
+            keys_at_most: Some(64),
+        };
+        let (plan, mut sampled) = (plan(), Sampled::new(&plan(), sampling));
+        for number in 0..100_000_u64 {
+            let key = (number % 50_000).to_le_bytes();
+            sampled.refer(&plan, &key, 10, true);
+            assert!(sampled.all.keys() <= 64);
+        }
+        let of_groups: usize = sampled.groups.iter().map(Part::keys).sum();
+        assert_eq!((sampled.all.keys(), of_groups), (64, 64));
+        // 64 of 50,000 keys are below the threshold: 5 standard errors of a binomial share are 0.0008.
+        assert!((sampled.rate() - 64.0 / 50_000.0).abs() < 0.0008);
+        assert_eq!(sampled.all.bytes(), 640);
+    }
+
+    #[test]
+    fn all_keys_are_the_whole_trace() {
+        let sampling = Sampling {
+            rate: 1.0,
+            keys_at_most: None,
+        };
+        let (plan, mut sampled) = (plan(), Sampled::new(&plan(), sampling));
+        for number in [1_u64, 2, 3, 1, 2, 3, 3] {
+            sampled.refer(&plan, &number.to_le_bytes(), 5, true);
+        }
+        assert_eq!(sampled.all.keys(), 3);
+        assert!((sampled.all.tally.all.references - 7.0).abs() < 1e-12);
+        let longest = Distance {
+            entries: 3,
+            bytes: 15,
+        };
+        assert_eq!(sampled.all.tally.longest, longest);
+    }
+
+    #[test]
+    fn an_interval_is_that_of_student() {
+        // Eight values with a sum of squares of 20 about their mean 2, and t(0.975, 7) from a table of Student's distribution.
+        let values = [0.0, 4.0, 0.0, 4.0, 1.0, 3.0, 1.0, 3.0];
+        let exact = 2.364_624_251_592_784 * (20.0_f64 / 7.0 / 8.0).sqrt();
+        assert!((half_width(&values) - exact).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,154 @@
+//! Hits by size of the cache: what a curve and a table of limits are made from.
+//!
+//! A cache with two limits, on bytes B and on the number of entries F, drops the least recently used until it keeps both.
+//! While no entry shrinks it holds the longest top of the stack that fits into both limits: nothing that lies below ever
+//! fits before what lies above has gone. So a reference hits where its distance is at most F entries *and* at most
+//! B bytes, and one pass serves a whole table of limits. Metadata that lies in the same memory, for each of up to F entries
+//! whether or not its bytes are still there, takes room from the bytes; it only ever grows, and the same holds.
+
+use crate::ladder::Ladder;
+use crate::recency::Distance;
+
+/// Limits of one cache.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// Most entries; none if there is no limit. [1]
+    pub entries: Option<u64>,
+    /// Most bytes, metadata included; none if there is no limit. [byte]
+    pub bytes: Option<u64>,
+}
+
+impl Limits {
+    /// Bytes that metadata takes while `held` keys were referred to. [byte]
+    #[must_use]
+    pub fn metadata(&self, bytes_of_an_entry: u64, held: u64) -> u64 {
+        let entries = self.entries.map_or(held, |most| most.min(held));
+        bytes_of_an_entry.saturating_mul(entries)
+    }
+}
+
+/// What is told.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Sizes in entries.
+    pub entries: Ladder,
+    /// Sizes in bytes.
+    pub bytes: Ladder,
+    /// Rows of the table of limits.
+    pub limits: Vec<Limits>,
+    /// Metadata of an entry, in the memory of the bytes. [byte]
+    pub metadata_bytes: u64,
+    /// Whether references have sizes.
+    pub weighted: bool,
+}
+
+/// One reference.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// How deep its key lay; nothing for the first reference to it.
+    pub distance: Option<Distance>,
+    /// Bytes asked for. [byte]
+    pub size: u64,
+    /// References that it stands for. [1]
+    pub weight: f64,
+    /// Different keys before it. [1]
+    pub held: u64,
+}
+
+/// Hits of one size or row.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hits {
+    /// References that find their bytes. [1]
+    pub references: f64,
+    /// Bytes that are found. [byte]
+    pub bytes: f64,
+    /// References that find their entry, bytes or not. [1]
+    pub entries: f64,
+}
+
+/// Hits over all references so far.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// All references. [1]
+    pub all: Hits,
+    /// First references. [1]
+    pub first: f64,
+    /// Longest distances.
+    pub longest: Distance,
+    by_entries: Vec<f64>,
+    by_bytes: Vec<Hits>,
+    by_limits: Vec<Hits>,
+}
+
+impl Tally {
+    /// Nothing so far.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        Self {
+            all: Hits::default(),
+            first: 0.0,
+            longest: Distance::default(),
+            by_entries: vec![0.0; plan.entries.sizes().len() + 1],
+            by_bytes: vec![Hits::default(); plan.bytes.sizes().len() + 1],
+            by_limits: vec![Hits::default(); plan.limits.len()],
+        }
+    }
+
+    /// Counts a reference.
+    pub fn add(&mut self, plan: &Plan, seen: &Seen) {
+        let bytes = seen.weight * seen.size as f64;
+        self.all.references += seen.weight;
+        self.all.bytes += bytes;
+        let Some(distance) = seen.distance else {
+            self.first += seen.weight;
+            return;
+        };
+        self.longest.entries = self.longest.entries.max(distance.entries);
+        self.longest.bytes = self.longest.bytes.max(distance.bytes);
+        self.by_entries[plan.entries.place(distance.entries)] += seen.weight;
+        if plan.weighted {
+            let hits = &mut self.by_bytes[plan.bytes.place(distance.bytes)];
+            hits.references += seen.weight;
+            hits.bytes += bytes;
+        }
+        for (hits, limits) in self.by_limits.iter_mut().zip(&plan.limits) {
+            if limits.entries.is_some_and(|most| distance.entries > most) {
+                continue;
+            }
+            hits.entries += seen.weight;
+            let metadata = limits.metadata(plan.metadata_bytes, seen.held);
+            let needed = distance.bytes.saturating_add(metadata);
+            if limits.bytes.is_none_or(|most| needed <= most) {
+                hits.references += seen.weight;
+                hits.bytes += bytes;
+            }
+        }
+    }
+
+    /// Hits of caches of the sizes in entries.
+    #[must_use]
+    pub fn hits_by_entries(&self) -> Vec<f64> {
+        let sums = self.by_entries.iter().scan(0.0, |sum, hits| {
+            *sum += hits;
+            Some(*sum)
+        });
+        sums.collect()
+    }
+
+    /// Hits of caches of the sizes in bytes.
+    #[must_use]
+    pub fn hits_by_bytes(&self) -> Vec<Hits> {
+        let sums = self.by_bytes.iter().scan(Hits::default(), |sum, hits| {
+            sum.references += hits.references;
+            sum.bytes += hits.bytes;
+            Some(*sum)
+        });
+        sums.collect()
+    }
+
+    /// Hits of the rows of the table of limits.
+    #[must_use]
+    pub fn hits_by_limits(&self) -> &[Hits] {
+        &self.by_limits
+    }
+}

@@ -1,0 +1,115 @@
+//! Caches by their definition, and traces made from seeds.
+
+use std::fmt::Write;
+
+/// Numbers by `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014), the same in every run.
+pub fn random(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed;
+    move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^ (value >> 31)
+    }
+}
+
+/// Keys by Zipf's law: the inverse of its distribution.
+pub struct Zipf(Vec<f64>);
+
+impl Zipf {
+    pub fn new(keys: u32, skew: f64) -> Self {
+        let mut sum = 0.0;
+        let cumulated: Vec<f64> = (1..=keys)
+            .map(|rank| {
+                sum += f64::from(rank).powf(-skew);
+                sum
+            })
+            .collect();
+        Self(cumulated.iter().map(|one| one / sum).collect())
+    }
+
+    pub fn key(&self, bits: u64) -> u64 {
+        let uniform = (bits >> 11) as f64 / (1_u64 << 53) as f64;
+        self.0.partition_point(|&one| one <= uniform) as u64
+    }
+}
+
+/// A trace as a file has it.
+pub fn trace(references: &[(u64, u64)]) -> String {
+    let mut text = String::from("key,bytes\n");
+    for (key, size) in references {
+        writeln!(text, "{key},{size}").expect("a string takes everything");
+    }
+    text
+}
+
+/// What a reference found.
+pub struct Found {
+    pub entry: bool,
+    pub bytes: bool,
+}
+
+/// A cache with two limits as it is defined, in time that grows with its size: entries and files with their bytes, the most
+/// recently used last, both held within their limits after every reference by dropping the least recently used.
+pub struct TwoLimits {
+    entries_at_most: u64,
+    bytes_at_most: u64,
+    metadata: u64,
+    entries: Vec<u64>,
+    files: Vec<(u64, u64)>,
+    /// Largest size of each key so far.
+    sizes: Vec<(u64, u64)>,
+}
+
+impl TwoLimits {
+    pub fn new(entries_at_most: u64, bytes_at_most: u64, metadata: u64) -> Self {
+        Self {
+            entries_at_most,
+            bytes_at_most,
+            metadata,
+            entries: Vec::new(),
+            files: Vec::new(),
+            sizes: Vec::new(),
+        }
+    }
+
+    pub fn ask(&mut self, key: u64, size: u64) -> Found {
+        let size = self.largest(key, size);
+        let entry = self.entries.iter().position(|&one| one == key);
+        let file = self.files.iter().position(|one| one.0 == key);
+        let found = Found {
+            entry: entry.is_some(),
+            bytes: file.is_some(),
+        };
+        if let Some(place) = entry {
+            self.entries.remove(place);
+        }
+        if let Some(place) = file {
+            self.files.remove(place);
+        }
+        self.entries.push(key);
+        self.files.push((key, size));
+        while self.entries.len() as u64 > self.entries_at_most {
+            let gone = self.entries.remove(0);
+            self.files.retain(|one| one.0 != gone);
+        }
+        while self.needed() > u128::from(self.bytes_at_most) && !self.files.is_empty() {
+            self.files.remove(0);
+        }
+        found
+    }
+
+    fn needed(&self) -> u128 {
+        let files: u128 = self.files.iter().map(|one| u128::from(one.1)).sum();
+        files + u128::from(self.metadata) * self.entries.len() as u128
+    }
+
+    fn largest(&mut self, key: u64, size: u64) -> u64 {
+        if let Some(known) = self.sizes.iter_mut().find(|one| one.0 == key) {
+            known.1 = known.1.max(size);
+            return known.1;
+        }
+        self.sizes.push((key, size));
+        size
+    }
+}

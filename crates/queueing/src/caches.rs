@@ -1,0 +1,200 @@
+//! Caches in front of stations, for the solvers: a hit is a visit to a delay beside the station, a miss one to the station.
+//!
+//! A class comes to the station in V (1 - h) of its V visits, and to the delay in V h. With a given hit ratio h, visits that
+//! hit are independent of each other, and a network of product form keeps it. With a number of entries, h is Che's
+//! approximation (`towtank_caches::popularity`), and the answer is approximate.
+
+use towtank_caches::popularity::Popularity;
+
+use crate::answer::{Answer, StationAnswer};
+use crate::model::behaviour::Cache;
+use crate::model::{Branching, Discipline, Fault, Model, Service, Station, Variation};
+
+/// A model whose caches are made into delays.
+pub(crate) struct Parted {
+    /// Without caches.
+    pub model: Model,
+    parts: Vec<Part>,
+}
+
+/// One cache.
+struct Part {
+    station: String,
+    /// Name of the delay, which no file can have.
+    delay: String,
+    hit_ratio: f64,
+    /// Entries and keys where the hit ratio was worked out.
+    estimated: Option<(u64, u64)>,
+}
+
+impl Parted {
+    /// Parts every station with a cache in two. The model has no faults.
+    ///
+    /// # Errors
+    ///
+    /// If a station with a cache has a capacity.
+    pub fn of(model: &Model) -> Result<Self, Vec<Fault>> {
+        let faults: Vec<Fault> = model
+            .behaviour
+            .caches
+            .iter()
+            .filter(|cache| {
+                let station = model.stations.iter().find(|one| one.name == cache.station);
+                station.is_some_and(|one| one.capacity.is_some())
+            })
+            .map(|cache| {
+                let message = "must be left out to be solved: who finds a station with a 'capacity' full is dropped, but not on a hit; simulate";
+                Fault::new(&["stations", &cache.station, "cache"], message)
+            })
+            .collect();
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let mut parted = Self {
+            model: model.clone(),
+            parts: model.behaviour.caches.iter().map(Part::of).collect(),
+        };
+        parted.model.behaviour.caches.clear();
+        // A random balancer says no more than the visits do, and its stations are no longer alone.
+        parted.model.behaviour.balancers.clear();
+        for (part, cache) in parted.parts.iter().zip(&model.behaviour.caches) {
+            part.apply(&mut parted.model, cache.hit_time_s);
+        }
+        Ok(parted)
+    }
+
+    /// Puts the delays of an answer back to their stations.
+    pub fn join(&self, mut answer: Answer) -> Answer {
+        for part in &self.parts {
+            let stations = &mut answer.stations.0;
+            let Some(place) = stations.iter().position(|(name, _)| *name == part.delay) else {
+                continue;
+            };
+            let (_, hits) = stations.remove(place);
+            let station = stations.iter_mut().find(|(name, _)| *name == part.station);
+            if let Some((_, station)) = station {
+                add(station, &hits);
+                station.hit_ratio = part.hit_ratio;
+            }
+        }
+        let warnings: Vec<String> = self.parts.iter().filter_map(Part::warning).collect();
+        if !warnings.is_empty() {
+            answer.exact = false;
+            answer.method.push_str(", hit ratios estimated");
+        }
+        answer.warnings.splice(0..0, warnings);
+        answer
+    }
+
+    /// Why no answer is exact, where a hit ratio is an estimate.
+    pub fn estimated(&self) -> Option<Fault> {
+        let part = self.parts.iter().find(|part| part.estimated.is_some())?;
+        let message = "must have a 'hit_ratio' for an exact answer, got 'items' and 'keys', from which it is estimated";
+        Some(Fault::new(&["stations", &part.station, "cache"], message))
+    }
+}
+
+/// Adds what goes on in the delay to the station.
+fn add(station: &mut StationAnswer, hits: &StationAnswer) {
+    station.queue_length += hits.queue_length;
+    station.throughput_per_s += hits.throughput_per_s;
+    for (class, time) in &hits.residence_time_s.0 {
+        let own = station
+            .residence_time_s
+            .0
+            .iter_mut()
+            .find(|(name, _)| name == class);
+        match own {
+            Some((_, stay)) => *stay += time,
+            None => station.residence_time_s.0.push((class.clone(), *time)),
+        }
+    }
+}
+
+impl Part {
+    fn of(cache: &Cache) -> Self {
+        let estimated = cache.items.zip(cache.keys);
+        let hit_ratio = match (cache.hit_ratio, estimated) {
+            (None, Some((items, keys))) => Popularity::zipf(keys, cache.skew).hit_ratio(items),
+            (given, _) => given.unwrap_or(0.0),
+        };
+        Self {
+            station: cache.station.clone(),
+            delay: format!("{}\0hits", cache.station),
+            hit_ratio,
+            estimated,
+        }
+    }
+
+    fn warning(&self) -> Option<String> {
+        let (items, keys) = self.estimated?;
+        Some(format!(
+            "the cache of {items} of {keys} keys at station {:?} hits {:.4} of the visits by Che's approximation: the answer is approximate",
+            self.station, self.hit_ratio
+        ))
+    }
+
+    /// Puts the delay behind the station, wherever the station stands.
+    fn apply(&self, model: &mut Model, hit_time_s: f64) {
+        self.add_station(model, hit_time_s);
+        let behind = |names: &mut Vec<String>| {
+            if let Some(place) = names.iter().position(|name| *name == self.station) {
+                names.insert(place + 1, self.delay.clone());
+            }
+        };
+        for pool in &mut model.pools {
+            behind(&mut pool.holds);
+        }
+        for branch in model.forks.iter_mut().flat_map(|fork| &mut fork.branches) {
+            behind(branch);
+        }
+        for route in &mut model.routing {
+            self.part(&mut route.start);
+            route.next.values_mut().for_each(|next| self.part(next));
+            if let Some(next) = route.next.get(&self.station).cloned() {
+                route.next.insert(self.delay.clone(), next);
+            }
+        }
+    }
+
+    fn add_station(&self, model: &mut Model, hit_time_s: f64) {
+        let Some(place) = model
+            .stations
+            .iter()
+            .position(|one| one.name == self.station)
+        else {
+            return;
+        };
+        let routed: Vec<String> = model.routing.iter().map(|one| one.class.clone()).collect();
+        let station = &mut model.stations[place];
+        let mut services = Vec::new();
+        for service in &mut station.services {
+            // With a route the visits follow from it.
+            let visits = (!routed.contains(&service.class)).then(|| service.visits.unwrap_or(1.0));
+            service.visits = visits.map(|count| count * (1.0 - self.hit_ratio));
+            services.push(Service {
+                class: service.class.clone(),
+                visits: visits.map(|count| count * self.hit_ratio),
+                service_time_s: hit_time_s,
+                variation: Variation::default(),
+                priority: None,
+            });
+        }
+        let delay = Station {
+            name: self.delay.clone(),
+            discipline: Discipline::Delay,
+            servers: 1,
+            services,
+            ..Station::default()
+        };
+        model.stations.insert(place + 1, delay);
+    }
+
+    /// Parts what goes to the station.
+    fn part(&self, next: &mut Branching) {
+        if let Some(share) = next.get(&self.station).copied() {
+            next.insert(self.station.clone(), share * (1.0 - self.hit_ratio));
+            next.insert(self.delay.clone(), share * self.hit_ratio);
+        }
+    }
+}

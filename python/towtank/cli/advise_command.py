@@ -1,0 +1,89 @@
+"""`towtank advise`: rules of thumb over a measured system and its configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from towtank.cli.rules_command import RuleFiles
+from towtank.errors import StudyError
+
+if TYPE_CHECKING:
+    from towtank.size.rules import Rules
+    from towtank.size.rules.facts import Facts, Situation
+
+
+def command(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="RESULTS|SHEET...", help="A results folder, a sheet of name: value, or one and sheets."),
+    ],
+    *,
+    users: Annotated[int | None, typer.Option(help="Load level of the results; the highest if left out.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also rules of which something is not known, or that do not apply.")
+    ] = False,
+    rules: RuleFiles = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """Tell for each rule of thumb what it says, what is set, what was seen, and whether the system follows it."""
+    from towtank.cli.advise_table import advice_lines  # noqa: PLC0415
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.size.rules import load_rules  # noqa: PLC0415
+    from towtank.size.rules.advising import advise  # noqa: PLC0415
+    from towtank.size.rules.documents import advice_document  # noqa: PLC0415
+
+    folders, sheets = _sorted_sources(sources)
+    known = load_rules([*_rules_beside(folders, sheets), *(rules or [])])
+    found = [(one, advise(known, one)) for one in _situations(folders, sheets, known, users)]
+    if json:
+        print_json(advice_document(", ".join(map(str, sources)), found))
+        return
+    for situation, advice in found:
+        for line in advice_lines(situation, advice, everything=everything):
+            printer().print(line, markup=False)
+
+
+def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Results folders, at most one, and sheets."""
+    from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
+
+    folders = [path for path in sources if path.is_dir()]
+    if len(folders) > 1:
+        message = f"must be one results folder at most, got {len(folders)}"
+        raise StudyError.at(COMMAND_LINE, message, where="RESULTS")
+    return folders, [path for path in sources if not path.is_dir()]
+
+
+def _rules_beside(folders: list[Path], sheets: list[Path]) -> list[Path]:
+    """Folders `rules` next to the study of the results, and next to sheets."""
+    from towtank.size.rules import rules_beside  # noqa: PLC0415
+    from towtank.size.rules.measured import study_file  # noqa: PLC0415
+
+    studies = [study for folder in folders if (study := study_file(folder)) is not None]
+    return list(dict.fromkeys(found for path in [*studies, *sheets] for found in rules_beside(path)))
+
+
+def _situations(folders: list[Path], sheets: list[Path], rules: Rules, users: int | None) -> list[Situation]:
+    from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
+    from towtank.size.rules.facts import Situation  # noqa: PLC0415
+    from towtank.size.rules.measured import situations  # noqa: PLC0415
+    from towtank.size.rules.sheet import load_sheet  # noqa: PLC0415
+
+    facts: Facts = {}
+    faults = []
+    for path in sheets:
+        try:
+            facts |= load_sheet(path, rules)
+        except StudyError as error:
+            faults += error.faults
+    if faults:
+        raise StudyError(faults)
+    if folders:
+        return [one.with_sheet(facts) for one in situations(folders[0], users)]
+    if users is not None:
+        message = "must be given with results only: a sheet has load.users"
+        raise StudyError.at(COMMAND_LINE, message, where="--users")
+    return [Situation("sheet", ", ".join(map(str, sheets)), facts)]

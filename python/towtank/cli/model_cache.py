@@ -1,0 +1,213 @@
+"""`towtank model cache`: miss ratios of caches, from a trace or a law of popularity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from towtank.cli.options import Given
+
+if TYPE_CHECKING:
+    from towtank.model.caching import CacheWish, Disk, Index
+
+_Quantity = TypeVar("_Quantity", int, float)
+_COUNT_AT_MOST = 2**53
+_LIMITS_AT_MOST = 10_000
+_SAMPLES_AT_LEAST = 8
+
+
+def command(
+    trace: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TRACE]", help="CSV with columns key[,bytes][,time], an access log, or - for a stream."
+        ),
+    ] = None,
+    *,
+    entries: Annotated[str | None, typer.Option(help="Limits on the number of entries, as 4000,20000.")] = None,
+    bytes_: Annotated[str | None, typer.Option("--bytes", help="Limits on bytes, as '1 GiB,8 GiB'.")] = None,
+    metadata: Annotated[
+        str | None, typer.Option(help="Metadata of an entry, taken from the same memory, as '3 KiB'.")
+    ] = None,
+    shards: Annotated[str | None, typer.Option(help="Sample this share of the keys, as '1 %'.")] = None,
+    samples: Annotated[int | None, typer.Option(help="Sample so many keys: constant memory, as 8192.")] = None,
+    warm_up: Annotated[int, typer.Option(help="References that only fill the caches.")] = 0,
+    disk_time: Annotated[str | None, typer.Option(help="Time of the disk for a miss, as '5 ms'.")] = None,
+    reads_per_transaction: Annotated[float | None, typer.Option(help="References of a transaction.")] = None,
+    zipf: Annotated[
+        str | None, typer.Option(metavar="KEYS:SKEW", help="Instead of a trace: Zipf's law, as 1000000:0.9.")
+    ] = None,
+    index: Annotated[str | None, typer.Option(help="Instead of a trace: an index of this size on disk.")] = None,
+    memory: Annotated[str | None, typer.Option(help="With --index: memory of its host.")] = None,
+    heap: Annotated[str | None, typer.Option(help="With --index: what programs take of it; 0 if left out.")] = None,
+    page: Annotated[str | None, typer.Option(help="With --index: size of a page; 4 KiB if left out.")] = None,
+    skew: Annotated[
+        float | None, typer.Option(help="With --index: exponent of Zipf's law of its pages; several if left out.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """Tell how much a cache of any size misses, with two limits too, and what the disk then has to do."""
+    from towtank.model.caching import CacheWish, index_document, trace_document, zipf_document  # noqa: PLC0415
+
+    given = Given()
+    _one_source(given, trace, zipf, index)
+    disk = _disk(given, disk_time, reads_per_transaction)
+    if index is not None:
+        parts = {"--memory": memory, "--heap": heap, "--page": page}
+        _not_with_an_index(given, {"--entries": entries, "--bytes": bytes_, "--metadata": metadata})
+        wanted = _index(given, index, parts, skew)
+        given.refuse_faults()
+        _show(index_document(wanted, disk), json=json)
+        return
+    for option, value in {"--memory": memory, "--heap": heap, "--page": page, "--skew": skew}.items():
+        if value is not None:
+            given.fault(option, f"must be given with --index only, got {value!r}")
+    wish = CacheWish(
+        entries=_entries(given, entries),
+        bytes=_sizes(given, "--bytes", bytes_),
+        metadata_bytes=_size(given, "--metadata", metadata),
+        rate=_rate(given, shards),
+        samples=_count(given, "--samples", samples, _SAMPLES_AT_LEAST),
+        warm_up=_count(given, "--warm-up", warm_up, 0) or 0,
+        disk=disk,
+    )
+    pairs = max(len(wish.entries), 1) * max(len(wish.bytes), 1)
+    if pairs > _LIMITS_AT_MOST:
+        given.fault("--entries", f"must make at most {_LIMITS_AT_MOST} pairs with --bytes, got {pairs}")
+    if zipf is not None:
+        law = _law(given, zipf, wish)
+        given.refuse_faults()
+        _show(zipf_document(*law, wish), json=json)
+        return
+    given.refuse_faults()
+    assert trace is not None
+    _show(trace_document(trace, wish), json=json)
+
+
+def _show(document: dict[str, Any], *, json: bool) -> None:
+    from towtank.cli.cache_table import cache_lines  # noqa: PLC0415
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+
+    if json:
+        print_json(document)
+        return
+    for line in cache_lines(document):
+        printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
+
+
+def _one_source(given: Given, trace: str | None, zipf: str | None, index: str | None) -> None:
+    named = {"TRACE": trace, "--zipf": zipf, "--index": index}
+    got = [name for name, value in named.items() if value is not None]
+    if len(got) != 1:
+        given.fault("TRACE", f"must be given, or --zipf, or --index: one of them, got {', '.join(got) or 'none'}")
+
+
+def _not_with_an_index(given: Given, values: dict[str, str | None]) -> None:
+    for option, value in values.items():
+        if value is not None:
+            given.fault(option, f"must not be given with --index, got {value!r}")
+
+
+def _disk(given: Given, time: str | None, reads: float | None) -> Disk | None:
+    from towtank.model.caching import Disk  # noqa: PLC0415
+
+    if time is None and reads is None:
+        return None
+    if reads is not None and not 0 < reads < float("inf"):
+        given.fault("--reads-per-transaction", f"must be a number above 0, got {reads} instead")
+    return Disk(1.0 if reads is None else reads, None if time is None else given.positive("--disk-time", time))
+
+
+def _read(given: Given, option: str, read: Callable[[object], _Quantity], text: str, otherwise: _Quantity) -> _Quantity:
+    try:
+        return read(text)
+    except ValueError as error:
+        given.fault(option, str(error))
+        return otherwise
+
+
+def _size(given: Given, option: str, text: str | None, least: int = 0) -> int:
+    from towtank import units  # noqa: PLC0415
+
+    if text is None:
+        return least
+    before = given.count
+    size = _read(given, option, units.size, text, least)
+    if not least <= size <= _COUNT_AT_MOST and given.count == before:
+        given.fault(option, f"must be from {least} B to 2^53 B, got {text!r} instead")
+    return size
+
+
+def _sizes(given: Given, option: str, text: str | None) -> tuple[int, ...]:
+    return tuple(_size(given, option, part.strip(), 1) for part in text.split(",")) if text is not None else ()
+
+
+def _entries(given: Given, text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    if all(part.isdecimal() and part.isascii() and 1 <= int(part[:17]) <= _COUNT_AT_MOST for part in parts):
+        return tuple(map(int, parts))
+    given.fault("--entries", f"must be whole numbers above 0, separated by commas, got {text!r} instead")
+    return ()
+
+
+def _count(given: Given, option: str, value: int | None, least: int) -> int | None:
+    if value is not None and not least <= value <= _COUNT_AT_MOST:
+        given.fault(option, f"must be a whole number from {least} to 2^53, got {value} instead")
+    return value
+
+
+def _rate(given: Given, text: str | None) -> float | None:
+    """A share as 1 % or as 0.01, above 0."""
+    from towtank import units  # noqa: PLC0415
+
+    if text is None:
+        return None
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = _read(given, "--shards", units.share, text, 1.0)
+    if not 0 < rate <= 1:
+        given.fault("--shards", f"must be above 0 %, at most 100 %, got {text!r} instead")
+    return rate
+
+
+def _law(given: Given, text: str, wish: CacheWish) -> tuple[int, float]:
+    """Zipf's law, and whether what else was given goes with it."""
+    others = {"--bytes": wish.bytes, "--metadata": wish.metadata_bytes, "--shards": wish.rate}
+    for option, value in {**others, "--samples": wish.samples, "--warm-up": wish.warm_up}.items():
+        if value:
+            given.fault(option, "must not be given with --zipf: there is no trace")
+    if not wish.entries:
+        given.fault("--entries", "must be given with --zipf, got none")
+    keys, _, skew = text.partition(":")
+    try:
+        law = int(keys), float(skew)
+    except ValueError:
+        law = 0, 0.0
+    if not (1 <= law[0] <= _COUNT_AT_MOST and 0 <= law[1] <= 100):
+        given.fault("--zipf", f"must be KEYS:SKEW, as 1000000:0.9, with a skew from 0 to 100, got {text!r} instead")
+    return law
+
+
+def _index(given: Given, text: str, parts: dict[str, str | None], skew: float | None) -> Index:
+    from towtank.model.caching import Index  # noqa: PLC0415
+
+    if parts["--memory"] is None:
+        given.fault("--memory", "must be given with --index, got none")
+    if skew is not None and not 0 <= skew <= 100:
+        given.fault("--skew", f"must be a number from 0 to 100, got {skew} instead")
+    page = 4096 if parts["--page"] is None else _size(given, "--page", parts["--page"], 1)
+    index = Index(
+        index_bytes=_size(given, "--index", text, 1),
+        memory_bytes=_size(given, "--memory", parts["--memory"], 1),
+        heap_bytes=_size(given, "--heap", parts["--heap"]),
+        page_bytes=page,
+        skew=skew,
+    )
+    if parts["--memory"] is not None and given.count == 0 and index.room_bytes < page:
+        given.fault("--heap", f"must leave a page of {page} B of the memory, got {parts['--heap']!r} instead")
+    return index

@@ -1,0 +1,76 @@
+"""`towtank rules`: rules of thumb, what they say, and what they give for numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from towtank.size.rules import Rule, Rules
+
+RuleFiles = Annotated[
+    list[Path] | None,
+    typer.Option("--rules", metavar="FILE", help="Further rules: a file, or a folder of files; repeatable."),
+]
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One rule; a list of all without it.")] = None,
+    *,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="INPUT=VALUE", help='A value, as users=400 or ram="8 GiB"; repeatable.'),
+    ] = None,
+    topic: Annotated[str | None, typer.Option(help="Only rules of this topic.")] = None,
+    rules: RuleFiles = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """List rules of thumb, show one with its source and examples, or work it out step by step."""
+    from towtank.cli.options import Given  # noqa: PLC0415
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.cli.rules_table import listed, shown, worked_out  # noqa: PLC0415
+    from towtank.size.rules import load_rules  # noqa: PLC0415
+    from towtank.size.rules.documents import list_document, rule_document  # noqa: PLC0415
+
+    known = load_rules(rules, name)
+    if name is None:
+        options = Given()
+        if given:
+            options.fault("--set", "must be given with the name of a rule")
+        if topic is not None:
+            options.one_of("--topic", topic, tuple(known.topics()))
+        options.refuse_faults()
+        chosen = {topic: known.topics()[topic]} if topic is not None else known.topics()
+        if json:
+            print_json(list_document(chosen))
+            return
+        for line in listed(chosen):
+            printer().print(line, markup=False)
+        return
+    rule = _named(known, name, rules)
+    answer = None
+    if given:
+        from towtank.cli.rules_values import answer_for  # noqa: PLC0415
+
+        answer = answer_for(rule, given)
+    if json:
+        print_json(rule_document(rule, answer))
+        return
+    for line in worked_out(rule, answer) if answer is not None else shown(rule):
+        printer().print(line, markup=False)
+
+
+def _named(known: Rules, name: str, files: list[Path] | None) -> Rule:
+    """The rule of a name, or a fault that says which one may be meant."""
+    from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
+    from towtank.errors import StudyError  # noqa: PLC0415
+    from towtank.size.rules import load_rules  # noqa: PLC0415
+    from towtank.yamlfile import did_you_mean  # noqa: PLC0415
+
+    if name in known:
+        return known[name]
+    near = did_you_mean(name, list(load_rules(files)))
+    message = f"must be the name of a rule (`towtank rules` lists them), got {name!r} instead{near}"
+    raise StudyError.at(COMMAND_LINE, message, where="NAME")

@@ -1,0 +1,60 @@
+"""Values of rules from the command line: `--set name=value`, every fault at once."""
+
+from __future__ import annotations
+
+from towtank.cli.options import COMMAND_LINE
+from towtank.errors import Fault, StudyError
+from towtank.size.rules import Answer, Rule, answer, with_defaults
+from towtank.size.rules.rule import Given
+from towtank.yamlfile import did_you_mean
+
+
+def answer_for(rule: Rule, settings: list[str]) -> Answer:
+    """Work a rule out for values as they were typed.
+
+    Raises
+    ------
+    StudyError
+        With every value that is unknown, missing, or none that the rule takes.
+    """
+    if not rule.is_workable and rule.follows_when is None:
+        message = f"must not be given: {rule.name} is advice, which has nothing to work out"
+        raise StudyError.at(COMMAND_LINE, message, where="--set")
+    given, faults = _read(rule, settings)
+    values = with_defaults(rule, given)
+    wanted = rule.needed if rule.is_workable else rule.judged
+    wrong = {fault.where for fault in faults}
+    for name in wanted:
+        if name not in values and f"--set {name}" not in wrong:
+            one = rule.entry.inputs[name]
+            form = ", ".join(one.choices) if one.choices else one.unit
+            faults.append(_fault(name, f"must be given: {one.meaning.rstrip('.')} [{form}]"))
+    if faults:
+        raise StudyError(faults)
+    return answer(rule, values)
+
+
+def _fault(name: str, message: str) -> Fault:
+    return Fault(COMMAND_LINE, 0, 0, f"--set {name}", message)
+
+
+def _read(rule: Rule, settings: list[str]) -> tuple[dict[str, Given], list[Fault]]:
+    given: dict[str, Given] = {}
+    faults = []
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        name = name.strip()
+        if not equals or not text.strip():
+            faults.append(Fault(COMMAND_LINE, 0, 0, "--set", f"must be INPUT=VALUE, got {setting!r} instead"))
+        elif name not in rule.entry.inputs:
+            near = did_you_mean(name, list(rule.entry.inputs))
+            known = ", ".join(rule.entry.inputs) or "none"
+            faults.append(_fault(name, f"must be an input of the rule ({known}), got {name!r} instead{near}"))
+        elif name in given:
+            faults.append(_fault(name, "must not be given twice"))
+        else:
+            try:
+                given[name] = rule.read(name, text.strip())
+            except ValueError as error:
+                faults.append(_fault(name, str(error)))
+    return given, faults

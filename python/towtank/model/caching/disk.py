@@ -1,0 +1,52 @@
+"""What the disk has to do for the references that a cache misses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Disk:
+    """How the disk is asked.
+
+    Attributes
+    ----------
+    reads : float, default 1.0
+        References of one transaction to the cache, > 0. One, so that a demand is that of a reference. [1]
+    time_s : float or None, default None
+        Service time of a miss; without it only visits are told. [s]
+    """
+
+    reads: float = 1.0
+    time_s: float | None = None
+
+    def visits(self, miss_ratio: float) -> float:
+        """Visits of a transaction to the disk, V = m r.
+
+        Parameters
+        ----------
+        miss_ratio : float
+            Share m of references that miss, in [0, 1].
+
+        Returns
+        -------
+        float
+            V, with r reads of a transaction. [1]
+
+        Examples
+        --------
+        >>> Disk(reads=3, time_s=0.005).visits(0.2)
+        0.6000000000000001
+        """
+        return miss_ratio * self.reads
+
+    def told(self, miss_ratio: float, references_per_s: float | None) -> dict[str, Any]:
+        """Visits, demand D = V S and, where the rate of references is known, utilization U = X m S of the disk."""
+        visits = self.visits(miss_ratio)
+        found: dict[str, Any] = {"disk_visits": visits}
+        if self.time_s is not None:
+            found["disk_demand_s"] = visits * self.time_s
+            if references_per_s is not None:
+                found["disk_utilization"] = references_per_s * miss_ratio * self.time_s
+        return found

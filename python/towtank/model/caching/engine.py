@@ -1,0 +1,54 @@
+"""The engine's subcommand `caches` as a function."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import IO, Any
+
+from towtank.engine import binary
+from towtank.errors import EngineError
+
+
+def run_caches(options: list[str], lines: Iterable[bytes] | None = None, source: IO[bytes] | None = None) -> Any:
+    """Run `towtank-engine caches`.
+
+    Parameters
+    ----------
+    options : list of str
+        With the file of the trace, if it is one.
+    lines : iterable of bytes, optional
+        A trace that is made while it is read: memory is that of a line.
+    source : file, optional
+        A stream that the engine reads itself.
+
+    Returns
+    -------
+    dict
+        `{"answer"}`, or `{"faults", "more"}`.
+
+    Raises
+    ------
+    EngineError
+        If the engine ends without one of these.
+    """
+    stdin: Any = subprocess.PIPE if lines is not None else source or subprocess.DEVNULL
+    with subprocess.Popen(
+        [str(binary()), "caches", *options], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            if lines is not None and process.stdin is not None:
+                # The engine prints nothing before the end of its input. If it has ended, its words say why.
+                with suppress(BrokenPipeError):
+                    process.stdin.writelines(lines)
+                    process.stdin.flush()
+            output, errors = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode not in (0, 2) or not output:
+        said = errors.decode("utf-8", "replace").strip()
+        raise EngineError(f"towtank-engine caches ended with status {process.returncode}: {said}")
+    return json.loads(output)

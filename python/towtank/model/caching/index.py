@@ -1,0 +1,93 @@
+"""Whether an index stays in memory, and how much of it where it does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.model.caching.disk import Disk
+from towtank.model.caching.trace import SCHEMA, zipf_hit_ratios
+
+SKEWS = (0.0, 0.6, 0.8, 1.0)
+"""Told where nothing is known of the popularity of pages: alike, and the range that is usual for content. [1]"""
+NEAR = 0.05
+"""Less room to spare than this share of the index is told: an index grows. [ratio]"""
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index on disk that is read through the page cache of its host.
+
+    Attributes
+    ----------
+    index_bytes, memory_bytes, heap_bytes, page_bytes : int
+        Size of the index, of the memory, of what programs take of it at most, and of a page, > 0 (heap >= 0). [byte]
+    skew : float or None
+        Exponent of Zipf's law of its pages, >= 0; several are told if None. [1]
+    """
+
+    index_bytes: int
+    memory_bytes: int
+    heap_bytes: int = 0
+    page_bytes: int = 4096
+    skew: float | None = None
+
+    @property
+    def room_bytes(self) -> int:
+        """Memory that is left for the page cache. [byte]"""
+        return self.memory_bytes - self.heap_bytes
+
+    @property
+    def fits(self) -> bool:
+        """Whether all of the index stays in memory: its size is below the room.
+
+        Examples
+        --------
+        >>> [Index(39, memory, heap).fits for memory, heap in ((32, 16), (64, 24))]
+        [False, True]
+        """
+        return self.index_bytes < self.room_bytes
+
+
+def index_document(index: Index, disk: Disk | None = None) -> dict[str, Any]:
+    """Whether an index fits, and its hit ratios.
+
+    Parameters
+    ----------
+    index : Index
+        With room for a page at least.
+    disk : Disk, optional
+        What follows for the disk is told with it.
+    """
+    pages = -(-index.index_bytes // index.page_bytes)
+    room = index.room_bytes // index.page_bytes
+    skews = SKEWS if index.skew is None else (index.skew,)
+    rows: list[dict[str, Any]] = []
+    for skew in skews:
+        ratio = 1.0 if index.fits else zipf_hit_ratios(pages, skew, (room,))[0]
+        row = {"skew": skew, "hit_ratio": ratio, "miss_ratio": 1 - ratio}
+        rows.append({**row, **(disk.told(1 - ratio, None) if disk is not None else {})})
+    spare = index.room_bytes - index.index_bytes
+    warnings = []
+    if index.fits and spare < NEAR * index.index_bytes:
+        share = 100 * spare / index.index_bytes
+        warnings.append(f"the index only just fits: it may grow by {share:.2g} %")
+    return {
+        "schema": SCHEMA,
+        "source": "index",
+        "method": "size against room" if index.fits else "Che's approximation, independent references to pages",
+        "exact": index.fits,
+        "index": {
+            "index_bytes": index.index_bytes,
+            "memory_bytes": index.memory_bytes,
+            "heap_bytes": index.heap_bytes,
+            "room_bytes": index.room_bytes,
+            "spare_bytes": spare,
+            "fits": index.fits,
+            "pages": pages,
+            "pages_in_room": room,
+            "memory_needed_bytes": index.index_bytes + index.heap_bytes,
+        },
+        "by_skew": rows,
+        "warnings": warnings,
+    }

@@ -1,0 +1,188 @@
+"""Miss ratios of a trace: a CSV file, an access log or a stream, through the engine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import Fault, StudyError
+from towtank.model.caching.disk import Disk
+from towtank.model.caching.engine import run_caches
+
+SCHEMA = "towtank/model-cache/1"
+STREAM = "-"
+_READ = 200, 206
+"""Statuses of answers for which a server reads a file."""
+
+
+@dataclass(frozen=True)
+class CacheWish:
+    """What is asked of a trace.
+
+    Attributes
+    ----------
+    entries, bytes : tuple of int
+        Limits; both together make a table of all pairs. [1], [byte]
+    metadata_bytes : int
+        Metadata of an entry, in the memory of the bytes. [byte]
+    rate : float or None
+        Share of the keys to sample, in (0, 1].
+    samples : int or None
+        Most keys to sample. [1]
+    warm_up : int
+        References that only fill the caches. [1]
+    disk : Disk or None
+        What follows for the disk is told with it.
+    """
+
+    entries: tuple[int, ...] = ()
+    bytes: tuple[int, ...] = ()
+    metadata_bytes: int = 0
+    rate: float | None = None
+    samples: int | None = None
+    warm_up: int = 0
+    disk: Disk | None = None
+
+    def options(self) -> list[str]:
+        """The wish as options of the engine."""
+        options = ["--metadata-bytes", str(self.metadata_bytes), "--warm-up", str(self.warm_up)]
+        for name, sizes in (("--entries", self.entries), ("--bytes", self.bytes)):
+            if sizes:
+                options += [name, ",".join(map(str, sizes))]
+        if self.rate is not None:
+            options += ["--shards", repr(self.rate)]
+        if self.samples is not None:
+            options += ["--samples", str(self.samples)]
+        return options
+
+
+@dataclass
+class _LogLines:
+    """Reads of an access log as lines of a trace."""
+
+    path: Path
+    left_out: dict[str, int] = field(default_factory=dict)
+    unreadable: list[str] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield a header, and one line for each file that was read."""
+        from towtank.workload.importers.accesslog_lines import read_lines  # noqa: PLC0415
+        from towtank.workload.importers.draft import Notes  # noqa: PLC0415
+
+        notes = Notes(str(self.path))
+        yield b"key,bytes,time\n"
+        for hit in read_lines(self.path, notes):
+            if hit.method != "GET" or hit.status not in _READ:
+                why = f"status {hit.status}" if hit.method == "GET" else f"method {hit.method}"
+                self.left_out[why] = self.left_out.get(why, 0) + 1
+                continue
+            url = hit.url.replace('"', '""')
+            yield f'"{url}",{hit.bytes},{hit.start}\n'.encode()
+        self.unreadable = [f"{note.times} times in the log, {note.what} {note.why}" for note in notes.sorted()]
+
+    def warnings(self) -> list[str]:
+        """What could not be read, and what was left out."""
+        if not self.left_out:
+            return self.unreadable
+        parts = ", ".join(f"{count} with {why}" for why, count in sorted(self.left_out.items()))
+        return [*self.unreadable, f"lines of the log that read no file were left out: {parts}"]
+
+
+def trace_document(source: str, wish: CacheWish) -> dict[str, Any]:
+    """Miss ratios of a trace.
+
+    Parameters
+    ----------
+    source : str
+        Path of a CSV file or an access log, or `-` for CSV on standard input.
+    wish : CacheWish
+
+    Returns
+    -------
+    dict
+        `towtank/model-cache/1`, as in `docs/reference/model-cache.md`.
+
+    Raises
+    ------
+    StudyError
+        With every fault of the trace.
+    """
+    outcome, warnings = _read(source, wish.options())
+    if "faults" in outcome:
+        raise _refusal(source, outcome)
+    answer = outcome["answer"]
+    if wish.disk is not None:
+        rate = answer["trace"]["references_per_s"]
+        for point in (*answer["curve"], *answer["curve_by_bytes"], *answer["limits"]):
+            point.update(wish.disk.told(point["miss_ratio"], rate))
+    answer["warnings"] += warnings
+    return {"schema": SCHEMA, "source": source, **answer}
+
+
+def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """What the engine says of a trace, and what was left out before it came there."""
+    from towtank.workload.importers.accesslog_lines import is_access_log  # noqa: PLC0415
+
+    if source == STREAM:
+        return run_caches(options, source=sys.stdin.buffer), []
+    path = Path(source)
+    if path.is_dir() or not path.exists():
+        got = "a folder" if path.is_dir() else "none of that name"
+        raise StudyError.at(path, f"must be a file with a trace, got {got}")
+    if not path.is_file():
+        # A pipe can be read once only, so that its first line cannot be looked at before.
+        with path.open("rb") as stream:
+            return run_caches(options, source=stream), []
+    try:
+        log = is_access_log(path)
+    except OSError as error:
+        raise StudyError.at(path, f"must be a file that can be read, got: {error.strerror}") from None
+    if not log:
+        # A path that begins with a dash would be taken for an option.
+        return run_caches([str(path.absolute()), *options]), []
+    lines = _LogLines(path)
+    outcome = run_caches(options, lines=lines)
+    for fault in outcome.get("faults", []):
+        # Its lines are those that were made of the log.
+        fault["line"] = fault["column"] = 0
+    return outcome, lines.warnings()
+
+
+def _refusal(source: str, outcome: dict[str, Any]) -> StudyError:
+    faults = [Fault(source, one["line"], one["column"], one["where"], one["message"]) for one in outcome["faults"]]
+    return StudyError(faults, hint=f"{outcome['more']} more faults are not shown" if outcome["more"] else None)
+
+
+def zipf_document(keys: int, skew: float, wish: CacheWish) -> dict[str, Any]:
+    """Miss ratios where references are independent and follow Zipf's law, by Che's approximation.
+
+    Parameters
+    ----------
+    keys : int
+        Number of keys, at least 1. [1]
+    skew : float
+        Key i is asked for in proportion to i^-skew, >= 0. [1]
+    wish : CacheWish
+        With at least one of `entries`.
+    """
+    rows = zipf_hit_ratios(keys, skew, wish.entries)
+    curve = [{"entries": entries, "miss_ratio": 1 - ratio} for entries, ratio in zip(wish.entries, rows, strict=True)]
+    if wish.disk is not None:
+        curve = [{**point, **wish.disk.told(point["miss_ratio"], None)} for point in curve]
+    return {
+        "schema": SCHEMA,
+        "source": f"Zipf's law of {keys:,} keys, skew {skew:g}",
+        "method": "Che's approximation, independent references",
+        "exact": False,
+        "curve": curve,
+        "warnings": [],
+    }
+
+
+def zipf_hit_ratios(keys: int, skew: float, entries: tuple[int, ...]) -> list[float]:
+    """Hit ratios of caches of so many entries."""
+    options = ["--zipf", f"{keys}:{skew!r}", "--entries", ",".join(map(str, entries))]
+    return [row["hit_ratio"] for row in run_caches(options)["answer"]]

@@ -1,0 +1,153 @@
+"""All that a report says of models: curve with bands, held-out levels, utilizations, demands, what it rests on.
+
+One document, made once from a results folder; the same results give the same document.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from towtank.errors import MeasurementError, ModelError, StudyError
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.demands import demands_document
+from towtank.model.fitting.documents import Answer, Wish, fit_results
+from towtank.model.fitting.intervals import percentiles
+from towtank.model.fitting.observations import Floats
+from towtank.model.fitting.prediction import BANDS, farthest, predict
+from towtank.model.fitting.replicates import SEED
+from towtank.model.fitting.selection import Candidate
+
+SCHEMA = "towtank/capacity-model/1"
+LEAST_LEVELS = 3
+"""With fewer load levels any curve goes through the points. [1]"""
+_GRID = 40
+_BEYOND = 1.25
+# Half the width of a 95 % interval in standard errors, where many points stand behind it.
+_NORMAL = 1.96
+Json = dict[str, Any]
+
+
+def capacity_document(path: Path) -> Json:
+    """The document of a results folder.
+
+    Returns
+    -------
+    dict
+        As `docs/reference/report.md` describes; `refused` says why where there is no model at all.
+    """
+    try:
+        answers = fit_results(path, Wish("auto"), None)
+        classes = {str(one["key"]): one["classes"] for one in demands_document(path)["configurations"]}
+    except (MeasurementError, ModelError, StudyError) as error:
+        return {"schema": SCHEMA, "refused": _in_a_line(error), "configurations": []}
+    found = [_configuration(answer, classes.get(str(answer.document["key"]), {})) for answer in answers]
+    told = [one for one in found if one["refused"] is None]
+    # A study of a single level is no failure of any configuration.
+    refused = None if told else "; ".join(dict.fromkeys(str(one["refused"]) for one in found)) or "nothing was measured"
+    return {"schema": SCHEMA, "refused": refused, "configurations": found}
+
+
+def _in_a_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).split("\n") if line.strip() and not line.startswith("hint")]
+    return " ".join(lines[:2])
+
+
+def _configuration(answer: Answer, classes: Json) -> Json:
+    document: Json = {**answer.document, "classes": classes, "grid": [], "utilization": {}, "bottleneck_sentence": None}
+    levels = len(answer.points.levels)
+    if levels < LEAST_LEVELS:
+        return {**document, "refused": f"a curve needs {LEAST_LEVELS} load levels or more, and there are {levels}"}
+    shown = answer.choice.chosen
+    if shown is None:
+        return {**document, "refused": answer.choice.why}
+    loads = _grid(shown)
+    document["grid"] = [one for one in predict(shown, loads, answer.think_s) if "throughput" in one]
+    document["utilization"] = _utilization(shown, document, [float(one["load"]) for one in document["grid"]])
+    document["bottleneck_sentence"] = _bottleneck(shown, document)
+    return {**document, "refused": None}
+
+
+def _grid(candidate: Candidate) -> list[float]:
+    points = candidate.fit.points
+    top = float(points.load.max())
+    last = min(farthest(candidate)[0], _BEYOND * top)
+    even = np.rint(np.linspace(min(1.0, float(points.load.min())), last, _GRID))
+    return sorted({float(one) for one in [*even, *points.levels] if 0 < one <= last})
+
+
+def _utilization(one: Candidate, document: Json, loads: list[float]) -> Json:
+    """Utilization of every resource: as measured, and along the curve."""
+    at = np.array(loads)
+    curves = one.fit.curve.throughput(one.replicates, at)
+    found: Json = {}
+    for name, resource in document["demands"].items():
+        servers = int(resource["servers"])
+        rows = _of_bottleneck(one, curves) if name == document["bottleneck"] else _of_line(resource, curves)
+        if rows is None:
+            continue
+        shares = np.clip(rows / servers, 0.0, 1.0)
+        found[name] = {
+            "servers": servers,
+            "measured": resource["by_level"],
+            "curve": [
+                {
+                    "load": load,
+                    "median": float(np.median(shares[:, number])),
+                    **{band: list(percentiles(shares[:, number], share)) for band, share in BANDS.items()},
+                }
+                for number, load in enumerate(loads)
+            ],
+        }
+        by_rate = {float(point["throughput"]): float(point["load"]) for point in document["points"]}
+        found[name]["measured"] = [
+            {**row, "load": by_rate[row["throughput"]]} for row in resource["by_level"] if row["throughput"] in by_rate
+        ]
+    return found
+
+
+def _of_bottleneck(one: Candidate, curves: Floats) -> Floats | None:
+    """Busy servers of the bottleneck by the curve's own demand."""
+    curve = one.fit.curve
+    if not isinstance(curve, ClosedCurve) or not one.fit.problem.uses_busy:
+        return None
+    return curve.busy(one.replicates, curves)
+
+
+def _of_line(resource: Json, curves: Floats) -> Floats | None:
+    """Busy servers by the straight line through the levels, which turns about its middle as its slope is uncertain."""
+    demand, levels = resource["demand_s"], resource["by_level"]
+    if demand["value"] is None:
+        return None
+    rates = np.array([row["throughput"] for row in levels])
+    busy = np.array([row["utilization"] for row in levels]) * resource["servers"]
+    error = 0.0 if demand["high"] is None else (demand["high"] - demand["low"]) / (2 * _NORMAL)
+    slopes = demand["value"] + error * np.random.default_rng(SEED).standard_normal((len(curves), 1))
+    return np.asarray(busy.mean() + slopes * (curves - rates.mean()), dtype=float)
+
+
+def _bottleneck(one: Candidate, document: Json) -> str | None:
+    """What limits the system, how much it carries at most, and what would limit it next."""
+    name = document["bottleneck"]
+    resource = document["demands"].get(name)
+    if resource is None:
+        return None
+    top = max(resource["by_level"], key=lambda row: float(row["utilization"]))
+    words = [f"the resource with the highest utilization is {name}, {100 * top['utilization']:.3g} % at most"]
+    limit = document.get("limit_throughput")
+    if limit and isinstance(one.fit.curve, ClosedCurve):
+        pair = document["confidence_interval"].get("limit_throughput") or (None, None)
+        interval = "" if None in pair else f" [{pair[0]:.4g}, {pair[1]:.4g}]"
+        words.append(f"it carries {limit:.4g}{interval} transactions/s and no more")
+    # Parts of a tier share its servers, and are no limit of their own.
+    others = [
+        ((other["servers"] - max(0.0, other["background"]["value"] or 0.0)) / other["demand_s"]["value"], key)
+        for key, other in document["demands"].items()
+        if key != name and " / " not in key and (other["demand_s"]["value"] or 0) > 0
+    ]
+    if others:
+        rate, key = min(others)
+        words.append(f"were it removed, {key} would be next, at {rate:.3g} transactions/s")
+    return "; ".join(words)

@@ -1,0 +1,118 @@
+"""The closed curve with a demand that depends on the load: one while the bottleneck is idle, another while it is busy.
+
+A server that finds nothing to do goes to sleep, and the next request pays for waking it: a wakeup, a cold cache, a
+slow clock. The busier it is, the fewer requests find it asleep; arrivals find it idle in proportion to 1 - u, so
+
+    D(u) = D_full (1 + (r - 1) (1 - u)),        0 <= u <= 1,
+
+with the demand D_full at full use, r that at no use over it, and u the utilization of the bottleneck. r > 1 is
+batching, warm caches, a clock that speeds up; r < 1 contention for caches and locks. Measured CPU time gives
+D(u) at each level directly, and u ends at 1: what is extrapolated has an end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.least_squares import Bounds
+from towtank.model.fitting.observations import Conditions, Floats, Observations
+
+LEAST_RATIO, MOST_RATIO = 1 / 3, 4.0
+"""Demand at no use over that at full use, at least and at most: what changes more is not one way of working, and no
+straight line over utilization. [ratio]"""
+_STEPS = 60
+_CONVERGED = 1e-11
+
+
+@dataclass
+class DependentCurve(ClosedCurve):
+    """Throughput over users of a closed system whose bottleneck's demand changes with its utilization.
+
+    Notes
+    -----
+    The throughput is the exact solution of the machine repairman (`ClosedCurve`) with the demand at the mean
+    utilization, which is found as the fixed point of u = X(D(u)) D(u) / m. The mean demand of a level is what can be
+    measured, whatever makes it change; a station that is slower while it has few jobs (product form with rates) has the
+    same throughput within 2.5 % for the ratios that are allowed here, and is what is written as a model file.
+    """
+
+    name = "load-dependent"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """D_full, O, and r."""
+        return ("bottleneck_demand_s", "other_s", "idle_ratio")
+
+    @property
+    def bounds(self) -> Bounds:
+        """Times are not negative; the ratio is that of one way of working."""
+        return Bounds(np.array([0.0, 0.0, LEAST_RATIO]), np.array([np.inf, np.inf, MOST_RATIO]))
+
+    def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
+        """Demand at full use as other programs make it, D_full m / (m - others); shape (n_problems,). [s]"""
+        left = self.servers - (self.others if others is None else others)
+        return np.asarray(np.maximum(parameters[:, 0], 1e-300) * self.servers / left, dtype=float)
+
+    def demand_at(self, parameters: Floats, utilization: Floats) -> Floats:
+        """D(u) for utilizations in [0, 1]; shape of both together. [s]"""
+        full = np.maximum(parameters[:, 0], 1e-300)
+        return np.asarray(full * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
+
+    def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
+        """Servers that the tiers keep busy at throughputs of shape (n_problems, n_loads): U = X D(u) for U. [1]"""
+        asked = self.usual(rate.shape[1]) if conditions is None else conditions
+        full = np.maximum(parameters[:, 0, None], 1e-300) * asked.work * rate
+        more = parameters[:, 2, None] - 1
+        idle = 1 - asked.others / self.servers
+        return np.asarray(full * (1 + more * idle) / (1 + full * more / self.servers), dtype=float)
+
+    def _rate(self, users: int, parameters: Floats, think_s: float, work: float, others: float) -> Floats:
+        if users == 0:
+            return np.zeros(len(parameters))
+        away, table = think_s + parameters[:, 1], self.table(users)
+        # What other programs leave of the servers, and how much longer everything takes for it.
+        left = (self.servers - others) / self.servers
+        slope = -work / left * np.maximum(parameters[:, 0], 1e-300) * (parameters[:, 2] - 1)
+        low, high = np.zeros(len(parameters)), np.ones(len(parameters))
+        at = np.full(len(parameters), 0.5)
+        for _ in range(_STEPS):
+            demand = work / left * self.demand_at(parameters, at)
+            scaled, elasticity = table.with_slope(away / demand)
+            used = 1 - left + left * scaled / self.servers
+            below = used > at
+            low, high = np.where(below, at, low), np.where(below, high, at)
+            # The slope of u - h(u); where Newton's step leaves the bracket, its middle is taken.
+            steep = 1 + (used - 1 + left) * elasticity * slope / demand
+            with np.errstate(divide="ignore", invalid="ignore"):
+                newton = at - (at - used) / steep
+            after = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
+            moved = float(np.max(np.abs(after - at)))
+            at = after
+            if moved <= _CONVERGED:
+                break
+        demand = work / left * self.demand_at(parameters, at)
+        return np.asarray(table(away / demand) / demand, dtype=float)
+
+    def starts(self, points: Observations) -> Floats:
+        """As the closed curve, with demands that fall, stay, and grow."""
+        plain = super().starts(points)[:, :2]
+        return np.array([(*one, ratio) for one in plain for ratio in (0.8, 1.0, 1.3)])
+
+    def derived(self, parameters: Floats) -> dict[str, Floats]:
+        """What follows at full use, and the demand at no use."""
+        return {**super().derived(parameters), "idle_demand_s": parameters[:, 0] * parameters[:, 2]}
+
+    def rates(self, parameters: Floats) -> tuple[float, ...]:
+        """Speed with 1, 2, ... jobs of a station with the demand at full use that behaves like this bottleneck.
+
+        A job that comes to j - 1 others finds min(j - 1, m) of m servers busy and brings the demand at that share.
+        """
+        found = []
+        for jobs in range(1, self.servers + 2):
+            share = min(jobs - 1, self.servers) / self.servers
+            demand = float(self.demand_at(parameters[None, :], np.array([share]))[0])
+            found.append(min(jobs, self.servers) * float(parameters[0]) / demand)
+        return tuple(found)

@@ -1,0 +1,103 @@
+"""Service demands: what a transaction takes of each resource, whether that depends on the load, and by class."""
+
+from __future__ import annotations
+
+from towtank.report import format as people
+from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.figures import capacity_curve, utilization_by_load
+from towtank.report.source import Json, Results
+
+
+def build(results: Results) -> Section | None:
+    """The section; None where no configuration has a model, or no resource was observed."""
+    told = [one for one in capacity_curve.modelled(results) if one["demands"]]
+    if not told:
+        return None
+    blocks: list[Block] = [
+        paragraph(
+            "The demand of a transaction is the busy time of a resource over the transactions that ended: the slope of "
+            "the utilization over the throughput, with the background, busy time without any transaction, apart."
+        ),
+        _resources(told),
+    ]
+    blocks += [table for one in told for table in _classes(one)]
+    made = utilization_by_load.figure(results)
+    if made is not None:
+        blocks.append(made)
+    return Section("demands", "Service demands", tuple(blocks))
+
+
+def _resources(told: list[Json]) -> Table:
+    columns = (
+        Column("Configuration"),
+        Column("Resource"),
+        Column("Servers", numeric=True),
+        Column("Demand, 95 % interval", numeric=True),
+        Column("Background", "servers", numeric=True),
+        Column("At lowest load", numeric=True),
+        Column("At highest load", numeric=True),
+        Column("With the load"),
+    )
+    rows = tuple(
+        (
+            str(one["label"]),
+            name,
+            people.count(resource["servers"]),
+            people.seconds_estimate(resource["demand_s"]),
+            people.number(resource["background"]["value"], 2),
+            people.seconds(_ends(resource)[0]),
+            people.seconds(_ends(resource)[1]),
+            _dependence(resource["load_dependence"]),
+        )
+        for one in told
+        for name, resource in one["demands"].items()
+    )
+    notes = (
+        "At lowest and highest load: busy time over transactions as it was, background included. A disk that works on "
+        "several requests at a time is busy for less than the sum of their times.",
+    )
+    return Table("Demands of the mean transaction by resource", columns, rows, notes)
+
+
+def _ends(resource: Json) -> tuple[float | None, float | None]:
+    rows = resource["by_level"]
+    return (rows[0]["demand_s"], rows[-1]["demand_s"]) if len(rows) > 1 else (None, None)
+
+
+def _dependence(bend: Json | None) -> str:
+    if bend is None:
+        return "not tested: fewer than four levels"
+    if not bend["depends"]:
+        return f"no change seen (p = {bend['p_value']:.2g})"
+    return f"{bend['direction']} (p = {bend['p_value']:.2g})"
+
+
+def _classes(one: Json) -> list[Table]:
+    """Demands by class at the bottleneck, one table for each configuration."""
+    found = one["classes"].get(one["bottleneck"])
+    if not found or len(found["classes"]) < 2:
+        return []
+    columns = (
+        Column("Transaction"),
+        Column("Demand, 95 % interval", numeric=True),
+        Column("Lowest and highest of all estimators", numeric=True),
+        Column("Variance inflation", numeric=True),
+        Column("Known"),
+    )
+    rows = tuple(
+        (
+            name,
+            people.seconds_estimate(row),
+            f"{people.seconds(row['lowest_estimate_s'])} to {people.seconds(row['highest_estimate_s'])}",
+            people.number(found["variance_inflation"][name], 2),
+            "yes" if row["identified"] else people.sentence("no: " + "; ".join(row["why_not"])).rstrip("."),
+        )
+        for name, row in found["classes"].items()
+    )
+    estimators = f"{len(found['estimates'])} estimators over {people.plural(found['intervals'], 'interval')}"
+    note = (
+        f"{estimators} of all runs; the value is that of non-negative least squares. "
+        f"{people.sentence(found['sentence'])}"
+    )
+    where = f"{one['label']}, {one['bottleneck']}"
+    return [Table(f"Demands by transaction: {where}", columns, rows, (note,))]

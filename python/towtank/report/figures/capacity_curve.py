@@ -1,0 +1,315 @@
+"""The capacity curve: what the model says at every load, with bands, beside what was measured and what was held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from towtank.report import format as people
+from towtank.report import theme
+from towtank.report.document import Column, Figure, Table
+from towtank.report.figures import panel
+from towtank.report.source import Json, Results
+
+NAME = "capacity-curve"
+_QUANTITIES = {"throughput": "throughput [1/s]", "response_s": "mean response time [ms]"}
+_SCALED = ("value", "median", "low", "high", "low_80", "high_80", "low_95", "high_95")
+_SHOWN_KNEES = ("model", "peak", "objective")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What is drawn.
+
+    Attributes
+    ----------
+    curve : list of dict
+        `configuration`, `quantity`, `load`, `median`, and the ends of both bands.
+    measured : list of dict
+        `configuration`, `quantity`, `load`, `value`, `low`, `high` (None without an interval), `held_out`.
+    predicted : list of dict
+        The held-out levels as predicted, with the band of one more measurement.
+    knees : list of dict
+        `configuration`, `kind`, `load`, `low`, `high`.
+    """
+
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    measured: list[dict[str, Any]] = field(default_factory=list)
+    predicted: list[dict[str, Any]] = field(default_factory=list)
+    knees: list[dict[str, Any]] = field(default_factory=list)
+
+
+def modelled(results: Results) -> list[Json]:
+    """Configurations that have a model."""
+    return [one for one in results.model.get("configurations") or () if one.get("refused") is None]
+
+
+def compute(results: Results) -> Numbers:
+    """Take curves, points and knees out of the model document."""
+    numbers = Numbers()
+    for one in modelled(results):
+        label = str(one["label"])
+        held = {row["load"]: row for row in (one["held_out"] or {}).get("points", ())}
+        for row in one["grid"]:
+            numbers.curve.extend(_curve(label, row))
+        for point in one["points"]:
+            numbers.measured.extend(_measured(label, point, held=point["load"] in held))
+        for load, row in held.items():
+            numbers.predicted.extend(_predicted(label, load, row))
+        numbers.knees.extend(
+            {"configuration": label, **{key: knee[key] for key in ("kind", "load", "low", "high")}}
+            for knee in one["knees"]
+            if knee["load"] is not None and knee["kind"] in _SHOWN_KNEES
+        )
+    return numbers
+
+
+def _curve(label: str, row: Json) -> list[dict[str, Any]]:
+    found = []
+    for quantity in _QUANTITIES:
+        told = row.get(quantity)
+        # A band without an upper end cannot be drawn; where it begins the curve of times ends.
+        if told is None or None in (*told["band_80"], *told["band_95"]) or told["band_95"][0] <= 0:
+            continue
+        (low_80, high_80), (low_95, high_95) = told["band_80"], told["band_95"]
+        ends = {"low_80": low_80, "high_80": high_80, "low_95": low_95, "high_95": high_95}
+        found.append(
+            {"configuration": label, "quantity": quantity, "load": row["load"], "median": told["median"], **ends}
+        )
+    return found
+
+
+def _measured(label: str, point: Json, *, held: bool) -> list[dict[str, Any]]:
+    rate, error = point["throughput"], point["standard_error"]
+    low, high = (None, None) if error is None else (rate - 1.96 * error, rate + 1.96 * error)
+    base = {"configuration": label, "load": point["load"], "held_out": held}
+    found = [{**base, "quantity": "throughput", "value": rate, "low": low, "high": high}]
+    if point["response_s"] is not None:
+        found.append({**base, "quantity": "response_s", "value": point["response_s"], "low": None, "high": None})
+    return found
+
+
+def _predicted(label: str, load: float, row: Json) -> list[dict[str, Any]]:
+    found = []
+    for quantity, value, band in (
+        ("throughput", "predicted_throughput", "throughput_band_95"),
+        ("response_s", "predicted_response_s", "response_band_95"),
+    ):
+        if row.get(value) is None or row[value] <= 0:
+            continue
+        low, high = row[band]
+        if quantity == "response_s" and not low:
+            low = high = None  # a band down to zero has no place on a logarithmic axis; the table tells it
+        found.append(
+            {"configuration": label, "load": load, "quantity": quantity, "value": row[value], "low": low, "high": high}
+        )
+    return found
+
+
+def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
+    """Draw throughput, and below it response time on a logarithmic axis."""
+    panels = [_panel(numbers, quantity, load_factor) for quantity in _QUANTITIES if _has(numbers, quantity)]
+    return theme.specification(description(numbers), vconcat=panels, spacing=18)
+
+
+def _has(numbers: Numbers, quantity: str) -> bool:
+    return any(row["quantity"] == quantity for row in numbers.measured)
+
+
+def _panel(numbers: Numbers, quantity: str, load_factor: str) -> dict[str, Any]:
+    labels = list(dict.fromkeys(row["configuration"] for row in numbers.measured))
+    loads = [row["load"] for row in (*numbers.measured, *numbers.curve)]
+    x = {
+        "field": "load",
+        "type": "quantitative",
+        "title": panel.load_title(load_factor),
+        "scale": {"domain": [0, 1.02 * max(loads, default=1.0)], "nice": False},
+        "axis": {"grid": False, "tickCount": 8},
+    }
+    scale: dict[str, Any] = {"zero": True} if quantity == "throughput" else {"type": "log"}
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "title": _QUANTITIES[quantity],
+        "scale": scale,
+        "axis": {"tickCount": 6} if quantity == "throughput" else {"tickCount": 5, "format": "~g"},
+    }
+    colour = panel.by_configuration(labels)["color"]
+    if colour["legend"]:
+        # The bands are pale, and would make their legend so.
+        colour = {**colour, "legend": {**colour["legend"], "symbolOpacity": 1}}
+    here = {"x": x, "y": y, "colour": colour, "legend": quantity == "throughput"}
+    layers = [
+        _band(numbers, quantity, here, "95", 0.16),
+        _band(numbers, quantity, here, "80", 0.22),
+        _line(numbers, quantity, here),
+        *_points(numbers, quantity, here, labels),
+    ]
+    if quantity == "throughput":
+        layers += _knees(numbers, here)
+    return {"width": 620, "height": 300 if quantity == "throughput" else 190, "layer": layers}
+
+
+def _colour(here: dict[str, Any]) -> dict[str, Any]:
+    # All layers must agree on the legend: one that has none would take it from the others.
+    return here["colour"] if here["legend"] else {**here["colour"], "legend": None}
+
+
+def _of(rows: list[dict[str, Any]], quantity: str) -> dict[str, Any]:
+    """The rows of one quantity, times in milliseconds."""
+    factor = 1e3 if quantity == "response_s" else 1.0
+    return {
+        "values": [
+            {key: value * factor if key in _SCALED and value is not None else value for key, value in row.items()}
+            for row in rows
+            if row["quantity"] == quantity
+        ]
+    }
+
+
+def _band(numbers: Numbers, quantity: str, here: dict[str, Any], share: str, opacity: float) -> dict[str, Any]:
+    return {
+        "data": _of(numbers.curve, quantity),
+        "mark": {"type": "area", "opacity": opacity, "line": False},
+        "encoding": {
+            "x": here["x"],
+            "y": {**here["y"], "field": f"low_{share}"},
+            "y2": {"field": f"high_{share}"},
+            "color": _colour(here),
+        },
+    }
+
+
+def _line(numbers: Numbers, quantity: str, here: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "data": _of(numbers.curve, quantity),
+        "mark": {"type": "line", "strokeWidth": 1.6},
+        "encoding": {"x": here["x"], "y": {**here["y"], "field": "median"}, "color": _colour(here)},
+    }
+
+
+def _points(numbers: Numbers, quantity: str, here: dict[str, Any], labels: list[str]) -> list[dict[str, Any]]:
+    """Measured points filled, held-out ones with a ring, and what was predicted of these as a diamond with its band."""
+    place = {"x": here["x"], "y": here["y"]}
+    whiskers = {
+        "mark": {"type": "errorbar", "ticks": {"width": 8}, "rule": {}},
+        "transform": [{"filter": "datum.low !== null && datum.high !== null"}],
+    }
+
+    def barred(rows: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "data": _of(rows, quantity),
+            **whiskers,
+            "encoding": {
+                "x": here["x"],
+                "y": {**here["y"], "field": "low"},
+                "y2": {"field": "high"},
+                "color": _colour(here),
+            },
+        }
+
+    shape = {**panel.by_configuration(labels)["shape"], "legend": here["colour"]["legend"] if here["legend"] else None}
+    tooltip = [
+        {"field": "configuration", "type": "nominal"},
+        {"field": "load", "type": "quantitative", "title": "load"},
+        {"field": "value", "type": "quantitative", "title": _QUANTITIES[quantity], "format": ",.4~r"},
+    ]
+    return [
+        barred(numbers.measured),
+        {
+            "data": _of(numbers.measured, quantity),
+            "mark": {"type": "point", "filled": True, "size": 75, "opacity": 1},
+            "encoding": {**place, "color": _colour(here), "shape": shape, "tooltip": tooltip},
+        },
+        {
+            "data": _of(numbers.measured, quantity),
+            "transform": [{"filter": "datum.held_out"}],
+            "mark": {"type": "point", "shape": "circle", "size": 260, "strokeWidth": 1.4, "color": theme.INK},
+            "encoding": place,
+        },
+        barred(numbers.predicted),
+        {
+            "data": _of(numbers.predicted, quantity),
+            "mark": {"type": "point", "shape": "diamond", "size": 110, "fill": "white", "strokeWidth": 2, "opacity": 1},
+            "encoding": {**place, "color": _colour(here), "tooltip": tooltip},
+        },
+    ]
+
+
+def _knees(numbers: Numbers, here: dict[str, Any]) -> list[dict[str, Any]]:
+    """Knees on the axis of the load, each with its interval."""
+    data = {"values": [{**row, "value": 0.0} for row in numbers.knees]}
+    place = {"x": here["x"], "y": here["y"], "color": _colour(here)}
+    return [
+        {
+            "data": data,
+            "transform": [{"filter": "datum.low !== null && datum.high !== null"}],
+            "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.45},
+            "encoding": {**place, "x": {**here["x"], "field": "low"}, "x2": {"field": "high"}},
+        },
+        {
+            "data": data,
+            "mark": {"type": "point", "shape": "triangle-up", "filled": True, "size": 90, "opacity": 1},
+            "encoding": {**place, "tooltip": [{"field": key, "type": "nominal"} for key in ("kind", "load")]},
+        },
+    ]
+
+
+def description(numbers: Numbers) -> str:
+    """The picture in words."""
+    parts = []
+    for label in dict.fromkeys(row["configuration"] for row in numbers.curve):
+        rows = [row for row in numbers.curve if row["configuration"] == label and row["quantity"] == "throughput"]
+        last = max(rows, key=lambda row: float(row["load"]))
+        parts.append(
+            f"{label}: {people.rate(last['median'])} [{people.number(last['low_95'])}, "
+            f"{people.number(last['high_95'])}] at {people.plain(last['load'])}"
+        )
+    return "Line chart of modelled throughput and response time against load with bands. " + "; ".join(parts) + "."
+
+
+def figure(results: Results) -> Figure | None:
+    """The figure, or None where no configuration has a model."""
+    numbers = compute(results)
+    if not numbers.curve:
+        return None
+    knees = " Triangles on the axis are knees with 95 % intervals." if numbers.knees else ""
+    held = (
+        " Ringed points were held out of a second fit; diamonds are what that fit predicted of them, with the 95 % "
+        "band of one measurement."
+        if numbers.predicted
+        else ""
+    )
+    return Figure(
+        name=NAME,
+        title=f"Capacity curve: the fitted model against {panel.load_title(results.load_factor)}",
+        description=description(numbers),
+        note=f"Lines are medians of 1,000 replicates of the fit, with bands of 80 and 95 %.{held}{knees}",
+        spec=draw(numbers, results.load_factor),
+        table=_table(numbers, results.load_factor),
+    )
+
+
+def _table(numbers: Numbers, load_factor: str) -> Table:
+    columns = (
+        Column("Configuration"),
+        Column(panel.load_title(load_factor).capitalize(), numeric=True),
+        Column("Throughput, 95 % band", numeric=True),
+        Column("Response time, 95 % band", numeric=True),
+    )
+    times = {(row["configuration"], row["load"]): row for row in numbers.curve if row["quantity"] == "response_s"}
+    rows = tuple(
+        (
+            row["configuration"],
+            people.plain(row["load"]),
+            people.rate_estimate(_estimate(row)),
+            people.seconds_estimate(_estimate(times.get((row["configuration"], row["load"])))),
+        )
+        for row in numbers.curve
+        if row["quantity"] == "throughput"
+    )
+    return Table("The fitted model by load", columns, rows)
+
+
+def _estimate(row: dict[str, Any] | None) -> dict[str, Any] | None:
+    return row and {"value": row["median"], "low": row["low_95"], "high": row["high_95"]}

@@ -1,0 +1,181 @@
+"""Utilization of every resource against load: along the curve with its band, and as measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.report import format as people
+from towtank.report import theme
+from towtank.report.document import Column, Figure, Table
+from towtank.report.figures import panel
+from towtank.report.figures.capacity_curve import modelled
+from towtank.report.source import Results
+
+NAME = "utilization-by-load"
+_TITLE = "utilization [%]"
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What is drawn.
+
+    Attributes
+    ----------
+    curve : list of dict
+        `configuration`, `resource`, `load`, `median`, `low`, `high`: shares of all servers of the resource. [ratio]
+    measured : list of dict
+        `configuration`, `resource`, `load`, `value`. [ratio]
+    """
+
+    curve: list[dict[str, Any]]
+    measured: list[dict[str, Any]]
+
+
+def compute(results: Results) -> Numbers:
+    """Take utilizations out of the model document."""
+    curve: list[dict[str, Any]] = []
+    measured: list[dict[str, Any]] = []
+    for one in modelled(results):
+        for name, resource in one["utilization"].items():
+            base = {"configuration": str(one["label"]), "resource": name}
+            curve += [
+                {
+                    **base,
+                    "load": row["load"],
+                    "median": row["median"],
+                    "low": row["band_95"][0],
+                    "high": row["band_95"][1],
+                }
+                for row in resource["curve"]
+            ]
+            measured += [{**base, "load": row["load"], "value": row["utilization"]} for row in resource["measured"]]
+    return Numbers(curve, measured)
+
+
+def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
+    """Draw one panel for each configuration, all on one scale."""
+    labels = list(dict.fromkeys(row["configuration"] for row in numbers.measured))
+    names = list(dict.fromkeys(row["resource"] for row in numbers.measured))
+    columns = min(len(labels), 2)
+    rows = [{"kind": "curve", **row} for row in _percent(numbers.curve)]
+    rows += [{"kind": "measured", **row} for row in _percent(numbers.measured)]
+    x = {
+        "field": "load",
+        "type": "quantitative",
+        "title": panel.load_title(load_factor),
+        "axis": {"grid": False, "tickCount": 6},
+        "scale": {"nice": False},
+    }
+    y = {"type": "quantitative", "title": _TITLE, "scale": {"domain": [0, 100]}, "axis": {"tickCount": 5}}
+    return theme.specification(
+        description(numbers),
+        data={"values": rows},
+        facet={
+            "field": "configuration",
+            "type": "nominal",
+            "title": None,
+            "sort": labels,
+            "header": {"labels": len(labels) > 1},
+        },
+        columns=columns,
+        spacing=28,
+        spec={"width": 620 if columns == 1 else 285, "height": 250, "layer": _layers(x, y, names)},
+    )
+
+
+def _percent(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    keys = ("median", "low", "high", "value")
+    return [{key: 100 * value if key in keys else value for key, value in row.items()} for row in rows]
+
+
+def _layers(x: dict[str, Any], y: dict[str, Any], names: list[str]) -> list[dict[str, Any]]:
+    number = len(names)
+    legend = {"title": None, "columns": panel.legend_columns(names), "symbolSize": 80, "symbolOpacity": 1}
+    domain = {"field": "resource", "type": "nominal"}
+    colour = {**domain, "scale": {"domain": names, "range": theme.cycle(theme.COLOURS, number)}, "legend": legend}
+    shape = {**domain, "scale": {"domain": names, "range": theme.cycle(theme.SYMBOLS, number)}, "legend": legend}
+    along = [{"filter": "datum.kind === 'curve'"}]
+    return [
+        {
+            "transform": along,
+            "mark": {"type": "area", "opacity": 0.2},
+            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
+        },
+        {
+            "transform": along,
+            "mark": {"type": "line", "strokeWidth": 1.6},
+            "encoding": {"x": x, "y": {**y, "field": "median"}, "color": colour},
+        },
+        {
+            "transform": [{"filter": "datum.kind === 'measured'"}],
+            "mark": {"type": "point", "filled": True, "size": 65, "opacity": 1},
+            "encoding": {
+                "x": x,
+                "y": {**y, "field": "value"},
+                "color": colour,
+                "shape": shape,
+                "tooltip": [
+                    {"field": "resource", "type": "nominal"},
+                    {"field": "load", "type": "quantitative"},
+                    {"field": "value", "type": "quantitative", "title": _TITLE, "format": ".3~r"},
+                ],
+            },
+        },
+    ]
+
+
+def description(numbers: Numbers) -> str:
+    """The picture in words."""
+    top = max((float(row["load"]) for row in numbers.measured), default=0.0)
+    parts = [
+        f"{row['configuration']}, {row['resource']}: {people.share(row['value'])}"
+        for row in numbers.measured
+        if row["load"] == top
+    ]
+    return f"Lines of utilization against load. Measured at {people.plain(top)}: {'; '.join(parts)}."
+
+
+def figure(results: Results) -> Figure | None:
+    """The figure, or None where no resource was observed at the levels of a model."""
+    numbers = compute(results)
+    if not numbers.measured:
+        return None
+    return Figure(
+        name=NAME,
+        title=f"Utilization of every resource against {panel.load_title(results.load_factor)}",
+        description=description(numbers),
+        note="Symbols are measured; lines follow the fitted curve, with bands of 95 %. A utilization is of all servers "
+        "of its resource; parts of a tier share its servers.",
+        spec=draw(numbers, results.load_factor),
+        table=_table(numbers, results.load_factor),
+    )
+
+
+def _table(numbers: Numbers, load_factor: str) -> Table:
+    curve = {(row["configuration"], row["resource"], row["load"]): row for row in numbers.curve}
+    columns = (
+        Column("Configuration"),
+        Column("Resource"),
+        Column(panel.load_title(load_factor).capitalize(), numeric=True),
+        Column("Measured", numeric=True),
+        Column("Along the curve, 95 % band", numeric=True),
+    )
+    rows = []
+    for row in numbers.measured:
+        told = curve.get((row["configuration"], row["resource"], row["load"]))
+        estimate = told and {
+            "value": 100 * told["median"],
+            "low": 100 * told["low"],
+            "high": 100 * told["high"],
+        }
+        rows.append(
+            (
+                row["configuration"],
+                row["resource"],
+                people.plain(row["load"]),
+                people.share(row["value"]),
+                people.plain_estimate(estimate, "%"),
+            )
+        )
+    return Table("Utilization by load", columns, tuple(rows))

@@ -1,0 +1,1 @@
+"""Sizing: machines and their ratings, what carries a load, rules of thumb."""

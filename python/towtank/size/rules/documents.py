@@ -1,0 +1,93 @@
+"""Rules and advice as plain data: `towtank/rules/1` and `towtank/advice/1`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from towtank.size.rules.advising import VERDICTS, Advice, document_of, source_text
+from towtank.size.rules.examples import outcome
+from towtank.size.rules.facts import Situation
+from towtank.size.rules.file import RuleInput
+from towtank.size.rules.quantities import in_unit
+from towtank.size.rules.rule import Answer, Rule
+
+RULES_SCHEMA = "towtank/rules/1"
+ADVICE_SCHEMA = "towtank/advice/1"
+
+__all__ = ["advice_document", "bounds_text", "list_document", "rule_document", "source_text"]
+
+
+def list_document(topics: Mapping[str, list[Rule]]) -> dict[str, Any]:
+    """All rules of some topics."""
+    return {"schema": RULES_SCHEMA, "rules": [_entry(rule) for rules in topics.values() for rule in rules]}
+
+
+def _entry(rule: Rule) -> dict[str, Any]:
+    entry = rule.entry.model_dump(mode="json", exclude={"topic", "source", "examples"})
+    return {
+        "name": rule.name,
+        "topic": rule.topic,
+        "file": rule.file,
+        **entry,
+        "source": {**rule.entry.source.model_dump(), "title": rule.document, "text": source_text(rule)},
+        "examples": [_example(rule, number) for number in range(len(rule.entry.examples))],
+    }
+
+
+def _example(rule: Rule, number: int) -> dict[str, Any]:
+    example = rule.entry.examples[number]
+    found = outcome(rule, example)
+    proves = example.origin != "inferred"
+    return {**example.model_dump(mode="json"), "got": found.got, "comes_out": found.comes_out, "proves": proves}
+
+
+def rule_document(rule: Rule, answer: Answer | None) -> dict[str, Any]:
+    """One rule, and what it gives for values."""
+    document: dict[str, Any] = {"schema": RULES_SCHEMA, "rules": [_entry(rule)]}
+    if answer is not None:
+        number = answer.value
+        document["answer"] = {
+            "value": number if number is None or isinstance(number, bool) else in_unit(number, rule.unit),
+            "unit": rule.unit.text,
+            "text": answer.text,
+            "steps": [vars(line) for line in answer.lines],
+            "doubts": answer.doubts,
+            "applies": answer.applies,
+            "follows": answer.follows,
+        }
+    return document
+
+
+def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) -> dict[str, Any]:
+    """What rules say of systems."""
+    return {
+        "schema": ADVICE_SCHEMA,
+        "source": source,
+        "situations": [
+            {
+                "label": situation.label,
+                "note": situation.note,
+                "verdicts": {verdict: sum(one.verdict == verdict for one in advice) for verdict in VERDICTS},
+                "advice": [document_of(one) for one in advice],
+            }
+            for situation, advice in found
+        ],
+    }
+
+
+def bounds_text(one: RuleInput) -> str:
+    """The range of an input in words."""
+    parts = [
+        f"{words} {bound}"
+        for words, bound in (
+            ("at least", one.at_least),
+            ("above", one.above),
+            ("at most", one.at_most),
+            ("below", one.below),
+        )
+        if bound is not None
+    ]
+    if one.default is not None:
+        parts.append(f"{one.default} if not given")
+    return f" ({', '.join(parts)})" if parts else ""

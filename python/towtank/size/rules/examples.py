@@ -1,0 +1,60 @@
+"""Whether the examples of a rule come out as they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from towtank.errors import ModelError
+from towtank.size.rules.file import RuleExample
+from towtank.size.rules.quantities import parse_quantity, shown_quantity
+from towtank.size.rules.rule import Given, Rule, answer, result_of_example
+
+# What is said to be exact may differ by the rounding of binary fractions.
+EXACT = 1e-9
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An example worked out.
+
+    Attributes
+    ----------
+    example : RuleExample
+    got : str
+        What came out, with its unit.
+    difference : float
+        From what it says, in base units; 1 for a yes in place of a no.
+    comes_out : bool
+    """
+
+    example: RuleExample
+    got: str
+    difference: float
+    comes_out: bool
+
+
+def outcome(rule: Rule, example: RuleExample) -> Outcome:
+    """Work an example out."""
+    try:
+        found = answer(rule, with_defaults(rule, {k: rule.read(k, v) for k, v in example.inputs.items()}))
+    except ModelError as error:
+        return Outcome(example, str(error), float("inf"), False)
+    if found.value is None:
+        return Outcome(example, "nothing", float("inf"), False)
+    expected = result_of_example(rule, example.result)
+    difference = abs(float(found.value) - float(expected))
+    allowed = 0.0 if rule.unit.is_truth else parse_quantity(example.tolerance, rule.unit)
+    return Outcome(
+        example,
+        shown_quantity(found.value, rule.unit),
+        difference,
+        difference <= allowed + EXACT * abs(float(expected)),
+    )
+
+
+def with_defaults(rule: Rule, given: dict[str, Given]) -> dict[str, Given]:
+    """Values with the defaults of the rule for those that are not given."""
+    defaults = {
+        name: rule.read(name, one.default) for name, one in rule.entry.inputs.items() if one.default is not None
+    }
+    return {**defaults, **given}

@@ -1,0 +1,175 @@
+"""Facts of a system that rules are bound to: names with values, from the results of a study or from a sheet.
+
+A fact has the name that `binds` of a rule uses. Those of a service begin with its kind (`postgresql.shared_buffers`);
+`tier.` stands for any service. A system has one set of common facts and one set for each service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from towtank.size.rules.rule import Rule
+
+# Facts that results of a study give: unit, meaning. A sheet may give these and all others that rules bind.
+COMMON: dict[str, tuple[str, str]] = {
+    "load.users": ("users", "users of the load level"),
+    "load.rate": ("1/s", "arrival rate of the load level"),
+    "throughput": ("1/s", "transactions per second"),
+    "response_time.mean": ("s", "mean response time of transactions"),
+    "response_time.p95": ("s", "95th percentile of it"),
+    "laws.users": ("users", "N of the interactive response time law"),
+    "laws.throughput": ("1/s", "X of it"),
+    "laws.response_time": ("s", "R of it"),
+    "laws.think_time": ("s", "Z of it"),
+    "connections.opened": ("1/s", "connections opened per second"),
+    "host.cpus": ("CPUs", "processors of the host"),
+    "host.idle_cpus": ("CPUs", "processors that are idle"),
+    "host.cpu_limit": ("CPUs", "processors by the control group of the conductor"),
+    "host.cpu_utilization": ("%", "CPU utilization of the host, generator included"),
+    "host.memory": ("B", "memory of the host"),
+    "host.memory_available": ("B", "what programs could get without swapping"),
+    "host.disk_utilization": ("%", "busy time of the busiest disk"),
+    "host.steal": ("%", "CPU time that the hypervisor took"),
+    "host.io_pressure": ("%", "time in which some thread waited for a disk"),
+    "host.memory_pressure": ("%", "time in which some thread waited for memory"),
+    "host.listen_overflows": ("events", "connections refused by a full accept queue, in the window"),
+    "host.retransmits": ("1/s", "TCP segments sent again"),
+    "host.open_files_limit": ("files", "open files that a process of the conductor may have"),
+    "measurement.window": ("s", "length of the analysed steady state"),
+    "measurement.excludes_ramps": ("yes or no", "whether the window begins after the ramp-up"),
+    "measurement.configuration_recorded": ("yes or no", "whether settings in force were recorded"),
+    "study.last_load_before_rise": ("users", "highest load on the line of ideal scaling"),
+    "study.index_ratio": ("1", "largest ratio of response times of a factor of missing indexes"),
+}
+OF_A_TIER: dict[str, tuple[str, str]] = {
+    "cpus": ("CPUs", "processors it may use"),
+    "cpu_utilization": ("%", "CPU time over that of these processors"),
+    "cpu_demand": ("s", "CPU time of a transaction"),
+    "memory": ("B", "resident memory"),
+    "major_faults": ("1/s", "page faults that wait for a disk"),
+    "disk_reads": ("B/s", "bytes that came from a disk"),
+}
+OF_CONTENT_SERVER: dict[str, tuple[str, str]] = {
+    "threads": ("threads", "worker threads of a node"),
+    "database_pool": ("connections", "connections to the database of a node"),
+    "content_cache": ("B", "content cache of a node"),
+    "handle_cache": ("handles", "open files kept by a node"),
+    "nodes": ("nodes", "nodes that share a database"),
+    "sync": ("yes or no", "whether documents are forced to the disk"),
+    "dropped_indexes": ("{indexes}", "database indexes it runs without"),
+    "database_bytes": ("B", "size of the SQLite file"),
+    "database_cpu_share": ("%", "CPU time inside of the database, of that of the service"),
+    "queue_length": ("requests", "requests that wait for a thread, mean"),
+    "pool_wait": ("%", "waiting for a connection of the pool, of one thread's time"),
+    "content_cache_hit_ratio": ("%", "hit ratio of the content cache"),
+    "handle_cache_hit_ratio": ("%", "hit ratio of the cache of open files"),
+}
+OF_POSTGRESQL: dict[str, tuple[str, str]] = {
+    "shared_buffers": ("B", "shared buffers"),
+    "work_mem": ("B", "memory of a sort or hash"),
+    "max_connections": ("connections", "most connections"),
+    "superuser_reserved_connections": ("connections", "connections kept for administration"),
+    "synchronous_commit": ("yes or no", "whether commits wait for the disk"),
+    "connections": ("connections", "most connections at a time"),
+    "hit_ratio": ("%", "blocks found in the shared buffers"),
+    "temporary_files": ("1/s", "temporary files of queries"),
+    "deadlocks": ("1/s", "deadlocks"),
+    "checkpoints_requested": ("1/s", "checkpoints by the amount of log"),
+    "checkpoints_timed": ("1/s", "checkpoints by time"),
+    "host_memory": ("B", "memory of its host, where services have hosts of their own"),
+}
+OF_A_KIND = {"content_server": OF_CONTENT_SERVER, "postgresql": OF_POSTGRESQL}
+TIER = "tier"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One known thing.
+
+    Attributes
+    ----------
+    name : str
+    value : object
+        As a rule reads it: a number or text with its unit, a switch, a word.
+    origin : str
+        Where it comes from, for people.
+    place : tuple of (str, int, int)
+        File, line and column where it was written; empty where it was measured.
+    """
+
+    name: str
+    value: object
+    origin: str
+    place: tuple[str, int, int] | None = None
+
+
+Facts = dict[str, Fact]
+
+
+@dataclass
+class Situation:
+    """One system as it was, at one load.
+
+    Attributes
+    ----------
+    label : str
+        What tells it from others: the configuration.
+    note : str
+        Which run, and how far it is to be trusted.
+    common : dict of str to Fact
+    services : dict of str to (str, dict)
+        Kind and facts of each service, names without the kind.
+    """
+
+    label: str
+    note: str
+    common: Facts
+    services: dict[str, tuple[str, Facts]] = field(default_factory=dict)
+
+    def instances(self, prefix: str) -> list[tuple[str, Facts]]:
+        """The services that a prefix of names means, with their facts under full names."""
+        found = []
+        for name, (kind, facts) in self.services.items():
+            if prefix in (TIER, kind):
+                found.append((name, {f"{prefix}.{key}": fact for key, fact in facts.items()}))
+        return found
+
+    def with_sheet(self, sheet: Facts) -> Situation:
+        """The same with facts of a sheet laid over it; those of a kind of service go to every such service."""
+        services = {}
+        for name, (kind, facts) in self.services.items():
+            own = {key.partition(".")[2]: fact for key, fact in sheet.items() if key.partition(".")[0] in (kind, TIER)}
+            services[name] = (kind, {**facts, **own})
+        return Situation(self.label, self.note, {**self.common, **sheet}, services)
+
+
+def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object], origin: str) -> Facts:
+    """Facts of measured values in base units; what is not known is left out."""
+    found = {}
+    for name, value in values.items():
+        if value is None:
+            continue
+        unit = table[name][0]
+        given = value if isinstance(value, bool | str) else _text(float(value), unit)  # type: ignore[arg-type]
+        found[name] = Fact(name, given, origin)
+    return found
+
+
+def _text(value: float, unit: str) -> str:
+    """A value with its unit; shares are measured as ratios."""
+    return f"{value * 100!r} %" if unit == "%" else f"{value!r} {unit}"
+
+
+def bound_names(rules: Iterable[Rule]) -> dict[str, None]:
+    """All names that rules bind, in their order."""
+    return {name: None for rule in rules for one in rule.entry.inputs.values() for name in one.binds}
+
+
+def table() -> str:
+    """The facts that results give, as a table for the reference."""
+    rows = [(name, *told) for name, told in COMMON.items()]
+    rows += [(f"{TIER}.{name}", *told) for name, told in OF_A_TIER.items()]
+    rows += [(f"{kind}.{name}", *told) for kind, facts in OF_A_KIND.items() for name, told in facts.items()]
+    lines = ["| fact | unit | meaning |", "|---|---|---|"]
+    return "\n".join([*lines, *(f"| `{name}` | {unit} | {meaning} |" for name, unit, meaning in rows)]) + "\n"

@@ -1,0 +1,264 @@
+"""Facts from a results folder: one situation for each configuration, at the highest load that may be trusted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from towtank import units
+from towtank.analysis.run import summarize_run
+from towtank.analysis.study import SET_ASIDE, describe_study, known_summary
+from towtank.errors import MeasurementError
+from towtank.results.folder import ResultsFolder
+from towtank.size.rules.facts import (
+    COMMON,
+    OF_A_KIND,
+    OF_A_TIER,
+    OF_CONTENT_SERVER,
+    OF_POSTGRESQL,
+    Facts,
+    Situation,
+    measured,
+)
+
+Json = dict[str, Any]
+_TRUST = {"valid": 0, "suspect": 1}
+_POSTGRESQL_SIZE = re.compile(r"(\d+)\s*(B|kB|MB|GB|TB)?")
+# PostgreSQL's units are powers of 1024, whatever their names; buffers without one count pages, other sizes kB.
+_POSTGRESQL_FACTORS = {"B": 1, "kB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
+_POSTGRESQL_PAGE = 8192
+_FILES_OF = "study"
+
+
+def situations(path: Path, users: float | None = None) -> list[Situation]:
+    """Situations of a results folder.
+
+    Parameters
+    ----------
+    path : Path
+    users : float, optional
+        The load level, in place of the highest.
+
+    Raises
+    ------
+    MeasurementError
+        If no run may be trusted.
+    """
+    folder = ResultsFolder.open(path)
+    runs = {run.run_id: run for run in folder.runs() if SET_ASIDE not in run.run_id}
+    summaries = {name: known_summary(run) or summarize_run(run) for name, run in runs.items()}
+    manifest = folder.manifest
+    study = describe_study(manifest, list(summaries.values()))
+    found = []
+    for configuration in study["configurations"]:
+        name = _chosen(configuration, summaries, users)
+        if name is not None:
+            found.append(_situation(manifest, study, configuration, runs[name].manifest, summaries[name]))
+    if not found:
+        at = f" at {users:g} users" if users is not None else ""
+        raise MeasurementError(f"{path}: no run{at} may be trusted", hint="`towtank report` tells why")
+    return found
+
+
+def study_file(path: Path) -> Path | None:
+    """The study file of a results folder, where it still is."""
+    files = ResultsFolder.open(path).manifest.get("files") or []
+    named = [Path(str(one.get("path"))) for one in files if isinstance(one, dict) and one.get("role") == _FILES_OF]
+    return next((one for one in named if one.is_file()), None)
+
+
+def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
+    """The run to look at: at the highest load a valid one, else a suspect one, which the note then says."""
+    candidates = [
+        (-float(point["load"]), _TRUST[level], run)
+        for point in configuration["points"]
+        if users is None or point.get("users") == users
+        for run in point["runs"]
+        if (level := summaries[run]["verdict"]["level"]) in _TRUST
+    ]
+    return min(candidates)[2] if candidates else None
+
+
+def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summary: Json) -> Situation:
+    window = summary["window"]
+    start, end = window.get("start_s"), window.get("end_s")
+    level = summary["verdict"]["level"]
+    trust = "" if level == "valid" else f", a {level} run"
+    load = f"{run['users']} users" if run.get("users") else f"{run.get('rate')} /s"
+    note = f"run {summary['run']} at {load}, {start:.4g} to {end:.4g} s{trust}"
+    origin = f"run {summary['run']}"
+    common = measured(COMMON, _common(manifest, study, configuration, run, summary), origin)
+    services = {}
+    for name, tier in summary["tiers"].items():
+        kind = str(tier.get("kind"))
+        facts = measured(OF_A_TIER, _tier(tier), origin)
+        settings = (run.get("settings") or {}).get(name) or {}
+        facts |= _of_kind(kind, settings, _metrics(summary, name), tier, f"settings of {name} in run {summary['run']}")
+        services[name] = (kind, facts)
+    return Situation(str(configuration["label"] or "all runs"), note, common, services)
+
+
+def _value(estimate: Any) -> Any:
+    return estimate.get("value") if isinstance(estimate, dict) else estimate
+
+
+def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary: Json) -> Json:
+    host, facts, law = summary["host"], manifest.get("host") or {}, summary["laws"].get("little") or {}
+    cpus, used = host.get("cpus"), _value(host.get("cpus_used"))
+    window = summary["window"]
+    busy = [one["utilization"] for one in host["disks"].values() if one.get("utilization") is not None]
+    length = window["end_s"] - window["start_s"]
+    again = (host.get("tcp") or {}).get("retransmits")
+    pressure = host.get("pressure") or {}
+    return {
+        "load.users": run.get("users"),
+        "load.rate": run.get("rate"),
+        "throughput": _value(summary["throughput_per_s"]),
+        "response_time.mean": _value(summary["response_time_s"].get("mean")),
+        "response_time.p95": _value(summary["response_time_s"].get("p95")),
+        "laws.users": law.get("n"),
+        "laws.throughput": law.get("x_per_s"),
+        "laws.response_time": law.get("r_s"),
+        "laws.think_time": law.get("z_s"),
+        "connections.opened": _value((summary.get("connections") or {}).get("opened_per_s")),
+        "host.cpus": cpus,
+        "host.idle_cpus": cpus - used if cpus and used is not None else None,
+        "host.cpu_limit": facts.get("cpu_limit"),
+        "host.cpu_utilization": used / cpus if cpus and used is not None else None,
+        "host.memory": facts.get("memory_limit_bytes") or facts.get("memory_bytes"),
+        "host.memory_available": host.get("memory_available_bytes"),
+        "host.disk_utilization": max(busy, default=None),
+        "host.steal": host.get("steal"),
+        "host.io_pressure": pressure.get("io_some"),
+        "host.memory_pressure": pressure.get("memory_some"),
+        "host.listen_overflows": (host.get("tcp") or {}).get("listen_overflows"),
+        "host.retransmits": again / length if again is not None else None,
+        "host.open_files_limit": facts.get("open_files_limit"),
+        "measurement.window": length,
+        "measurement.excludes_ramps": _after_ramp(summary),
+        "measurement.configuration_recorded": bool(run.get("settings")),
+        "study.last_load_before_rise": _before_rise(configuration),
+        "study.index_ratio": _index_ratio(study, run),
+    }
+
+
+def _after_ramp(summary: Json) -> bool | None:
+    ramp = (summary.get("phases") or {}).get("ramp_up")
+    return summary["window"]["start_s"] >= ramp["end_s"] if ramp else None
+
+
+def _before_rise(configuration: Json) -> float | None:
+    left = (configuration.get("limit") or {}).get("leaves_ideal_at")
+    return left.get("after") if left else None
+
+
+def _index_ratio(study: Json, run: Json) -> float | None:
+    """The largest ratio of response times that a factor of missing indexes made at any load, where it is certain."""
+    factors = {name for name, level in (run.get("factors") or {}).items() if "index" in name}
+    ratios = [
+        max(ratio["value"], 1 / ratio["value"])
+        for one in study["comparisons"]
+        if one["factor"] in factors and str(one["metric"]).startswith("response_time_s.mean of ")
+        if (ratio := one.get("ratio")) and ratio.get("value") and one.get("differs")
+    ]
+    return max(ratios, default=None)
+
+
+def _tier(tier: Json) -> Json:
+    return {
+        "cpus": tier.get("cpus_allotted"),
+        "cpu_utilization": tier.get("utilization"),
+        "cpu_demand": _value(tier.get("cpu_demand_s")),
+        "memory": tier.get("resident_bytes"),
+        "major_faults": tier.get("major_faults_per_s"),
+        "disk_reads": tier.get("disk_read_bytes_per_s"),
+    }
+
+
+class _Metrics:
+    """What a service and its parts tell of themselves, added up over nodes."""
+
+    def __init__(self, tables: Iterable[Json]) -> None:
+        self._tables = list(tables)
+
+    def total(self, name: str, key: str = "per_s") -> float | None:
+        """Sum of a series over the nodes; None where none has it."""
+        found = [one[name][key] for one in self._tables if name in one and one[name].get(key) is not None]
+        return sum(found) if found else None
+
+    def ratio(self, hits: str, misses: str) -> float | None:
+        """Hits of all requests."""
+        one, other = self.total(hits), self.total(misses)
+        return one / (one + other) if one is not None and other is not None and one + other > 0 else None
+
+
+def _metrics(summary: Json, name: str) -> _Metrics:
+    """The tables of a service, of its nodes and of its own database."""
+    services = summary.get("services") or {}
+    own = re.compile(rf"{re.escape(name)}(-\d+|-sqlite)?")
+    return _Metrics(one for key, one in services.items() if own.fullmatch(key))
+
+
+def _of_kind(kind: str, settings: Json, metrics: _Metrics, tier: Json, origin: str) -> Facts:
+    """Facts that only services of one kind have."""
+    if kind not in OF_A_KIND:
+        return {}
+    values = _content_server(settings, metrics, tier) if kind == "content_server" else _postgresql(settings, metrics)
+    return measured(OF_A_KIND[kind], values, origin)
+
+
+def _content_server(settings: Json, metrics: _Metrics, tier: Json) -> Json:
+    cache = settings.get("content_cache")
+    part = (tier.get("parts") or {}).get("database") or {}
+    database, used = _value(part.get("cpus_used")), _value(tier.get("cpus_used"))
+    dropped = settings.get("drop_index")
+    values: Json = dict.fromkeys(OF_CONTENT_SERVER)
+    values |= {key: settings.get(key) for key in ("threads", "database_pool", "handle_cache", "nodes", "sync")}
+    values |= {
+        "content_cache": units.size(cache) if isinstance(cache, str) else cache,
+        "dropped_indexes": len(dropped) if isinstance(dropped, list) else None,
+        "database_bytes": metrics.total("sqlite_database_bytes", "max"),
+        "database_cpu_share": database / used if database is not None and used else None,
+        "queue_length": metrics.total("content_server_queue_length", "mean"),
+        "pool_wait": metrics.total("content_server_database_pool_wait_seconds_total"),
+    }
+    for fact, label in (("content_cache_hit_ratio", "content"), ("handle_cache_hit_ratio", "handles")):
+        hits, misses = (f'content_server_cache_{what}_total{{cache="{label}"}}' for what in ("hits", "misses"))
+        values[fact] = metrics.ratio(hits, misses)
+    return values
+
+
+def _postgresql(settings: Json, metrics: _Metrics) -> Json:
+    commit = settings.get("synchronous_commit")
+    values: Json = dict.fromkeys(OF_POSTGRESQL)
+    values |= {
+        "shared_buffers": postgresql_size(settings.get("shared_buffers"), _POSTGRESQL_PAGE),
+        "work_mem": postgresql_size(settings.get("work_mem"), 2**10),
+        "max_connections": _number(settings.get("max_connections")),
+        "superuser_reserved_connections": _number(settings.get("superuser_reserved_connections")),
+        "synchronous_commit": None if commit is None else str(commit).lower() not in ("off", "false", "no", "0"),
+        "connections": metrics.total("pg_stat_database_connections", "max"),
+        "hit_ratio": metrics.ratio("pg_stat_database_blocks_hit_total", "pg_stat_database_blocks_read_total"),
+        "temporary_files": metrics.total("pg_stat_database_temporary_files_total"),
+        "deadlocks": metrics.total("pg_stat_database_deadlocks_total"),
+        "checkpoints_requested": metrics.total("pg_stat_checkpoints_requested_total"),
+        "checkpoints_timed": metrics.total("pg_stat_checkpoints_timed_total"),
+    }
+    return values
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def postgresql_size(value: Any, unit: int) -> int | None:
+    """A size as PostgreSQL reads it; `unit` counts the bytes of one where it has none."""
+    match = _POSTGRESQL_SIZE.fullmatch(str(value).strip()) if value is not None else None
+    if match is None:
+        return None
+    return int(match[1]) * (_POSTGRESQL_FACTORS[match[2]] if match[2] else unit)

@@ -1,0 +1,213 @@
+"""Quantities of rules: numbers with units of time, size, rating (CPW) or their quotients, in SI base units inside.
+
+A formula is worked out in base units and its units are checked before: seconds are never added to bytes. Counts
+(users, threads, drives) have a name but no dimension; a count of another kind is written in braces, `{pods}`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from towtank.units import DURATION_UNITS, SIZE_UNITS, format_size, shown
+
+Dimension = tuple[Fraction, Fraction, Fraction]
+_BASE = ("s", "B", "CPW")
+_ZERO = Fraction(0)
+NUMBER: Dimension = (_ZERO, _ZERO, _ZERO)
+# Counts that the rules name; all of them are plain numbers.
+COUNTS = frozenset({
+    "1", "users", "threads", "connections", "processes", "handles", "files", "entries", "directories", "artifacts",
+    "documents", "inodes", "rows", "fields", "columns", "panels", "records", "CPUs", "processors", "vCPUs", "guests",
+    "partitions", "drives", "disks", "towers", "nodes", "jobs", "tasks", "transactions", "requests", "operations",
+    "faults", "events", "executions", "ports", "mailboxes", "spokes", "arms", "aliases", "paths", "bits", "MCU", "SMU",
+})  # fmt: skip
+TRUTH = "yes or no"
+
+_UNITS: dict[str, tuple[Fraction, Dimension]] = {}
+
+
+def _dimension(seconds: int = 0, size_bytes: int = 0, rating: int = 0) -> Dimension:
+    return (Fraction(seconds), Fraction(size_bytes), Fraction(rating))
+
+
+def _fill() -> None:
+    for name, factor in DURATION_UNITS.items():
+        _UNITS[name] = (factor, _dimension(seconds=1))
+    for name, factor in SIZE_UNITS.items():
+        _UNITS[name] = (factor, _dimension(size_bytes=1))
+    for name, power in (("bit", 0), ("kbit", 1), ("Mbit", 2), ("Gbit", 3)):
+        _UNITS[name] = (Fraction(1000**power, 8), _dimension(size_bytes=1))
+    _UNITS["CPW"] = (Fraction(1), _dimension(rating=1))
+    _UNITS["rpm"] = (Fraction(1, 60), _dimension(seconds=-1))
+    _UNITS["%"] = (Fraction(1, 100), NUMBER)
+    for name in COUNTS:
+        _UNITS[name] = (Fraction(1), NUMBER)
+
+
+_fill()
+# Names that may follow a number inside a formula.
+LITERAL_UNITS = frozenset(name for name in _UNITS if name == "%" or (name.isalpha() and name not in COUNTS))
+_TERM = re.compile(r"\s*([*/]?)\s*(\{[^{}]{1,40}\}|%|1|[A-Za-zµ]+)(?:\^(-?\d))?")
+_QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)(?:\s+(\S.*?)|([^\d\s.].*?))?\s*")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit as written, with what it stands for.
+
+    Attributes
+    ----------
+    text : str
+        As written: `GB/h`.
+    factor : Fraction
+        Base units (s, bytes, CPW) in one of it.
+    dimension : tuple of Fraction
+        Exponents of second, byte and CPW.
+    """
+
+    text: str
+    factor: Fraction
+    dimension: Dimension
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether the value is a yes or a no."""
+        return self.text == TRUTH
+
+
+def parse_unit(text: str) -> Unit:
+    """Read a unit: names joined by `*` and `/`, with whole exponents.
+
+    Raises
+    ------
+    ValueError
+        If it is none; the message names the part that is not known.
+
+    Examples
+    --------
+    >>> parse_unit("GB/h").factor
+    Fraction(2500000, 9)
+    """
+    if text == TRUTH:
+        return Unit(text, Fraction(1), NUMBER)
+    factor, dimension, at = Fraction(1), NUMBER, 0
+    rest = text if not text.lstrip().startswith("/") else f"1{text.lstrip()}"
+    while at < len(rest):
+        match = _TERM.match(rest, at)
+        if match is None or (at > 0) != bool(match[1]):
+            raise ValueError(f"must be a unit as 'GiB', 'MB/s' or '{{pods}}', got {shown(text)} instead")
+        one, of = _named(match[2], text)
+        power = int(match[3] or 1) * (-1 if match[1] == "/" else 1)
+        factor *= one**power
+        dimension = combined(dimension, of, power)
+        at = match.end()
+    if not rest.strip():
+        raise ValueError("must be a unit, got nothing; 1 is the unit of a plain number")
+    return Unit(text.strip(), factor, dimension)
+
+
+def _named(name: str, text: str) -> tuple[Fraction, Dimension]:
+    if name.startswith("{"):
+        return Fraction(1), NUMBER
+    found = _UNITS.get(name) or _UNITS.get(f"{name}s")
+    if found is None:
+        raise ValueError(f"must be a known unit, or a count in braces as {{{name}}}, got {name!r} in {shown(text)}")
+    return found
+
+
+def combined(one: Dimension, other: Dimension, power: Fraction | int = 1) -> Dimension:
+    """Dimension of a product `one` times `other` to a power."""
+    return (one[0] + other[0] * power, one[1] + other[1] * power, one[2] + other[2] * power)
+
+
+def dimension_text(dimension: Dimension) -> str:
+    """Write a dimension for people: `B/s`; `a plain number` without one."""
+    above = [
+        f"{name}^{power}" if power != 1 else name for name, power in zip(_BASE, dimension, strict=True) if power > 0
+    ]
+    below = [
+        f"{name}^{-power}" if power != -1 else name for name, power in zip(_BASE, dimension, strict=True) if power < 0
+    ]
+    if not above and not below:
+        return "a plain number"
+    return "/".join([" ".join(above) or "1", *below])
+
+
+def parse_quantity(value: object, unit: Unit) -> float:
+    """Read a value of a unit: a number is in this unit, a text names any unit of the same dimension.
+
+    Returns
+    -------
+    float
+        In base units; a whole number wherever it is exactly one.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or of another dimension.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"must be a number or a quantity in {unit.text}, got {shown(value)} instead")
+    match = _QUANTITY.fullmatch(value if isinstance(value, str) else repr(value))
+    if match is None:
+        raise ValueError(f"must be a number or a quantity in {unit.text}, got {shown(value)} instead")
+    named = match[2] or match[3]
+    given = parse_unit(named) if named else unit
+    if given.dimension != unit.dimension:
+        of = dimension_text(unit.dimension)
+        raise ValueError(
+            f"must be {of} (as {unit.text}), got {shown(value)}, which is {dimension_text(given.dimension)}"
+        )
+    return float(Fraction(match[1]) * given.factor)
+
+
+def literal(number: str, unit: str | None) -> tuple[float, Dimension]:
+    """A number of a formula, with the unit written behind it."""
+    factor, dimension = _UNITS[unit] if unit else (Fraction(1), NUMBER)
+    return float(Fraction(number) * factor), dimension
+
+
+def shown_number(value: float) -> str:
+    """Write a number with six significant digits, whole ones in full.
+
+    Examples
+    --------
+    >>> shown_number(8651579392.0), shown_number(335.16000000000003), shown_number(0.29166666)
+    ('8651579392', '335.16', '0.291667')
+    """
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.6g}"
+
+
+def in_unit(value: float, unit: Unit) -> float:
+    """A value in base units as a number of the unit."""
+    # Fractions keep 70 % from becoming 70.00000000000001.
+    return float(Fraction(value) / unit.factor) if unit.factor != 1 else value
+
+
+def shown_quantity(value: float | bool, unit: Unit) -> str:
+    """Write a value with its unit; sizes in bytes in a larger unit beside it."""
+    if unit.is_truth or isinstance(value, bool):
+        return "yes" if value else "no"
+    number = in_unit(value, unit)
+    text = shown_number(round(number, 9) if abs(number) > 1e-3 else number)
+    if unit.text == "1":
+        return text
+    if unit.text in ("GiB", "MiB", "KiB") and 0 < number < 1:
+        return format_size(value)
+    if unit.text == "B" and abs(value) >= 1024:
+        return f"{text} B ({format_size(value)})"
+    return f"{text} {_singular(unit.text) if text == '1' else unit.text.replace('{', '').replace('}', '')}"
+
+
+def _singular(unit: str) -> str:
+    """`thread` of `threads`, `entry` of `entries`: units that are counts stand in the plural."""
+    unit = unit.replace("{", "").replace("}", "")
+    if unit.endswith("ies"):
+        return f"{unit[:-3]}y"
+    if unit.endswith(("sses", "xes")):
+        return unit[:-2]
+    return unit[:-1] if unit.endswith("s") and len(unit) > 3 else unit

@@ -1,0 +1,272 @@
+"""A rule made ready: formulas read, units known, tables by key; and what it says of given values, step by step."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from towtank.errors import ModelError
+from towtank.size.rules.file import RuleEntry, RuleInput
+from towtank.size.rules.language import Tree, names
+from towtank.size.rules.quantities import TRUTH, Unit, parse_quantity, parse_unit, shown_quantity
+from towtank.size.rules.working import Value, work_out, written
+
+Given = Value | str
+RESULT, VALUE, FOLLOWS = "result", "value", "follows"
+_TRUTHS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+
+
+@dataclass(frozen=True)
+class StepTree:
+    """A step with its formula read."""
+
+    name: str
+    tree: Tree
+    unit: Unit
+
+
+@dataclass
+class Rule:
+    """One rule.
+
+    Attributes
+    ----------
+    name, topic, file : str
+        `file` is where it stands.
+    entry : RuleEntry
+        As written.
+    document : str
+        Full title of its source.
+    formula, valid_when, applies_when, follows_when : Tree or None
+    steps : list of StepTree
+    units : dict of str to Unit
+        Of every input.
+    unit : Unit
+        Of the result.
+    """
+
+    name: str
+    topic: str
+    file: str
+    entry: RuleEntry
+    document: str
+    formula: Tree | None = None
+    valid_when: Tree | None = None
+    applies_when: Tree | None = None
+    follows_when: Tree | None = None
+    steps: list[StepTree] = field(default_factory=list)
+    units: dict[str, Unit] = field(default_factory=dict)
+    unit: Unit = field(default_factory=lambda: parse_unit("1"))
+
+    @property
+    def is_workable(self) -> bool:
+        """Whether it gives a result: a formula, a limit or a table."""
+        return self.formula is not None or bool(self.entry.table)
+
+    @property
+    def keys(self) -> list[str]:
+        """Inputs that pick the row of its table."""
+        return list(self.entry.table[0].when) if self.entry.table else []
+
+    @property
+    def needed(self) -> list[str]:
+        """Inputs without which there is no result, in the order of the file."""
+        return self._inputs_of([*self._trees_of_result()], self.keys)
+
+    @property
+    def judged(self) -> list[str]:
+        """Inputs without which it cannot be told whether a system follows it."""
+        trees = [tree for tree in (self.applies_when, self.follows_when) if tree is not None]
+        needs_result = any(RESULT in names(tree) for tree in trees)
+        return self._inputs_of([*trees, *(self._trees_of_result() if needs_result else ())], self.keys)
+
+    def _trees_of_result(self) -> list[Tree]:
+        return [*(step.tree for step in self.steps), *([self.formula] if self.formula is not None else [])]
+
+    def _inputs_of(self, trees: list[Tree], more: list[str]) -> list[str]:
+        used = {name for tree in trees for name in names(tree)} | set(more)
+        if used & {step.name for step in self.steps}:
+            used |= {name for step in self.steps for name in names(step.tree)}
+        return [name for name in self.entry.inputs if name in used]
+
+    def read(self, name: str, value: object) -> Given:
+        """A value of an input in base units, or the choice; raises ValueError where it is none that the rule takes."""
+        field_, unit = self.entry.inputs[name], self.units[name]
+        if field_.choices:
+            if value not in field_.choices:
+                raise ValueError(f"must be one of {', '.join(field_.choices)}, got {value!r} instead")
+            return str(value)
+        if unit.is_truth:
+            return truth(value)
+        found = parse_quantity(value, unit)
+        _within(found, value, field_, unit)
+        return found
+
+
+def truth(value: object) -> bool:
+    """Read a yes or no."""
+    if isinstance(value, bool):
+        return value
+    found = _TRUTHS.get(str(value).lower())
+    if found is None:
+        raise ValueError(f"must be yes or no, got {value!r} instead")
+    return found
+
+
+_BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
+    ("at_least", "at least", operator.ge),
+    ("above", "above", operator.gt),
+    ("at_most", "at most", operator.le),
+    ("below", "below", operator.lt),
+)
+
+
+def _within(found: float, value: object, field_: RuleInput, unit: Unit) -> None:
+    """Refuse what the rule does not take."""
+    for key, words, holds in _BOUNDS:
+        bound = getattr(field_, key)
+        if bound is not None and not holds(found, parse_quantity(bound, unit)):
+            limit = shown_quantity(parse_quantity(bound, unit), unit)
+            raise ValueError(f"must be {words} {limit}, got {value!r} instead")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One step of the arithmetic.
+
+    Attributes
+    ----------
+    name : str
+        What is worked out.
+    formula, numbers : str
+        The formula, and the same with numbers put in.
+    result : str
+        What comes out, with its unit.
+    """
+
+    name: str
+    formula: str
+    numbers: str
+    result: str
+
+
+@dataclass
+class Answer:
+    """What a rule gives for values.
+
+    Attributes
+    ----------
+    value : float, bool or None
+        In base units; None for advice.
+    text : str
+        With its unit.
+    lines : list of Line
+        The arithmetic.
+    doubts : list of str
+        Why the rule may not be true here.
+    follows : bool or None
+        Whether the system follows it; None where that is not asked, or cannot be told.
+    applies : bool or None
+        Whether the rule is about this system.
+    """
+
+    value: Value | None
+    text: str
+    lines: list[Line] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    follows: bool | None = None
+    applies: bool | None = None
+
+
+@dataclass
+class _Work:
+    """A rule being worked out: what is known so far, as numbers and as people read it."""
+
+    rule: Rule
+    given: Mapping[str, Given]
+    values: dict[str, Value]
+    texts: dict[str, str]
+    found: Answer
+
+    def knows(self, tree: Tree) -> bool:
+        return all(name in self.values for name in names(tree))
+
+    def line(self, name: str, tree: Tree, unit: Unit) -> None:
+        """Work one expression out; it becomes a line of the arithmetic."""
+        self.values[name] = work_out(tree, self.values)
+        numbers = written(tree, self.texts)
+        self.texts[name] = shown_quantity(self.values[name], unit)
+        self.found.lines.append(Line(name, written(tree), numbers, self.texts[name]))
+
+    def result(self) -> None:
+        """Steps, table and formula, in this order."""
+        rule = self.rule
+        for step in rule.steps:
+            self.line(step.name, step.tree, step.unit)
+        if rule.entry.table:
+            self._look_up(VALUE if rule.formula is not None else RESULT)
+        if rule.formula is not None:
+            self.line(RESULT, rule.formula, rule.unit)
+        self.found.value, self.found.text = self.values[RESULT], self.texts[RESULT]
+
+    def _look_up(self, name: str) -> None:
+        rule = self.rule
+        unit = parse_unit(rule.entry.value_unit) if rule.entry.value_unit else rule.unit
+        self.values[name] = _row(rule, self.given, unit)
+        self.texts[name] = shown_quantity(self.values[name], unit)
+        picked = ", ".join(f"{key} {self.given[key]}" for key in rule.keys)
+        self.found.lines.append(Line(name, f"table by {', '.join(rule.keys)}", picked, self.texts[name]))
+
+    def judge(self) -> None:
+        """Doubts, whether the rule applies, and whether it is followed."""
+        rule, found = self.rule, self.found
+        if rule.valid_when is not None and self.knows(rule.valid_when) and not work_out(rule.valid_when, self.values):
+            found.doubts.append(f"outside of where the rule is true: {written(rule.valid_when)} does not hold")
+        if rule.applies_when is not None and self.knows(rule.applies_when):
+            found.applies = bool(work_out(rule.applies_when, self.values))
+        if rule.follows_when is not None and self.knows(rule.follows_when) and found.applies is not False:
+            self.line(FOLLOWS, rule.follows_when, parse_unit(TRUTH))
+            found.follows = bool(self.values[FOLLOWS])
+
+
+def answer(rule: Rule, given: Mapping[str, Given]) -> Answer:
+    """Work a rule out.
+
+    Parameters
+    ----------
+    rule : Rule
+    given : mapping of str to float, bool or str
+        In base units, as `Rule.read` gives them; those needed, and any others.
+
+    Raises
+    ------
+    ModelError
+        Where the numbers have no answer.
+    """
+    values: dict[str, Value] = {name: value for name, value in given.items() if not isinstance(value, str)}
+    texts = {name: shown_given(rule, name, value) for name, value in given.items()}
+    work = _Work(rule, given, values, texts, Answer(None, ""))
+    if rule.is_workable and all(name in given for name in rule.needed):
+        work.result()
+    work.judge()
+    return work.found
+
+
+def _row(rule: Rule, given: Mapping[str, Given], unit: Unit) -> Value:
+    for row in rule.entry.table:
+        if all(given[key] == choice for key, choice in row.when.items()):
+            return truth(row.value) if unit.is_truth else parse_quantity(row.value, unit)
+    picked = ", ".join(f"{key} {given[key]}" for key in rule.keys)
+    raise ModelError(f"the table of {rule.name} has no row for {picked}")
+
+
+def shown_given(rule: Rule, name: str, value: Given) -> str:
+    """A value of an input as people read it."""
+    return value if isinstance(value, str) else shown_quantity(value, rule.units[name])
+
+
+def result_of_example(rule: Rule, value: Any) -> Value:
+    """The result of an example in base units."""
+    return truth(value) if rule.unit.text == TRUTH else parse_quantity(value, rule.unit)

@@ -1,0 +1,97 @@
+"""Configuration sheets: `name: value` with units, for systems that Towtank did not start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from towtank import yamlfile
+from towtank.errors import Fault, StudyError
+from towtank.size.rules.facts import COMMON, OF_A_KIND, OF_A_TIER, TIER, Fact, Facts, bound_names
+from towtank.size.rules.file import SHEET_SCHEMA
+from towtank.size.rules.loading import Rules, load_rules, rules_beside
+from towtank.size.rules.quantities import parse_quantity
+from towtank.size.rules.rule import Rule, truth
+from towtank.units import shown
+from towtank.yamlfile import Document, Node, did_you_mean
+
+
+def load_sheet(path: Path | str, rules: Rules) -> Facts:
+    """Read a sheet.
+
+    Raises
+    ------
+    StudyError
+        With every fault.
+    """
+    facts, faults = read_sheet(yamlfile.load(path), rules)
+    if faults:
+        raise StudyError(faults)
+    return facts
+
+
+def check_sheet(document: Document) -> list[Fault]:
+    """All faults of a sheet; names that rules beside it read are known."""
+    return read_sheet(document, load_rules(rules_beside(document.path)))[1]
+
+
+def read_sheet(document: Document, rules: Rules) -> tuple[Facts, list[Fault]]:
+    """Facts of a sheet, and every fault: names that no rule reads, values that none takes."""
+    root = document.root
+    if not isinstance(root.value, dict):
+        return {}, [document.fault((), f"must be a mapping of names to values, got {shown(root.plain())} instead")]
+    facts: Facts = {}
+    faults: list[Fault] = []
+    schema = root.child("schema")
+    if schema is not None and schema.value != SHEET_SCHEMA:
+        faults.append(document.fault(("schema",), f"must be {SHEET_SCHEMA}, got {shown(schema.plain())} instead"))
+    known = known_names(rules)
+    for name, node in _leaves(root):
+        if name == "schema":
+            continue
+        if name not in known:
+            message = f"must be a fact that rules read, got the unknown name {name!r}{did_you_mean(name, list(known))}"
+            faults.append(Fault(node.file, node.line, node.column, name, message))
+        elif isinstance(node.value, list) or node.value is None:
+            message = f"must be one value, got {shown(node.plain())} instead"
+            faults.append(Fault(node.file, node.line, node.column, name, message))
+        else:
+            place = (node.file, node.line, node.column)
+            facts[name] = Fact(name, node.value, f"{node.file}:{node.line}", place)
+    wrong = {fault.where: fault for rule in reversed(rules.values()) for fault in _unreadable(rule, facts)}
+    return facts, sorted({*faults, *wrong.values()})
+
+
+def _unreadable(rule: Rule, facts: Facts) -> list[Fault]:
+    """Values of another unit than a rule has for the same fact; what is merely out of its range it tells itself."""
+    faults = []
+    for name, one in rule.entry.inputs.items():
+        for fact in (facts[bind] for bind in one.binds if bind in facts):
+            try:
+                if one.choices:
+                    rule.read(name, str(fact.value))
+                elif rule.units[name].is_truth:
+                    truth(fact.value)
+                else:
+                    parse_quantity(fact.value, rule.units[name])
+            except ValueError as error:
+                if fact.place is not None:
+                    faults.append(Fault(*fact.place, fact.name, str(error)))
+    return faults
+
+
+def known_names(rules: Rules) -> dict[str, None]:
+    """All names that a sheet may give."""
+    names = dict.fromkeys([*COMMON, *(f"{TIER}.{key}" for key in OF_A_TIER)])
+    for kind, table in OF_A_KIND.items():
+        names |= dict.fromkeys(f"{kind}.{key}" for key in (*table, *OF_A_TIER))
+    return names | bound_names(rules.values())
+
+
+def _leaves(node: Node, path: str = "") -> list[tuple[str, Node]]:
+    """Names with their values: mappings in mappings make dotted names."""
+    if not isinstance(node.value, dict):
+        return [(path, node)]
+    found = []
+    for key, child in node.value.items():
+        found += _leaves(child, f"{path}.{key}" if path else key)
+    return found

@@ -1,0 +1,220 @@
+"""The advisor over results, sheets and systems whose truth is known."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from results_1 import RESULTS_1
+
+from towtank.errors import MeasurementError, StudyError
+from towtank.filecheck import check_file
+from towtank.size.rules import load_rules
+from towtank.size.rules.advising import advise
+from towtank.size.rules.documents import advice_document
+from towtank.size.rules.facts import OF_A_TIER, OF_CONTENT_SERVER, OF_POSTGRESQL, Fact, Situation, measured
+from towtank.size.rules.measured import postgresql_size, situations, study_file
+from towtank.size.rules.sheet import known_names, load_sheet
+
+
+def verdicts(situation: Situation) -> dict[str, str]:
+    """Verdict by rule and services."""
+    found = advise(load_rules(), situation)
+    return {" ".join((one.rule.name, *one.services)): one.verdict for one in found}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The committed results, with settings as the content server records them."""
+    folder = tmp_path_factory.mktemp("advise") / "results"
+    shutil.copytree(RESULTS_1, folder)
+    for path in folder.glob("runs/*/run.json"):
+        run = json.loads(path.read_text("utf-8"))
+        dropped = ["search_type"] if run["factors"]["search_index"] == "absent" else []
+        settings = {"threads": 8, "database_pool": 16, "nodes": 1, "content_cache": "64 MiB", "sync": True}
+        run["settings"] = {"content": {**settings, "handle_cache": 256, "drop_index": dropped}}
+        path.write_text(json.dumps(run), "utf-8")
+    return folder
+
+
+def test_results_give_a_situation_for_each_configuration(results):
+    found = situations(results)
+    assert [one.label for one in found] == ["search_index present", "search_index absent"]
+    for one in found:
+        assert one.common["load.users"].value == "72.0 users"
+        assert one.services["content"][0] == "content_server"
+        assert "content_cache_hit_ratio" not in one.services["content"][1]  # hits alone make no ratio
+
+
+def test_facts_are_those_of_the_run(results):
+    (one,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
+    summary = json.loads((results / "runs" / "r001" / "summary.json").read_text("utf-8"))
+    assert one.note.startswith("run r001 at 48 users, 7 to 27 s")
+    assert one.common["load.users"].value == "48.0 users"
+    assert one.common["host.memory"].value == f"{float(8 << 30)!r} B"
+    used = summary["tiers"]["content"]["utilization"]
+    assert one.services["content"][1]["cpu_utilization"].value == f"{used * 100!r} %"
+    assert one.services["content"][1]["dropped_indexes"].value == "1.0 {indexes}"
+    assert one.services["content"][1]["content_cache"].value == f"{float(64 << 20)!r} B"
+
+
+def test_verdicts_on_results(results):
+    present, absent = (verdicts(one) for one in situations(results, users=48))
+    assert (present["unindexed_columns content"], absent["unindexed_columns content"]) == ("follows", "differs")
+    assert absent["cpu_utilization content"] == "differs"  # 96 % of one processor
+    assert absent["content_server_pool_for_threads content"] == "differs"  # 16 connections for 8 threads
+    assert absent["content_server_sync content"] == "follows"
+    assert absent["disk_utilization"] == "follows"  # 1.8 %
+    assert absent["interactive_response_time_law"] == "follows"
+    assert absent["benchmark_length"] == "differs"  # 20 s
+    assert absent["measurement_excludes_ramps"] == "follows"
+    assert absent["java_heap"] == "cannot_be_told"
+    assert "web_container_threads" in absent
+    assert "save_rate" not in absent  # nothing of it is known
+
+
+def test_advice_says_what_is_set_and_seen(results):
+    (one,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
+    document = advice_document("results", [(one, advise(load_rules(), one))])
+    assert document["schema"] == "towtank/advice/1"
+    (situation,) = document["situations"]
+    by_name = {each["rule"]: each for each in situation["advice"]}
+    advice = by_name["unindexed_columns"]
+    assert (advice["verdict"], advice["says"], advice["services"]) == ("differs", "0 indexes", ["content"])
+    assert advice["set"]["missing"]["value"] == "1 index"
+    assert advice["set"]["missing"]["from"].endswith("settings of content in run r001")
+    assert advice["arithmetic"][-1]["numbers"].endswith("<= 0 indexes")
+    assert by_name["java_heap"]["why"] == "heap is not known, as java.maximum_heap in a sheet"
+    assert sum(situation["verdicts"].values()) == len(situation["advice"])
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_a_level_that_nobody_ran(results):
+    with pytest.raises(MeasurementError, match="no run at 13 users may be trusted"):
+        situations(results, users=13)
+
+
+def test_the_study_of_results_that_is_gone(results):
+    assert study_file(results) is None
+
+
+def system(**database: object) -> Situation:
+    """A content server over PostgreSQL on a host of 64 GiB."""
+    content = measured(OF_CONTENT_SERVER, {"threads": 32, "database_pool": 20, "nodes": 4}, "test")
+    own = measured(OF_POSTGRESQL, {"shared_buffers": 128 * 2**20, "max_connections": 100, **database}, "test")
+    tier = measured(OF_A_TIER, {"cpus": 4, "cpu_utilization": 0.5}, "test")
+    memory = {"host.memory": Fact("host.memory", "64 GiB", "test")}
+    services = {"content": ("content_server", {**content, **tier}), "db": ("postgresql", {**own, **tier})}
+    return Situation("", "", memory, services)
+
+
+def test_postgresql_of_defaults_under_a_large_server():
+    found = verdicts(system())
+    assert found["postgresql_shared_buffers db"] == "differs"  # 128 MiB of 64 GiB
+    assert found["postgresql_connections_for_pools content db"] == "follows"  # 84 of 100
+    assert found["database_connections_of_pools content db"] == "follows"
+    assert found["postgresql_pool_size db content"] == "differs"  # 80 where 9 would do
+    assert found["cpu_utilization content"] == "follows"
+    assert found["postgresql_hit_ratio db"] == "cannot_be_told"
+
+
+@pytest.mark.parametrize(
+    ("setting", "rule", "verdict"),
+    [
+        ({"shared_buffers": 16 * 2**30}, "postgresql_shared_buffers db", "follows"),
+        ({"shared_buffers": 30 * 2**30}, "postgresql_shared_buffers db", "differs"),
+        ({"max_connections": 83}, "postgresql_connections_for_pools content db", "differs"),
+        ({"max_connections": 84}, "postgresql_connections_for_pools content db", "follows"),
+        ({"hit_ratio": 0.999}, "postgresql_hit_ratio db", "follows"),
+        ({"hit_ratio": 0.90}, "postgresql_hit_ratio db", "differs"),
+        ({"deadlocks": 0.0}, "postgresql_deadlocks db", "follows"),
+        ({"deadlocks": 0.1}, "postgresql_deadlocks db", "differs"),
+        ({"temporary_files": 2.0}, "postgresql_temporary_files db", "differs"),
+        ({"checkpoints_requested": 0.0, "checkpoints_timed": 0.0}, "postgresql_checkpoints db", "does_not_apply"),
+        ({"checkpoints_requested": 0.1, "checkpoints_timed": 0.0}, "postgresql_checkpoints db", "differs"),
+        ({"checkpoints_requested": 0.0, "checkpoints_timed": 0.1}, "postgresql_checkpoints db", "follows"),
+        ({"synchronous_commit": False}, "postgresql_synchronous_commit db", "differs"),
+        ({"work_mem": 4 * 2**20}, "postgresql_work_memory db", "follows"),
+        ({"work_mem": 2 * 2**30}, "postgresql_work_memory db", "differs"),
+    ],
+)
+def test_postgresql_rules(setting, rule, verdict):
+    assert verdicts(system(**setting))[rule] == verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "size"),
+    [
+        ("128MB", 8192, 128 * 2**20),
+        (16384, 8192, 128 * 2**20),
+        ("4 GB", 8192, 4 * 2**30),
+        (64, 1024, 65536),
+        ("lots", 8192, None),
+        (None, 8192, None),
+    ],
+)
+def test_sizes_as_postgresql_reads_them(text, unit, size):
+    assert postgresql_size(text, unit) == size
+
+
+def sheet(folder: Path, text: str) -> Path:
+    path = folder / "sheet.yaml"
+    path.write_text(f"schema: towtank/sheet/1\n{text}", "utf-8")
+    return path
+
+
+def test_a_sheet(tmp_path):
+    text = "load.users: 400\nhost: {memory: 64 GB}\njava: {maximum_heap: 24 GB, nursery: 2 GB}\n"
+    text += "web_container.threads: 50\n"
+    facts = load_sheet(sheet(tmp_path, text), load_rules())
+    assert facts["java.nursery"].origin == f"{tmp_path / 'sheet.yaml'}:4"
+    found = {one.rule.name: one for one in advise(load_rules(), Situation("sheet", "", facts))}
+    assert {name: found[name].verdict for name in ("java_heap", "nursery", "web_container_threads")} == {
+        "java_heap": "follows",
+        "nursery": "differs",
+        "web_container_threads": "differs",
+    }
+    assert found["web_container_threads"].answer.text == "300 threads"
+    assert check_file(tmp_path / "sheet.yaml").faults == []
+
+
+def test_a_sheet_over_results(results, tmp_path):
+    facts = load_sheet(sheet(tmp_path, "content_server.sync: off\njava.maximum_heap: 4 GiB\n"), load_rules())
+    (one,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
+    found = verdicts(one.with_sheet(facts))
+    assert found["content_server_sync content"] == "differs"
+    assert found["java_heap"] == "follows"  # half of 8 GiB
+
+
+def test_faults_of_a_sheet(tmp_path):
+    text = "load.usres: 400\nhost.memory: 64 s\njava.nursery: [1, 2]\nload.is_secure: perhaps\n"
+    path = sheet(tmp_path, text)
+    with pytest.raises(StudyError) as caught:
+        load_sheet(path, load_rules())
+    assert [(one.line, one.column, one.where) for one in caught.value.faults] == [
+        (2, 13, "load.usres"),
+        (3, 14, "host.memory"),
+        (4, 15, "java.nursery"),
+        (5, 17, "load.is_secure"),
+    ]
+    assert "did you mean 'load.users'?" in str(caught.value)
+    assert check_file(path).faults == caught.value.faults
+
+
+def test_out_of_range_is_told_not_hidden(tmp_path):
+    facts = load_sheet(sheet(tmp_path, "load.users: 0\nweb_container.threads: 50\n"), load_rules())
+    found = {one.rule.name: one for one in advise(load_rules(), Situation("sheet", "", facts))}
+    advice = found["web_container_threads"]
+    assert (advice.verdict, advice.why) == ("cannot_be_told", "users must be at least 1 user, got 0 instead")
+
+
+def test_every_rule_with_a_verdict_is_bound_to_names_that_a_sheet_may_give():
+    rules = load_rules()
+    known = known_names(rules)
+    for rule in rules.values():
+        for name, one in rule.entry.inputs.items():
+            assert set(one.binds) <= set(known)
+            if rule.follows_when is not None and one.role != "given":
+                assert one.binds, f"{rule.name}.{name} is held against something that nothing gives"
