@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from towtank.observe.postgresql_plans import Calls, calls, examine
+from towtank.observe.postgresql_plans import Before, examine, look
 from towtank.observe.scraper import ScrapeError, series
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class PostgresqlScraper:
         self._connection: psycopg.Connection[dict[str, Any]] | None = None
         self._statements = False
         self._activity_seen: set[str] = set()
-        self._before: dict[int, Calls] | None = None
+        self._before: Before | None = None
 
     def scrape(self) -> dict[str, float]:
         """Ask all views."""
@@ -127,7 +127,7 @@ class PostgresqlScraper:
             values.update(self._activity(connection))
             if self._statements:
                 values.update(_top_statements(connection))
-                self._before = calls(connection) if self._before is None else self._before
+                self._before = look(connection) if self._before is None else self._before
         except psycopg.Error as error:
             self.close()
             raise ScrapeError(f"{type(error).__name__}: {str(error).strip()}") from error
@@ -139,7 +139,7 @@ class PostgresqlScraper:
 
         try:
             connection = self._connect()
-            return examine(connection, self._before or {}) if self._statements else {}
+            return examine(connection, self._before or Before({}, {})) if self._statements else {}
         except psycopg.Error as error:
             self.close()
             raise ScrapeError(f"{type(error).__name__}: {str(error).strip()}") from error

@@ -2,7 +2,8 @@
 
 Statements come from `pg_stat_statements`, which keeps them without the values of their parameters. So the plans are
 generic ones, as PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`); nothing is
-executed: `EXPLAIN` without `ANALYZE`.
+executed: `EXPLAIN` without `ANALYZE`. A generic plan cannot use a partial index whose condition depends on a parameter,
+so advice also needs that the table was really read as a whole about as often as the statement was called.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ FEW_ROWS_SHARE = 0.1
 """A condition that keeps more of the rows than this is no case for an index, in (0, 1)."""
 _WITHIN_S = 5.0
 _QUERY_CHARACTERS = 400
+_LINE_CHARACTERS = 160
 _EXPLAINED = re.compile(r"(?is)\s*(?:/\*.*?\*/\s*)*(?:SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALUES)\b")
 _CATALOGUE = re.compile(r"\bpg_(?:stat|catalog|class|extension|database|prepared)", re.IGNORECASE)
 _PARAMETER = re.compile(r"\$(\d+)")
@@ -39,11 +41,31 @@ _COLUMNS = """
 _LEADING = """
     SELECT DISTINCT a.attname AS name FROM pg_index AS i
     JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-    WHERE i.indrelid = %s::regclass AND i.indisvalid"""
+    WHERE i.indrelid = %s::regclass AND i.indisvalid AND i.indpred IS NULL"""
 _TABLE = """
-    SELECT CASE WHEN c.reltuples >= 0 THEN c.reltuples ELSE coalesce(s.n_live_tup, 0) END::float AS rows,
-        coalesce(s.seq_scan, 0) AS sequential_scans, coalesce(s.seq_tup_read, 0) AS sequential_rows
+    SELECT c.oid::bigint AS number,
+        CASE WHEN c.reltuples >= 0 THEN c.reltuples ELSE coalesce(s.n_live_tup, 0) END::float AS rows
     FROM pg_class AS c LEFT JOIN pg_stat_user_tables AS s ON s.relid = c.oid WHERE c.oid = %s::regclass"""
+_SCANS = "SELECT relid::bigint AS number, seq_scan AS scans, seq_tup_read AS rows FROM pg_stat_user_tables"
+SCANS_PER_CALL = 0.5
+"""Reads of a whole table for each call of a statement, below which its generic plan is not what happened. Statistics
+come up to a second late, and the first calls may come before the first look; other statements add to it."""
+
+
+@dataclass(frozen=True)
+class Scans:
+    """How often a table was read as a whole, and the rows that were read so."""
+
+    scans: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Before:
+    """What there was at the first look: statements by their number, reads of whole tables by theirs."""
+
+    statements: Mapping[int, Calls]
+    scans: Mapping[int, Scans]
 
 
 @dataclass(frozen=True)
@@ -56,6 +78,16 @@ class Calls:
     rows: int
 
 
+def look(connection: Connection) -> Before:
+    """What there is now."""
+    return Before(calls(connection), _scans_by_table(connection))
+
+
+def _scans_by_table(connection: Connection) -> dict[int, Scans]:
+    rows = connection.execute(_SCANS.encode())
+    return {int(row["number"]): Scans(int(row["scans"] or 0), int(row["rows"] or 0)) for row in rows}
+
+
 def calls(connection: Connection) -> dict[int, Calls]:
     """All statements of the database by their number."""
     return {
@@ -64,15 +96,15 @@ def calls(connection: Connection) -> dict[int, Calls]:
     }
 
 
-def examine(connection: Connection, before: Mapping[int, Calls]) -> dict[str, Any]:
+def examine(connection: Connection, before: Before) -> dict[str, Any]:
     """Look at the statements that took the most time since `before`.
 
     Parameters
     ----------
     connection : psycopg.Connection
         With rows as mappings, in autocommit mode.
-    before : mapping of int to Calls
-        The statements at the beginning.
+    before : Before
+        What there was at the beginning.
 
     Returns
     -------
@@ -80,7 +112,7 @@ def examine(connection: Connection, before: Mapping[int, Calls]) -> dict[str, An
         `statements` with their plans, the dearest first; `advice`; `seconds`, the time of all statements. [s]
     """
     deadline = time.monotonic() + _WITHIN_S
-    since = _since(calls(connection), before)
+    since = _since(calls(connection), before.statements)
     ordered = sorted(since.items(), key=lambda one: one[1].seconds, reverse=True)
     connection.execute("SET plan_cache_mode = force_generic_plan")
     statements, advice = [], []
@@ -90,7 +122,8 @@ def examine(connection: Connection, before: Mapping[int, Calls]) -> dict[str, An
         told = {"queryid": str(number), "query": query, "calls": one.calls, "seconds": one.seconds, "rows": one.rows}
         statements.append({**told, "plan": None if plan is None else list(lines(plan)), "no_plan_because": why})
         if plan is not None:
-            advice += [{**found, "queryid": str(number)} for found in _advice(connection, plan)]
+            found = _advice(connection, plan, before.scans, one.calls)
+            advice += [{**index, "queryid": str(number)} for index in found]
     return {"statements": statements, "advice": advice, "seconds": sum(one.seconds for one in since.values())}
 
 
@@ -136,7 +169,8 @@ def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
     by = f" using {plan['Index Name']}" if "Index Name" in plan else ""
     conditions = [f"{key.lower()}: {plan[key]}" for key in ("Index Cond", "Hash Cond", "Filter") if key in plan]
     rest = f" ({'; '.join(conditions)})" if conditions else ""
-    yield f"{'  ' * depth}{plan['Node Type']}{by}{where}, rows {plan['Plan Rows']}, cost {plan['Total Cost']}{rest}"
+    head = f"{plan['Node Type']}{by}{where}, rows {plan['Plan Rows']}, cost {plan['Total Cost']}"
+    yield f"{'  ' * depth}{head}{rest if len(rest) <= _LINE_CHARACTERS else rest[:_LINE_CHARACTERS] + ' …'}"
     for child in plan.get("Plans", ()):
         yield from lines(child, depth + 1)
 
@@ -150,13 +184,19 @@ def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mappin
         yield from _scans(child, processes)
 
 
-def _advice(connection: Connection, plan: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _advice(
+    connection: Connection, plan: Mapping[str, Any], before: Mapping[int, Scans], called: int
+) -> Iterator[dict[str, Any]]:
     """Where an index would help, with the evidence."""
+    now = _scans_by_table(connection)
     for scan, kept in _scans(plan):
         name = scan["Relation Name"]
         quoted = '"' + name.replace('"', '""') + '"'
         table = connection.execute(_TABLE, [quoted]).fetchone()
         if table is None or table["rows"] < MANY_ROWS or kept > FEW_ROWS_SHARE * table["rows"]:
+            continue
+        seen = _scanned(int(table["number"]), before, now)
+        if seen.scans < SCANS_PER_CALL * called:
             continue
         known = [str(row["name"]) for row in connection.execute(_COLUMNS, [quoted])]
         columns = condition_columns(scan["Filter"], known)
@@ -169,10 +209,17 @@ def _advice(connection: Connection, plan: Mapping[str, Any]) -> Iterator[dict[st
                 "condition": scan["Filter"],
                 "rows": table["rows"],
                 "rows_kept": kept,
-                "sequential_scans": int(table["sequential_scans"]),
-                "sequential_rows": int(table["sequential_rows"]),
+                "sequential_scans": seen.scans,
+                "sequential_rows": seen.rows,
                 "statement": f"CREATE INDEX ON {_name(name)} ({', '.join(map(_name, columns))})",
             }
+
+
+def _scanned(table: int, before: Mapping[int, Scans], now: Mapping[int, Scans]) -> Scans:
+    """What was added to the reads of a whole table."""
+    nothing = Scans(0, 0)
+    old, new = before.get(table, nothing), now.get(table, nothing)
+    return Scans(new.scans - old.scans, new.rows - old.rows)
 
 
 def _name(name: str) -> str:

@@ -46,7 +46,7 @@ def _advice(runs: list[RunResult]) -> Iterator[Callout]:
             f"{people.seconds(statement['seconds'])} reads all of about {people.count(round(advice['rows']))} rows of "
             f"{advice['table']} and is expected to keep {people.count(round(advice['rows_kept']))} of them by "
             f"{advice['condition']}. The table was read as a whole {scans} times. No "
-            "index of it begins with a column of this condition."
+            "index of all its rows begins with a column of this condition."
         )
         again = f"Advised in {named}. An index costs writes and memory: only a run with it shows what it gives."
         yield Callout("note", f"An index may help: {index}", (text(evidence), text(again)))
