@@ -73,6 +73,17 @@ def test_advice_comes_with_its_evidence_and_statements_with_their_plans() -> Non
     assert listing.lines == tuple(PLAN)
 
 
+def test_long_lists_of_columns_and_values_are_left_out() -> None:
+    query = (
+        f"SELECT number, {', '.join(f'column_{n}' for n in range(9))} FROM document WHERE number IN ($1, $2, $3, $4)"
+    )
+    told = {"statements": [{**STATEMENT, "query": query, "plan": PLAN, "no_plan_because": ""}], "seconds": 4.0}
+    section = databases.build(results(databases={"database": told}))
+    assert section is not None
+    table = next(block for block in section.blocks if isinstance(block, Table))
+    assert table.rows[0][0] == "SELECT number, … FROM document WHERE number IN ($1, $2, …)"
+
+
 def test_without_balancers_and_databases_there_is_nothing_to_say() -> None:
     assert balance.build(results()) is None
     assert databases.build(results(balance={}, databases={})) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from towtank.report import format as people
@@ -10,6 +11,8 @@ from towtank.report.source import Json, Results, RunResult
 
 _SHOWN = 5
 _QUERY_CHARACTERS = 160
+_COLUMNS = re.compile(r"(?i)^(SELECT [^,]{1,40},).{40,}?( FROM )")
+_VALUES = re.compile(r"\((\$\d+, \$\d+), \$\d+[^)]*\)")
 
 
 def build(results: Results) -> Section | None:
@@ -80,4 +83,6 @@ def _database(name: str, run: RunResult) -> Iterator[Block]:
 
 
 def _cut(query: str) -> str:
+    """A statement by what tells it from others: long lists of columns and values are left out."""
+    query = _COLUMNS.sub(r"\1 …\2", _VALUES.sub(r"(\1, …)", query))
     return query if len(query) <= _QUERY_CHARACTERS else query[:_QUERY_CHARACTERS] + " …"
