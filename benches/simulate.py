@@ -1,6 +1,8 @@
 """Speed of the simulator: events for each second of processor time on one thread, beside SimPy and Ciw.
 
-A job at a station is two events, its arrival and its departure, for all of them.
+An event is what is taken from the calendar: an arrival from outside, the end of a service, the end of a think time.
+Coming to the next station belongs to the end of the service before it and is not counted again, so that M/M/1 has two
+events for each customer, for all of them, and the closed network eleven for each cycle through its ten stations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ships with Towtank: studies with their workloads and systems, kinds of services, observers, drivers."""
+"""What ships: studies with their workloads and systems, kinds of services, observers, drivers, machines."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import StudyError
+from towtank.size.machines import Machine
+from towtank.size.machines import catalogue as machines
 from towtank.study import shipped
 from towtank.system.service_model import SERVICE_KINDS
+from towtank.units import format_size
 
 # What the probe and the scrapers read; the details are in docs/reference/run-folder.md.
 OBSERVERS = {
@@ -36,7 +39,17 @@ def catalogue() -> dict[str, list[dict[str, str]]]:
         "service_kinds": [{"name": name, "summary": kind.summary} for name, kind in SERVICE_KINDS.items()],
         "observers": [{"name": name, "summary": summary} for name, summary in OBSERVERS.items()],
         "drivers": [{"name": name, "summary": summary} for name, summary in DRIVERS.items()],
+        "machines": [{"name": name, "summary": _machine(machine)} for name, machine in machines().items()],
     }
+
+
+def _machine(machine: Machine) -> str:
+    """Title, size and ratings of a machine in one line."""
+    cpus = machine.cpus
+    size = [f"{cpus} CPU{'' if cpus == 1 else 's'}"] if cpus is not None else []
+    size += [format_size(machine.memory)] if machine.memory is not None else []
+    ratings = [f"{rating.value:g} {scale}" for scale, rating in machine.ratings.items()]
+    return "; ".join(part for part in (machine.title, ", ".join(size), ", ".join(ratings)) if part)
 
 
 def _beside(studies: dict[str, Path], key: str) -> list[dict[str, str]]:

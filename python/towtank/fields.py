@@ -118,6 +118,13 @@ Size = Annotated[
 Rate = Annotated[
     float, BeforeValidator(units.rate), _writer(units.exact_rate), _schema(units.RATE_UNITS, "100 /s", "5 /h")
 ]
+DataRate = Annotated[
+    float,
+    BeforeValidator(units.data_rate),
+    _writer(units.exact_data_rate),
+    _schema(units.DATA_RATE_UNITS, "125 MiB/s", "1 Gbit/s"),
+    AfterValidator(_positive),
+]
 PositiveRate = Annotated[Rate, AfterValidator(_positive)]
 Share = Annotated[float, BeforeValidator(units.share), _writer(units.exact_share), _schema(units.SHARE_UNITS, "70 %")]
 Name = Annotated[str, AfterValidator(_name)]

@@ -12,9 +12,13 @@ from towtank.model import check_model
 from towtank.model.file import SCHEMA as MODEL
 from towtank.record.script import SCHEMA as BROWSER_SCRIPT
 from towtank.record.script import check_script
+from towtank.size.machine_file import SCHEMA as MACHINE
+from towtank.size.machines import check_machines
+from towtank.size.reading import check_sizing
 from towtank.size.rules import check_rules, check_sheet
 from towtank.size.rules.file import SCHEMA as RULES
 from towtank.size.rules.file import SHEET_SCHEMA as SHEET
+from towtank.size.sizing_file import SCHEMA as SIZING
 from towtank.study import load_study
 from towtank.study.model import SCHEMA as STUDY
 from towtank.system.model import SCHEMA as SYSTEM
@@ -24,7 +28,7 @@ from towtank.workload.loading import check_workload
 from towtank.workload.model import SCHEMA as WORKLOAD
 from towtank.yamlfile import Document, did_you_mean
 
-SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT, MODEL, RULES, SHEET)
+SCHEMAS = (STUDY, WORKLOAD, SYSTEM, BROWSER_SCRIPT, MODEL, MACHINE, SIZING, RULES, SHEET)
 
 
 @dataclass
@@ -36,7 +40,8 @@ class FileReport:
     file : str
         As the user named it.
     kind : str
-        `study`, `workload`, `system`, `browser-script`, `model`, `rule-file`, `sheet`; empty where that cannot be told.
+        `study`, `workload`, `system`, `browser-script`, `model`, `machine`, `sizing`, `rule-file`, `sheet`;
+        empty where that cannot be told.
     faults : list of Fault
         Sorted by place.
     """
@@ -67,6 +72,8 @@ _CHECKS: dict[str, Callable[[Document], list[Fault]]] = {
     "browser-script": lambda document: check_script(document)[1],
     "system": lambda document: check_system(document)[1],
     "model": check_model,
+    "machine": check_machines,
+    "sizing": check_sizing,
     "rule-file": check_rules,
     "sheet": check_sheet,
 }
@@ -75,8 +82,8 @@ _CHECKS: dict[str, Callable[[Document], list[Fault]]] = {
 def _check(document: Document, kind: str, path: Path | str) -> list[Fault]:
     if kind in _CHECKS:
         return _CHECKS[kind](document)
-    load_study(path)
-    return []
+    study = load_study(path)
+    return [] if study.sizing_path is None else check_sizing(yamlfile.load(study.sizing_path))
 
 
 def _schema_fault(document: Document) -> Fault | None:

@@ -16,8 +16,10 @@ from pydantic_core import core_schema
 
 from towtank.model.file import ModelFile
 from towtank.record.script import ScriptFile
+from towtank.size.machine_file import MachineFile
 from towtank.size.rules import facts
 from towtank.size.rules.file import RuleFile
+from towtank.size.sizing_file import SizingFile
 from towtank.study.model import StudyFile
 from towtank.system.model import SystemFile
 from towtank.system.service_model import SERVICE_KINDS
@@ -29,9 +31,13 @@ FILES: dict[str, type[BaseModel]] = {
     "system": SystemFile,
     "browser-script": ScriptFile,
     "model": ModelFile,
+    "machine": MachineFile,
+    "sizing": SizingFile,
     "rule-file": RuleFile,
 }
-REFERENCES = tuple(Path("docs/reference") / name for name in ("files.md", "model.md", "rules.md", "services.md"))
+REFERENCES = tuple(
+    Path("docs/reference") / f"{name}.md" for name in ("files", "model", "machine", "size", "rules", "services")
+)
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _FACTS = re.compile(r"(<!-- facts -->\n).*?(<!-- end facts -->)", re.DOTALL)
 

@@ -41,6 +41,10 @@ RATE_UNITS: dict[str, Fraction] = {
     "/h": Fraction(1, 3600),
     "/d": Fraction(1, 86400),
 }
+DATA_RATE_UNITS: dict[str, Fraction] = {
+    **{f"{unit}/s": factor for unit, factor in SIZE_UNITS.items()},
+    **{f"{prefix}bit/s": Fraction(10**power, 8) for prefix, power in (("", 0), ("k", 3), ("M", 6), ("G", 9))},
+}
 SHARE_UNITS: dict[str, Fraction] = {"%": Fraction(1, 100)}
 
 
@@ -159,6 +163,32 @@ def rate(value: object) -> float:
     return float(_quantity(value, RATE_UNITS, "a rate"))
 
 
+def data_rate(value: object) -> float:
+    """Read how many bytes pass in a second.
+
+    Parameters
+    ----------
+    value : object
+        As `125 MiB/s` or, of networks, `1 Gbit/s`.
+
+    Returns
+    -------
+    float
+        At least 0. [byte/s]
+
+    Raises
+    ------
+    ValueError
+        If it is none; the message names the units.
+
+    Examples
+    --------
+    >>> data_rate("1 Gbit/s")
+    125000000.0
+    """
+    return float(_quantity(value, DATA_RATE_UNITS, "a data rate"))
+
+
 def share(value: object) -> float:
     """Read a share of a whole.
 
@@ -247,6 +277,17 @@ def format_rate(per_second: float) -> str:
     return f"{_number(per_second * 3600)} /h"
 
 
+def format_data_rate(bytes_per_s: float) -> str:
+    """Write a data rate for people, in binary units with four significant digits.
+
+    Examples
+    --------
+    >>> format_data_rate(125e6)
+    '119.2 MiB/s'
+    """
+    return f"{format_size(bytes_per_s)}/s"
+
+
 def exact_duration(seconds: float) -> str:
     """Write a duration so that reading it gives the same float.
 
@@ -272,6 +313,22 @@ def exact_rate(per_second: float) -> str:
     """Write a rate so that reading it gives the same float."""
     pretty = format_rate(per_second)
     return pretty if rate(pretty) == per_second else f"{_digits(per_second)} /s"
+
+
+def exact_data_rate(bytes_per_s: float) -> str:
+    """Write a data rate so that reading it gives the same float.
+
+    Examples
+    --------
+    >>> exact_data_rate(125e6), exact_data_rate(2.0**27)
+    ('1 Gbit/s', '128 MiB/s')
+    """
+    bits = f"{_number(bytes_per_s * 8 / 10**9)} Gbit/s"
+    pretty = format_data_rate(bytes_per_s)
+    for text in (pretty, bits):
+        if data_rate(text) == bytes_per_s:
+            return text
+    return f"{_digits(bytes_per_s)} B/s"
 
 
 def exact_share(ratio: float) -> str:

@@ -549,6 +549,22 @@ def test_no_steady_state(tmp_path):
     assert "no_steady_state" in reasons(write_run(tmp_path / "r", replace(base, exchanges=slower)))
 
 
+def test_what_goes_away_again_in_the_middle_is_no_steady_state(tmp_path):
+    base = script()
+
+    def disturbed(one):
+        # Twelve seconds of three times the response time, as by a job in the background; think times make up for it.
+        late = 0.5 if 16.0 <= one.intended < 28.0 else 0.0
+        return replace(one, end=one.end + late, think=one.think - late)
+
+    found = reasons(write_run(tmp_path / "r", replace(base, exchanges=[disturbed(one) for one in base.exchanges])))
+    one = found["no_steady_state"]
+    # Requests that began at 16 s end within the second after, so that this one is of both levels: 0.75 / 0.25 is +200
+    # %, less what the seconds at both edges take from it.
+    assert one["message"].startswith("response time steps by +171 % at 17 s")
+    assert one["level"] == "invalid"
+
+
 def test_every_kind_has_a_test_an_explanation_and_a_place_in_the_reference():
     elsewhere = {Kind.START_LAG, Kind.ERRORS_ABOVE_LIMIT, Kind.NO_STEADY_STATE}
     assert {kind for _, kind, _ in CASES} | elsewhere == set(Kind)

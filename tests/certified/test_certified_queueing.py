@@ -59,6 +59,20 @@ def several(users: list[int], demands: list[list[float]], think: list[float] | N
     return model(classes, each)
 
 
+def test_v01_operational_laws_of_a_measured_minute():
+    one = case("V01")
+    inputs, expected = one["inputs"], one["verified"]
+    service = inputs["busy_s"] / inputs["completions"]
+    assert service == near(expected["S"])
+    answer = solved(
+        model(
+            {"jobs": {"rate": inputs["arrivals"] / inputs["T"]}},
+            {"s": {"service_time": service}},
+        )
+    )
+    assert (throughput(answer), stations(answer, "utilization")) == (near([expected["X"]]), near([expected["U"]]))
+
+
 def test_v02_asymptotic_bounds_of_jain():
     one = case("V02")
     for users, expected in one["verified"]["exact_mva"].items():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import random
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -115,6 +117,61 @@ def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
         assert answer["classes"][name]["response_time_s"] == pytest.approx(middle, abs=6 * error + 0.01 * middle)
 
 
+def impatient_in_simpy(seed: int, customers: int) -> tuple[float, float, float]:
+    """Completed and failed transactions per second, and mean response time, as SimPy has them.
+
+    One server, lognormal times of mean 1 s and scv 4, arrivals at 0.8 /s, who leave after 3 s and try once more after
+    an exponential pause of mean 0.5 s.
+    """
+    simpy = pytest.importorskip("simpy")
+    source, environment = random.Random(seed), simpy.Environment()
+    server, times, failed = simpy.Resource(environment), [], []
+    deviation = math.sqrt(math.log(1 + 4.0))
+
+    def attempt() -> Any:
+        patience = environment.now + 3.0
+        with server.request() as turn:
+            yield turn | environment.timeout(3.0)
+            if not turn.triggered:
+                return False
+            work = source.lognormvariate(-deviation * deviation / 2, deviation)
+            left = patience - environment.now
+            yield environment.timeout(min(work, left))
+            return work <= left
+
+    def transaction() -> Any:
+        begin = environment.now
+        for number in range(2):
+            if number:
+                yield environment.timeout(source.expovariate(2.0))
+            if (yield environment.process(attempt())):
+                times.append(environment.now - begin)
+                return
+        failed.append(environment.now)
+
+    def arrivals() -> Any:
+        for _ in range(customers):
+            yield environment.timeout(source.expovariate(0.8))
+            environment.process(transaction())
+
+    environment.process(arrivals())
+    environment.run()
+    return len(times) / environment.now, len(failed) / environment.now, sum(times) / len(times)
+
+
+def test_simpy_agrees_on_impatience_heavy_tails_and_retries():
+    runs = [impatient_in_simpy(seed, 20_000) for seed in range(6)]
+    stations = {"s": {"demand": 1.0, "distribution": "lognormal", "scv": 4.0}}
+    patience = {"timeout": "3 s", "retries": 1, "retry_delay": "500 ms", "on_timeout": "cancel"}
+    found = simulated(model({"jobs": {"rate": 0.8, **patience}}, stations))["classes"]["jobs"]
+    figures = [found[name] for name in ("throughput_per_s", "failed_per_s", "response_time_s")]
+    for figure, values in zip(figures, zip(*runs, strict=True), strict=True):
+        middle = sum(values) / len(values)
+        # Six runs of SimPy, from empty to empty: six of their standard errors, and one in a hundred.
+        error = (sum((value - middle) ** 2 for value in values) / 5 / 6) ** 0.5
+        assert figure == pytest.approx(middle, abs=6 * error + 0.01 * middle)
+
+
 def write(folder: Path, text: str) -> str:
     path = folder / "model.yaml"
     path.write_text(text, "utf-8")
@@ -144,6 +201,16 @@ def test_the_command_compares_alternatives(tmp_path, capsys):
     assert answer["alternative"]["classes"]["web"]["response_time_s"] == pytest.approx(found["second"])
     assert run(["model", "simulate", file, *options[:-1]]) == 0
     assert "classes.web.response_time_s" in capsys.readouterr().out
+
+
+def test_faults_of_the_alternative_are_told_at_its_file(tmp_path, capsys):
+    file, other = write(tmp_path, MM1), tmp_path / "other.yaml"
+    # Solved this is no fault, so that only the simulator refuses it.
+    other.write_text("classes:\n  web: {users: 2000000, think: 1 s}\nstations: {cpu: {demand: 1 s}}\n", "utf-8")
+    assert run(["model", "simulate", file, "--compare", str(other)]) == 2
+    assert capsys.readouterr().err == (
+        f"{other}:2:3: classes: must have at most 1000000 users to be simulated, got 2000000 instead\n"
+    )
 
 
 def test_what_never_comes_to_rest_is_status_4(tmp_path, capsys):

@@ -13,6 +13,7 @@ from towtank.report.content import (
     appendix,
     build_document,
     configuration,
+    effects,
     generator,
     headline,
     limits,
@@ -319,3 +320,45 @@ def test_sections_need_nothing_but_names() -> None:
 def test_no_section_holds_html() -> None:
     for section in build_document(synthetic.results()).sections:
         assert "</" not in words(section)
+
+
+def test_effects_of_two_level_factors_have_a_section_with_shares_and_notes():
+    base = synthetic.results()
+    assert effects.build(base) is None
+    told = {
+        "metric": "response_time_s.mean",
+        "at": {"users": "60"},
+        "factors": [{"name": "cpus", "levels": ["1", "2"]}, {"name": "search_index", "levels": ["present", "absent"]}],
+        "runs": 8,
+        "mean": synthetic.estimate(0.4),
+        "effects": [
+            {
+                "factors": ["cpus"],
+                "change": {"value": -0.2, "low": -0.25, "high": -0.15},
+                "share": 0.5,
+                "differs": True,
+            },
+            {
+                "factors": ["search_index"],
+                "change": {"value": 0.01, "low": -0.04, "high": 0.06},
+                "share": 0.1,
+                "differs": False,
+            },
+            {
+                "factors": ["cpus", "search_index"],
+                "change": {"value": 0.1, "low": 0.05, "high": 0.15},
+                "share": 0.3,
+                "differs": True,
+            },
+        ],
+        "error_share": 0.1,
+        "spans": 12.0,
+    }
+    section = effects.build(dataclasses.replace(base, summary={**base.summary, "effects": [told]}))
+    assert rows(section, "Effects on the mean of the response time at users 60") == [
+        ("cpus 1 → 2", "−200 [−250, −150] ms", "50.0 %", "yes"),
+        ("search_index present → absent", "10.0 [−40.0, 60.0] ms", "10.0 %", "no"),
+        ("cpus × search_index", "100 [50, 150] ms", "30.0 %", "yes"),
+        ("repetitions of the same configuration", "–", "10.0 %", "–"),
+    ]
+    assert "rather multiply than add" in words(section)

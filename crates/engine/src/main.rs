@@ -1,4 +1,4 @@
-//! The program `towtank-engine`: `load | probe | guard | solve | simulate | caches | null-server`.
+//! The program `towtank-engine`: `load | probe | guard | solve | simulate | caches | rate | null-server`.
 //!
 //! Each subcommand lives in a file of its own; this file only chooses.
 
@@ -6,8 +6,10 @@ mod caches;
 mod cpus;
 mod guard;
 mod load;
+mod models;
 mod null_server;
 mod probe;
+mod rate;
 mod simulate;
 mod solve;
 
@@ -26,10 +28,11 @@ fn main() -> ExitCode {
         Some("null-server") => null_server::run(&arguments[1..]),
         Some("simulate") => simulate::run(&arguments[1..]),
         Some("solve") => solve::run(&arguments[1..]),
+        Some("rate") => rate::main(&arguments[1..]),
         Some("probe") => probe::main(&arguments[1..]),
         _ => {
             eprintln!(
-                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | caches | null-server"
+                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | caches | rate | null-server"
             );
             ExitCode::from(2)
         }

@@ -3,39 +3,35 @@
 //! The input is JSON, from the file or from standard input. The output is JSON: `{"answers": [...], "comparisons": [...]}`, each
 //! further model compared with the first, or `{"faults": [...]}` with exit status 2.
 
-use std::io::Read;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use towtank_queueing::model::{Fault, Model};
-use towtank_queueing::simulate::{Outcome, Settings, simulate};
+use towtank_queueing::simulate::{Outcome, Refused, Settings, simulate};
 
-/// The model or the command line is wrong.
-const WRONG: u8 = 2;
-const USAGE: &str = "usage: towtank-engine simulate [FILE] [--precision RATIO] [--confidence RATIO] [--replications N] \
-[--events N] [--time SECONDS] [--seed N] [--threads N] [--timing]";
+use crate::models::{self, WRONG};
 
-struct Arguments {
-    settings: Settings,
-    path: Option<String>,
-    /// Tells events and seconds on standard error.
-    timing: bool,
-}
+const USAGE: &str = "[FILE] [--precision RATIO] [--confidence RATIO] [--replications N] [--events N] [--time SECONDS] \
+[--seed N] [--threads N] [--timing]";
 
 /// Runs the subcommand.
 pub fn run(arguments: &[String]) -> ExitCode {
-    let read = parse(arguments).and_then(|parsed| Ok((read(parsed.path.as_deref())?, parsed)));
-    let (input, parsed) = match read {
-        Ok(read) => read,
-        Err(message) => {
-            eprintln!("towtank-engine simulate: {message}\n{USAGE}");
-            return ExitCode::from(WRONG);
+    let (mut settings, mut timing) = (Settings::default(), false);
+    let path = models::options(arguments, &["--timing"], |option, value| {
+        if option == "--timing" {
+            timing = true;
+            return Ok(());
         }
+        set(&mut settings, option, value)
+    });
+    let input = match path.and_then(|path| models::read(path.as_deref())) {
+        Ok(input) => input,
+        Err(message) => return models::refuse("simulate", &message, USAGE),
     };
     let begin = Instant::now();
-    let outcome = models(input).and_then(|models| simulate(&models, &parsed.settings));
-    if let (true, Ok(outcome)) = (parsed.timing, &outcome) {
+    let outcome = all(input).and_then(|models| simulate(&models, &settings));
+    if let (true, Ok(outcome)) = (timing, &outcome) {
         let events: u64 = outcome
             .answers
             .iter()
@@ -49,49 +45,31 @@ pub fn run(arguments: &[String]) -> ExitCode {
     ExitCode::from(if right { 0 } else { WRONG })
 }
 
-fn document(outcome: Result<Outcome, Vec<Fault>>) -> Value {
+fn document(outcome: Result<Outcome, Vec<Refused>>) -> Value {
     match outcome {
         Ok(outcome) => json!({"answers": outcome.answers, "comparisons": outcome.comparisons}),
         Err(faults) => json!({ "faults": faults }),
     }
 }
 
-fn models(input: Value) -> Result<Vec<Model>, Vec<Fault>> {
+fn all(input: Value) -> Result<Vec<Model>, Vec<Refused>> {
     let list = match input {
         Value::Array(models) => models,
         model => vec![model],
     };
     if list.is_empty() {
-        return Err(vec![Fault::new(
-            &[],
-            "must be one model at least, got none",
-        )]);
+        let fault = Fault::new(&[], "must be one model at least, got none");
+        return Err(vec![Refused { model: 0, fault }]);
     }
-    let read = list.into_iter().map(serde_json::from_value);
-    read.collect::<Result<_, _>>()
-        .map_err(|error| vec![Fault::new(&[], format!("must be a model, got: {error}"))])
-}
-
-fn parse(arguments: &[String]) -> Result<Arguments, String> {
-    let mut parsed = Arguments {
-        settings: Settings::default(),
-        path: None,
-        timing: false,
+    let of = |model, faults: Vec<Fault>| {
+        faults
+            .into_iter()
+            .map(move |fault| Refused { model, fault })
+            .collect()
     };
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        if argument == "--timing" {
-            parsed.timing = true;
-        } else if argument.starts_with("--") {
-            let value = rest
-                .next()
-                .ok_or_else(|| format!("{argument} needs a value"))?;
-            set(&mut parsed.settings, argument, value)?;
-        } else if parsed.path.replace(argument.clone()).is_some() {
-            return Err("only one file can be simulated".to_owned());
-        }
-    }
-    Ok(parsed)
+    let read = list.into_iter().enumerate();
+    read.map(|(place, one)| models::model(one).map_err(|faults| of(place, faults)))
+        .collect()
 }
 
 fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String> {
@@ -132,17 +110,4 @@ fn set(settings: &mut Settings, option: &str, value: &str) -> Result<(), String>
         _ => return Err(format!("{option} is not an option")),
     }
     Ok(())
-}
-
-fn read(path: Option<&str>) -> Result<Value, String> {
-    let text = if let Some(path) = path {
-        std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?
-    } else {
-        let mut text = String::new();
-        std::io::stdin()
-            .read_to_string(&mut text)
-            .map_err(|error| error.to_string())?;
-        text
-    };
-    serde_json::from_str(&text).map_err(|error| format!("the model must be JSON, got: {error}"))
 }

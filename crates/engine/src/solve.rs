@@ -4,17 +4,17 @@
 //! output: `{"answer": ...}` or `{"faults": [...]}`, for a list one of these for each. With `--check` nothing is solved, and the
 //! faults may be none. Exit status 2 where there is one without an answer.
 
-use std::io::Read;
 use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::Value;
 use towtank_queueing::answer::Answer;
-use towtank_queueing::model::{Fault, Model};
+use towtank_queueing::model::Fault;
 use towtank_queueing::solve::{Method, solve};
 
-/// The model or the command line is wrong.
-const WRONG: u8 = 2;
+use crate::models::{self, WRONG};
+
+const USAGE: &str = "[FILE] [--method auto|exact|bard-schweitzer|linearizer | --check]";
 
 /// What to do with each model.
 #[derive(Clone, Copy)]
@@ -26,16 +26,14 @@ enum Task {
 
 /// Runs the subcommand.
 pub fn run(arguments: &[String]) -> ExitCode {
-    let read = parse(arguments).and_then(|(task, path)| Ok((task, read(path.as_deref())?)));
-    let (task, input) = match read {
-        Ok(read) => read,
-        Err(message) => {
-            eprintln!("towtank-engine solve: {message}");
-            eprintln!(
-                "usage: towtank-engine solve [FILE] [--method auto|exact|bard-schweitzer|linearizer | --check]"
-            );
-            return ExitCode::from(WRONG);
-        }
+    let mut task = Task::Solve(Method::Auto);
+    let path = models::options(arguments, &["--check"], |option, value| {
+        task = named(option, value)?;
+        Ok(())
+    });
+    let input = match path.and_then(|path| models::read(path.as_deref())) {
+        Ok(input) => input,
+        Err(message) => return models::refuse("solve", &message, USAGE),
     };
     let (output, right) = match input {
         Value::Array(models) => {
@@ -66,37 +64,14 @@ enum Outcome {
     Faults(Vec<Fault>),
 }
 
-fn parse(arguments: &[String]) -> Result<(Task, Option<String>), String> {
-    let (mut task, mut path) = (Task::Solve(Method::Auto), None);
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        match argument.as_str() {
-            "--method" => {
-                let name = rest.next().ok_or("--method needs a name")?;
-                task = Task::Solve(
-                    Method::named(name).ok_or_else(|| format!("{name} is not a method"))?,
-                );
-            }
-            "--check" => task = Task::Check,
-            option if option.starts_with("--") => return Err(format!("{option} is not an option")),
-            _ if path.is_some() => return Err("only one file can be solved".to_owned()),
-            file => path = Some(file.to_owned()),
-        }
+fn named(option: &str, value: &str) -> Result<Task, String> {
+    match option {
+        "--check" => Ok(Task::Check),
+        "--method" => Method::named(value)
+            .map(Task::Solve)
+            .ok_or_else(|| format!("{value} is not a method")),
+        _ => Err(format!("{option} is not an option")),
     }
-    Ok((task, path))
-}
-
-fn read(path: Option<&str>) -> Result<Value, String> {
-    let text = if let Some(path) = path {
-        std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?
-    } else {
-        let mut text = String::new();
-        std::io::stdin()
-            .read_to_string(&mut text)
-            .map_err(|error| error.to_string())?;
-        text
-    };
-    serde_json::from_str(&text).map_err(|error| format!("the model must be JSON, got: {error}"))
 }
 
 /// Solves a list on all CPUs, in chunks; the order of the answers is that of the models.
@@ -121,19 +96,10 @@ fn in_parallel(models: &[Value], task: Task) -> Vec<Outcome> {
 }
 
 fn one(input: Value, task: Task) -> Outcome {
-    let model: Model = match serde_json::from_value(input) {
-        Ok(model) => model,
-        Err(error) => {
-            return Outcome::Faults(vec![Fault::new(
-                &[],
-                format!("must be a model, got: {error}"),
-            )]);
-        }
-    };
-    let solved = match task {
+    let solved = models::model(input).and_then(|model| match task {
         Task::Check => Err(model.check()),
         Task::Solve(method) => solve(&model, method),
-    };
+    });
     match solved {
         Ok(answer) => Outcome::Answer(Box::new(answer)),
         Err(faults) => Outcome::Faults(faults),

@@ -138,3 +138,61 @@ pub struct Checks {
     /// Whether the answer lies within its bounds.
     pub within_bounds: bool,
 }
+
+impl Checks {
+    /// Residual up to which a law is taken to hold: the largest of all tests is 4e-13, that of a sum of 20,000 terms.
+    const ROUNDING: f64 = 1e-9;
+
+    /// What an answer that contradicts itself must be told with.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let laws = [
+            ("Little's law", self.little),
+            ("the utilization law", self.utilization_law),
+            (
+                "the numbers of users of its closed classes",
+                self.population,
+            ),
+            ("the forced flow law", self.forced_flow),
+        ];
+        let mut warnings: Vec<String> = laws
+            .iter()
+            .filter(|(_, residual)| residual.is_nan() || *residual > Self::ROUNDING)
+            .map(|(law, residual)| {
+                format!("the answer does not obey {law} (residual {residual:.1e}): do not use it, simulate")
+            })
+            .collect();
+        if !self.within_bounds {
+            warnings.push("the answer lies outside of its bounds: do not use it, simulate".into());
+        }
+        warnings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_contradicts_itself_is_told_with_what() {
+        let sound = Checks {
+            little: 1e-16,
+            utilization_law: 0.0,
+            population: 4e-13,
+            forced_flow: 0.0,
+            within_bounds: true,
+        };
+        assert!(sound.warnings().is_empty());
+        let broken = Checks {
+            population: 0.02,
+            little: f64::NAN,
+            within_bounds: false,
+            ..sound
+        };
+        let told = broken.warnings();
+        assert_eq!(told.len(), 3);
+        assert!(told[0].contains("Little's law"));
+        assert!(told[1].contains("numbers of users of its closed classes (residual 2.0e-2)"));
+        assert!(told[2].contains("outside of its bounds"));
+    }
+}

@@ -41,9 +41,7 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     let stations = Named(stations);
     let checks = checks(network, &classes, &stations, &bounds);
     let mut warnings = solution.warnings.clone();
-    if !checks.within_bounds {
-        warnings.push("the answer lies outside of its bounds: do not use it, simulate".into());
-    }
+    warnings.extend(checks.warnings());
     Answer {
         schema: "towtank/solve/1",
         pools: Named(pools.collect()),

@@ -39,6 +39,8 @@ mod ways;
 
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 pub use compare::{Comparison, Difference};
 pub use estimate::{Estimate, mser5, student_t};
 
@@ -95,13 +97,23 @@ pub struct Outcome {
     pub comparisons: Vec<Comparison>,
 }
 
+/// A fault of one of the models.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Refused {
+    /// Which of the models, from 0 on.
+    pub model: usize,
+    /// What is wrong with it.
+    #[serde(flatten)]
+    pub fault: Fault,
+}
+
 /// Simulates models with common random numbers, until all are known as precisely as asked or a bound is reached.
 ///
 /// # Errors
 ///
-/// With all faults of the first model that has any.
-pub fn simulate(models: &[Model], settings: &Settings) -> Result<Outcome, Vec<Fault>> {
-    let plans: Vec<Plan> = models.iter().map(Plan::new).collect::<Result<_, _>>()?;
+/// With all faults of all models.
+pub fn simulate(models: &[Model], settings: &Settings) -> Result<Outcome, Vec<Refused>> {
+    let plans = plans(models)?;
     let mut machines: Vec<Vec<Machine>> = (plans.iter())
         .map(|plan| {
             (0..settings.replications as u64)
@@ -141,6 +153,24 @@ pub fn simulate(models: &[Model], settings: &Settings) -> Result<Outcome, Vec<Fa
             });
         }
         events = (events + events / 2).min(share);
+    }
+}
+
+/// All models made ready, or all that is wrong with any.
+fn plans(models: &[Model]) -> Result<Vec<Plan>, Vec<Refused>> {
+    let (mut plans, mut refused) = (Vec::new(), Vec::new());
+    for (model, plan) in models.iter().map(Plan::new).enumerate() {
+        match plan {
+            Ok(plan) => plans.push(plan),
+            Err(faults) => {
+                refused.extend(faults.into_iter().map(|fault| Refused { model, fault }));
+            }
+        }
+    }
+    if refused.is_empty() {
+        Ok(plans)
+    } else {
+        Err(refused)
     }
 }
 

@@ -324,10 +324,12 @@ fn behaviour_that_is_wrong_is_told_all_at_once() {
                "caches": [{"station": "s", "hit_ratio": 1.5}],
                "weights": [{"station": "s", "class": "jobs", "weight": 2.0}]}),
     );
-    let faults = simulate(&[model(value)], &Settings::default())
+    let right = single(0.6, json!({"services": service(1.0)}));
+    let refused = simulate(&[model(right), model(value)], &Settings::default())
         .err()
-        .expect("the model is wrong");
-    let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        .expect("the second model is wrong");
+    assert!(refused.iter().all(|one| one.model == 1));
+    let text: Vec<String> = refused.iter().map(|one| one.fault.to_string()).collect();
     for part in [
         "nobody",
         "above 0, got -1",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank import __version__
-from towtank.analysis import capacity, comparison, demand, limits_of_runs, narrative, objectives
+from towtank.analysis import capacity, comparison, demand, factorial, limits_of_runs, narrative, objectives
 from towtank.analysis.aggregation import Point, aggregate
 from towtank.analysis.doubts import Kind
 from towtank.analysis.objective_scopes import is_scoped
@@ -118,6 +118,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         "load_factor": question.load_factor,
         "configurations": configurations,
         "comparisons": comparison.comparisons(question.factors, question.load_factor, configurations),
+        "effects": factorial.effects(question.factors, runs),
         "demand": demands,
         "verdict": _verdict(question, runs),
         "objectives": objectives.check(question.objectives, configurations, runs),

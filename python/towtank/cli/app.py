@@ -13,7 +13,9 @@ import typer
 from towtank.errors import ExitStatus, TowtankError
 
 # Each names a module of this package with a function `command`; the order is that of `towtank --help`.
-COMMANDS = ("run", "drive", "import", "report", "export", "advise", "rules", "list", "doctor", "validate")
+COMMANDS = (
+    "run", "drive", "import", "report", "export", "rate", "size", "advise", "rules", "list", "doctor", "validate",
+)  # fmt: skip
 # Each names a module of this package with a Typer application `group`.
 GROUPS = ("record", "system", "model")
 

@@ -12,7 +12,7 @@ from towtank.errors import ExitStatus
 def command(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> int:
-    """List studies, workloads, systems, kinds of services, observers and drivers that ship."""
+    """List studies, workloads, systems, kinds of services, observers, drivers and machines that ship."""
     from towtank.catalogue import catalogue  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from towtank.cli.options import Changes, Json, ModelArgument
 from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -13,12 +14,9 @@ if TYPE_CHECKING:
 
 
 def command(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A model file.")],
+    file: ModelArgument,
     *,
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Another value, as stations.cpu.servers=8; repeatable."),
-    ] = None,
+    change: Changes = None,
     compare: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="An alternative: its difference, from common random numbers."),
@@ -36,7 +34,7 @@ def command(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 1,
     threads: Annotated[int | None, typer.Option(help="All processors if left out; the answer is the same.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Json = False,
 ) -> None:
     """Simulate a queueing network: what cannot be solved, with percentiles and confidence intervals."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
@@ -98,9 +96,9 @@ def _simulate(
     from towtank.model import load_model, simulate_models  # noqa: PLC0415
 
     given = Given()
-    wanted = [(file, _pairs(given, "--set", change))]
+    wanted = [(file, given.pairs("--set", change))]
     if compare is not None or compare_set:
-        wanted.append((compare or file, {**wanted[0][1], **_pairs(given, "--compare-set", compare_set or [])}))
+        wanted.append((compare or file, {**wanted[0][1], **given.pairs("--compare-set", compare_set)}))
     given.refuse_faults()
     problems, faults = [], []
     for path, changes in wanted:
@@ -112,15 +110,9 @@ def _simulate(
         raise StudyError(sorted(set(faults)))
     outcome = simulate_models([problem.document for problem in problems], settings)
     if "faults" in outcome:
-        raise StudyError(problems[0].faults(outcome["faults"]))
+        refused = outcome["faults"]
+        told = [
+            problem.faults([one for one in refused if one["model"] == place]) for place, problem in enumerate(problems)
+        ]
+        raise StudyError(sorted({fault for faults in told for fault in faults}))
     return outcome
-
-
-def _pairs(given: Any, option: str, texts: list[str]) -> dict[str, str]:
-    pairs = {}
-    for text in texts:
-        path, equals, value = text.partition("=")
-        if not equals or not path or not value:
-            given.fault(option, f"must be PATH=VALUE, got {text!r} instead")
-        pairs[path] = value
-    return pairs

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from towtank.cli.options import Changes, Json, ModelArgument
 from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -13,12 +14,9 @@ if TYPE_CHECKING:
 
 
 def command(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A model file.")],
+    file: ModelArgument,
     *,
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Another value, as stations.cpu.servers=8; repeatable."),
-    ] = None,
+    change: Changes = None,
     users: Annotated[
         list[str] | None,
         typer.Option(metavar="[CLASS=]N,N,...", help="Solve for several numbers of users, as web=50,100; repeatable."),
@@ -30,7 +28,7 @@ def command(
         ),
     ] = None,
     method: Annotated[str, typer.Option(help="auto, exact, bard-schweitzer or linearizer.")] = "auto",
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    json: Json = False,
 ) -> None:
     """Solve a queueing network: throughput, response time, utilizations, with bounds and what the answer rests on."""
     from towtank.cli.options import Given  # noqa: PLC0415

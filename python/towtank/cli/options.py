@@ -22,6 +22,12 @@ Send = Annotated[
     typer.Option(help="Send results while the run goes on: prometheus=URL or otlp=URL; repeatable."),
 ]
 SendHeader = Annotated[list[str] | None, typer.Option(help="With --send: header, 'Name: value'; repeatable.")]
+ModelArgument = Annotated[str, typer.Argument(metavar="FILE", help="A model file.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="Another value, as stations.cpu.servers=8; repeatable."),
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 MaySend = Annotated[list[str] | None, typer.Option(help="Receiver outside of loopback and private ranges.")]
 
 
@@ -56,6 +62,17 @@ class Given:
     def fault(self, option: str, message: str) -> None:
         """Gather one fault."""
         self._faults.append(Fault(COMMAND_LINE, 0, 0, option, message))
+
+    def pair(self, option: str, text: str) -> tuple[str, str]:
+        """PATH=VALUE, taken apart."""
+        path, equals, value = text.partition("=")
+        if not equals or not path or not value:
+            self.fault(option, f"must be PATH=VALUE, got {text!r} instead")
+        return path, value
+
+    def pairs(self, option: str, texts: list[str] | None) -> dict[str, str]:
+        """All PATH=VALUE of an option that may be repeated; the last one of a path counts."""
+        return dict(self.pair(option, text) for text in texts or ())
 
     def duration(self, option: str, text: str) -> float:
         """A duration with its unit. [s]"""

@@ -42,10 +42,8 @@ class Point:
 def points_of(file: str, changes: list[str], users: list[str], sweeps: list[str]) -> list[Point]:
     """Read the options; all combinations of what is varied."""
     given = Given()
-    fixed = dict(_pair(given, "--set", text) for text in changes)
-    varied = [
-        (path, _values(given, "--sweep", text)) for path, text in (_pair(given, "--sweep", one) for one in sweeps)
-    ]
+    fixed = given.pairs("--set", changes)
+    varied = [(path, _values(given, "--sweep", text)) for path, text in (given.pair("--sweep", one) for one in sweeps)]
     for text in users:
         name, equals, numbers = text.rpartition("=")
         name = name if equals else _only_closed_class(given, file)
@@ -58,13 +56,6 @@ def points_of(file: str, changes: list[str], users: list[str], sweeps: list[str]
     given.refuse_faults()
     paths = [path for path, _ in varied]
     return [Point(dict(zip(paths, one, strict=True)), fixed) for one in product(*(values for _, values in varied))]
-
-
-def _pair(given: Given, option: str, text: str) -> tuple[str, str]:
-    path, equals, value = text.partition("=")
-    if not equals or not path or not value:
-        given.fault(option, f"must be PATH=VALUE, got {text!r} instead")
-    return path, value
 
 
 def _values(given: Given, option: str, text: str) -> list[str]:

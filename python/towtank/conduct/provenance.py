@@ -93,6 +93,8 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     }
     if study.trace_path is not None:
         documents["trace"] = study.trace_path
+    if study.sizing_path is not None:
+        documents["sizing"] = study.sizing_path
     kept = []
     for role, path in documents.items():
         copy = folder / FILES / path.name

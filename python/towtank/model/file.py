@@ -99,6 +99,23 @@ class ForkFile(FileModel):
     classes: list[Name] = Field([], description="Classes that fork; all if none.")
 
 
+class FittedFile(FileModel):
+    """What a fitted model rests on; solving does not look at it, sizing does."""
+
+    source: str = Field("", description="What was measured.")
+    users: Annotated[list[float], Field(min_length=2, max_length=2)] = Field(
+        description="Lowest and highest number of users measured."
+    )
+    throughput: PositiveRate = Field(description="Highest throughput measured.")
+    verdict: Literal["supported", "doubtful"] = Field(description="How well the points support the curve.")
+    held_out_error: float | None = Field(
+        None, description="Predicted over measured throughput, less 1, at the highest load, left out of the fit."
+    )
+    draws: dict[Name, list[Number]] = Field(
+        {}, description="By station, its demand over that of the file in each replicate of the bootstrap."
+    )
+
+
 class ModelFile(FileModel):
     """A queueing network."""
 
@@ -115,3 +132,4 @@ class ModelFile(FileModel):
     balancers: dict[Name, BalancerFile] = Field(
         {}, description="Groups of stations of which one is chosen for a visit."
     )
+    fitted: FittedFile | None = Field(None, description="What the numbers rest on, of a model that was fitted.")

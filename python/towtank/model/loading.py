@@ -140,7 +140,23 @@ def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
     for name, pool in model.pools.items():
         if not pool.holds:
             faults.append(fault_at(tree, ("pools", name, "holds"), "must have at least one station or pool, got none"))
+    faults += _draw_faults(tree, model)
     return [*faults, *behaviour_faults(tree, model)]
+
+
+def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
+    """Replicates are of stations of the model, and each has as many as the others: they were drawn together."""
+    rows = model.fitted.draws if model.fitted is not None else {}
+    counts = {name: len(row) for name, row in rows.items()}
+    faults = []
+    for name, count in counts.items():
+        at = ("fitted", "draws", name)
+        if name not in model.stations:
+            near = yamlfile.did_you_mean(name, list(model.stations))
+            faults.append(fault_at(tree, at, f"must be a station of the model, got {name!r} instead{near}", key=True))
+        if count != max(counts.values()):
+            faults.append(fault_at(tree, at, f"must have as many values as the others, got {count} instead"))
+    return faults
 
 
 def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, station: StationFile) -> list[Fault]:

@@ -68,7 +68,8 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
     Returns
     -------
     dict
-        `{"answers": [...], "comparisons": [...]}`, each further model compared with the first, or `{"faults": [...]}`.
+        `{"answers": [...], "comparisons": [...]}`, each further model compared with the first, or
+        `{"faults": [{"model", "path", "message"}]}`, `model` counted from 0.
     """
     command = [str(binary()), "simulate", *(settings or SimulationSettings()).options()]
     done = subprocess.run(command, input=json.dumps(models), capture_output=True, text=True, check=False)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank.errors import Fault, StudyError
+from towtank.report.sizing_source import sizing_of
 from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
 
 MODEL_FILE = "model.json"
@@ -102,6 +103,8 @@ class Results:
         What was recorded, so that a copy can be checked.
     model : dict
         The capacity model (`model.json`).
+    sizing : dict or None
+        Answer of a sizing, or `{"refused": why}`; None where nobody asked.
     """
 
     name: str
@@ -110,6 +113,7 @@ class Results:
     runs: tuple[RunResult, ...] = ()
     hashes: tuple[FileHash, ...] = ()
     model: Json = field(default_factory=dict)
+    sizing: Json | None = None
 
     @property
     def study(self) -> Json:
@@ -202,6 +206,7 @@ def load(path: Path) -> Results:
         runs=tuple(_runs(folder, manifest, summary)),
         hashes=tuple(_hashes(folder)),
         model=_model(folder),
+        sizing=sizing_of(path, manifest),
     )
 
 

@@ -122,11 +122,27 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
     faults += check.faults()
     curve, more = _curve(document, checked.tree, study)
     faults += more
+    sizing, more = _sizing(document, checked.tree, study)
+    faults += more
     if system.system is None or workload.workload is None or system.document is None:
         return None
     faults += _seams(workload.workload, system.system)
     made = _make((document, checked.tree, study), system.document, workload.workload, faults)
+    if made is not None and sizing is not None:
+        made = replace(made, files={**made.files, sizing.path.name: sizing.text})
     return made if made is None or curve is None else _with_curve(made, curve)
+
+
+def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document | None, list[Fault]]:
+    """The sizing file as read; what it asks is checked where it is answered, and by `towtank validate`."""
+    if study.size is None:
+        return None, []
+    path = document.path.parent / study.size
+    try:
+        return yamlfile.load(path), []
+    except StudyError as error:
+        told = [one for one in error.faults if one.line]
+        return None, told or [fault_at(tree, ("size",), f"{error.faults[0].message} ({path})")]
 
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | None, list[Fault]]:

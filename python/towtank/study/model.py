@@ -231,6 +231,9 @@ class StudyFile(FileModel):
     objectives: list[Annotated[str, BeforeValidator(_objective)]] = Field(
         default_factory=list, description="What the system should reach, as `p95 of search < 1 s`."
     )
+    size: str | None = Field(
+        None, min_length=1, description="A sizing file, relative to this one, that the report answers from the results."
+    )
     presets: dict[Name, dict[str, Any]] = Field(
         default_factory=dict, description="Variants by name: each has any keys of this file, laid over it."
     )

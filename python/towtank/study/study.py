@@ -41,7 +41,7 @@ class Study:
     preset : str or None
         Name of the preset in force.
     files : dict of str to str
-        Texts of the three files by name, and that of a trace, for the results folder.
+        Texts of the three files by name, and those of a trace and a sizing, for the results folder.
     curve : Curve or None
         What the trace says, where the load follows one.
     """
@@ -71,6 +71,11 @@ class Study:
         """The file that the load follows, if it follows one."""
         trace = self.study.trace
         return None if trace is None else self.path.parent / trace.csv
+
+    @property
+    def sizing_path(self) -> Path | None:
+        """The sizing file that the report answers, if there is one."""
+        return None if self.study.size is None else self.path.parent / self.study.size
 
     @property
     def limits(self) -> dict[str, float]:

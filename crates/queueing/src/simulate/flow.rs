@@ -36,6 +36,7 @@ impl Machine<'_> {
     }
 
     /// An attempt begins: its patience runs, its way starts anew.
+    #[inline]
     pub fn begin_attempt(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
         if let Some(timeout) = self.plan.classes[class].timeout_s {
@@ -114,6 +115,7 @@ impl Machine<'_> {
         self.enter(job, station);
     }
 
+    #[inline]
     fn proceed_by_steps(&mut self, job: u32, class: usize) {
         let plan = self.plan;
         loop {
@@ -141,6 +143,11 @@ impl Machine<'_> {
                     rest,
                 } => {
                     this.place = station;
+                    if whole == 1 && rest == 0.0 {
+                        let station = self.balance(station);
+                        self.enter(job, station);
+                        return;
+                    }
                     this.visits_left = whole;
                     if rest > 0.0 && self.streams.routing[class].uniform() <= rest {
                         self.jobs[job as usize].visits_left += 1;
@@ -317,6 +324,7 @@ impl Machine<'_> {
     // Ends.
 
     /// The way is done.
+    #[inline]
     fn end(&mut self, job: u32) {
         if self.jobs[job as usize].parent != NONE {
             self.join(job);
@@ -345,6 +353,7 @@ impl Machine<'_> {
     }
 
     /// The transaction is over, done or not.
+    #[inline]
     fn leave_system(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
         self.record.levels[Layout::in_system(class)].add(self.now, -1.0);

@@ -118,6 +118,7 @@ impl List {
         last: NONE,
     };
 
+    #[inline]
     pub fn push_back(&mut self, jobs: &mut [Job], job: u32) {
         jobs[job as usize].next = NONE;
         jobs[job as usize].previous = self.last;
@@ -136,6 +137,18 @@ impl List {
             first => jobs[first as usize].previous = job,
         }
         self.first = job;
+    }
+
+    /// Takes the first job of a list that is not empty.
+    #[inline]
+    pub fn pop_front(&mut self, jobs: &mut [Job]) -> u32 {
+        let job = self.first;
+        self.first = jobs[job as usize].next;
+        match self.first {
+            NONE => self.last = NONE,
+            first => jobs[first as usize].previous = NONE,
+        }
+        job
     }
 
     pub fn unlink(&mut self, jobs: &mut [Job], job: u32) {
@@ -381,6 +394,7 @@ impl<'a> Machine<'a> {
         }
     }
 
+    #[inline]
     fn schedule_arrival(&mut self, class: usize) {
         if let Some(times) = &self.plan.classes[class].arrivals {
             let time = self.now + times.draw(&mut self.streams.arrivals[class]);
@@ -389,6 +403,7 @@ impl<'a> Machine<'a> {
     }
 
     /// A place in the arena, used before if there is one.
+    #[inline]
     pub fn new_job(&mut self, class: u32) -> u32 {
         if let Some(job) = self.free.pop() {
             self.jobs[job as usize] = Job::new(class);

@@ -77,6 +77,8 @@ pub struct StationPlan {
     pub quantum_s: f64,
     pub levels: u32,
     pub balancer: u32,
+    /// Whether everybody who comes gets in: no failover, no cache, no bound on the jobs.
+    pub takes_all: bool,
     pub failure: Option<(Times, Times, u32)>,
     pub cache: Option<CachePlan>,
     /// By class.
@@ -349,7 +351,9 @@ fn station_plan(model: &Model, index: usize, balancers: &[BalancerPlan]) -> Stat
             weight: weight.map_or(1.0, |one| one.weight),
         })
     });
+    let cache = cache_plan(model, &station.name);
     StationPlan {
+        takes_all: failure.is_none() && cache.is_none() && station.capacity.is_none(),
         name: station.name.clone(),
         kind: kind(station.discipline, !station.rates.is_empty()),
         servers: station.servers,
@@ -364,7 +368,7 @@ fn station_plan(model: &Model, index: usize, balancers: &[BalancerPlan]) -> Stat
         levels,
         balancer: balancer.map_or(NONE, |index| index as u32),
         failure,
-        cache: cache_plan(model, &station.name),
+        cache,
         services: services.collect(),
     }
 }

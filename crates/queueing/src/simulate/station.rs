@@ -72,6 +72,7 @@ impl StationState {
         }
     }
 
+    #[inline]
     pub fn push(&mut self, jobs: &mut [Job], job: u32, front: bool) {
         let rank = jobs[job as usize].rank as usize;
         jobs[job as usize].state = State::Waiting;
@@ -83,27 +84,35 @@ impl StationState {
         }
     }
 
+    #[inline]
     pub fn pop(&mut self, jobs: &mut [Job]) -> Option<u32> {
         if self.waiting == 0 {
             return None;
         }
         let list = self.lists.iter_mut().find(|list| list.first != NONE)?;
-        let job = list.first;
-        list.unlink(jobs, job);
         self.waiting -= 1;
-        Some(job)
+        Some(list.pop_front(jobs))
     }
 }
 
 impl Machine<'_> {
     /// A job comes to a station: through the cache, past the capacity. The caller has chosen the station.
-    pub fn enter(&mut self, job: u32, station: usize) {
-        let station = self.failover(station);
-        let class = self.jobs[job as usize].class as usize;
-        let plan = &self.plan.stations[station];
+    #[inline]
+    pub fn enter(&mut self, job: u32, mut station: usize) {
+        let takes_all = self.plan.stations[station].takes_all;
+        if !takes_all {
+            station = self.failover(station);
+        }
         self.record.counts[self.layout.station(station, StationCount::Arrived)] += 1.0;
-        self.jobs[job as usize].station = station as u32;
-        self.jobs[job as usize].arrived = self.now;
+        let this = &mut self.jobs[job as usize];
+        (this.station, this.arrived) = (station as u32, self.now);
+        if takes_all || self.lets_in(job, station) {
+            self.come(job, station);
+        }
+    }
+
+    /// Whether a job needs the station and finds room there; else it is a hit, or lost.
+    fn lets_in(&mut self, job: u32, station: usize) -> bool {
         if let Some(hit_time) = self.hit(station) {
             self.record.counts[self.layout.station(station, StationCount::Hit)] += 1.0;
             self.record.levels[self.layout.present(station)].add(self.now, 1.0);
@@ -111,27 +120,35 @@ impl Machine<'_> {
             self.jobs[job as usize].drawn = 0.0;
             let timer = self.timer(job);
             self.calendar.set(timer, self.now + hit_time);
-            return;
+            return false;
         }
-        if self.stations[station].jobs >= plan.capacity {
+        if self.stations[station].jobs >= self.plan.stations[station].capacity {
             self.record.counts[self.layout.station(station, StationCount::Lost)] += 1.0;
             self.dropped(job);
-            return;
+            return false;
         }
+        true
+    }
+
+    /// A job is at a station, and its service is drawn.
+    #[inline]
+    fn come(&mut self, job: u32, station: usize) {
+        let plan = &self.plan.stations[station];
+        let this = &mut self.jobs[job as usize];
+        let class = this.class as usize;
         let service = plan.services[class]
             .as_ref()
             .expect("a way leads only to stations that serve the class");
         let work = service
             .times
             .draw(&mut self.streams.service[station * self.layout.classes + class]);
-        let this = &mut self.jobs[job as usize];
         (this.work, this.drawn, this.rank) = (work, work, service.rank);
         self.stations[station].jobs += 1;
         self.record.levels[self.layout.present(station)].add(self.now, 1.0);
         match plan.kind {
             Kind::Servers => self.come_to_servers(job, station),
             Kind::Delay => {
-                self.jobs[job as usize].state = State::Delayed;
+                this.state = State::Delayed;
                 let timer = self.timer(job);
                 self.calendar.set(timer, self.now + work);
             }
@@ -166,11 +183,13 @@ impl Machine<'_> {
     }
 
     /// A job goes: its time is noted.
+    #[inline]
     pub fn leave(&mut self, job: u32, station: usize) {
         self.stations[station].jobs -= 1;
         self.note_leaving(job, station);
     }
 
+    #[inline]
     fn note_leaving(&mut self, job: u32, station: usize) {
         let this = &self.jobs[job as usize];
         let class = this.class as usize;
@@ -179,6 +198,7 @@ impl Machine<'_> {
         self.jobs[job as usize].station = NONE;
     }
 
+    #[inline]
     pub fn note_served(&mut self, job: u32, station: usize) {
         let this = &self.jobs[job as usize];
         self.record.counts[self.layout.work(station, this.class as usize)] += this.drawn;
@@ -294,23 +314,42 @@ impl Machine<'_> {
     #[inline]
     pub fn service_ends(&mut self, job: u32) {
         let station = self.jobs[job as usize].station as usize;
-        self.release_server(job, station);
         if self.jobs[job as usize].work > 0.0 {
-            let plan = &self.plan.stations[station];
-            let class = self.jobs[job as usize].class as usize;
-            let first = plan.services[class]
-                .as_ref()
-                .map_or(0, |service| service.rank);
-            let this = &mut self.jobs[job as usize];
-            this.rank = (this.rank + 1).min(first + plan.levels - 1);
-            self.stations[station].push(&mut self.jobs, job, false);
-            self.serve_next(station);
+            self.quantum_ends(job, station);
             return;
         }
         self.note_served(job, station);
         self.leave(job, station);
-        self.serve_next(station);
+        self.hand_over(job, station);
         self.proceed(job);
+    }
+
+    /// The server of a job that leaves takes the next one, or is free.
+    #[inline]
+    fn hand_over(&mut self, job: u32, station: usize) {
+        let state = &mut self.stations[station];
+        // Where nobody is interrupted and nothing fails the server stays as busy as it was: nothing is to be noted.
+        if !state.keeps_served
+            && let Some(next) = state.pop(&mut self.jobs)
+        {
+            self.start_timer(next, station);
+            return;
+        }
+        self.release_server(job, station);
+        self.serve_next(station);
+    }
+
+    /// A job goes to the end of its list or of the next one, and its server takes who is first.
+    fn quantum_ends(&mut self, job: u32, station: usize) {
+        self.release_server(job, station);
+        let plan = &self.plan.stations[station];
+        let this = &mut self.jobs[job as usize];
+        let first = plan.services[this.class as usize]
+            .as_ref()
+            .map_or(0, |service| service.rank);
+        this.rank = (this.rank + 1).min(first + plan.levels - 1);
+        self.stations[station].push(&mut self.jobs, job, false);
+        self.serve_next(station);
     }
 
     fn come_to_stack(&mut self, job: u32, station: usize) {

@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from towtank.errors import ModelError
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.network import Rates, network_throughput
+from towtank.model.fitting.replicates import SEED
 from towtank.model.fitting.selection import Candidate
-from towtank.units import exact_duration
+from towtank.units import exact_duration, exact_rate
 
 CLASS = "transactions"
 ELSEWHERE = "elsewhere"
+DRAWS = 200
+"""Replicates that a model file carries: a probability of 90 % is known from them within 4 %. [1]"""
+_DIGITS = 5
+_NORMAL_95 = 1.959964
 
 
 @dataclass(frozen=True)
 class Station:
-    """One station of the file."""
+    """One station of the file.
+
+    Attributes
+    ----------
+    name : str
+    servers : int
+    demand_s : float
+    how : str
+        Where the demand comes from.
+    error : float or None
+        Relative standard error of a demand that was measured beside the fit; None for the fitted one. [ratio]
+    rates : tuple of float or None
+        Speed with 1, 2, ... jobs; None where the servers tell it. [1]
+    """
 
     name: str
     servers: int
     demand_s: float
     how: str
+    error: float | None = None
     rates: Rates | None = None
 
 
@@ -55,13 +77,45 @@ def stations(candidate: Candidate, one: Configuration | None, demands: dict[str,
     bottleneck = one.bottleneck() if one else None
     rates = curve.rates(candidate.fit.parameters) if isinstance(curve, DependentCurve) else None
     how = "fitted to the curve" if rates is None else "fitted to the curve: at full use, speed by jobs present"
-    found = [Station(_safe(bottleneck.name if bottleneck else "bottleneck"), servers, demand, how, rates)]
+    found = [Station(_safe(bottleneck.name if bottleneck else "bottleneck"), servers, demand, how, rates=rates)]
     for resource in one.resources if one else []:
-        value = (demands.get(resource.name) or {}).get("demand_s", {}).get("value")
+        told = (demands.get(resource.name) or {}).get("demand_s", {})
+        value = told.get("value")
         if bottleneck is not None and resource.name != bottleneck.name and value and 0 < value <= left:
-            found.append(Station(_safe(resource.name), resource.servers, float(value), "CPU time over throughput"))
+            how = "CPU time over throughput"
+            name, error = _safe(resource.name), _relative_error(told)
+            found.append(Station(name, resource.servers, float(value), how, error))
             left -= value
     return found, left
+
+
+def _relative_error(told: dict[str, Any]) -> float:
+    """Of a demand with an interval of 95 %; none where it has no interval."""
+    low, high = told.get("low"), told.get("high")
+    return 0.0 if low is None or high is None else (float(high) - float(low)) / 2 / _NORMAL_95 / float(told["value"])
+
+
+def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, list[float]]:
+    """Demands over those of the file in `DRAWS` replicates of the fit, by station.
+
+    Notes
+    -----
+    The fitted demand, at full use where it depends on the load, and the time elsewhere are drawn together, as the
+    bootstrap gives them; how it depends on the load stays as in the file. Demands that were measured beside the fit
+    vary by their own intervals, log-normally; what they take more or less is missing or left elsewhere.
+    """
+    curve = candidate.fit.curve
+    assert isinstance(curve, ClosedCurve)
+    chosen = candidate.replicates[:: max(1, len(candidate.replicates) // DRAWS)][:DRAWS]
+    stream = np.random.default_rng(SEED)
+    rows = {found[0].name: curve.held_up(chosen) / found[0].demand_s}
+    elsewhere = chosen[:, 1].copy()
+    for one in found[1:]:
+        rows[one.name] = np.exp((one.error or 0.0) * stream.standard_normal(len(chosen)))
+        elsewhere -= rows[one.name] * one.demand_s
+    if left > 0:
+        rows[ELSEWHERE] = np.maximum(elsewhere, 0.0) / left
+    return {name: [float(f"{value:.{_DIGITS}g}") for value in row] for name, row in rows.items()}
 
 
 def _safe(name: str) -> str:
@@ -93,7 +147,23 @@ def model_text(candidate: Candidate, source: str, found: list[Station], left: fl
             f"  {ELSEWHERE}: {{discipline: delay, demand: {{{CLASS}: {exact_duration(left)}}}}}  # what is left of the "
             f"response time at low load"
         )
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines + _fitted(candidate, source, draws(candidate, found, left))) + "\n"
+
+
+def _fitted(candidate: Candidate, source: str, rows: dict[str, list[float]]) -> list[str]:
+    """The key `fitted`: the range measured, the error held out, replicates of the demands."""
+    points, held_out = candidate.fit.points, candidate.held_out
+    lines = [
+        "fitted:",
+        f"  source: {json.dumps(source, ensure_ascii=False)}",
+        f"  users: [{points.load.min():g}, {points.load.max():g}]",
+        f"  throughput: {exact_rate(float(points.throughput.max()))}",
+        f"  verdict: {candidate.judgement.level}",
+    ]
+    if held_out is not None:
+        lines.append(f"  held_out_error: {float(held_out['worst_error']):.4g}")
+    lines.append("  draws:  # demand over that of above, in replicates of the bootstrap")
+    return lines + [f"    {name}: [{', '.join(f'{value:g}' for value in row)}]" for name, row in rows.items()]
 
 
 def _speed(one: Station) -> str:

@@ -1,0 +1,279 @@
+//! The disk past the page cache: 1 MiB in a row, 4 KiB anywhere, both ways.
+//!
+//! All threads share one file of fixed size, so that many CPUs ask for no more room than one. Every 4 KiB of it begin
+//! with their own number, which each read checks.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use towtank_load::rng::Random;
+
+use crate::kernel::{Failed, Seat, Threaded, Work};
+
+/// Size of the file. [bytes]
+pub const FILE_BYTES: u64 = 128 << 20;
+const BLOCK: usize = 4 << 10;
+const PIECE: usize = 1 << 20;
+
+/// Memory at an address that the disk can take: a multiple of a block.
+struct Aligned {
+    bytes: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl Aligned {
+    fn new(length: usize) -> Self {
+        let bytes = vec![0; length + BLOCK];
+        let start = bytes.as_ptr().align_offset(BLOCK);
+        Self {
+            bytes,
+            start,
+            length,
+        }
+    }
+
+    fn get(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + self.length]
+    }
+}
+
+/// Fills memory with what belongs at an offset of the file: block numbers, and bytes that do not compress.
+fn fill(memory: &mut [u8], offset: u64, random: &mut Random) {
+    for word in memory.chunks_exact_mut(8) {
+        word.copy_from_slice(&random.next_u64().to_le_bytes());
+    }
+    stamp(memory, offset);
+}
+
+fn stamp(memory: &mut [u8], offset: u64) {
+    for (number, block) in (offset / BLOCK as u64..).zip(memory.chunks_exact_mut(BLOCK)) {
+        block[..8].copy_from_slice(&number.to_le_bytes());
+    }
+}
+
+fn is_stamped(memory: &[u8], offset: u64) -> bool {
+    (offset / BLOCK as u64..)
+        .zip(memory.chunks_exact(BLOCK))
+        .all(|(number, block)| block[..8] == number.to_le_bytes())
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .custom_flags(libc::O_DIRECT)
+        .open(path)
+}
+
+/// Makes the file, all of its blocks written.
+fn make(path: &Path, size: u64) -> io::Result<()> {
+    let file = open(path)?;
+    let (mut memory, mut random) = (Aligned::new(PIECE), Random::from_seed(2));
+    for offset in (0..size).step_by(PIECE) {
+        fill(memory.get(), offset, &mut random);
+        file.write_all_at(memory.get(), offset)?;
+    }
+    file.sync_all()
+}
+
+/// What is done to the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// 1 MiB after the other is written.
+    Write,
+    /// 1 MiB after the other is read.
+    Read,
+    /// 4 KiB anywhere are written.
+    WriteAnywhere,
+    /// 4 KiB anywhere are read.
+    ReadAnywhere,
+}
+
+/// One thread at work on the file.
+pub struct Direct {
+    access: Access,
+    file: File,
+    /// Part of the file for accesses in a row; accesses anywhere have all of it. [bytes]
+    begin: u64,
+    end: u64,
+    place: u64,
+    memory: Aligned,
+    random: Random,
+}
+
+impl Direct {
+    fn new(path: &Path, access: Access, seat: Seat, size: u64) -> Result<Self, Failed> {
+        let anywhere = matches!(access, Access::WriteAnywhere | Access::ReadAnywhere);
+        let pieces = (size / PIECE as u64 / seat.threads as u64).max(1) * PIECE as u64;
+        let begin = if anywhere {
+            0
+        } else {
+            pieces * seat.number as u64 % size
+        };
+        let mut memory = Aligned::new(if anywhere { BLOCK } else { PIECE });
+        let mut random = Random::from_seed(3 + seat.number as u64);
+        fill(memory.get(), begin, &mut random);
+        Ok(Self {
+            access,
+            file: open(path).map_err(|error| told(&error))?,
+            begin,
+            end: if anywhere { size } else { begin + pieces },
+            place: begin,
+            memory,
+            random,
+        })
+    }
+
+    /// Where the next access goes.
+    fn next(&mut self) -> u64 {
+        match self.access {
+            Access::WriteAnywhere | Access::ReadAnywhere => {
+                self.random.below(self.end / BLOCK as u64) * BLOCK as u64
+            }
+            Access::Write | Access::Read => {
+                let place = self.place;
+                self.place += PIECE as u64;
+                if self.place >= self.end {
+                    self.place = self.begin;
+                }
+                place
+            }
+        }
+    }
+}
+
+fn told(error: &io::Error) -> Failed {
+    if error.raw_os_error() == Some(libc::EINVAL) {
+        return "the file system offers no way past the page cache (O_DIRECT)".to_owned();
+    }
+    format!("the disk: {error}")
+}
+
+impl Work for Direct {
+    fn batch(&mut self) -> Result<f64, Failed> {
+        let offset = self.next();
+        let memory = self.memory.get();
+        match self.access {
+            Access::Write | Access::WriteAnywhere => {
+                stamp(memory, offset);
+                self.file
+                    .write_all_at(memory, offset)
+                    .map_err(|error| told(&error))?;
+            }
+            Access::Read | Access::ReadAnywhere => {
+                self.file
+                    .read_exact_at(memory, offset)
+                    .map_err(|error| told(&error))?;
+                if !is_stamped(memory, offset) {
+                    return Err(format!("the disk gave another block than that at {offset}"));
+                }
+            }
+        }
+        Ok(match self.access {
+            Access::Write | Access::Read => PIECE as f64,
+            Access::WriteAnywhere | Access::ReadAnywhere => 1.0,
+        })
+    }
+}
+
+/// The file of the four kernels, made when the first of them asks.
+struct Shared {
+    path: PathBuf,
+    size: u64,
+    made: OnceLock<Result<(), Failed>>,
+}
+
+/// The four kernels, with one file in a folder.
+#[must_use]
+pub fn kernels(folder: &Path, size: u64) -> Vec<Threaded> {
+    let shared = Arc::new(Shared {
+        path: folder.join("direct.dat"),
+        size,
+        made: OnceLock::new(),
+    });
+    let kernel = |name, access| {
+        let shared = Arc::clone(&shared);
+        Threaded::new(name, move |seat| {
+            let make = || make(&shared.path, shared.size).map_err(|error| told(&error));
+            shared.made.get_or_init(make).clone()?;
+            Direct::new(&shared.path, access, seat, shared.size)
+        })
+    };
+    vec![
+        kernel("disk_write", Access::Write),
+        kernel("disk_read", Access::Read),
+        kernel("disk_write_4k", Access::WriteAnywhere),
+        kernel("disk_read_4k", Access::ReadAnywhere),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Folder;
+
+    const SIZE: u64 = 4 << 20;
+    const ALONE: Seat = Seat {
+        number: 0,
+        threads: 1,
+    };
+
+    /// In the folder of the build, which is on a disk more often than the one for temporary files.
+    fn file(name: &str) -> (Folder, PathBuf) {
+        let folder = Folder::within(Path::new(env!("CARGO_MANIFEST_DIR")), name).expect("a folder");
+        let path = folder.path().join("file");
+        make(&path, SIZE).expect("a file");
+        (folder, path)
+    }
+
+    #[test]
+    fn memory_is_aligned() {
+        let mut memory = Aligned::new(PIECE);
+        assert_eq!(memory.get().as_ptr().align_offset(BLOCK), 0);
+        assert_eq!(memory.get().len(), PIECE);
+    }
+
+    #[test]
+    fn every_block_has_its_number_after_all_kinds_of_access() {
+        let (_folder, path) = file("disk-blocks");
+        for access in [
+            Access::Write,
+            Access::WriteAnywhere,
+            Access::Read,
+            Access::ReadAnywhere,
+        ] {
+            let mut work = Direct::new(&path, access, ALONE, SIZE).expect("work");
+            let units: f64 = (0..9).map(|_| work.batch().expect("a batch")).sum();
+            let anywhere = matches!(access, Access::WriteAnywhere | Access::ReadAnywhere);
+            assert!((units - if anywhere { 9.0 } else { 9.0 * PIECE as f64 }).abs() < 0.5);
+        }
+        let content = std::fs::read(&path).expect("the file");
+        assert_eq!(content.len() as u64, SIZE);
+        assert!(is_stamped(&content, 0));
+    }
+
+    #[test]
+    fn threads_in_a_row_have_parts_of_their_own() {
+        let (_folder, path) = file("disk-parts");
+        let places = |number| {
+            let seat = Seat { number, threads: 2 };
+            let mut work = Direct::new(&path, Access::Read, seat, SIZE).expect("work");
+            (0..3).map(|_| work.next() >> 20).collect::<Vec<_>>()
+        };
+        assert_eq!((places(0), places(1)), (vec![0, 1, 0], vec![2, 3, 2]));
+    }
+
+    #[test]
+    fn a_block_that_is_not_the_one_asked_for_is_told() {
+        let (_folder, path) = file("disk-wrong");
+        std::fs::write(&path, vec![0xff; SIZE as usize]).expect("other content");
+        let mut work = Direct::new(&path, Access::ReadAnywhere, ALONE, SIZE).expect("work");
+        assert!(work.batch().unwrap_err().contains("another block"));
+    }
+}

@@ -1,0 +1,265 @@
+//! What a kernel is, and how threads take a turn at one.
+
+use std::collections::BTreeMap;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use towtank_load::sys;
+
+/// Why a kernel could not do its work: a sentence.
+pub type Failed = String;
+
+/// Lengths of the parts of a turn.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    /// Work before anything is counted.
+    pub warm_up: Duration,
+    /// Work that is counted.
+    pub turn: Duration,
+    /// One slice of it, at least.
+    pub slice: Duration,
+}
+
+impl Timing {
+    /// A turn of so many seconds, a fifth of it before that as warm-up, in twenty slices.
+    #[must_use]
+    pub fn of_turn(seconds: f64) -> Self {
+        Self {
+            warm_up: Duration::from_secs_f64(seconds / 5.0),
+            turn: Duration::from_secs_f64(seconds),
+            slice: Duration::from_secs_f64(seconds / 20.0),
+        }
+    }
+}
+
+/// What a turn gave.
+#[derive(Debug, Default, Clone)]
+pub struct Turn {
+    /// Rate of each slice, all threads together. [1/s], [byte/s]
+    pub slices: Vec<f64>,
+    /// CPU time of other processes that work for this kernel. [s]
+    pub helpers_cpu_s: f64,
+}
+
+/// Something that can be counted per second.
+pub trait Kernel {
+    /// As in machine files.
+    fn name(&self) -> &'static str;
+
+    /// Works on these CPUs, one thread each, and counts.
+    ///
+    /// # Errors
+    /// When the machine does not offer what it needs, or its work came out wrong.
+    fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed>;
+}
+
+/// The place of a thread among those of a turn.
+#[derive(Debug, Clone, Copy)]
+pub struct Seat {
+    /// From 0.
+    pub number: usize,
+    /// Threads of the turn.
+    pub threads: usize,
+}
+
+/// The work of one thread.
+pub trait Work: Send {
+    /// Does a fixed piece of it, and says how many units that were.
+    ///
+    /// # Errors
+    /// When it came out wrong.
+    fn batch(&mut self) -> Result<f64, Failed>;
+
+    /// Checks what a turn has left behind.
+    ///
+    /// # Errors
+    /// When it is not what the work must leave behind.
+    fn check(&mut self) -> Result<(), Failed> {
+        Ok(())
+    }
+}
+
+type Prepare = dyn Fn(Seat) -> Result<Box<dyn Work>, Failed> + Send + Sync;
+
+/// A kernel whose threads work by themselves, each pinned to a CPU.
+pub struct Threaded {
+    name: &'static str,
+    prepare: Box<Prepare>,
+    /// By number of threads: what they have prepared stays from turn to turn.
+    crews: BTreeMap<usize, Vec<Option<Box<dyn Work>>>>,
+}
+
+impl Threaded {
+    /// A kernel of this name, whose work is made by `prepare` in the thread that does it.
+    pub fn new<W, F>(name: &'static str, prepare: F) -> Self
+    where
+        W: Work + 'static,
+        F: Fn(Seat) -> Result<W, Failed> + Send + Sync + 'static,
+    {
+        Self {
+            name,
+            prepare: Box::new(move |seat| Ok(Box::new(prepare(seat)?))),
+            crews: BTreeMap::new(),
+        }
+    }
+}
+
+impl Kernel for Threaded {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed> {
+        let threads = cpus.len();
+        let crew = self
+            .crews
+            .entry(threads)
+            .or_insert_with(|| std::iter::repeat_with(|| None).take(threads).collect());
+        let (barrier, prepare) = (Barrier::new(threads), &*self.prepare);
+        let rates: Vec<Result<Vec<f64>, Failed>> = std::thread::scope(|scope| {
+            let spawn = |(number, work)| {
+                let (cpu, seat) = (cpus[number], Seat { number, threads });
+                let barrier = &barrier;
+                scope.spawn(move || work_on(cpu, seat, work, prepare, barrier, timing))
+            };
+            let working: Vec<_> = crew.iter_mut().enumerate().map(spawn).collect();
+            working
+                .into_iter()
+                .map(|thread| {
+                    thread
+                        .join()
+                        .unwrap_or_else(|_| Err("a thread panicked".to_owned()))
+                })
+                .collect()
+        });
+        let rates = rates.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(Turn {
+            slices: together(&rates),
+            helpers_cpu_s: 0.0,
+        })
+    }
+}
+
+fn work_on(
+    cpu: usize,
+    seat: Seat,
+    work: &mut Option<Box<dyn Work>>,
+    prepare: &Prepare,
+    barrier: &Barrier,
+    timing: &Timing,
+) -> Result<Vec<f64>, Failed> {
+    let pinned = sys::pin(&[cpu]).map_err(|error| format!("cannot run on CPU {cpu}: {error}"));
+    let prepared = pinned.and_then(|()| match work {
+        Some(_) => Ok(()),
+        None => prepare(seat).map(|made| *work = Some(made)),
+    });
+    // Whoever failed still comes here, or the others would wait for ever.
+    barrier.wait();
+    prepared?;
+    let work = work.as_mut().ok_or("nothing was prepared")?;
+    let rates = slices(&mut **work, timing)?;
+    work.check()?;
+    Ok(rates)
+}
+
+/// Works for a turn and gives the rate of each slice, of which there is at least one.
+fn slices(work: &mut dyn Work, timing: &Timing) -> Result<Vec<f64>, Failed> {
+    let begin = Instant::now();
+    while begin.elapsed() < timing.warm_up {
+        work.batch()?;
+    }
+    let end = Instant::now() + timing.turn;
+    let mut rates = Vec::new();
+    loop {
+        let (start, mut units) = (Instant::now(), 0.0);
+        let spent = loop {
+            units += work.batch()?;
+            let spent = start.elapsed();
+            if spent >= timing.slice {
+                break spent;
+            }
+        };
+        rates.push(units / spent.as_secs_f64());
+        if Instant::now() >= end {
+            return Ok(rates);
+        }
+    }
+}
+
+/// Sums the threads' rates slice by slice, as far as all of them have come.
+fn together(threads: &[Vec<f64>]) -> Vec<f64> {
+    let shortest = threads.iter().map(Vec::len).min().unwrap_or(0);
+    (0..shortest)
+        .map(|slice| threads.iter().map(|rates| rates[slice]).sum())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    struct Counting(Arc<AtomicUsize>);
+
+    impl Work for Counting {
+        fn batch(&mut self) -> Result<f64, Failed> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(2.0)
+        }
+    }
+
+    const SHORT: Timing = Timing {
+        warm_up: Duration::ZERO,
+        turn: Duration::ZERO,
+        slice: Duration::ZERO,
+    };
+
+    fn allowed() -> usize {
+        crate::run::allowed_cpus().expect("CPUs")[0]
+    }
+
+    #[test]
+    fn every_thread_prepares_once_and_works_in_each_turn() {
+        let (prepared, batches) = (Arc::new(AtomicUsize::new(0)), Arc::default());
+        let (count, work) = (Arc::clone(&prepared), Arc::clone(&batches));
+        let mut kernel = Threaded::new("counting", move |seat: Seat| {
+            assert!(seat.number < seat.threads);
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(Counting(Arc::clone(&work)))
+        });
+        let cpus = [allowed(), allowed()];
+        for _ in 0..3 {
+            let turn = kernel.turn(&cpus, &SHORT).expect("a turn");
+            assert_eq!(turn.slices.len(), 1);
+            assert!(turn.slices[0] > 0.0);
+        }
+        assert_eq!(prepared.load(Ordering::Relaxed), 2);
+        assert_eq!(batches.load(Ordering::Relaxed), 6);
+    }
+
+    #[test]
+    fn a_thread_that_cannot_prepare_fails_the_turn_and_keeps_nobody_waiting() {
+        let mut kernel = Threaded::new("failing", |seat: Seat| {
+            if seat.number == 1 {
+                return Err("no room".to_owned());
+            }
+            Ok(Counting(Arc::default()))
+        });
+        let failed = kernel.turn(&[allowed(), allowed()], &SHORT).unwrap_err();
+        assert_eq!(failed, "no room");
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_told() {
+        let mut kernel = Threaded::new("counting", |_| Ok(Counting(Arc::default())));
+        let failed = kernel.turn(&[1000], &SHORT).unwrap_err();
+        assert!(failed.starts_with("cannot run on CPU 1000"), "{failed}");
+    }
+
+    #[test]
+    fn rates_add_up_as_far_as_all_threads_have_come() {
+        let sums = together(&[vec![1.0, 2.0, 3.0], vec![10.0, 20.0]]);
+        assert_eq!(sums, [11.0, 22.0]);
+    }
+}

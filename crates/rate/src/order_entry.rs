@@ -1,0 +1,236 @@
+//! Order entry on the embedded database: the five transactions that order systems are measured by, in their usual mix.
+//!
+//! The shape is that of the TPC-C benchmark (revision 5.11, clauses 1 and 2: one warehouse, ten districts, 45 % new
+//! orders, 43 % payments, 4 % each of status, delivery and stock level, one new order in a hundred rolled back), on a
+//! smaller data set whose size stays: each new order takes the place of the oldest of its district. It is no TPC-C
+//! result and must not be compared with any.
+
+mod data;
+mod transactions;
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use towtank_load::rng::Random;
+
+use crate::kernel::{Failed, Threaded, Work};
+use transactions::Kind;
+
+/// Cards of the deck that transactions are dealt from: each deck has the mix exactly.
+const DECK: [(Kind, usize); 5] = [
+    (Kind::NewOrder, 45),
+    (Kind::Payment, 43),
+    (Kind::Status, 4),
+    (Kind::Delivery, 4),
+    (Kind::StockLevel, 4),
+];
+
+/// Sums that the transactions should have left in the database.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) transactions: i64,
+    pub(crate) rolled_back: i64,
+    pub(crate) quantity: i64,
+    pub(crate) paid: i64,
+    pub(crate) orders: i64,
+    pub(crate) delivered: i64,
+}
+
+/// Where the database is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In memory, without a log that is synced.
+    Memory,
+    /// In this file, with a write-ahead log that is synced at each commit.
+    Disk(PathBuf),
+}
+
+/// One database and who works on it.
+pub struct OrderEntry {
+    connection: Connection,
+    random: Random,
+    deck: Vec<Kind>,
+    sums: Sums,
+    place: Place,
+}
+
+impl OrderEntry {
+    /// Makes the data set, the same for the same seed.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub fn new(place: Place, seed: u64) -> Result<Self, Failed> {
+        let connection = match &place {
+            Place::Memory => Connection::open_in_memory(),
+            Place::Disk(path) => Connection::open(path),
+        }
+        .map_err(|error| told(&error))?;
+        let mut random = Random::from_seed(seed);
+        data::create(&connection, &mut random).map_err(|error| told(&error))?;
+        settle(&connection, &place).map_err(|error| told(&error))?;
+        Ok(Self {
+            connection,
+            random,
+            deck: DECK
+                .iter()
+                .flat_map(|(kind, count)| std::iter::repeat_n(*kind, *count))
+                .collect(),
+            sums: Sums::default(),
+            place,
+        })
+    }
+
+    /// Deals one deck.
+    fn deal(&mut self) -> rusqlite::Result<()> {
+        for last in (1..self.deck.len()).rev() {
+            let other = self.random.below(last as u64 + 1) as usize;
+            self.deck.swap(last, other);
+        }
+        for index in 0..self.deck.len() {
+            let kind = self.deck[index];
+            transactions::run(kind, &self.connection, &mut self.random, &mut self.sums)?;
+            self.sums.transactions += 1;
+        }
+        if matches!(self.place, Place::Disk(_)) {
+            // With each deck, so that every slice pays its share of what the log costs.
+            self.connection
+                .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+        }
+        Ok(())
+    }
+}
+
+fn told(error: &rusqlite::Error) -> Failed {
+    format!("the database: {error}")
+}
+
+/// Sets how commits are kept; while the data set is made nothing needs to be.
+fn settle(connection: &Connection, place: &Place) -> rusqlite::Result<()> {
+    if *place == Place::Memory {
+        return Ok(());
+    }
+    connection.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;",
+    )
+}
+
+impl Work for OrderEntry {
+    fn batch(&mut self) -> Result<f64, Failed> {
+        self.deal().map_err(|error| told(&error))?;
+        Ok(self.deck.len() as f64)
+    }
+
+    /// Every sum in the database is that of what was done.
+    fn check(&mut self) -> Result<(), Failed> {
+        let faults = data::faults(&self.connection, &self.sums).map_err(|error| told(&error))?;
+        if faults.is_empty() {
+            return Ok(());
+        }
+        Err(format!("the totals do not agree: {}", faults.join("; ")))
+    }
+}
+
+/// Both kernels; databases on disk are in a folder.
+#[must_use]
+pub fn kernels(folder: &Path) -> Vec<Threaded> {
+    let folder = folder.to_owned();
+    vec![
+        Threaded::new("order_entry_memory", |seat| {
+            OrderEntry::new(Place::Memory, seat.number as u64)
+        }),
+        Threaded::new("order_entry_disk", move |seat| {
+            let name = format!("orders-{}-{}.db", seat.threads, seat.number);
+            OrderEntry::new(Place::Disk(folder.join(name)), seat.number as u64)
+        }),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Folder;
+
+    #[test]
+    fn the_deck_has_the_mix() {
+        let all: usize = DECK.iter().map(|(_, count)| count).sum();
+        assert_eq!(all, 100);
+    }
+
+    #[test]
+    fn totals_agree_after_many_decks() {
+        let mut work = OrderEntry::new(Place::Memory, 1).expect("a database");
+        work.check().expect("at first");
+        for _ in 0..30 {
+            assert_eq!(work.batch(), Ok(100.0));
+        }
+        work.check().expect("afterwards");
+        let sums = work.sums;
+        assert_eq!(sums.transactions, 3000);
+        assert_eq!(sums.orders + sums.rolled_back, 1350, "45 % are new orders");
+        assert!(sums.rolled_back > 0 && sums.rolled_back < 50, "{sums:?}");
+        assert!(sums.delivered > 0 && sums.delivered <= 1200, "{sums:?}");
+    }
+
+    #[test]
+    fn the_same_seed_does_the_same() {
+        let done = |seed| {
+            let mut work = OrderEntry::new(Place::Memory, seed).expect("a database");
+            work.batch().expect("a deck");
+            work.sums
+        };
+        assert_eq!(done(7), done(7));
+        assert_ne!(done(7), done(8));
+    }
+
+    #[test]
+    fn the_data_set_keeps_its_size() {
+        let mut work = OrderEntry::new(Place::Memory, 2).expect("a database");
+        let count = |work: &OrderEntry, table: &str| -> i64 {
+            let query = format!("SELECT count(*) FROM {table}");
+            work.connection
+                .query_row(&query, [], |row| row.get(0))
+                .expect("a count")
+        };
+        let before = count(&work, "orders");
+        for _ in 0..30 {
+            work.batch().expect("a deck");
+        }
+        assert_eq!(count(&work, "orders"), before);
+        assert!(count(&work, "history") <= data::HISTORY_KEPT);
+        assert!(count(&work, "new_order") <= before);
+    }
+
+    #[test]
+    fn a_total_that_does_not_agree_is_told() {
+        let mut work = OrderEntry::new(Place::Memory, 3).expect("a database");
+        work.connection
+            .execute("UPDATE district SET d_ytd = d_ytd + 1 WHERE d_id = 3", [])
+            .expect("a change");
+        let failed = work.check().unwrap_err();
+        assert!(failed.contains("districts"), "{failed}");
+    }
+
+    #[test]
+    fn on_disk_commits_are_synced_and_survive() {
+        let folder = Folder::new("orders").expect("a folder");
+        let path = folder.path().join("orders.db");
+        let mut work = OrderEntry::new(Place::Disk(path.clone()), 4).expect("a database");
+        let pragma = |name: &str| -> String {
+            let query = format!("SELECT * FROM pragma_{name}");
+            work.connection
+                .query_row(&query, [], |row| row.get::<_, rusqlite::types::Value>(0))
+                .map(|value| format!("{value:?}"))
+                .expect("a setting")
+        };
+        assert_eq!(pragma("journal_mode"), "Text(\"wal\")");
+        assert_eq!(pragma("synchronous"), "Integer(2)");
+        work.batch().expect("a deck");
+        let sums = work.sums;
+        drop(work);
+        let again = Connection::open(&path).expect("the database");
+        assert_eq!(
+            data::faults(&again, &sums).expect("sums"),
+            Vec::<String>::new()
+        );
+    }
+}

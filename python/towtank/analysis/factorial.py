@@ -1,0 +1,96 @@
+"""The effects of the factors of a study that have two levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from towtank.analysis.effects import Effect, two_level_effects
+from towtank.analysis.run import estimate_of
+
+METRICS = (
+    ("throughput_per_s", ("throughput_per_s",)),
+    ("response_time_s.mean", ("response_time_s", "mean")),
+    ("response_time_s.p95", ("response_time_s", "p95")),
+)
+# With one factor of two levels the comparison of its levels says it all; 64 effects are more than anybody reads.
+FACTORS = (2, 6)
+
+Run = dict[str, Any]
+
+
+def effects(factors: list[dict[str, Any]], runs: list[Run]) -> list[dict[str, Any]]:
+    """Effects of all factors with two levels, at each combination of levels of the others.
+
+    Parameters
+    ----------
+    factors : list of dict
+        `name` and `levels`, as in a study summary.
+    runs : list of dict
+        Summaries of runs; invalid ones do not count.
+
+    Returns
+    -------
+    list of dict
+        One for each combination and metric that every configuration has a run for; empty with fewer than two or more
+        than six factors of two levels.
+    """
+    binary = [one for one in factors if len(one["levels"]) == 2]
+    others = [one for one in factors if len(one["levels"]) > 2]
+    if not FACTORS[0] <= len(binary) <= FACTORS[1]:
+        return []
+    usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
+    found = []
+    for levels in product(*(one["levels"] for one in others)):
+        at = {one["name"]: str(level) for one, level in zip(others, levels, strict=True)}
+        found += list(_of_metrics(binary, at, [run for run in usable if _is_at(run, at)]))
+    return found
+
+
+def _is_at(run: Run, at: dict[str, str]) -> bool:
+    return all(str(run["factors"].get(name)) == level for name, level in at.items())
+
+
+def _of_metrics(binary: list[dict[str, Any]], at: dict[str, str], runs: list[Run]) -> Iterator[dict[str, Any]]:
+    for metric, path in METRICS:
+        responses = _responses(binary, runs, path)
+        if not all(responses):
+            continue
+        taken_apart = two_level_effects(responses)
+        yield {
+            "metric": metric,
+            "at": at,
+            "factors": [{"name": one["name"], "levels": [str(level) for level in one["levels"]]} for one in binary],
+            "runs": sum(len(one) for one in responses),
+            "mean": taken_apart.mean.document(),
+            "effects": [_document(one, binary) for one in taken_apart.effects],
+            "error_share": taken_apart.error_share,
+            "spans": _spans(responses),
+        }
+
+
+def _responses(binary: list[dict[str, Any]], runs: list[Run], path: tuple[str, ...]) -> list[list[float]]:
+    """Values of the repetitions of each configuration, in standard order: the first factor changes fastest."""
+    cells = []
+    for levels in product(*(one["levels"] for one in reversed(binary))):
+        at = {one["name"]: str(level) for one, level in zip(reversed(binary), levels, strict=True)}
+        values = [estimate_of(run, *path).value for run in runs if _is_at(run, at)]
+        cells.append([value for value in values if value is not None])
+    return cells
+
+
+def _document(effect: Effect, binary: list[dict[str, Any]]) -> dict[str, Any]:
+    change = effect.coefficient.scaled(2.0)
+    return {
+        "factors": [binary[index]["name"] for index in effect.factors],
+        "change": change.document(),
+        "share": effect.share,
+        "differs": None if change.low is None or change.high is None else not change.low <= 0 <= change.high,
+    }
+
+
+def _spans(responses: list[list[float]]) -> float | None:
+    """Largest response over the smallest; where it is large, effects rather multiply than add."""
+    values = [value for one in responses for value in one]
+    return max(values) / min(values) if min(values) > 0 else None

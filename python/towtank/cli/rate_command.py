@@ -1,0 +1,133 @@
+"""`towtank rate`: this machine in capacity units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from towtank.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from towtank.cli.options import Given
+    from towtank.size.machines import Machine
+    from towtank.size.rating_document import Rated
+
+
+def command(
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="About 20 seconds in place of three minutes.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write a machine file, which `towtank size` takes.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the machine in that file; the host's if left out.")] = None,
+    against: Annotated[
+        str | None, typer.Option(help="A machine to compare with: a name that `towtank list` shows, or a machine file.")
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Folder on the disk that is meant; this one if left out.")] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Write over the file of --out.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
+) -> int:
+    """Rate this machine in capacity units, by a fixed set of kernels."""
+    from towtank.cli.options import Given  # noqa: PLC0415
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.cli.rate_table import rate_lines  # noqa: PLC0415
+    from towtank.size.rating_document import against_document, machine_name, rating_document  # noqa: PLC0415
+
+    given = Given()
+    given.new_file("--out", out, force=force)
+    _check_name(given, name)
+    other = _other(given, against)
+    given.refuse_faults()
+    rated = _rate(folder, quick=quick, quiet=quiet)
+    compared = against_document(rated, other) if other is not None else None
+    document = rating_document(rated, compared)
+    name = name or machine_name(rated.facts)
+    if out is not None:
+        _write(out, rated, name)
+    if json:
+        print_json(document)
+    else:
+        for line in rate_lines(document):
+            printer().print(line)
+        if out is not None:
+            print(f"written to {out} as {name}")
+    return ExitStatus.DONE if document["valid"] else ExitStatus.INVALID_MEASUREMENT
+
+
+def _check_name(given: Given, name: str | None) -> None:
+    import re  # noqa: PLC0415
+
+    if name is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,79}", name):
+        must = "must be a name of letters, digits, _ and -, beginning with a letter"
+        given.fault("--name", f"{must}, got {name!r} instead")
+
+
+def _other(given: Given, against: str | None) -> Machine | None:
+    """The machine to compare with: the only one of a file, or one of the catalogue."""
+    from towtank.size.machines import catalogue, load_machines  # noqa: PLC0415
+    from towtank.yamlfile import did_you_mean  # noqa: PLC0415
+
+    if against is None:
+        return None
+    if Path(against).is_file():
+        machines = load_machines(against)
+        if len(machines) > 1:
+            given.fault("--against", f"must be a file of one machine, got {len(machines)}: {', '.join(machines)}")
+        return next(iter(machines.values()))
+    machines = catalogue()
+    if against not in machines:
+        near = did_you_mean(against, list(machines))
+        given.fault("--against", f"must be a machine file or a machine that ships, got {against!r} instead{near}")
+    return machines.get(against)
+
+
+def _rate(folder: Path, *, quick: bool, quiet: bool) -> Rated:
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    from towtank.conduct.rating import FULL, QUICK, measure, rated_facts  # noqa: PLC0415
+    from towtank.size.machines import catalogue  # noqa: PLC0415
+    from towtank.size.rating_document import Rated, reference_values  # noqa: PLC0415
+
+    reference = reference_values(catalogue())
+    facts = rated_facts(folder)
+    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    with _progress(quiet=quiet) as progress:
+        measurement = measure(folder, QUICK if quick else FULL, progress)
+    return Rated.of(measurement, facts, at, reference)
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]:
+    """A bar on standard error."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    from towtank.cli.output import console  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    screen = console(quiet=quiet)
+    # Elsewhere than on a terminal a bar is but a blank line.
+    with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
+        task = bar.add_task("rating", total=None)
+
+        def show(turn: dict[str, Any], total: int) -> None:
+            text = f"round {turn['round'] + 1}, {turn['kernel']}"
+            bar.update(task, description=f"{text:<32}", total=total, advance=1)
+
+        yield show
+
+
+def _write(out: Path, rated: Rated, name: str) -> None:
+    """Write the file as a whole or not at all."""
+    from towtank.errors import ReportError  # noqa: PLC0415
+    from towtank.size.rating_document import machine_text  # noqa: PLC0415
+
+    part = out.with_name(f".{out.name}.part")
+    try:
+        part.write_text(machine_text(rated, name), "utf-8")
+        part.replace(out)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise ReportError(f"{out} cannot be written: {error.strerror}") from None

@@ -1,0 +1,96 @@
+"""What `towtank rate` prints for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from towtank.units import format_data_rate
+
+Json = dict[str, Any]
+_TITLES = {
+    "towtank": "capacity units (processors, memory, loopback, page cache)",
+    "towtank-disk": "disk units (the folder's disk)",
+}
+
+
+def rate_lines(document: Json) -> list[RenderableType]:
+    """Ratings, areas, kernels, comparison, doubts."""
+    machine = document["machine"]
+    cpus = document["cpus"]
+    named = " · ".join(str(machine[key]) for key in ("name", "cpu_model", "kernel", "file_system") if key in machine)
+    lines: list[RenderableType] = [f"{escape(named)} · {cpus} CPU{'' if cpus == 1 else 's'}"]
+    lines += [_ratings(document), _kernels(document)]
+    if "against" in document:
+        lines += _against(document["against"])
+    for doubt in document["doubts"]:
+        lines.append(f"[bold]{doubt['level']}[/bold]: {escape(doubt['message'])}")
+        lines.append(f"  {escape(doubt['why'])}\n  hint: {escape(doubt['hint'])}")
+    if not document["valid"]:
+        lines.append(f"not valid: {', '.join(document['invalid_because'])}")
+    return lines
+
+
+def _ratings(document: Json) -> Table:
+    inside = f"rounds from - to (median inside with {100 * document['coverage']:.3g} %)"
+    table = Table("scale", "whole machine", inside, "per CPU", "one CPU alone", box=None, pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for scale, rating in document["ratings"].items():
+        whole = rating["whole"]
+        # A disk is shared: what one thread gets of it is no rating of a CPU.
+        per_cpu = f"{rating['per_cpu']['value']:.4g}" if scale == "towtank" else ""
+        table.add_row(
+            _TITLES[scale],
+            f"{whole['value']:.4g}",
+            f"{whole['low']:.4g} - {whole['high']:.4g}",
+            per_cpu,
+            f"{rating['one_cpu_alone']['value']:.4g}",
+        )
+    return table
+
+
+def _kernels(document: Json) -> Table:
+    headings = ("kernel", "one CPU alone", "all CPUs", "rounds ±", "to the reference")
+    table = Table(*headings, box=None, pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, kernel in document["kernels"].items():
+        whole = kernel["all"]
+        reference = kernel["reference"]
+        table.add_row(
+            name,
+            _rate(kernel["single"]["value"], kernel["unit"]),
+            _rate(whole["value"], kernel["unit"]),
+            f"{50 * (whole['high'] - whole['low']) / whole['value']:.2g} %",
+            "" if reference is None else f"{kernel['single']['value'] / reference:.3f}",
+        )
+    for name, reason in document["not_measured"].items():
+        table.add_row(name, "not measured", escape(reason))
+    return table
+
+
+def _rate(value: float, unit: str) -> str:
+    """A value with its unit."""
+    if unit == "bytes/s":
+        return format_data_rate(value)
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+
+
+def _against(against: Json) -> list[RenderableType]:
+    lines: list[RenderableType] = []
+    for resource, what in (("cpu", "one CPU"), ("disk", "the disk")):
+        ratio = against[resource]
+        if "refused" in ratio:
+            lines.append(f"{what} against {against['machine']}: {escape(ratio['refused'])}")
+            continue
+        spread = "by kernel" if ratio["kernels"] else "by the intervals of both ratings"
+        lines.append(
+            f"{what} does {ratio['value']:.3g} times the work of {'one' if resource == 'cpu' else 'that'} of "
+            f"{against['machine']}, between {ratio['low']:.3g} and {ratio['high']:.3g} {spread}"
+        )
+        lines += [f"  {escape(note)}" for note in ratio["notes"]]
+    return lines

@@ -1,0 +1,167 @@
+"""Runs the kernels that rate this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from towtank.conduct.stopping import StopRequest
+from towtank.engine import binary
+from towtank.errors import EngineError, StudyError
+from towtank.observe.host import host_facts
+from towtank.size.rating import Measurement
+
+# The file that the disk kernels share, the databases, and room to spare. [byte]
+ROOM_BYTES = 512 * 1024 * 1024
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to rate.
+
+    Attributes
+    ----------
+    rounds : int
+        Rounds in which all kernels take turns.
+    turn_s : float
+        Length of a turn, without its warm-up of a fifth of it. [s]
+    """
+
+    rounds: int
+    turn_s: float
+
+
+# Twenty kernels, each on one CPU and on all: 40 turns in each round.
+QUICK = Effort(rounds=3, turn_s=0.12)
+FULL = Effort(rounds=6, turn_s=0.6)
+
+
+def measure(folder: Path, effort: Effort, progress: Callable[[Json, int], None] | None = None) -> Measurement:
+    """Let the kernels take their turns in a folder, and leave it as it was.
+
+    Parameters
+    ----------
+    folder : Path
+        On the disk that is meant.
+    effort : Effort
+        How long.
+    progress : callable, optional
+        Called after each turn with what the engine told, and how many turns there are in all.
+
+    Raises
+    ------
+    StudyError
+        If there is no such folder, no room in it, or no right to write there.
+    EngineError
+        If the engine ended before its time.
+    Stopped
+        If the user stopped it.
+    """
+    _check(folder)
+    lines: list[Json] = []
+    with _own_folder(folder) as own, StopRequest() as stop, _engine(own, effort) as output:
+        stop.on_second = lambda: shutil.rmtree(own, ignore_errors=True)
+        for text in output:
+            stop.check()
+            lines.append(_parsed(text))
+            if progress is not None and lines[-1].get("event") == "turn":
+                progress(lines[-1], 2 * effort.rounds * len(lines[0]["kernels"]))
+        stop.check()
+    return Measurement.of_lines(lines)
+
+
+def _parsed(text: str) -> Json:
+    try:
+        line = json.loads(text)
+    except ValueError:
+        raise EngineError(f"the engine must write JSON, got {text[:60]!r}") from None
+    if not isinstance(line, dict):
+        raise EngineError(f"the engine must write JSON objects, got {text[:60]!r}")
+    return line
+
+
+def _check(folder: Path) -> None:
+    """A folder that files can be made in, with room for them."""
+    if not folder.is_dir():
+        raise StudyError.at(str(folder), "must be a folder that exists", where="--folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StudyError.at(str(folder), "must be a folder that files can be made in", where="--folder")
+    free = shutil.disk_usage(folder).free
+    if free < ROOM_BYTES:
+        needs = f"must have at least {ROOM_BYTES >> 20} MiB free, got {free >> 20} MiB"
+        raise StudyError.at(str(folder), needs, where="--folder")
+
+
+@contextmanager
+def _own_folder(folder: Path) -> Iterator[Path]:
+    own = Path(tempfile.mkdtemp(prefix=".towtank-rate-", dir=folder))
+    try:
+        yield own
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+
+
+@contextmanager
+def _engine(folder: Path, effort: Effort) -> Iterator[IO[str]]:
+    """The lines of an engine at work, which does not outlive this block."""
+    arguments = ["--folder", str(folder), "--rounds", str(effort.rounds), "--turn", str(effort.turn_s)]
+    process = subprocess.Popen(
+        [str(binary()), "rate", *arguments, "--until-stdin-closes"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for us to take: the folder must be removed after the engine has ended
+    )
+    assert process.stdout is not None and process.stdin is not None
+    try:
+        yield process.stdout
+        status = process.wait()
+        if status != 0:
+            raise EngineError(f"the engine ended with status {status} while it rated this machine")
+    finally:
+        with suppress(OSError):
+            process.stdin.close()
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def rated_facts(folder: Path) -> Json:
+    """What this machine is: facts of the host, and the file system that the folder is on."""
+    facts = {**host_facts(), "file_system": file_system(folder), "huge_pages": huge_pages()}
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
+    """Kind of the file system that a folder is on, as `ext4`; None where the system does not tell."""
+    place = folder.resolve()
+    found: tuple[int, str] | None = None
+    with suppress(OSError):
+        for line in mounts.read_text("utf-8", "replace").splitlines():
+            before, _, after = line.partition(" - ")
+            fields, kind = before.split(), after.split()
+            if len(fields) < 5 or not kind:
+                continue
+            point = Path(re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), fields[4]))
+            # The last of the longest: a later mount hides an earlier one.
+            if place.is_relative_to(point) and (found is None or len(str(point)) >= found[0]):
+                found = (len(str(point)), kind[0])
+    return found[1] if found else None
+
+
+def huge_pages(setting: Path = Path("/sys/kernel/mm/transparent_hugepage/enabled")) -> str | None:
+    """Whether memory comes in huge pages by itself: `always`, `madvise` or `never`; None where nothing tells."""
+    with suppress(OSError):
+        chosen = re.search(r"\[(\w+)\]", setting.read_text("utf-8"))
+        return chosen[1] if chosen else None
+    return None

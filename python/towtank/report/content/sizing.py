@@ -1,0 +1,329 @@
+"""What hardware the load needs: the answer, why nothing cheaper will do, what-if, dates, every step, trust."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from towtank.report import format as people
+from towtank.report.document import Block, Bullets, Callout, Column, Section, Table, paragraph, text
+from towtank.report.source import Json, Results
+from towtank.units import format_duration, format_rate, format_size
+
+
+def build(results: Results) -> Section | None:
+    """The section; None where nobody asked for a sizing."""
+    found = results.sizing
+    if found is None:
+        return None
+    if found.get("refused"):
+        why = Callout("note", "Not sized", (text(str(found["refused"])),))
+        return Section("sizing", "Sizing", (why,))
+    blocks: list[Block] = [paragraph(_asked(found)), _answer(found)]
+    if found["answer"] is not None:
+        blocks += [_tiers(found), _scenarios(found), *_next(found), _front(found)]
+        blocks += _pools(found)
+    blocks += [*_what_if(found), *_dates(found), _steps(found), *_trust(found)]
+    return Section("sizing", "Sizing", tuple(blocks))
+
+
+def _asked(found: Json) -> str:
+    load = found["load"]
+    loads = [f"{_count(users)} users of {name}" for name, users in load["users"].items()]
+    loads += [f"{format_rate(rate)} of {name}" for name, rate in load["rate_per_s"].items()]
+    limits = [str(one) for one in found["objectives"]]
+    limits += [f"{name} used at most {people.share(one)}" for name, one in found["utilization_at_most"].items()]
+    lost = ""
+    if found["nodes_lost"]:
+        lost = f", also while {people.plural(found['nodes_lost'], 'node')} of any tier of several nodes is lost"
+    return f"To carry {people.listing(loads)}, such that {people.listing(limits)}{lost}."
+
+
+def _answer(found: Json) -> Block:
+    answer = found["answer"]
+    if answer is None:
+        tried = found["search"]["candidates"]
+        told = f"None of {people.plural(tried, 'candidate')} meets the objectives."
+        top = found["strongest"]
+        why = f"The strongest of every tier together, {top['configuration']}: {_why(top)}."
+        return Callout("note", "Nothing meets this", (text(told), text(why)))
+    chance = answer["probability"]
+    told = (
+        "The probability is not known."
+        if chance is None
+        else f"All of it holds with a probability of {people.share(chance)}."
+    )
+    carries = (
+        f"It carries {_count(answer['load_at_limit'])} {answer['load_unit']} until something is missed, "
+        f"{100 * answer['headroom']:+.1f} % of the load asked for."
+    )
+    return Callout("note", str(answer["configuration"]), (text(f"{_cost(found, answer)}. {told} {carries}"),))
+
+
+def _cost(found: Json, one: Json) -> str:
+    words = {
+        "price": "The cheapest, at a price of",
+        "capacity": "The smallest, with a capacity of",
+        "CPUs": "The smallest, with",
+    }
+    return f"{words[found['cost_by']]} {_count(one['cost'])} {found['cost_unit']}"
+
+
+def _count(value: Any) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 or float(value).is_integer() else f"{value:.4g}"
+
+
+def _tiers(found: Json) -> Table:
+    rows = []
+    for name, one in found["answer"]["tiers"].items():
+        unit = "CPU" if one["kind"] == "cpu" else "disk"
+        used = ", ".join(f"{station} {people.share(ratio)}" for station, ratio in one["utilization"].items())
+        memory = people.ABSENT if one["memory_bytes"] is None else format_size(one["memory_bytes"])
+        of = people.plural(one["cpus"], unit)
+        rows.append(
+            (
+                name,
+                str(one["nodes"]),
+                f"{one['machine']}: {of}" if one["machine"] else of,
+                _speed(one["speed"]),
+                used,
+                memory,
+            )
+        )
+    columns = (
+        Column("Tier"), Column("Nodes", numeric=True), Column("Of"), Column("Speed of a CPU", numeric=True),
+        Column("Utilization"), Column("Memory of a node", numeric=True),
+    )  # fmt: skip
+    notes = ("Speed is that of one CPU over the one that was measured.",)
+    return Table("Hardware that carries the load", columns, tuple(rows), notes)
+
+
+def _speed(one: Json) -> str:
+    told = f"{one['value']:.3g}"
+    return told if one["low"] == one["high"] else f"{told} [{one['low']:.3g}, {one['high']:.3g}]"
+
+
+def _scenarios(found: Json) -> Table:
+    rows = []
+    for one in found["answer"]["scenarios"]:
+        lost = one["lost"]
+        label = "all up" if lost is None else f"{lost['nodes']} of {lost['tier']} lost"
+        for name, each in one["classes"].items():
+            rows.append(
+                (
+                    label,
+                    name,
+                    format_rate(each["throughput_per_s"]),
+                    format_duration(each["response_time_s"]),
+                    *_objective(one, name),
+                )
+            )
+    columns = (
+        Column("Nodes"), Column("Class"), Column("Throughput", numeric=True), Column("Mean response", numeric=True),
+        Column("Objectives"), Column("By"),
+    )  # fmt: skip
+    return Table("What it does at the load", columns, tuple(rows))
+
+
+def _objective(scenario: Json, name: str) -> tuple[str, str]:
+    """Values of the objectives about a class, and how they were found."""
+    mine = [
+        one
+        for one in scenario["objectives"]
+        if f" of {name} " in f"{one['objective']} " or " of " not in one["objective"]
+    ]
+    told = "; ".join(f"{one['objective']}: {_value(one)}" for one in mine) or people.ABSENT
+    if scenario["simulated"]:
+        return told, "percentiles simulated"
+    return told, str(scenario["percentiles"] or ("exact solution" if scenario["exact"] else "approximation"))
+
+
+def _value(one: Json) -> str:
+    if one["value"] is None:
+        return "no steady state"
+    return format_rate(one["value"]) if one["objective"].startswith("throughput") else format_duration(one["value"])
+
+
+def _next(found: Json) -> list[Block]:
+    """Why nothing cheaper will do, and what limits the answer."""
+    items = [f"One step cheaper, {one['configuration']}: {_why(one)}." for one in found.get("neighbours", ())]
+    if found["next_cheaper"] is not None:
+        one = found["next_cheaper"]
+        items.append(f"The next cheaper one that was tried, {one['configuration']}: {_why(one)}.")
+    limits = []
+    for place, one in enumerate(found["bottlenecks"]):
+        what = (
+            "The bottleneck is"
+            if place == 0
+            else f"After the servers of {found['bottlenecks'][place - 1]['station']} are doubled it is"
+        )
+        unit = found["answer"]["load_unit"]
+        limits.append(
+            f"{what} {one['station']}, used {people.share(one['utilization'])} at {_count(one['load'])} {unit}."
+        )
+    return [Bullets(tuple(text(one) for one in (*limits, *items)))] if limits or items else []
+
+
+def _why(one: Json) -> str:
+    return "; ".join(str(why) for why in one["why_not"]) or "it would do as well"
+
+
+def _front(found: Json) -> Table:
+    rows = tuple(
+        (
+            str(one["configuration"]),
+            _count(one["cost"]),
+            "; ".join(_value(each) for each in one["objectives"]) or people.ABSENT,
+            f"{one['busiest']['station']} {people.share(one['busiest']['utilization'])}",
+            people.ABSENT if one["probability"] is None else people.share(one["probability"]),
+        )
+        for one in found["pareto"]
+    )
+    columns = (
+        Column("Configuration"), Column("Cost", str(found["cost_unit"]), numeric=True),
+        Column("Objectives", numeric=True), Column("Busiest"), Column("Probability", numeric=True),
+    )  # fmt: skip
+    return Table("Candidates of which none is better in all of cost, objectives and headroom", columns, rows)
+
+
+def _pools(found: Json) -> list[Block]:
+    if not found["pools"]:
+        return []
+    rows = tuple(
+        (
+            name,
+            str(one["size"] or people.ABSENT),
+            str(one["first_guess"]),
+            f"{one['held']:.4g}",
+            format_duration(one["wait_s"]) if one["size"] else str(one["why_not"]),
+        )
+        for name, one in found["pools"].items()
+    )
+    columns = (
+        Column("Pool"),
+        Column("Size", numeric=True),
+        Column("First guess", numeric=True),
+        Column("Held on average", numeric=True),
+        Column("Mean wait", numeric=True),
+    )
+    notes = ("The first guess is square-root staffing; the size is the least whose mean wait, solved, is allowed.",)
+    return [Table("Pools", columns, rows, notes)]
+
+
+def _what_if(found: Json) -> list[Block]:
+    if not found["what_if"]:
+        return []
+    rows = []
+    for one in found["what_if"]:
+        if "refused" in one:
+            rows.append((one["what_if"], str(one["refused"]), *[people.ABSENT] * 4))
+            continue
+        means = "; ".join(
+            _banded(each["response_time_s"], each["response_time_band_95"], format_duration)
+            for each in one["classes"].values()
+        )
+        rates = "; ".join(
+            _banded(each["throughput_per_s"], each["throughput_band_95"], format_rate)
+            for each in one["classes"].values()
+        )
+        checks = "; ".join(_banded_check(each) for each in one["objectives"])
+        met = ("yes" if one["met"] else "no") + (
+            "" if one["probability"] is None else f" ({people.share(one['probability'])})"
+        )
+        what = ". ".join([one["what_if"], *one["notes"]])
+        rows.append(
+            (
+                what,
+                rates or people.ABSENT,
+                means or people.ABSENT,
+                checks or people.ABSENT,
+                f"{_count(one['load_at_limit'])} {one['unit']}",
+                met,
+            )
+        )
+    columns = (
+        Column("What if"), Column("Throughput", numeric=True), Column("Mean response", numeric=True),
+        Column("Objectives", numeric=True), Column("Carries", numeric=True), Column("Met"),
+    )  # fmt: skip
+    notes = (
+        "Brackets hold what 95 % of the draws of the demands give.",
+        "The share after yes or no is that of the draws in which all holds.",
+    )
+    return [Table("What if", columns, tuple(rows), notes)]
+
+
+def _banded_check(one: Json) -> str:
+    shape = format_rate if str(one["objective"]).startswith("throughput") else format_duration
+    return _banded(one["value"], one["band_95"], shape) if one["value"] is not None else str(one["shown"])
+
+
+def _banded(value: float, band: Any, shape: Any) -> str:
+    return f"{shape(value)} [{shape(band[0])}, {shape(band[1])}]" if band else str(shape(value))
+
+
+def _dates(found: Json) -> list[Block]:
+    if not found["dates"]:
+        return []
+    none = "not within 20 years"
+    rows = tuple(
+        (
+            str(one["what"]),
+            f"{_count(one['limit'])} {one['unit']}",
+            str(one["missed_from"] or none),
+            str(one["expected_on"] or none),
+        )
+        for one in found["dates"]
+    )
+    chance = people.share(found["dates"][0]["chance"])
+    columns = (
+        Column("Hardware"),
+        Column("Carries", numeric=True),
+        Column(f"Chance of a miss above {chance} from"),
+        Column("Expected to be reached on"),
+    )
+    return [Table("When growth meets the limit", columns, rows)]
+
+
+def _steps(found: Json) -> Table:
+    rows = tuple(
+        (str(one["step"]), str(one["formula"]), _with(one["with"]), _step_value(one), str(one["source"]))
+        for one in found["steps"]
+    )
+    columns = (Column("Step"), Column("Formula"), Column("With"), Column("Value", numeric=True), Column("Source"))
+    return Table("Every step of the arithmetic", columns, rows)
+
+
+def _with(values: Mapping[str, Any]) -> str:
+    def told(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return "{" + _with(value) + "}" if len(value) > 1 else ", ".join(told(one) for one in value.values())
+        return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+    return ", ".join(f"{name} = {told(value)}" for name, value in values.items())
+
+
+def _step_value(one: Json) -> str:
+    value, unit = one["value"], one["unit"]
+    shapes = {"byte": format_size, "s": format_duration, "ratio": people.share, "1/s": format_rate}
+    if unit in shapes:
+        return str(shapes[unit](value))
+    return _count(value) if unit == "1" else f"{_count(value)} {unit}"
+
+
+def _trust(found: Json) -> list[Block]:
+    """What the answer rests on."""
+    trust = found["trust"]
+    items = []
+    measured = trust["measured"]
+    if measured is not None:
+        low, high = measured["users"]
+        times = trust.get("times_measured")
+        more = "" if times is None else f"; the load asks for {times:.3g} times the highest throughput"
+        items.append(
+            f"Measured from {low:g} to {high:g} users, up to {format_rate(measured['throughput_per_s'])}{more}."
+        )
+    if trust["held_out_error"] is not None:
+        items.append(f"The highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %.")
+    items += [f"Assumes that {one['assumes']}. Tested: {one['tested']}." for one in trust["assumptions"]]
+    items += [f"Doubt: {one}." for one in trust["doubts"]]
+    return [paragraph("What this rests on:"), Bullets(tuple(text(one) for one in items))]

@@ -1,0 +1,49 @@
+"""The sizing that a report shows: one that was kept with the results, or the answer to the study's own question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import TowtankError
+
+KEPT = "sizing.json"
+FILES = "files"
+Json = Mapping[str, Any]
+
+
+def sizing_of(folder: Path, manifest: Json) -> Json | None:
+    """The sizing of a results folder; None where none was kept and the study asks for none.
+
+    Parameters
+    ----------
+    folder : Path
+        The results folder. `sizing.json` is what `towtank size --keep` wrote; it goes before the study's own.
+    manifest : dict
+        `study.json`.
+    """
+    kept = folder / KEPT
+    if kept.is_file():
+        try:
+            document = json.loads(kept.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            return {"refused": f"{KEPT} cannot be read: {error}"}
+        known = isinstance(document, dict) and document.get("schema") == "towtank/size/1"
+        return document if known else {"refused": f"{KEPT} is no answer of `towtank size`"}
+    named = [one for one in manifest.get("files") or () if isinstance(one, Mapping) and one.get("role") == "sizing"]
+    return _answered(folder, named[0]) if named else None
+
+
+def _answered(folder: Path, file: Json) -> Json:
+    """Answer the question of the study from its results; files that it names are sought where it stood."""
+    from towtank.size.basis import load_basis  # noqa: PLC0415 - heavy, and few studies ask
+    from towtank.size.reading import read_sizing  # noqa: PLC0415
+    from towtank.size.sizing import size  # noqa: PLC0415
+
+    try:
+        checked = read_sizing(folder / FILES / str(file.get("name")), {})
+        return size(load_basis(folder), checked, Path(str(file.get("path"))).parent)
+    except TowtankError as error:
+        return {"refused": str(error)}

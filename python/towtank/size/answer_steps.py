@@ -1,0 +1,96 @@
+"""The arithmetic of an answer: throughput, work, first guess and utilization of each tier, then the objectives."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from towtank.size.evaluate import worst
+from towtank.size.question import Check, Question
+from towtank.size.resources import FIRST_GUESS_WAITS, square_root_staffing, staffing_factor
+from towtank.size.search import Found
+from towtank.size.settle import Settled
+from towtank.size.steps import Step, Steps
+from towtank.size.tiers import Option, Tier
+
+STAFFING = f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)"
+
+
+def answer_steps(settled: Settled, answer: Found) -> None:
+    """Note all steps of an answer."""
+    question, steps = settled.question, settled.steps
+    _throughputs(question, answer, steps)
+    for tier, one in zip(question.tiers, answer.candidate, strict=True):
+        for station in tier.stations:
+            _station(question, answer, (tier, one, station), steps)
+        cost = question.cost.of_option(one)
+        values = {"nodes": one.nodes, f"{tier.unit}s": one.cpus, "speed": one.speed}
+        source = "the cheapest candidate that meets everything"
+        steps.add(Step(f"cost of {tier.name}", "found by search", values, cost, question.cost.unit, source))
+    _objectives(question, answer, steps)
+
+
+def _throughputs(question: Question, answer: Found, steps: Steps) -> None:
+    normal = answer.outcomes[0]
+    for name, rate in normal.throughput.items():
+        users = question.load.users.get(name)
+        if users is None:
+            steps.add(Step(f"throughput of {name}", "lambda", {"lambda": rate}, rate, "1/s", "all that arrive"))
+            continue
+        values = {"N": math.ceil(users - 1e-9), "Z": question.load.think_s[name], "R": normal.response_s[name]}
+        source = "response time law; R solved, users rounded up"
+        steps.add(Step(f"throughput of {name}", "N / (Z + R)", values, rate, "1/s", source))
+
+
+def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], steps: Steps) -> None:
+    """Work, first guess and utilization of one station of a tier."""
+    tier, one, station = at
+    normal = answer.outcomes[0]
+    used = normal.utilization.get(station, 0.0)
+    work = used * one.nodes * one.cpus
+    if question.basis.document["routing"]:
+        values: dict[str, Any] = {"U": used, "servers": one.nodes * one.cpus}
+        steps.add(
+            Step(f"work at {station}", "U servers", values, work, "erlang", "utilization, solved with the routing")
+        )
+    else:
+        values = {"X": dict(normal.throughput), "D": _demands(question, station, one)}
+        source = "utilization law; D of the model over the speed"
+        steps.add(Step(f"work at {station}", "sum X D", values, work, "erlang", source))
+    guess = square_root_staffing(work) if work else 1
+    values = {"a": work, "beta": staffing_factor(FIRST_GUESS_WAITS)}
+    steps.add(Step(f"first guess for {station}", "ceil(a + beta sqrt(a))", values, guess, f"{tier.unit}s", STAFFING))
+    values = {"a": work, "nodes": one.nodes, "servers": one.cpus}
+    steps.add(Step(f"utilization of {station}", "a / (nodes servers)", values, used, "ratio", "utilization law"))
+
+
+def _demands(question: Question, station: str, one: Option) -> dict[str, float]:
+    """Demand at a station by class, on the hardware of the answer. [s]"""
+    services = question.basis.stations[station]["services"]
+    return {
+        each["class"]: each["service_time_s"] * (1.0 if each["visits"] is None else each["visits"]) / one.speed
+        for each in services
+    }
+
+
+def _objectives(question: Question, answer: Found, steps: Steps) -> None:
+    """Values of the objectives in the hardest scenario, and the probability."""
+    hardest = worst(question, answer.outcomes)
+    lost = hardest.job.lost
+    without = f" with {question.file.nodes_lost} of the nodes of {lost} lost" if lost else ""
+    told = dict(zip((one.job.lost for one in answer.outcomes), answer.simulated, strict=False)).get(lost)
+    for number, check in enumerate(question.checks):
+        simulated = told is not None and number in told.values
+        source = "simulated" if simulated else _worked_out(check, hardest.method)
+        unit = "1/s" if check.upward else "s"
+        formula = f"{check.objective.metric} {check.objective.comparison} limit"
+        values = {"limit": check.objective.value}
+        steps.add(Step(f"{check.text}{without}", formula, values, hardest.values[number], unit, source))
+    if answer.probability is not None:
+        values = {"draws": len(question.draws), "asked": question.file.probability}
+        formula, source = "draws in which all holds / draws", "replicates of the demands"
+        steps.add(Step("probability that all holds", formula, values, answer.probability, "ratio", source))
+
+
+def _worked_out(check: Check, method: str) -> str:
+    return method if check.is_percentile else "solved"

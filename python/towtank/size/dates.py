@@ -1,0 +1,64 @@
+"""When growth meets the limit: of the hardware there is, of the answer, and of the answer with more servers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from towtank.size.capacity import DRAWS_OF_LIMITS, Bottleneck, limits
+from towtank.size.growth import reached
+from towtank.size.search import Found
+from towtank.size.settle import Settled, as_it_is
+from towtank.size.tiers import Candidate
+
+Json = dict[str, Any]
+
+
+def some_draws(count: int) -> Sequence[int | None]:
+    """Draws for which limits are searched, evenly from all; the best estimate where there are none."""
+    if not count:
+        return [None]
+    step = max(1, count // DRAWS_OF_LIMITS)
+    return range(0, count, step)[:DRAWS_OF_LIMITS]
+
+
+def dates(settled: Settled, answer: Found | None, first: list[Bottleneck]) -> list[Json]:
+    """Rows of the table of dates; none without growth."""
+    if settled.growing is None:
+        return []
+    # One node that there is cannot lose one; what it carries with all nodes up is still worth knowing.
+    whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
+    today = replace(settled, question=whole)
+    rows = [_row(today, "the hardware of the model", as_it_is(whole), {}, {})]
+    if answer is not None:
+        rows.append(_row(settled, "the answer", answer.candidate, {}, answer.scales))
+        for place in range(1, len(first)):
+            boost: dict[str, int] = {}
+            for one in first[:place]:
+                boost[one.station] = 2 * boost.get(one.station, 1)
+            names = ", ".join(f"{name} x{factor}" for name, factor in boost.items())
+            what = f"the answer with the servers of {names}"
+            rows.append(_row(settled, what, answer.candidate, boost, answer.scales))
+    return rows
+
+
+def _row(settled: Settled, what: str, candidate: Candidate, boost: dict[str, int], scales: Any) -> Json:
+    assert settled.growing is not None
+    question = settled.question
+    load = settled.now.times(question.file.load.peak)
+    draws = some_draws(len(question.draws))
+    found = limits(question, candidate, draws, load=load, scales=scales, boost=boost)
+    chance = round(1 - question.file.probability, 12)
+    when = reached(settled.growing, settled.start, found, chance)
+    middle = sorted(found)[len(found) // 2]
+    total, unit = load.total
+    return {
+        "what": what,
+        "limit": middle * total,
+        "unit": unit,
+        "missed_from": when.day.isoformat() if when.day else None,
+        "days": when.days,
+        "chance": chance,
+        "expected_on": when.expected.isoformat() if when.expected else None,
+    }

@@ -1,0 +1,260 @@
+"""What candidates do under the load: solved many at a time, judged by the objectives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from towtank.model import solve_models
+from towtank.size.load import Load
+from towtank.size.network import Layout, StationAnswer, on_layouts, servers_of, stations_of
+from towtank.size.percentiles import response_percentiles
+from towtank.size.question import Check, Question
+from towtank.size.tiers import Candidate
+from towtank.units import format_duration, format_rate
+
+Json = dict[str, Any]
+BATCH = 2000
+"""Models in one call of the engine: some megabytes of JSON. [1]"""
+# What the rounding of a solution may add to an objective that is met exactly.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Job:
+    """One candidate under one load.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    load : Load
+    lost : str or None
+        Tier that has lost nodes.
+    draw : int or None
+        Which draw of the demands; the best estimate if none.
+    demand : dict of (str, str or None) to float
+        Factors of demands by station and class, of a what-if question. [ratio]
+    boost : dict of str to int
+        Factors of the servers by station. [1]
+    scale : dict of int to float
+        Factor of the percentile of a check, by its number: what simulation found over what was worked out. [ratio]
+    """
+
+    candidate: Candidate
+    load: Load
+    lost: str | None = None
+    draw: int | None = None
+    demand: Mapping[tuple[str, str | None], float] = field(default_factory=dict)
+    boost: Mapping[str, int] = field(default_factory=dict)
+    scale: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a candidate does.
+
+    Attributes
+    ----------
+    job : Job
+    values : tuple of float
+        Of each check; infinite where nothing is steady. [s] or [1/s]
+    utilization : dict of str to float
+        By station. [ratio]
+    stations : dict of str to StationAnswer
+    throughput, response_s, present : dict of str to float
+        By class; `present` are its transactions in the system. [1/s], [s], [1]
+    why_not : str
+        Why there is no steady state; empty where there is one.
+    method : str
+        Of the percentiles.
+    exact : bool
+        Whether the solution is exact.
+    """
+
+    job: Job
+    values: tuple[float, ...]
+    utilization: Mapping[str, float]
+    stations: Mapping[str, StationAnswer]
+    throughput: Mapping[str, float]
+    response_s: Mapping[str, float]
+    present: Mapping[str, float]
+    why_not: str = ""
+    method: str = ""
+    exact: bool = False
+
+    def used(self, question: Question, *, but: str = "") -> float:
+        """The largest share of what an objective allows; met up to 1. `but` leaves a kind out: `percentile`."""
+        ratios = [
+            check.ratio(value)
+            for check, value in zip(question.checks, self.values, strict=True)
+            if not (but == "percentile" and check.is_percentile)
+        ]
+        return math.inf if self.why_not else max(ratios, default=0.0)
+
+    def too_busy(self, question: Question) -> list[str]:
+        """Stations above their highest utilization; nodes that are lost are an exception."""
+        if self.job.lost is not None:
+            return []
+        limits = question.utilization
+        return [name for name, used in self.utilization.items() if used > limits.get(name, 1.0) + _ROUNDING]
+
+    def met(self, question: Question) -> bool:
+        """Whether everything holds."""
+        return self.used(question) <= 1 + _ROUNDING and not self.too_busy(question)
+
+    def misses(self, question: Question) -> list[str]:
+        """What does not hold, in words."""
+        if self.why_not:
+            return [self.why_not]
+        told = [
+            f"{check.text}: {shown_value(check, value)}"
+            for check, value in zip(question.checks, self.values, strict=True)
+            if check.ratio(value) > 1 + _ROUNDING
+        ]
+        return told + [
+            f"{name} would be used {100 * self.utilization[name]:.1f} %, more than "
+            f"{100 * question.utilization.get(name, 1.0):.0f} %"
+            for name in self.too_busy(question)
+        ]
+
+    @property
+    def busiest(self) -> str:
+        """The station with the highest utilization."""
+        return max(self.utilization, key=lambda name: self.utilization[name], default="")
+
+
+def shown_value(check: Check, value: float) -> str:
+    """A value of a check in words."""
+    if not math.isfinite(value):
+        return "no steady state"
+    return format_rate(value) if check.upward else format_duration(value)
+
+
+def layouts_of(question: Question, job: Job) -> dict[str, Layout]:
+    """What every station stands on."""
+    found: dict[str, Layout] = {}
+    for tier, one in zip(question.tiers, job.candidate, strict=True):
+        lost = question.file.nodes_lost if job.lost == tier.name else 0
+        found |= dict.fromkeys(tier.stations, one.layout(lost))
+    for name, factor in job.boost.items():
+        stations = question.basis.stations
+        old = found.get(name, Layout(1, servers_of(stations[name]) or 1))
+        found[name] = Layout(old.nodes, old.servers * factor, old.speed)
+    return found
+
+
+def model_of(question: Question, job: Job) -> Json:
+    """The model of a job in the engine's form."""
+    factors = None if job.draw is None else question.factors(job.candidate, job.draw)
+    return on_layouts(question.basis.document, layouts_of(question, job), job.load.changes(job.demand), factors)
+
+
+def outcomes(question: Question, jobs: Sequence[Job]) -> list[Outcome]:
+    """Solve jobs, in batches, on all CPUs."""
+    found = []
+    for batch in _batches(jobs):
+        able = [one for one in batch if _nodes_left(question, one) > 0]
+        models = [model_of(question, one) for one in able]
+        answers = dict(zip(map(id, able), zip(models, solve_models(models), strict=True), strict=True)) if able else {}
+        for one in batch:
+            if id(one) in answers:
+                found.append(_outcome(question, one, *answers[id(one)]))
+            else:
+                found.append(_nothing(question, one, f"{one.lost} has no node left"))
+    return found
+
+
+def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
+    for first in range(0, len(jobs), BATCH):
+        yield jobs[first : first + BATCH]
+
+
+def _nodes_left(question: Question, job: Job) -> int:
+    """Nodes that the tier with the loss still has."""
+    lost = question.file.nodes_lost
+    for tier, one in zip(question.tiers, job.candidate, strict=True):
+        if tier.name == job.lost:
+            return one.nodes - lost
+    return 1
+
+
+def _nothing(question: Question, job: Job, why: str) -> Outcome:
+    values = tuple(0.0 if check.upward else math.inf for check in question.checks)
+    return Outcome(job, values, {}, {}, {}, {}, {}, why)
+
+
+def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome:
+    answer = solved.get("answer")
+    if answer is None:
+        told = "; ".join(f"{'.'.join(one['path'][1:2])}: {one['message']}" for one in solved["faults"])
+        return _nothing(question, job, told.replace("@1", ""))
+    stations = stations_of(answer)
+    used = {name: stations[name].utilization for name in question.basis.queues if name in stations}
+    throughput = {name: one["throughput_per_s"] for name, one in answer["classes"].items()}
+    methods: dict[str, str] = {}
+    values = []
+    for number, check in enumerate(question.checks):
+        value = _value(check, model, answer, stations, methods)
+        values.append(value * job.scale.get(number, 1.0))
+    return Outcome(
+        job,
+        tuple(values),
+        used,
+        stations,
+        throughput,
+        {name: one["response_time_s"] for name, one in answer["classes"].items()},
+        {name: one["users_in_system"] for name, one in answer["classes"].items()},
+        method=", ".join(dict.fromkeys(methods.values())),
+        exact=bool(answer["exact"]),
+    )
+
+
+def _value(
+    check: Check, model: Json, answer: Json, stations: Mapping[str, StationAnswer], methods: dict[str, str]
+) -> float:
+    classes = answer["classes"]
+    if check.upward:
+        chosen = [check.name] if check.name is not None else list(classes)
+        return float(sum(classes[name]["throughput_per_s"] for name in chosen if name in classes))
+    if check.name not in classes:
+        return 0.0  # a class without load waits for nothing
+    if check.objective.metric == "mean":
+        return float(classes[check.name]["response_time_s"])
+    percentile, method = response_percentiles(model, answer, stations, str(check.name))
+    methods[str(check.name)] = method
+    return percentile(check.share)
+
+
+def worst(question: Question, found: Sequence[Outcome]) -> Outcome:
+    """The one that comes nearest to a limit, or is farthest beyond it."""
+    return max(found, key=lambda one: (not one.met(question), one.used(question)))
+
+
+def grouped(jobs_by: Sequence[Sequence[Job]], question: Question) -> list[list[Outcome]]:
+    """Solve groups of jobs in one go."""
+    flat = iter(outcomes(question, [one for group in jobs_by for one in group]))
+    return [[next(flat) for _ in group] for group in jobs_by]
+
+
+def under_load(question: Question, candidate: Candidate, load: Load, **changes: Any) -> list[Job]:
+    """A candidate in all scenarios."""
+    return [Job(candidate, load, lost, **changes) for lost in question.scenarios(candidate)]
+
+
+def probability(
+    question: Question, candidate: Candidate, scales: Mapping[str | None, Mapping[int, float]] | None = None
+) -> float | None:
+    """Share of the draws in which everything holds in all scenarios; None where there are no draws."""
+    if not question.draws:
+        return None
+    groups = [
+        [
+            Job(candidate, question.load, lost, draw, scale=(scales or {}).get(lost, {}))
+            for lost in question.scenarios(candidate)
+        ]
+        for draw in range(len(question.draws))
+    ]
+    met = [all(one.met(question) for one in group) for group in grouped(groups, question)]
+    return sum(met) / len(met)

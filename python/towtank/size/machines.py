@@ -1,0 +1,258 @@
+"""The catalogue of machines: those that ship, those of the user, and how fast one is against another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from towtank import yamlfile
+from towtank.errors import Fault, ModelError, StudyError
+from towtank.size.kernels import KERNELS, SCALES, Kernel, chosen, names
+from towtank.size.machine_file import (
+    DiskFile,
+    KernelFile,
+    MachineEntry,
+    MachineFile,
+    MeasuredFile,
+    PriceFile,
+    RatingFile,
+)
+from towtank.treecheck import validate_tree
+from towtank.yamlfile import Document, did_you_mean
+
+SHIPPED = Path(__file__).with_name("machines")
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times faster one machine is than another.
+
+    Attributes
+    ----------
+    value : float
+        Above 1 where the first is faster. [1]
+    low, high : float
+        Interval around it; both `value` where nothing is known about it, see `notes`. [1]
+    basis : str
+        What was compared, in words.
+    by_kernel : dict of str to float
+        The ratio of each kernel that both were measured with. [1]
+    notes : tuple of str
+        What limits the answer.
+    """
+
+    value: float
+    low: float
+    high: float
+    basis: str = ""
+    by_kernel: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine of the catalogue; the fields are those of a machine file, in bytes and seconds."""
+
+    name: str
+    title: str | None = None
+    cpus: int | None = None
+    cores: int | None = None
+    threads_per_core: int | None = None
+    memory: int | None = None
+    disks: Mapping[str, DiskFile] = field(default_factory=dict)
+    network: float | None = None
+    ratings: Mapping[str, RatingFile] = field(default_factory=dict)
+    price: PriceFile | None = None
+    source: str | None = None
+    measured: MeasuredFile | None = None
+
+    @classmethod
+    def of(cls, name: str, entry: MachineEntry, source: str | None = None) -> Machine:
+        """Make it from an entry of a file; `source` is that of the file."""
+        values = {key: getattr(entry, key) for key in MachineEntry.model_fields}
+        return cls(name, **{**values, "source": entry.source or source})
+
+    def speed_against(self, other: Machine, scale: str = "towtank", kernel: str | None = None) -> Ratio:
+        """Speed of one CPU of this machine over that of one CPU of another.
+
+        Parameters
+        ----------
+        other : Machine
+            The machine that measurements come from.
+        scale : str, default "towtank"
+            Scale of the ratings; Towtank's own because it is the one that users can measure.
+        kernel : str, optional
+            In place of the rating: a kernel, an area of kernels, `cpu` or `disk`. `disk` compares whole machines,
+            since their CPUs share the disks, and falls back on the operations of the disks in the files.
+
+        Returns
+        -------
+        Ratio
+            A CPU demand D measured on `other` becomes D / value here.
+
+        Raises
+        ------
+        ModelError
+            If the two have nothing in common to be compared by, or the number of CPUs of one is not known.
+        """
+        if kernel is not None:
+            return self._by_kernels(other, kernel)
+        mine, theirs = _rating(self, other, scale), _rating(other, self, scale)
+        per_cpu = 1.0 if scale == SCALES["disk"] else _cpus(other, scale) / _cpus(self, scale)
+        value = mine.value / theirs.value * per_cpu
+        low = (mine.low or mine.value) / (theirs.high or theirs.value) * per_cpu
+        high = (mine.high or mine.value) / (theirs.low or theirs.value) * per_cpu
+        notes = [
+            f"the {scale} rating of {machine.name} is published without an interval"
+            for machine, rating in ((self, mine), (other, theirs))
+            if rating.low is None
+        ]
+        by_kernel = self._kernel_ratios(other, chosen(scale))
+        if by_kernel:
+            # A workload whose time is a mix of the kernels' lies between the least and the greatest of them.
+            least, greatest = self._extremes(other, by_kernel)
+            low, high = min(low, least), max(high, greatest)
+        part = "machine" if scale == SCALES["disk"] else "CPU"
+        return Ratio(value, low, high, f"{scale} rating per {part}", by_kernel, tuple(notes))
+
+    def _by_kernels(self, other: Machine, name: str) -> Ratio:
+        kernels = chosen(name)
+        if not kernels:
+            near = did_you_mean(name, names())
+            raise ModelError(f"the kernel must be one of {', '.join(names())}, got {name!r} instead{near}")
+        ratios = self._kernel_ratios(other, kernels)
+        if not ratios and name == "disk":
+            return self._by_operations(other)
+        if not ratios:
+            lacking = [machine.name for machine in (self, other) if machine.measured is None]
+            reason = f"{' and '.join(lacking)} not rated by `towtank rate`" if lacking else "no kernel in common"
+            raise ModelError(f"the speed of {self.name} against {other.name} by {name!r} is not known: {reason}")
+        by_area: dict[str, list[float]] = {}
+        for kernel, ratio in ratios.items():
+            by_area.setdefault(KERNELS[kernel].area, []).append(ratio)
+        value = geometric_mean([geometric_mean(area) for area in by_area.values()])
+        low, high = self._extremes(other, ratios)
+        return Ratio(value, low, high, f"kernels of {name}", ratios)
+
+    def _extremes(self, other: Machine, ratios: Mapping[str, float]) -> tuple[float, float]:
+        """The least and the greatest that a kernel ratio may be, by the intervals of both measurements."""
+        lows, highs = [], []
+        for name, ratio in ratios.items():
+            mine, theirs = _kernel(self, name).all, _kernel(other, name).all
+            lows.append(ratio * (mine.low or mine.value) / mine.value * theirs.value / (theirs.high or theirs.value))
+            highs.append(ratio * (mine.high or mine.value) / mine.value * theirs.value / (theirs.low or theirs.value))
+        return min(lows), max(highs)
+
+    def _kernel_ratios(self, other: Machine, kernels: Sequence[Kernel]) -> dict[str, float]:
+        """Ratio of each kernel that both were measured with: per CPU, of the disk per machine."""
+        if self.measured is None or other.measured is None:
+            return {}
+        shared = [
+            kernel
+            for kernel in kernels
+            if kernel.name in self.measured.kernels and kernel.name in other.measured.kernels
+        ]
+        return {kernel.name: self._kernel_ratio(other, kernel) for kernel in shared}
+
+    def _kernel_ratio(self, other: Machine, kernel: Kernel) -> float:
+        whole = _kernel(self, kernel.name).all.value / _kernel(other, kernel.name).all.value
+        if kernel.resource == "disk":
+            return whole
+        return whole * _cpus(other, kernel.name) / _cpus(self, kernel.name)
+
+    def _by_operations(self, other: Machine) -> Ratio:
+        mine, theirs = (_operations(machine) for machine in (self, other))
+        value = mine / theirs
+        note = "by the operations that the machine files state, which nobody measured here"
+        return Ratio(value, value, value, "operations of the disks", notes=(note,))
+
+
+def _rating(machine: Machine, other: Machine, scale: str) -> RatingFile:
+    rating = machine.ratings.get(scale)
+    if rating is not None:
+        return rating
+    has = ", ".join(sorted(machine.ratings)) or "none"
+    others = ", ".join(sorted(other.ratings)) or "none"
+    common = sorted(set(machine.ratings) & set(other.ratings))
+    shared = f"scales of both: {', '.join(common)}" if common else "they have no scale in common"
+    raise ModelError(
+        f"{machine.name} must have a rating on the scale {scale!r} to be compared with {other.name}, got {has} instead",
+        hint=f"{other.name} has {others}; {shared}",
+    )
+
+
+def _cpus(machine: Machine, what: str) -> int:
+    if machine.cpus is None:
+        raise ModelError(
+            f"the speed of one CPU of {machine.name} on {what} is not known: how many CPUs it has is not stated",
+            hint="state `cpus` in a machine file of your own",
+        )
+    return machine.cpus
+
+
+def _kernel(machine: Machine, name: str) -> KernelFile:
+    assert machine.measured is not None
+    return machine.measured.kernels[name]
+
+
+def _operations(machine: Machine) -> float:
+    stated = [disk.count * disk.operations for disk in machine.disks.values() if disk.operations is not None]
+    if not stated or len(stated) < len(machine.disks):
+        raise ModelError(
+            f"the disks of {machine.name} must be measured by `towtank rate`, or all have `operations` in its file",
+        )
+    return math.fsum(stated)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Geometric mean of numbers above zero, of which there is at least one."""
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+
+
+def check_machines(document: Document) -> list[Fault]:
+    """All faults of a machine file."""
+    return validate_tree(document.root, MachineFile).faults
+
+
+def load_machines(path: Path | str) -> dict[str, Machine]:
+    """Read a machine file.
+
+    Raises
+    ------
+    StudyError
+        With all faults of the file.
+    """
+    document = yamlfile.load(path)
+    checked = validate_tree(document.root, MachineFile)
+    if checked.faults or checked.model is None:
+        raise StudyError(checked.faults)
+    content = checked.model
+    return {name: Machine.of(name, entry, content.source) for name, entry in content.machines.items()}
+
+
+def catalogue(extra: Path | str | Sequence[Path | str] | None = None) -> dict[str, Machine]:
+    """Machines by name: those that ship, then those of the user's files, which go before where names are the same.
+
+    Parameters
+    ----------
+    extra : path or sequence of path, optional
+        Machine files of the user.
+
+    Raises
+    ------
+    StudyError
+        With all faults of all files.
+    """
+    extras = [extra] if isinstance(extra, Path | str) else list(extra or ())
+    machines: dict[str, Machine] = {}
+    faults: list[Fault] = []
+    for path in [*sorted(SHIPPED.glob("*.yaml")), *extras]:
+        try:
+            machines |= load_machines(path)
+        except StudyError as error:
+            faults += error.faults
+    if faults:
+        raise StudyError(faults)
+    return machines

@@ -1,0 +1,190 @@
+"""Percentiles of response times from a solved network.
+
+Exact for an open class at one M/M/m station. Otherwise a gamma distribution with the mean of the solution and the sum
+of the variances at the stations, as if these were independent: good enough to search with; what a search proposes is
+simulated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from scipy.optimize import brentq
+from scipy.special import gammaincinv
+
+from towtank.size.network import NODE, StationAnswer, servers_of
+
+Json = dict[str, Any]
+EXACT = "exact for M/M/m"
+GAMMA = "gamma distribution with the mean of the solution and the variances of the stations"
+_SCV = {"exponential": 1.0, "deterministic": 0.0, None: 1.0}
+
+
+def erlang_b(servers: int, work: float) -> float:
+    """Share of arrivals that find all servers busy where nobody waits.
+
+    Parameters
+    ----------
+    servers : int
+        m >= 1. [1]
+    work : float
+        Offered work a = lambda S >= 0. [erlang]
+
+    Notes
+    -----
+    B(0) = 1, B(i) = a B(i-1) / (i + a B(i-1)): all terms are positive and nothing overflows [1]_.
+
+    References
+    ----------
+    .. [1] D. Gross, J. F. Shortle, J. M. Thompson and C. M. Harris, *Fundamentals of Queueing Theory*, 4th ed., Wiley,
+           2008, section 2.5, doi:10.1002/9781118625651.
+    """
+    blocked = 1.0
+    for number in range(1, servers + 1):
+        blocked = work * blocked / (number + work * blocked)
+    return blocked
+
+
+def erlang_c(servers: int, work: float) -> float:
+    """Share of arrivals that wait at M/M/m; 1 where the work is more than the servers can do.
+
+    Examples
+    --------
+    >>> round(erlang_c(2, 1.0), 6)
+    0.333333
+    """
+    if work >= servers:
+        return 1.0
+    blocked = erlang_b(servers, work)
+    return blocked / (1 - work / servers * (1 - blocked))
+
+
+def mmm_percentile(rate: float, service_s: float, servers: int, share: float) -> float:
+    """Percentile of the response time at M/M/m, first come, first served. [s]
+
+    Parameters
+    ----------
+    rate : float
+        lambda, below m / S. [1/s]
+    service_s : float
+        S > 0. [s]
+    servers : int
+        m >= 1. [1]
+    share : float
+        In (0, 1).
+
+    Notes
+    -----
+    Service is exponential with mu = 1/S, the wait is 0 with 1 - C and else exponential with theta = m mu - lambda:
+    P(T > t) = (1 - C) exp(-mu t) + C (theta exp(-mu t) - mu exp(-theta t)) / (theta - mu), section 2.3 of Gross et al.
+    """
+    mu, waits = 1 / service_s, erlang_c(servers, rate * service_s)
+    theta = servers * mu - rate
+
+    def beyond(time: float) -> float:
+        service = math.exp(-mu * time)
+        if abs(theta - mu) < 1e-9 * mu:
+            both = (1 + mu * time) * service
+        else:
+            both = (theta * service - mu * math.exp(-theta * time)) / (theta - mu)
+        return (1 - waits) * service + waits * both
+
+    top = service_s
+    while beyond(top) > 1 - share:
+        top *= 2
+    return float(brentq(lambda time: beyond(time) - (1 - share), 0.0, top, xtol=1e-12 * top, rtol=1e-12))
+
+
+def response_percentiles(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[
+    Callable[[float], float], str
+]:  # fmt: skip
+    """Percentiles of the response time of a class, and how they were found.
+
+    Parameters
+    ----------
+    model : dict
+        The model that was solved, in the engine's form, nodes as stations.
+    answer : dict
+        Its solution.
+    stations : dict of str to StationAnswer
+        The stations of the solution, nodes together.
+    name : str
+        The class.
+    """
+    known = {one["name"]: one for one in model["stations"]}
+    visited = [each for each, one in stations.items() if one.residence_s.get(name)]
+    alone = _lone_queue(model, known, visited, name)
+    if alone is not None:
+        rate, service, servers = alone
+        return lambda share: mmm_percentile(rate, service, servers, share), EXACT
+    mean = float(answer["classes"][name]["response_time_s"])
+    nodes = Counter(each.partition(NODE)[0] for each in known)
+    variance = 0.0
+    for each in visited:
+        station = known.get(each) or known[f"{each}{NODE}1"]
+        variance += _variance(station, nodes[each], stations[each], name)
+    if mean <= 0 or variance <= 0:
+        return lambda _: mean, GAMMA
+    shape = mean**2 / variance
+    return lambda share: float(gammaincinv(shape, share)) * mean / shape, GAMMA
+
+
+def _lone_queue(
+    model: Json, known: Mapping[str, Json], visited: list[str], name: str
+) -> tuple[float, float, int] | None:
+    """Rate, service time and servers where a class meets one M/M/m station and nothing else; nodes share the rate."""
+    load = {one["name"]: one for one in model["classes"]}[name]
+    if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
+        return None
+    station = known.get(visited[0]) or known[f"{visited[0]}{NODE}1"]
+    service = station["services"][0]
+    nodes = 1 if visited[0] in known else sum(each.partition(NODE)[0] == visited[0] for each in known)
+    poisson = load.get("arrivals", {}).get("distribution") in (None, "exponential") and _scv(load.get("arrivals")) == 1
+    plain = station["discipline"] == "fcfs" and not station["rates"] and station["capacity"] is None
+    once = abs((service["visits"] or 1.0) * nodes - 1) < 1e-9
+    held = model["pools"] or model["forks"] or model["routing"]
+    if not (poisson and plain and once) or held or _scv(service["variation"]) != 1:
+        return None
+    return float(load["arrival_rate_per_s"]) / nodes, float(service["service_time_s"]), int(station["servers"])
+
+
+def _scv(variation: Json | None) -> float:
+    if not variation:
+        return 1.0
+    given = variation.get("scv")
+    return float(given) if given is not None else _SCV.get(variation.get("distribution"), 1.0)
+
+
+def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> float:
+    """Variance of the time of a transaction at a station. [s^2]
+
+    Notes
+    -----
+    Of v visits with service time s, whose squared coefficient of variation is c, and residence r each: at a delay
+    v c s^2; at processor sharing v c r^2 (2+q)/(2-q) with q = 1 - s/r, which is exact for M/M/1 [1]_; at first come,
+    first served v (c s^2 + w^2 (2/C - 1)) with the wait w = r - s, exponential where there is one, and C of Erlang at
+    the utilization found.
+
+    References
+    ----------
+    .. [1] E. G. Coffman, R. R. Muntz and H. Trotter, "Waiting time distributions for processor-sharing systems",
+           Journal of the ACM 17(1), 123-130, 1970, doi:10.1145/321556.321568.
+    """
+    service = next(one for one in station["services"] if one["class"] == name)
+    time, scv = float(service["service_time_s"]), _scv(service["variation"])
+    # A node gets a part of the visits; all nodes together get them all.
+    visits = max((1.0 if service["visits"] is None else service["visits"]) * nodes, 1e-12)
+    residence = max(found.residence_s[name] / visits, time)
+    if station["discipline"] == "delay":
+        return visits * scv * time**2
+    if station["discipline"] == "ps":
+        share = 1 - time / residence
+        return visits * max(scv, 1e-12) * residence**2 * (2 + share) / (2 - share)
+    wait = residence - time
+    servers, idle = servers_of(station) or 1, 1 - found.utilization
+    # In an open network both are the same; in a closed one the solution may know of waits that Erlang does not.
+    waits = max(erlang_c(servers, found.utilization * servers), min(1.0, wait * servers * idle / time), 1e-12)
+    return float(visits * (scv * time**2 + wait**2 * (2 / waits - 1)))

@@ -1,0 +1,112 @@
+"""The question of a sizing, with everything settled that does not depend on the candidate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from towtank.size.basis import Basis
+from towtank.size.growth import NORMAL_95
+from towtank.size.load import Load
+from towtank.size.sizing_file import SizingFile
+from towtank.size.tiers import Candidate, Cost, Tier
+from towtank.study.objectives import Objective
+
+
+@dataclass(frozen=True)
+class Check:
+    """One objective about one class.
+
+    Attributes
+    ----------
+    objective : Objective
+    name : str or None
+        The class; None for the throughput of all.
+    """
+
+    objective: Objective
+    name: str | None
+
+    @property
+    def upward(self) -> bool:
+        """Whether more is better."""
+        return self.objective.metric == "throughput"
+
+    @property
+    def is_percentile(self) -> bool:
+        """Whether it is about a percentile."""
+        return self.objective.metric.startswith("p")
+
+    @property
+    def share(self) -> float:
+        """Of a percentile, in (0, 1)."""
+        return float(self.objective.metric[1:]) / 100
+
+    @property
+    def text(self) -> str:
+        """In words; names the class."""
+        if self.name is None or self.objective.transaction is not None:
+            return self.objective.text
+        metric = self.objective.metric
+        return self.objective.text.replace(metric, f"{metric} of {self.name}", 1)
+
+    def ratio(self, value: float) -> float:
+        """How much of what is allowed is used; met up to 1."""
+        limit = self.objective.value
+        if self.upward:
+            return limit / value if value > 0 else math.inf
+        return value / limit
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of every candidate.
+
+    Attributes
+    ----------
+    basis : Basis
+    file : SizingFile
+    load : Load
+        To be carried.
+    checks : tuple of Check
+    utilization : dict of str to float
+        Highest one allowed, by station. [ratio]
+    tiers : tuple of Tier
+    cost : Cost
+    draws : tuple of dict of str to float
+        Factors of demands by station.
+    speed_draws : dict of str to tuple of float
+        Standard normal numbers by machine, one for each draw.
+    growth : float
+        Factor of the load until the horizon, which data may follow. [1]
+    """
+
+    basis: Basis
+    file: SizingFile
+    load: Load
+    checks: tuple[Check, ...]
+    utilization: Mapping[str, float]
+    tiers: tuple[Tier, ...]
+    cost: Cost
+    draws: tuple[Mapping[str, float], ...] = ()
+    speed_draws: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    growth: float = 1.0
+
+    def scenarios(self, candidate: Candidate) -> list[str | None]:
+        """All nodes up, then each tier of several nodes that may lose some of them."""
+        lost = self.file.nodes_lost
+        tiers = [tier.name for tier, one in zip(self.tiers, candidate, strict=True) if tier.scales and lost]
+        return [None, *tiers]
+
+    def factors(self, candidate: Candidate, draw: int) -> dict[str, float]:
+        """Factors of demands in one draw: of the demands themselves, and of the speed of the machines."""
+        found = dict(self.draws[draw])
+        for tier, one in zip(self.tiers, candidate, strict=True):
+            if one.machine is None or one.speed_high <= one.speed_low:
+                continue
+            width = math.log(one.speed_high / one.speed_low) / 2 / NORMAL_95
+            slower = math.exp(-width * self.speed_draws[one.machine][draw])
+            for name in tier.stations:
+                found[name] = found.get(name, 1.0) * slower
+        return found

@@ -1,0 +1,224 @@
+"""The rating of a machine: from what its kernels did in their turns to capacity units.
+
+The value of a kernel is the median of its rounds, and that of a round the median of its slices: a disturbance that
+is shorter than half of the slices, or hits less than half of the rounds, moves nothing. Its interval goes from the
+least to the greatest round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from towtank.errors import EngineError
+from towtank.size.kernels import KERNELS, SCALES, Resource, chosen
+from towtank.size.machines import geometric_mean
+
+# Capacity units of one CPU of the reference machine that works alone.
+REFERENCE_UNITS = 100.0
+MODES = ("single", "all")
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with the least and the greatest of its rounds, which stand in `rounds`."""
+
+    value: float
+    low: float
+    high: float
+    rounds: tuple[float, ...] = ()
+
+    @classmethod
+    def of_rounds(cls, rounds: Sequence[float], value: float | None = None) -> Estimate:
+        """Make it of one value from each round; their median, unless another value is given."""
+        middle = median(rounds) if value is None else value
+        return cls(middle, min(middle, *rounds), max(middle, *rounds), tuple(rounds))
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval, as a ratio of the value. [1]"""
+        return (self.high - self.low) / 2 / self.value
+
+    def document(self) -> Json:
+        """As JSON."""
+        return {"value": self.value, "low": self.low, "high": self.high, "rounds": list(self.rounds)}
+
+
+def coverage(rounds: int) -> float:
+    """Probability that the least and the greatest of some rounds have the median of all possible rounds between them.
+
+    Notes
+    -----
+    1 - 2^(1 - n) for n independent rounds, whatever their distribution: the median is outside only where all of them
+    are on one side of it, with probability 1/2 each; section 7.1 of [1]_.
+
+    References
+    ----------
+    .. [1] H. A. David and H. N. Nagaraja, *Order Statistics*, 3rd edition, Wiley, 2003,
+           https://doi.org/10.1002/0471722162.
+
+    Examples
+    --------
+    >>> coverage(3), coverage(6)
+    (0.75, 0.96875)
+    """
+    return 1.0 - 2.0 ** (1 - rounds)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one kernel did: on one CPU alone, and on all."""
+
+    single: Estimate
+    all: Estimate
+
+
+@dataclass(frozen=True)
+class Rating:
+    """The rating of a machine on one scale, in capacity units.
+
+    Attributes
+    ----------
+    whole : Estimate
+        All CPUs at work.
+    alone : Estimate
+        One CPU at work, all others idle.
+    """
+
+    whole: Estimate
+    alone: Estimate
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """All turns of a measurement, as the engine told them.
+
+    Attributes
+    ----------
+    begin : dict
+        Version, CPUs, rounds, length of a turn, caches and memory.
+    turns : tuple of dict
+        Kernel, mode, round, slices and conditions of each turn that was taken.
+    failed : dict of str to str
+        Why a kernel could not be measured.
+    """
+
+    begin: Json
+    turns: tuple[Json, ...]
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_lines(cls, lines: Sequence[Json]) -> Measurement:
+        """Sort the lines of the engine.
+
+        Raises
+        ------
+        EngineError
+            If they do not go from the beginning to the end.
+        """
+        if not lines or lines[0].get("event") != "begin" or lines[-1].get("event") != "end":
+            raise EngineError("the engine ended before the last kernel")
+        turns = [line for line in lines if line["event"] == "turn"]
+        failed = {line["kernel"]: line["failed"] for line in turns if "failed" in line}
+        return cls(lines[0], tuple(line for line in turns if line["kernel"] not in failed), failed)
+
+    @property
+    def cpus(self) -> int:
+        """CPUs of the machine that the kernels had."""
+        return len(self.begin["cpus"])
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that were asked for."""
+        return int(self.begin["rounds"])
+
+
+def kernel_estimates(measurement: Measurement) -> dict[str, Measured]:
+    """Values of all kernels that were measured, in the order of the table."""
+    rates: dict[tuple[str, str], list[float]] = {}
+    for turn in measurement.turns:
+        rates.setdefault((turn["kernel"], turn["mode"]), []).append(median(turn["slices"]))
+    measured = {}
+    for name in KERNELS:
+        if (name, "single") in rates and (name, "all") in rates:
+            single, whole = (Estimate.of_rounds(rates[name, mode]) for mode in MODES)
+            measured[name] = Measured(single, whole)
+    return measured
+
+
+def area_ratios(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> dict[str, float]:
+    """Ratio of each area of kernels: the geometric mean of the ratios of its kernels to those of the reference."""
+    by_area: dict[str, list[float]] = {}
+    for kernel in chosen(resource):
+        by_area.setdefault(kernel.area, []).append(values[kernel.name] / reference[kernel.name])
+    return {area: geometric_mean(ratios) for area, ratios in by_area.items()}
+
+
+def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> float:
+    """Rating of a vector of kernels against the reference vector.
+
+    Parameters
+    ----------
+    values, reference : dict of str to float
+        What each kernel of the resource did in a second. [1/s], [byte/s]
+    resource : str
+        `cpu` or `disk`.
+
+    Returns
+    -------
+    float
+        100 times the geometric mean over the areas of kernels. [1]
+
+    Notes
+    -----
+    100 (prod_a r_a)^(1/A), r_a = (prod_k v_k / v_k,reference)^(1/K_a) over the K_a kernels of area a. Only with the
+    geometric mean do two machines keep their order, and their ratio, whichever machine is the reference [1]_.
+
+    References
+    ----------
+    .. [1] P. J. Fleming and J. J. Wallace, "How not to lie with statistics: the correct way to summarize benchmark
+           results", *Communications of the ACM* 29(3), 1986, https://doi.org/10.1145/5666.5673.
+    """
+    return REFERENCE_UNITS * geometric_mean(list(area_ratios(values, reference, resource).values()))
+
+
+def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) -> dict[str, Rating]:
+    """Ratings by scale; a scale is left out where one of its kernels was not measured.
+
+    Parameters
+    ----------
+    measured : dict of str to Measured
+        The kernels of the machine.
+    reference : dict of str to float
+        What the reference machine's kernels do on one CPU alone.
+    """
+    rated: dict[str, Rating] = {}
+    for resource, scale in SCALES.items():
+        names = [kernel.name for kernel in chosen(resource)]
+        if all(name in measured and name in reference for name in names):
+            vectors = {name: measured[name] for name in names}
+            rated[scale] = Rating(
+                _rated({name: one.all for name, one in vectors.items()}, reference, resource),
+                _rated({name: one.single for name, one in vectors.items()}, reference, resource),
+            )
+    return rated
+
+
+def _rated(vector: Mapping[str, Estimate], reference: Mapping[str, float], resource: Resource) -> Estimate:
+    """Rate the vector of values, with the ratings of its single rounds as interval."""
+    rounds = min(len(one.rounds) for one in vector.values())
+    by_round = [
+        capacity_units({name: one.rounds[number] for name, one in vector.items()}, reference, resource)
+        for number in range(rounds)
+    ]
+    value = capacity_units({name: one.value for name, one in vector.items()}, reference, resource)
+    return Estimate.of_rounds(by_round, value)
+
+
+def rounded(value: float, digits: int = 5) -> float:
+    """A number with so many significant digits, for files that people read."""
+    return float(f"{value:.{digits}g}") if math.isfinite(value) else value

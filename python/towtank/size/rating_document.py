@@ -1,0 +1,215 @@
+"""A rating as JSON `towtank/rating/1`, and as a machine file."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from towtank import __version__
+from towtank.analysis.doubts import Level
+from towtank.errors import ModelError
+from towtank.size.kernels import KERNELS, SCALES
+from towtank.size.machine_file import SCHEMA as MACHINE_SCHEMA
+from towtank.size.machine_file import MachineEntry
+from towtank.size.machines import Machine, Ratio
+from towtank.size.rating import (
+    Estimate,
+    Measured,
+    Measurement,
+    Rating,
+    area_ratios,
+    coverage,
+    kernel_estimates,
+    rounded,
+)
+from towtank.size.rating import ratings as rate
+from towtank.size.rating_doubts import Doubt, rating_doubts
+from towtank.units import exact_size
+
+SCHEMA = "towtank/rating/1"
+REFERENCE = "towtank-reference"
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Rated:
+    """A machine that was rated: kernels, ratings, doubts, and what it is."""
+
+    measurement: Measurement
+    measured: Mapping[str, Measured]
+    ratings: Mapping[str, Rating]
+    doubts: tuple[Doubt, ...]
+    facts: Mapping[str, Any]
+    at: str
+    reference: Mapping[str, float]
+
+    @classmethod
+    def of(cls, measurement: Measurement, facts: Mapping[str, Any], at: str, reference: Mapping[str, float]) -> Rated:
+        """Compute it.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            What the engine told.
+        facts : dict
+            Of the host.
+        at : str
+            When, in ISO 8601.
+        reference : dict of str to float
+            What the reference machine's kernels do on one CPU alone.
+        """
+        measured = kernel_estimates(measurement)
+        rated = rate(measured, reference)
+        doubts = rating_doubts(measurement, measured, rated, facts)
+        return cls(measurement, measured, rated, tuple(doubts), facts, at, reference)
+
+    @property
+    def invalid_because(self) -> list[str]:
+        """Kinds of doubts that make the rating none."""
+        return [str(doubt.kind) for doubt in self.doubts if doubt.level == Level.INVALID]
+
+    def machine(self, name: str) -> Machine:
+        """The machine, as a machine file would give it."""
+        return Machine.of(name, MachineEntry.model_validate(machine_entry(self)))
+
+
+def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
+    """What the kernels of the reference machine do on one CPU alone.
+
+    Raises
+    ------
+    ModelError
+        If the catalogue has no such machine with measured kernels.
+    """
+    machine = machines.get(REFERENCE)
+    if machine is None or machine.measured is None:
+        raise ModelError(f"the machine {REFERENCE!r} with measured kernels must be in the catalogue, got none")
+    return {name: kernel.single.value for name, kernel in machine.measured.kernels.items()}
+
+
+def rating_document(rated: Rated, against: Json | None = None) -> Json:
+    """The whole answer as JSON; its numbers are not rounded."""
+    measurement = rated.measurement
+    document = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "at": rated.at,
+        "valid": not rated.invalid_because,
+        "invalid_because": rated.invalid_because,
+        "doubts": [doubt.document() for doubt in rated.doubts],
+        "machine": dict(rated.facts),
+        "cpus": measurement.cpus,
+        "rounds": measurement.rounds,
+        "turn_s": measurement.begin["turn_s"],
+        "coverage": coverage(measurement.rounds),
+        "reference": REFERENCE,
+        "ratings": {scale: _rating(rating, measurement.cpus) for scale, rating in rated.ratings.items()},
+        "areas": _areas(rated),
+        "kernels": {name: _kernel(rated, name) for name in rated.measured},
+        "not_measured": dict(measurement.failed),
+    }
+    return document if against is None else {**document, "against": against}
+
+
+def _rating(rating: Rating, cpus: int) -> Json:
+    whole, alone = rating.whole.document(), rating.alone.document()
+    per_cpu = {name: getattr(rating.whole, name) / cpus for name in ("value", "low", "high")}
+    return {"whole": whole, "per_cpu": per_cpu, "one_cpu_alone": alone}
+
+
+def _areas(rated: Rated) -> Json:
+    """Ratio of each area to the reference, of the scales that are rated."""
+    areas: Json = {}
+    for resource, scale in SCALES.items():
+        if scale in rated.ratings:
+            singles = {name: one.single.value for name, one in rated.measured.items()}
+            wholes = {name: one.all.value for name, one in rated.measured.items()}
+            alone = area_ratios(singles, rated.reference, resource)
+            whole = area_ratios(wholes, rated.reference, resource)
+            areas |= {area: {"scale": scale, "one_cpu_alone": alone[area], "whole": whole[area]} for area in alone}
+    return areas
+
+
+def _kernel(rated: Rated, name: str) -> Json:
+    kernel, measured = KERNELS[name], rated.measured[name]
+    return {
+        "area": kernel.area,
+        "resource": kernel.resource,
+        "unit": f"{kernel.unit}/s",
+        "single": measured.single.document(),
+        "all": measured.all.document(),
+        "reference": rated.reference.get(name),
+    }
+
+
+def against_document(rated: Rated, other: Machine) -> Json:
+    """How fast this machine is against another: by ratings and by kernels; what cannot be compared says why."""
+    machine = rated.machine("this machine")
+    answer: Json = {"machine": other.name}
+    for resource, scale in SCALES.items():
+        try:
+            answer[resource] = ratio_document(machine.speed_against(other, scale))
+        except ModelError as error:
+            answer[resource] = {"refused": "; ".join(str(error).replace("hint: ", "").split("\n\n"))}
+    return answer
+
+
+def ratio_document(ratio: Ratio) -> Json:
+    """A ratio as JSON."""
+    return {
+        "value": ratio.value,
+        "low": ratio.low,
+        "high": ratio.high,
+        "basis": ratio.basis,
+        "kernels": dict(ratio.by_kernel),
+        "notes": list(ratio.notes),
+    }
+
+
+def machine_entry(rated: Rated) -> Json:
+    """The machine as an entry of a machine file, numbers rounded to five digits."""
+    facts = rated.facts
+    entry = {
+        "title": facts.get("cpu_model"),
+        "cpus": rated.measurement.cpus,
+        "memory": exact_size(facts["memory_bytes"]) if "memory_bytes" in facts else None,
+        "ratings": {scale: _short(rating.whole) for scale, rating in rated.ratings.items()},
+        "source": "measured by towtank rate",
+        "measured": {
+            "at": rated.at,
+            "towtank": __version__,
+            "fingerprint": {key: value for key, value in facts.items() if isinstance(value, str | int | float)},
+            "doubts": [doubt.message for doubt in rated.doubts],
+            "kernels": {
+                name: {"single": _short(one.single), "all": _short(one.all)} for name, one in rated.measured.items()
+            },
+        },
+    }
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+def _short(estimate: Estimate) -> Json:
+    return {name: rounded(getattr(estimate, name)) for name in ("value", "low", "high")}
+
+
+def machine_text(rated: Rated, name: str, **other: str) -> str:
+    """A machine file with this machine; `other` values, as its title, take the place of those that were measured."""
+    content = {"schema": MACHINE_SCHEMA, "machines": {name: {**machine_entry(rated), **other}}}
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = None  # values of one kernel on one line
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    yaml.width = 160
+    stream = io.StringIO()
+    yaml.dump(content, stream)
+    return stream.getvalue()
+
+
+def machine_name(facts: Mapping[str, Any]) -> str:
+    """A name for the machine that its host's name gives, with letters, digits, _ and - only."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", str(facts.get("name", ""))).strip("-_")[:60]
+    return name if re.match(r"[A-Za-z]", name) else f"machine-{name}".rstrip("-")

@@ -1,0 +1,216 @@
+"""The closed list of doubts about a rating."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+from typing import Any
+
+from towtank.analysis.doubts import Level, percent
+from towtank.size.kernels import KERNELS, SCALES
+from towtank.size.rating import Measured, Measurement, Rating
+
+# More than this of the CPU time for others is as much as the rating promises to be repeatable within.
+OTHERS_AT_MOST = 0.02
+STOLEN_AT_MOST = 0.02
+CLOCK_AT_MOST = 0.05
+# What the rating promises, and where it is no longer one.
+REPEATABLE_WITHIN = 0.03
+RATING_WITHIN = 0.10
+KERNEL_WITHIN = 0.10
+# STREAM asks for arrays of at least four times the last cache.
+CACHES_AT_LEAST = 4
+FILE_SYSTEMS_IN_MEMORY = ("tmpfs", "ramfs")
+
+
+class Kind(StrEnum):
+    """Every doubt about a rating."""
+
+    MACHINE_BUSY = "machine_busy"
+    STEAL_TIME = "steal_time"
+    CLOCK_MOVED = "clock_moved"
+    NOT_REPEATABLE = "not_repeatable"
+    UNSTEADY_KERNEL = "unsteady_kernel"
+    NOT_MEASURED = "not_measured"
+    FOLDER_IN_MEMORY = "folder_in_memory"
+    SMALL_MEMORY = "small_memory"
+    CPU_LIMIT = "cpu_limit"
+
+
+EXPLANATIONS = {
+    Kind.MACHINE_BUSY: (
+        "Other programs had CPU time that the kernels then lacked, so the machine is faster than its rating.",
+        "end what else runs here, and rate again",
+    ),
+    Kind.STEAL_TIME: (
+        "The hypervisor gave CPU time to other machines, so the rating is that of a part of this one.",
+        "rate again at another time; where it is always so, this is what the machine gives",
+    ),
+    Kind.CLOCK_MOVED: (
+        "The clock of the CPUs moved between the turns: by heat, by power, or by how many CPUs were at work.",
+        "fix the frequency governor to performance, or rate longer",
+    ),
+    Kind.NOT_REPEATABLE: (
+        "The rounds differ by more than a rating may, so another rating would be another number.",
+        "end what else runs here, and rate without --quick",
+    ),
+    Kind.UNSTEADY_KERNEL: (
+        "The rounds of these kernels differ much; their interval says by how much.",
+        "compare machines by these kernels only where the difference is larger than that",
+    ),
+    Kind.NOT_MEASURED: (
+        "Without one of its kernels there is no rating on a scale.",
+        "rate in a folder on a local disk, with --folder",
+    ),
+    Kind.FOLDER_IN_MEMORY: (
+        "Files that are kept in memory say nothing about a disk.",
+        "name a folder on the disk that is meant, with --folder",
+    ),
+    Kind.SMALL_MEMORY: (
+        "The memory that the kernels could have is not beyond the caches, so that caches were measured too.",
+        "free memory, and rate again",
+    ),
+    Kind.CPU_LIMIT: (
+        "A control group lets these programs have less than the CPUs that there are, which were held up in turn.",
+        "rate outside of the container, or state the limit as the machine's CPUs",
+    ),
+}
+"""Why each matters, and what to do."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One doubt, with the number seen and the limit it passed."""
+
+    kind: Kind
+    level: Level
+    message: str
+    seen: float | None = None
+    limit: float | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        why, hint = EXPLANATIONS[self.kind]
+        return {
+            "kind": str(self.kind),
+            "level": str(self.level),
+            "seen": self.seen,
+            "limit": self.limit,
+            "message": self.message,
+            "why": why,
+            "hint": hint,
+        }
+
+
+def rating_doubts(
+    measurement: Measurement, measured: Mapping[str, Measured], rated: Mapping[str, Rating], facts: Mapping[str, Any]
+) -> list[Doubt]:
+    """Everything that speaks against a rating.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        The turns, with what the machine did besides.
+    measured : dict of str to Measured
+        What was made of them.
+    rated : dict of str to Rating
+        Ratings by scale.
+    facts : dict
+        Of the host; `file_system` of the folder that the kernels worked in among them.
+    """
+    return [
+        *_company(measurement),
+        *_clock(measurement),
+        *_spread(rated),
+        *_kernels(measured),
+        *_missing(measurement, rated),
+        *_place(measurement, facts.get("file_system")),
+        *_limit(measurement, facts.get("cpu_limit")),
+    ]
+
+
+def _company(measurement: Measurement) -> Iterator[Doubt]:
+    """Other programs, and the hypervisor.
+
+    Turns that write files are left out: the kernel's own threads write for them.
+    """
+    turns = [
+        turn["conditions"]
+        for turn in measurement.turns
+        if KERNELS[turn["kernel"]].resource == "cpu" and KERNELS[turn["kernel"]].area != "files"
+    ]
+    total = sum(one["total_s"] for one in turns)
+    if total <= 0:
+        return
+    others = sum(one["programs_s"] - one["own_s"] for one in turns) / total
+    stolen = sum(one["stolen_s"] for one in turns) / total
+    if others > OTHERS_AT_MOST:
+        text = f"other programs had {percent(others)} of the CPU time, limit {percent(OTHERS_AT_MOST)}"
+        yield Doubt(Kind.MACHINE_BUSY, Level.INVALID, text, others, OTHERS_AT_MOST)
+    if stolen > STOLEN_AT_MOST:
+        text = f"the hypervisor took {percent(stolen)} of the CPU time away, limit {percent(STOLEN_AT_MOST)}"
+        yield Doubt(Kind.STEAL_TIME, Level.INVALID, text, stolen, STOLEN_AT_MOST)
+
+
+def _clock(measurement: Measurement) -> Iterator[Doubt]:
+    """Median of each round, so that a single disturbed look is not taken for the clock."""
+    by_round: dict[int, list[float]] = {}
+    for turn in measurement.turns:
+        by_round.setdefault(turn["round"], []).append(turn["conditions"]["clock_steps_per_s"])
+    speeds = [median(looks) for looks in by_round.values()]
+    if not speeds:
+        return
+    moved = max(speeds) / min(speeds) - 1
+    if moved > CLOCK_AT_MOST:
+        text = f"the clock of the CPUs moved by {percent(moved)} between rounds, limit {percent(CLOCK_AT_MOST)}"
+        yield Doubt(Kind.CLOCK_MOVED, Level.SUSPECT, text, moved, CLOCK_AT_MOST)
+
+
+def _spread(rated: Mapping[str, Rating]) -> Iterator[Doubt]:
+    for scale, rating in rated.items():
+        width = rating.whole.half_width
+        if width > REPEATABLE_WITHIN:
+            # Of disks much more must be expected: they are noted, never refused.
+            severe = width > RATING_WITHIN and scale == SCALES["cpu"]
+            level = Level.INVALID if severe else Level.SUSPECT if scale == SCALES["cpu"] else Level.NOTE
+            limit = RATING_WITHIN if severe else REPEATABLE_WITHIN
+            text = f"the rounds of the {scale} rating differ by ±{percent(width)}, limit ±{percent(limit)}"
+            yield Doubt(Kind.NOT_REPEATABLE, level, text, width, limit)
+
+
+def _kernels(measured: Mapping[str, Measured]) -> Iterator[Doubt]:
+    widths = {name: max(one.single.half_width, one.all.half_width) for name, one in measured.items()}
+    unsteady = {name: width for name, width in widths.items() if width > KERNEL_WITHIN}
+    if unsteady:
+        shown = ", ".join(f"{name} ±{percent(width)}" for name, width in unsteady.items())
+        text = f"the rounds of some kernels differ much: {shown}; limit ±{percent(KERNEL_WITHIN)}"
+        yield Doubt(Kind.UNSTEADY_KERNEL, Level.NOTE, text, max(unsteady.values()), KERNEL_WITHIN)
+
+
+def _missing(measurement: Measurement, rated: Mapping[str, Rating]) -> Iterator[Doubt]:
+    for name, reason in measurement.failed.items():
+        scale = SCALES[KERNELS[name].resource]
+        level = Level.INVALID if scale == SCALES["cpu"] else Level.SUSPECT
+        text = f"{name} was not measured, so there is no {scale} rating: {reason}"
+        yield Doubt(Kind.NOT_MEASURED, level, text)
+    for scale in SCALES.values():
+        if scale not in rated and not measurement.failed:
+            yield Doubt(Kind.NOT_MEASURED, Level.INVALID, f"there is no {scale} rating: the reference lacks a kernel")
+
+
+def _place(measurement: Measurement, file_system: str | None) -> Iterator[Doubt]:
+    if file_system in FILE_SYSTEMS_IN_MEMORY:
+        text = f"the folder is on {file_system}: its disk rating is that of memory"
+        yield Doubt(Kind.FOLDER_IN_MEMORY, Level.SUSPECT, text)
+    caches = measurement.begin["memory_bytes"] / measurement.begin["last_cache_bytes"]
+    if caches < CACHES_AT_LEAST:
+        text = f"the memory kernels had {caches:.2g} times the last cache, at least {CACHES_AT_LEAST} needed"
+        yield Doubt(Kind.SMALL_MEMORY, Level.SUSPECT, text, caches, float(CACHES_AT_LEAST))
+
+
+def _limit(measurement: Measurement, cpu_limit: float | None) -> Iterator[Doubt]:
+    if cpu_limit is not None and cpu_limit < measurement.cpus:
+        text = f"a control group allows {cpu_limit:g} CPUs of {measurement.cpus}"
+        yield Doubt(Kind.CPU_LIMIT, Level.SUSPECT, text, cpu_limit, float(measurement.cpus))

@@ -1,0 +1,316 @@
+"""Memory, disks, connections and pools of a candidate, each by steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from towtank.model import solve_models
+from towtank.size.evaluate import Job, Outcome, layouts_of, model_of
+from towtank.size.network import NODE
+from towtank.size.quantities import YEAR_D
+from towtank.size.question import Question
+from towtank.size.sizing_file import MemoryFile, SizingFile, WantedPoolFile
+from towtank.size.steps import Step, Steps
+from towtank.size.tiers import Option, Tier
+from towtank.units import format_duration, format_size
+
+FIRST_GUESS_WAITS = 0.1
+"""Share that waits in the first guess of square-root staffing; what is solved then decides. [ratio]"""
+HOLDING_SHARE = 0.01
+"""Mean wait for a unit of a pool over its holding time, where none is asked for. [ratio]"""
+
+
+def staffing_factor(waits: float) -> float:
+    """beta of square-root staffing for a share that waits.
+
+    Parameters
+    ----------
+    waits : float
+        alpha, in (0, 1). [ratio]
+
+    Notes
+    -----
+    alpha = 1 / (1 + beta Phi(beta) / phi(beta)), the limit of Erlang C for m = a + beta sqrt(a) servers as the offered
+    work a grows [1]_.
+
+    References
+    ----------
+    .. [1] S. Halfin and W. Whitt, "Heavy-traffic limits for queues with many exponential servers", Operations Research
+           29(3), 567-588, 1981, doi:10.1287/opre.29.3.567.
+    """
+    return float(brentq(lambda beta: 1 / (1 + beta * norm.cdf(beta) / norm.pdf(beta)) - waits, 1e-9, 20.0))
+
+
+def square_root_staffing(work: float, waits: float = FIRST_GUESS_WAITS) -> int:
+    """Servers for offered work so that about a share waits: m = a + beta sqrt(a), rounded up. [1]"""
+    return max(1, math.ceil(work + staffing_factor(waits) * math.sqrt(work)))
+
+
+def data_bytes(file: SizingFile, load_growth: float) -> float:
+    """Data at the horizon, one copy. [byte]
+
+    Parameters
+    ----------
+    file : SizingFile
+        With `data`.
+    load_growth : float
+        Factor of the load until the horizon, which data follow that have no growth of their own. [1]
+    """
+    assert file.data is not None
+    years = file.load.horizon / YEAR_D
+    return file.data.now * (load_growth if file.data.growth is None else file.data.growth**years)
+
+
+def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
+    """Room that disks must have. [byte]"""
+    data = file.data
+    assert data is not None
+    later = data_bytes(file, load_growth)
+    steps.add(
+        Step(
+            "data at the horizon",
+            "D0 g",
+            {"D0": data.now, "g": later / data.now if data.now else 1.0},
+            later,
+            "byte",
+            "sizing file, data" if data.growth is not None or load_growth == 1 else "data grow as the load",
+        )
+    )
+    values = {"D": later, "copies": data.copies, "free": data.free}
+    return steps.add(
+        Step(
+            "room on disks",
+            "D copies / (1 - free)",
+            values,
+            later * data.copies / (1 - data.free),
+            "byte",
+            "sizing file, data",
+        )
+    )
+
+
+def disks_needed(room: float, disk_size: int) -> int:
+    """Disks for a room. [1]"""
+    return max(1, math.ceil(room / disk_size - 1e-9))
+
+
+def connections(question: Question, outcome: Outcome) -> float:
+    """Connections that are open: one for each user, and those of open classes until they are idle long enough. [1]"""
+    keep = question.file.keep_alive or 0.0
+    found = 0.0
+    for name, rate in outcome.throughput.items():
+        users = outcome.job.load.users.get(name)
+        found += users if users is not None else rate * (outcome.response_s[name] + keep)
+    return found
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """Memory of one node of a tier.
+
+    Attributes
+    ----------
+    parts : dict of str to float
+        By what it is for. [byte]
+    free : float
+        Share that stays free. [ratio]
+    """
+
+    parts: dict[str, float]
+    free: float
+
+    @property
+    def total(self) -> float:
+        """With what stays free. [byte]"""
+        return sum(self.parts.values()) / (1 - self.free)
+
+
+def memory_of(question: Question, tier: Tier, one: Option, outcome: Outcome, steps: Steps | None = None) -> MemoryNeed:
+    """Memory of one node of a tier, with the nodes lost that the outcome says."""
+    lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
+    nodes = max(1, one.nodes - lost)
+    parts = {}
+    for entry in question.file.memory.get(tier.name, ()):
+        size, formula, values = _memory_part(question, entry, one, outcome, nodes)
+        parts[entry.what] = size
+        if steps is not None:
+            steps.add(
+                Step(
+                    f"memory of a node of {tier.name}: {entry.what}",
+                    formula,
+                    values,
+                    size,
+                    "byte",
+                    "sizing file, memory",
+                )
+            )
+    need = MemoryNeed(parts, question.file.memory_free)
+    if steps is not None and parts:
+        values = {"sum": sum(parts.values()), "free": need.free}
+        steps.add(
+            Step(
+                f"memory of a node of {tier.name}",
+                "sum / (1 - free)",
+                values,
+                need.total,
+                "byte",
+                "sizing file, memory",
+            )
+        )
+    return need
+
+
+def _memory_part(
+    question: Question, entry: MemoryFile, one: Option, outcome: Outcome, nodes: int
+) -> tuple[float, str, dict[str, Any]]:
+    if entry.share is not None:
+        data = data_bytes(question.file, question.growth)
+        return entry.share * data, "data share", {"data": data, "share": entry.share}
+    size = float(entry.size or 0)
+    counts = {
+        "node": 1.0,
+        "cpu": float(one.cpus),
+        "user": sum(outcome.job.load.users.values()),
+        "transaction": sum(outcome.present.values()),
+        "connection": connections(question, outcome),
+    }
+    count = counts[entry.per]
+    if entry.per in ("node", "cpu"):
+        return size * count, f"size {entry.per}s", {"size": size, f"{entry.per}s": count}
+    return size * count / nodes, f"size {entry.per}s / nodes", {"size": size, f"{entry.per}s": count, "nodes": nodes}
+
+
+def memory_misses(question: Question, outcomes: list[Outcome]) -> list[str]:
+    """Tiers whose machines have less memory than they need, in words."""
+    told = []
+    for number, tier in enumerate(question.tiers):
+        one = outcomes[0].job.candidate[number]
+        if tier.name not in question.file.memory or one.memory_bytes is None:
+            continue
+        need = max(memory_of(question, tier, one, each).total for each in outcomes)
+        if need > one.memory_bytes:
+            told.append(
+                f"a node of {tier.name} needs {format_size(need)} of memory, {one.machine} has "
+                f"{format_size(one.memory_bytes)}"
+            )
+    return told
+
+
+@dataclass(frozen=True)
+class PoolSize:
+    """A pool with its size.
+
+    Attributes
+    ----------
+    name : str
+    size : int or None
+        None where none is found.
+    work : float
+        Units held on average. [erlang]
+    first_guess : int
+        Of square-root staffing. [1]
+    wait_s, limit_s : float
+        Mean wait for a unit, solved, and the longest one allowed. [s]
+    why_not : str
+        Why there is no size.
+    """
+
+    name: str
+    size: int | None
+    work: float
+    first_guess: int
+    wait_s: float
+    limit_s: float
+    why_not: str = ""
+
+
+def pool_size(question: Question, name: str, wanted: WantedPoolFile, outcome: Outcome, steps: Steps) -> PoolSize:
+    """The smallest pool whose mean wait is allowed: a first guess, then solved with the pool in the model."""
+    held = {
+        each: sum(outcome.stations[one].residence_s.get(each, 0.0) for one in wanted.holds if one in outcome.stations)
+        for each in outcome.throughput
+    }
+    work = sum(outcome.throughput[each] * time for each, time in held.items())
+    rate = sum(outcome.throughput[each] for each, time in held.items() if time > 0)
+    holding = work / rate if rate else 0.0
+    limit = wanted.wait_at_most if wanted.wait_at_most is not None else HOLDING_SHARE * holding
+    beta = staffing_factor(FIRST_GUESS_WAITS)
+    guess = square_root_staffing(work) if work else 1
+    steps.add(
+        Step(
+            f"pool {name}: units held",
+            "sum X h",
+            {"X": rate, "h": holding},
+            work,
+            "1",
+            "Little's law; h: residence at what is held, solved",
+        )
+    )
+    steps.add(
+        Step(
+            f"pool {name}: first guess",
+            "ceil(a + beta sqrt(a))",
+            {"a": work, "beta": beta},
+            guess,
+            "1",
+            f"square-root staffing, {100 * FIRST_GUESS_WAITS:.0f} % wait (Halfin and Whitt 1981)",
+        )
+    )
+    size, wait, why = _solved_pool(question, (name, wanted), outcome.job, guess, limit)
+    if size is not None:
+        values = {"wait": wait, "limit": limit}
+        steps.add(
+            Step(
+                f"pool {name}: size",
+                "least size with wait <= limit",
+                values,
+                size,
+                "1",
+                "solved with the pool in the model",
+            )
+        )
+    return PoolSize(name, size, work, guess, wait, limit, why)
+
+
+def _solved_pool(
+    question: Question, pool: tuple[str, WantedPoolFile], job: Job, guess: int, limit: float
+) -> tuple[int | None, float, str]:
+    """Least size by bisection: its wait falls with its size."""
+    name, wanted = pool
+    model = model_of(question, job)
+    layouts = layouts_of(question, job)
+    holds = []
+    for one in wanted.holds:
+        nodes = layouts[one].nodes if one in layouts else 1
+        holds += [one] if nodes == 1 else [f"{one}{NODE}{number}" for number in range(1, nodes + 1)]
+
+    def wait(size: int) -> tuple[float, str]:
+        pools = [*model["pools"], {"name": name, "size": size, "holds": holds, "classes": []}]
+        answer = solve_models([{**model, "pools": pools}])[0]
+        if "faults" in answer:
+            steady = [one["message"] for one in answer["faults"]]
+            return math.inf, "; ".join(steady)
+        return max(answer["answer"]["pools"][name]["waiting_time_s"].values(), default=0.0), ""
+
+    high = guess
+    for _ in range(20):
+        found, why = wait(high)
+        if found <= limit:
+            break
+        high *= 2
+    else:
+        return None, math.inf, why or f"no size keeps the wait at {format_duration(limit)}"
+    low, best = 0, found
+    while high - low > 1:
+        middle = (low + high) // 2
+        found, _ = wait(middle)
+        if found <= limit:
+            high, best = middle, found
+        else:
+            low = middle
+    return high, best, ""

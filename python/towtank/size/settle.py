@@ -1,0 +1,304 @@
+"""From a sizing file and a model to a question: classes, checks, tiers with their options, draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import numpy as np
+
+from towtank.errors import Fault, ModelError, StudyError
+from towtank.size.basis import DRAWS, SEED, Basis
+from towtank.size.growth import GivenGrowth, Growing, HistoricGrowth
+from towtank.size.history import read_history
+from towtank.size.load import Load, load_at_horizon, load_faults, load_now
+from towtank.size.machines import Machine, Ratio, catalogue
+from towtank.size.network import servers_of
+from towtank.size.question import Check, Question
+from towtank.size.reading import contradictions
+from towtank.size.resources import disk_room, disks_needed
+from towtank.size.sizing_file import SizingFile, TierFile
+from towtank.size.steps import Step, Steps
+from towtank.size.tiers import Option, Tier, cost_of, machine_options, plain_options
+from towtank.study.objectives import read_objective
+from towtank.treecheck import Checked
+from towtank.yamlfile import Node, Path_, did_you_mean, fault_at
+
+_Place = tuple[Node, Path_]
+CPUS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+"""CPUs of a node where nothing is said: those that machines and their virtual parts are sold with. [1]"""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A question, and what it rests on.
+
+    Attributes
+    ----------
+    question : Question
+    now : Load
+        Of today, by class, without peak.
+    growing : Growing or None
+    start : date
+        Day of the load of today.
+    steps : Steps
+    """
+
+    question: Question
+    now: Load
+    growing: Growing | None
+    start: date
+    steps: Steps
+
+
+def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> Settled:
+    """Settle everything that does not depend on the candidate.
+
+    Parameters
+    ----------
+    checked : Checked of SizingFile
+        File and options as read.
+    basis : Basis
+    folder : Path
+        Names of files in the sizing file are relative to it.
+
+    Raises
+    ------
+    StudyError
+        With every fault.
+    """
+    faults, file, tree = list(checked.faults), checked.model, checked.tree
+    if file is None:
+        raise StudyError(faults)
+    faults += contradictions(tree, file) + load_faults(tree, file, basis)
+    checks = _checks(tree, file, basis, faults)
+    utilization = _utilization(tree, file, basis, faults)
+    machines = _machines(tree, file, folder, faults)
+    names = _tier_stations(tree, file, basis, faults)
+    growing = _growing(file, folder, faults)
+    for place, name in ((("pools", name, "holds"), held) for name, pool in file.pools.items() for held in pool.holds):
+        _known((tree, place), name, "station", list(basis.stations), faults)
+    for name, cache in file.hit_ratios.items():
+        _known((tree, ("hit_ratios", name, "station")), cache.station, "station", list(basis.stations), faults)
+    if not checks and not utilization and not faults:
+        message = "must have an objective, as 'p95 < 500 ms', or 'utilization_at_most', got neither"
+        faults.append(
+            fault_at(tree, (), message) if tree.line else Fault("<command line>", 0, 0, "--objective", message)
+        )
+    if faults:
+        raise StudyError(sorted(set(faults)))
+    steps = Steps()
+    now = load_now(file, basis)
+    carried = load_at_horizon(steps, file, now, growing)
+    growth = growing.factor(file.load.horizon) if growing is not None else 1.0
+    room = disk_room(file, growth, steps) if file.data is not None else None
+    hardware = _Hardware(machines, _ratios(file, machines, steps), room)
+    tiers = tuple(_tier((file, basis), name, stations, hardware, steps) for name, stations in names.items())
+    cost = cost_of(tiers, _currency(tiers, machines))
+    question = Question(basis, file, carried, checks, utilization, tiers, cost, growth=growth)
+    start = _start(file, growing)
+    return Settled(_with_draws(question), now, growing, start, steps)
+
+
+def _known(at: _Place, name: str, what: str, known: list[str], faults: list[Fault]) -> None:
+    if name not in known:
+        near = did_you_mean(name, known)
+        faults.append(fault_at(*at, f"must be a {what} of the model ({', '.join(known)}), got {name!r} instead{near}"))
+
+
+def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> tuple[Check, ...]:
+    found = []
+    for place, text in enumerate(file.objectives):
+        objective = read_objective(text)
+        names: list[str | None] = list(basis.classes)
+        if objective.transaction is not None:
+            _known((tree, ("objectives", place)), objective.transaction, "class", list(basis.classes), faults)
+            names = [objective.transaction]
+        elif objective.metric == "throughput":
+            names = [None]
+        found += [Check(objective, name) for name in names]
+    return tuple(found)
+
+
+def _utilization(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> dict[str, float]:
+    asked = file.utilization_at_most
+    if isinstance(asked, dict):
+        for name in asked:
+            _known((tree, ("utilization_at_most", name)), name, "station", basis.queues, faults)
+        return dict(asked)
+    return {} if asked is None else dict.fromkeys(basis.queues, asked)
+
+
+def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -> dict[str, Machine]:
+    """All machines that the file names."""
+    named: list[tuple[Path_, str]] = [(("machines", place), name) for place, name in enumerate(file.machines)]
+    for tier, one in file.tiers.items():
+        named += [(("tiers", tier, "machines", place), name) for place, name in enumerate(one.machines or ())]
+    if named and file.measured_on is None:
+        message = "must have the key 'measured_on' beside it: the machine that the demands of the model come from"
+        faults.append(fault_at(tree, named[0][0], message))
+    if file.measured_on is not None:
+        named.append((("measured_on",), file.measured_on))
+    if not named:
+        return {}
+    try:
+        known = catalogue([folder / one for one in file.machine_files])
+    except StudyError as error:
+        faults += error.faults
+        return {}
+    for path, name in named:
+        if name not in known:
+            near = did_you_mean(name, list(known))
+            message = (
+                f"must be a machine of the catalogue (see `towtank list`) or of a machine file, got {name!r}{near}"
+            )
+            faults.append(fault_at(tree, path, message))
+        elif known[name].cpus is None:
+            faults.append(fault_at(tree, path, f"must be a machine whose CPUs are known, got {name!r} without 'cpus'"))
+    return {name: known[name] for _, name in named if name in known}
+
+
+def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> dict[str, tuple[str, ...]]:
+    """Stations of each tier; every queue alone where no tiers are given."""
+    if not file.tiers:
+        able = [name for name in basis.queues if servers_of(basis.stations[name]) is not None]
+        if not able:
+            told = ", ".join(basis.queues) or "none but delays"
+            message = f"must have a station to size: 'rates' say nothing of other numbers of CPUs, got {told}"
+            faults.append(Fault(basis.source, 0, 0, "stations", message))
+        return {name: (name,) for name in able}
+    found: dict[str, tuple[str, ...]] = {}
+    owner: dict[str, str] = {}
+    routed = {each for one in basis.document["routing"] for each in one["next"]}
+    for name, tier in file.tiers.items():
+        found[name] = tuple(tier.stations or (name,))
+        path = ("tiers", name, "stations") if tier.stations else ("tiers", name)
+        for station in found[name]:
+            _known((tree, path), station, "station", basis.queues, faults)
+            if station in owner:
+                message = f"must be in one tier, got {station!r}, which is in {owner[station]} too"
+                faults.append(fault_at(tree, path, message))
+            owner[station] = name
+            if max(tier.nodes) > 1 and station in routed:
+                message = f"must be 1: the model routes from {station!r} by probabilities, which nodes would share"
+                faults.append(fault_at(tree, ("tiers", name, "nodes"), message))
+            if station in basis.stations and servers_of(basis.stations[station]) is None:
+                message = f"must have 'servers': the 'rates' of {station!r} say nothing of other numbers of CPUs"
+                faults.append(fault_at(tree, path, message))
+    return found
+
+
+def _growing(file: SizingFile, folder: Path, faults: list[Fault]) -> Growing | None:
+    load = file.load
+    if load.growth is not None:
+        low, high = load.growth_interval or (load.growth, load.growth)
+        return GivenGrowth(load.growth, low, high)
+    if load.history is None:
+        return None
+    asked = load.history
+    try:
+        history = read_history(folder / asked.csv, asked.date, asked.load, asked.season)
+    except StudyError as error:
+        faults += error.faults
+        return None
+    start = date.fromisoformat(load.start) if load.start else history.days[-1]
+    return HistoricGrowth(history, start, f"history of {len(history.days)} days")
+
+
+def _start(file: SizingFile, growing: Growing | None) -> date:
+    if isinstance(growing, HistoricGrowth):
+        return growing.start
+    return date.fromisoformat(file.load.start) if file.load.start else datetime.now(UTC).date()
+
+
+@dataclass(frozen=True)
+class _Hardware:
+    """What tiers are made from: machines with their speeds, and the room that disks must have. [byte]"""
+
+    machines: Mapping[str, Machine]
+    ratios: Mapping[str, Ratio]
+    room: float | None
+
+
+def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> dict[str, Ratio]:
+    """Speed of each machine over the one that was measured; refused where nothing common is known."""
+    if file.measured_on is None:
+        return {}
+    base, found, reasons = machines[file.measured_on], {}, []
+    for name, machine in machines.items():
+        try:
+            found[name] = machine.speed_against(base, file.scale)
+        except ModelError as error:
+            reasons.append(str(error).replace("\n\nhint: ", "; "))
+            continue
+        if name != file.measured_on:
+            one = found[name]
+            values = {"low": one.low, "high": one.high}
+            steps.add(
+                Step(
+                    f"speed of a CPU of {name} over {file.measured_on}",
+                    one.basis or "rating per CPU",
+                    values,
+                    one.value,
+                    "1",
+                    f"machine catalogue, scale {file.scale}",
+                )
+            )
+    if reasons:
+        raise ModelError("\n".join(["machines cannot be compared:", *(f"  {one}" for one in reasons)]))
+    return found
+
+
+def _tier(
+    question: tuple[SizingFile, Basis], name: str, stations: tuple[str, ...], of: _Hardware, steps: Steps
+) -> Tier:
+    file, basis = question
+    one = file.tiers.get(name, TierFile())
+    chosen = one.machines or (file.machines if one.kind == "cpu" else [])
+    options: Sequence[Option]
+    if chosen:
+        options = machine_options([of.machines[each] for each in chosen], of.ratios, one.nodes)
+    else:
+        least = max(servers_of(basis.stations[each]) or 1 for each in stations)
+        cpus = one.cpus or sorted({*CPUS, least})
+        options = plain_options(cpus, one.nodes, one.price)
+    if one.disk_size is not None and of.room is not None:
+        needed = disks_needed(of.room, one.disk_size)
+        values = {"room": of.room, "size": one.disk_size}
+        step = f"disks of {name} for the data"
+        steps.add(Step(step, "ceil(room / size)", values, needed, "disks", "sizing file, tiers"))
+        options = [each for each in options if each.nodes * each.cpus >= needed]
+        if not options:
+            raise ModelError(f"tiers.{name}.cpus: must allow {needed} disks, which the data need")
+    return Tier(name, stations, tuple(options), one.kind, one.disk_size)
+
+
+def _currency(tiers: Sequence[Tier], machines: Mapping[str, Machine]) -> str:
+    """Unit of the prices; machines that are paid for in different ways cannot be compared."""
+    names = {one.machine for tier in tiers for one in tier.options if one.machine and one.price is not None}
+    units = sorted(
+        {f"{p.currency}{'' if p.per == 'once' else f' / {p.per}'}" for n in names if (p := machines[n].price)}
+    )
+    if len(units) > 1:
+        raise ModelError(f"machines: must have prices in one currency and for one time, got {', '.join(units)}")
+    return units[0] if units else "price"
+
+
+def _with_draws(question: Question) -> Question:
+    """Draws of demands, and of the speeds of machines; one of either calls for both."""
+    draws: list[dict[str, float]] = question.basis.draws(question.file.uncertainty)
+    options = [one for tier in question.tiers for one in tier.options if one.machine is not None]
+    unsure = sorted({str(one.machine) for one in options if one.speed_high > one.speed_low})
+    if unsure and not draws:
+        draws = [{} for _ in range(DRAWS)]
+    stream = np.random.default_rng(SEED + 1)
+    speeds = {name: tuple(float(one) for one in stream.standard_normal(len(draws))) for name in unsure}
+    return replace(question, draws=tuple(draws), speed_draws=speeds)
+
+
+def as_it_is(question: Question) -> tuple[Option, ...]:
+    """The hardware of the model itself."""
+    stations = question.basis.stations
+    return tuple(Option(1, max(servers_of(stations[name]) or 1 for name in tier.stations)) for tier in question.tiers)

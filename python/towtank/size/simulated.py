@@ -1,0 +1,70 @@
+"""Percentiles of a candidate by simulation, to hold against those that were worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.model import SimulationSettings, simulate_models
+from towtank.size.evaluate import Job, Outcome, model_of
+from towtank.size.percentiles import EXACT
+from towtank.size.question import Question
+from towtank.size.tiers import Candidate
+
+PRECISION = 0.02
+EVENTS = 30_000_000
+TIME_S = 20.0
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """One scenario of a candidate, simulated.
+
+    Attributes
+    ----------
+    values : dict of int to float
+        By the number of the check. [s]
+    intervals : dict of int to (float, float)
+        With 95 %. [s]
+    scale : dict of int to float
+        What was simulated over what was worked out. [ratio]
+    """
+
+    values: Mapping[int, float]
+    intervals: Mapping[int, tuple[float, float]]
+    scale: Mapping[int, float]
+
+
+def simulate(question: Question, outcome: Outcome) -> Simulated | None:
+    """Simulate the scenario of an outcome; None where there is nothing to hold against it, or it is no steady state."""
+    checks = {n: one for n, one in enumerate(question.checks) if one.is_percentile and one.name in outcome.response_s}
+    if not checks or outcome.method == EXACT or outcome.why_not:
+        return None
+    settings = SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED)
+    told = simulate_models([model_of(question, outcome.job)], settings)
+    if "faults" in told or not told["answers"][0]["steady"]:
+        return None
+    classes: dict[str, Any] = told["answers"][0]["classes"]
+    values, intervals, scale = {}, {}, {}
+    for number, check in checks.items():
+        one, metric = classes[str(check.name)], check.objective.metric
+        value = one["response_time_percentiles_s"].get(metric)
+        if not value:
+            continue
+        values[number] = float(value)
+        low, high = one["confidence_interval"].get(metric) or (value, value)
+        intervals[number] = (float(low), float(high))
+        scale[number] = float(value) / outcome.values[number] * outcome.job.scale.get(number, 1.0)
+    return Simulated(values, intervals, scale)
+
+
+def needs_simulation(question: Question, outcome: Outcome) -> bool:
+    """Whether percentiles of an outcome are approximate."""
+    return any(one.is_percentile for one in question.checks) and outcome.method != EXACT
+
+
+def job_with(candidate: Candidate, question: Question, lost: str | None, found: Simulated | None) -> Job:
+    """The scenario again, percentiles as simulated."""
+    return Job(candidate, question.load, lost, scale=found.scale if found else {})

@@ -1,0 +1,298 @@
+"""Changes to an answer, written as people say them: `cpu x1.5`, `nodes app=3, think 5 s`.
+
+Grammar of a change, several with commas between:
+
+    cpu [of TIER] xFACTOR          speed of the CPUs of one tier, or of all
+    cpus TIER=NUMBER               CPUs of each node
+    nodes TIER=NUMBER              nodes
+    memory TIER=SIZE               memory of each node
+    disk TIER=KIND                 kind of disk, of `disk_kinds`
+    disk of TIER xFACTOR           speed of its disks
+    users [CLASS=]NUMBER           users; of all classes in the same mix
+    rate [CLASS=]RATE              arrivals
+    think [CLASS=]TIME             think time
+    mix CLASS=SHARE CLASS=SHARE    shares of the classes
+    demand STATION[.CLASS] xFACTOR a demand
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from towtank import units
+from towtank.errors import ModelError
+from towtank.size.load import Load
+from towtank.size.question import Question
+from towtank.size.sizing_file import HitRatioFile
+from towtank.size.tiers import Candidate, Option
+from towtank.units import format_size
+from towtank.yamlfile import did_you_mean
+
+FORMS = ("cpu", "cpus", "nodes", "memory", "disk", "users", "rate", "think", "mix", "demand")
+_FACTOR = re.compile(r"(?:of\s+(?P<name>[A-Za-z][\w.-]*)\s+)?x\s*(?P<factor>\d{1,9}(?:\.\d{1,9})?)")
+_DEMAND = re.compile(r"(?P<name>[A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*)?)\s+x\s*(?P<factor>\d{1,9}(?:\.\d{1,9})?)")
+_SET = re.compile(r"(?:(?P<name>[A-Za-z][\w-]*)\s*=\s*)?(?P<value>\S.*)")
+_SHARE = re.compile(r"\s*([A-Za-z][\w-]*)\s*=\s*([\d.]+\s*%)")
+_NUMBER_AT_MOST = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A candidate under a load, with demands changed.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    load : Load
+    demand : dict of (str, str or None) to float
+        Factors of demands by station and class. [ratio]
+    memory_bytes : dict of str to int
+        Memory of each node by tier, where it is changed. [byte]
+    notes : tuple of str
+    """
+
+    candidate: Candidate
+    load: Load
+    demand: Mapping[tuple[str, str | None], float] = field(default_factory=dict)
+    memory_bytes: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def slower(self, station: str, name: str | None, factor: float) -> Variant:
+        """With a demand that is so many times as large."""
+        key = (station, name)
+        return replace(self, demand={**self.demand, key: self.demand.get(key, 1.0) * factor})
+
+
+Change = Callable[[Variant], Variant]
+
+
+def read_what_if(text: str, question: Question) -> Change:
+    """Read the changes of one what-if question.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong, and at which character of the text.
+    """
+    changes, at = [], 0
+    for part in text.split(","):
+        start = at + len(part) - len(part.lstrip())
+        try:
+            changes.append(_clause(part.strip(), question))
+        except ValueError as error:
+            raise ValueError(f"{error} (character {start + 1} of {text!r})") from None
+        at += len(part) + 1
+
+    def all_of_them(variant: Variant) -> Variant:
+        for change in changes:
+            variant = change(variant)
+        return variant
+
+    return all_of_them
+
+
+def _clause(text: str, question: Question) -> Change:
+    word, _, rest = text.partition(" ")
+    rest = rest.strip()
+    if word not in FORMS:
+        near = did_you_mean(word, list(FORMS))
+        raise ValueError(f"must begin with one of {', '.join(FORMS)}, got {word!r} instead{near}")
+    if word == "mix":
+        return _mix(rest, question)
+    if word == "demand":
+        return _demand(rest, question)
+    if word == "cpu" or (word == "disk" and re.match(r"(of\s|x)", rest)):
+        return _speed(word, rest, question)
+    match = _SET.fullmatch(rest)
+    if match is None:
+        raise ValueError(f"must say what {word} is then, as '{_example(word)}', got nothing")
+    name, value = match["name"], match["value"]
+    if word in ("cpus", "nodes", "memory", "disk"):
+        return _hardware(word, _tier(word, name, question), value, question)
+    return _load(word, name, value, question)
+
+
+def _example(word: str) -> str:
+    return {
+        "cpus": "cpus app=4", "nodes": "nodes app=3", "memory": "memory app=64 GiB", "disk": "disk data=ssd",
+        "users": "users 500", "rate": "rate 20 /s", "think": "think 5 s",
+    }[word]  # fmt: skip
+
+
+def _one_of(what: str, name: str, known: list[str]) -> str:
+    if name not in known:
+        near = did_you_mean(name, known)
+        raise ValueError(f"must name a {what} ({', '.join(known) or 'there is none'}), got {name!r} instead{near}")
+    return name
+
+
+def _tier(word: str, name: str | None, question: Question) -> int:
+    names = [tier.name for tier in question.tiers]
+    if name is None and len(names) == 1:
+        return 0
+    if name is None:
+        raise ValueError(f"must name the tier, as '{_example(word)}', one of {', '.join(names)}")
+    return names.index(_one_of("tier", name, names))
+
+
+def _number(value: str) -> int:
+    if not value.isdecimal() or not 1 <= int(value) <= _NUMBER_AT_MOST:
+        raise ValueError(f"must be a whole number from 1, got {value!r} instead")
+    return int(value)
+
+
+def _factor(match: re.Match[str] | None, text: str, form: str) -> tuple[str | None, float]:
+    if match is None or float(match["factor"]) <= 0:
+        raise ValueError(f"must be '{form}' with a factor above 0, got {text!r} instead")
+    return match["name"], float(match["factor"])
+
+
+def _speed(word: str, rest: str, question: Question) -> Change:
+    name, factor = _factor(_FACTOR.fullmatch(rest), f"{word} {rest}", f"{word} [of TIER] x1.5")
+    kind = [tier.name for tier in question.tiers if tier.kind == word]
+    meant = kind if name is None else [_one_of(f"tier of kind {word}", name, kind)]
+    if not meant:
+        raise ValueError(f"must have a tier of kind {word} to be faster, got none")
+
+    def change(variant: Variant) -> Variant:
+        options = [
+            replace(one, speed=one.speed * factor, speed_low=one.speed_low * factor, speed_high=one.speed_high * factor)
+            if tier.name in meant
+            else one
+            for tier, one in zip(question.tiers, variant.candidate, strict=True)
+        ]
+        return replace(variant, candidate=tuple(options))
+
+    return change
+
+
+def _hardware(word: str, place: int, value: str, question: Question) -> Change:
+    tier = question.tiers[place]
+    if word == "memory":
+        size = units.size(value)
+        return lambda variant: _with_memory(variant, tier.name, size, question)
+    if word == "disk":
+        return _disk(tier.name, tier.stations, value, question)
+    number = _number(value)
+    if number > 100_000:
+        raise ValueError(f"must be at most 100000 {word}, got {value} instead")
+
+    def set_(one: Option) -> Option:
+        return replace(one, cpus=number, machine=None) if word == "cpus" else replace(one, nodes=number)
+
+    def change(variant: Variant) -> Variant:
+        found = variant.candidate
+        return replace(variant, candidate=(*found[:place], set_(found[place]), *found[place + 1 :]))
+
+    return change
+
+
+def _disk(tier: str, stations: tuple[str, ...], kind: str, question: Question) -> Change:
+    kinds = question.file.disk_kinds
+    time = kinds[_one_of("kind of `disk_kinds`", kind, list(kinds))].service_time
+    known = question.basis.stations
+
+    def change(variant: Variant) -> Variant:
+        for name in stations:
+            for service in known[name]["services"]:
+                visits, now = service.get("visits"), service["service_time_s"]
+                if visits is None:
+                    raise ModelError(
+                        f"disk {tier}={kind}: {name} must have visits and a service time, got a demand only"
+                    )
+                variant = variant.slower(name, service["class"], time / now)
+        return variant
+
+    return change
+
+
+def _with_memory(variant: Variant, tier: str, size: int, question: Question) -> Variant:
+    variant = replace(variant, memory_bytes={**variant.memory_bytes, tier: size})
+    for name, cache in question.file.hit_ratios.items():
+        factor, note = _misses_factor(cache, size)
+        variant = replace(variant.slower(cache.station, None, factor), notes=(*variant.notes, f"{name}: {note}"))
+    return variant
+
+
+def _misses_factor(cache: HitRatioFile, size: int) -> tuple[float, str]:
+    """Misses with another memory over those now; between the sizes given the hit ratio lies on a line."""
+    if not cache.memory[0] <= size <= cache.memory[-1]:
+        ends = f"{format_size(cache.memory[0])} to {format_size(cache.memory[-1])}"
+        raise ModelError(
+            f"memory: must be from {ends}, where the hit ratio of {cache.station} is known, got {format_size(size)}"
+        )
+    now, then = _hit_ratio(cache, cache.now), _hit_ratio(cache, size)
+    if now >= 1:
+        raise ModelError(f"hit_ratios: {cache.station} must have misses now, got a hit ratio of 100 %")
+    return max((1 - then) / (1 - now), 1e-9), f"hit ratio {100 * now:.1f} % now, {100 * then:.1f} % then"
+
+
+def _hit_ratio(cache: HitRatioFile, size: int) -> float:
+    for place in range(1, len(cache.memory)):
+        if size <= cache.memory[place]:
+            low, high = cache.memory[place - 1], cache.memory[place]
+            part = (size - low) / (high - low)
+            return cache.hit_ratio[place - 1] + part * (cache.hit_ratio[place] - cache.hit_ratio[place - 1])
+    return cache.hit_ratio[-1]
+
+
+def _load(word: str, name: str | None, value: str, question: Question) -> Change:
+    loads: dict[str, Any] = {"users": question.load.users, "rate": question.load.rate, "think": question.load.think_s}
+    names = list(loads[word])
+    if not names:
+        raise ValueError(
+            f"must be about what the model has, got {word} but it has no {'open' if word == 'rate' else 'closed'} class"
+        )
+    if name is not None:
+        _one_of(f"{'open' if word == 'rate' else 'closed'} class", name, names)
+    amount: float = (
+        _number(value) if word == "users" else units.rate(value) if word == "rate" else units.duration(value)
+    )
+    if word == "rate" and amount <= 0:
+        raise ValueError(f"must be a rate above 0, got {value!r} instead")
+
+    def change(variant: Variant) -> Variant:
+        load = variant.load
+        if word == "think":
+            return replace(
+                variant,
+                load=replace(load, think_s={**load.think_s, **dict.fromkeys([name] if name else names, amount)}),
+            )
+        old = load.users if word == "users" else load.rate
+        scale = amount / sum(old.values())
+        new = {**old, name: float(amount)} if name else {each: one * scale for each, one in old.items()}
+        return replace(variant, load=replace(load, **{"users" if word == "users" else "rate": new}))
+
+    return change
+
+
+def _mix(rest: str, question: Question) -> Change:
+    pairs = _SHARE.findall(rest)
+    loads = question.load
+    known = list(loads.users or loads.rate)
+    if not pairs or _SHARE.sub("", rest).strip() or (loads.users and loads.rate):
+        raise ValueError(f"must be 'mix CLASS=60 % CLASS=40 %' of classes of one kind, got {rest!r} instead")
+    shares = {_one_of("class", name, known): units.share(share) for name, share in pairs}
+    if abs(sum(shares.values()) - 1) > 1e-6:
+        raise ValueError(f"must be shares that make 100 % together, got {100 * sum(shares.values()):g} %")
+
+    def change(variant: Variant) -> Variant:
+        key = "users" if variant.load.users else "rate"
+        old = variant.load.users or variant.load.rate
+        new = {name: sum(old.values()) * shares.get(name, 0.0) for name in old}
+        return replace(variant, load=replace(variant.load, **{key: new}))
+
+    return change
+
+
+def _demand(rest: str, question: Question) -> Change:
+    name, factor = _factor(_DEMAND.fullmatch(rest), f"demand {rest}", "demand STATION[.CLASS] x0.8")
+    station, _, each = str(name).partition(".")
+    _one_of("station", station, list(question.basis.stations))
+    if each:
+        known = [one["class"] for one in question.basis.stations[station]["services"]]
+        _one_of(f"class that comes to {station}", each, known)
+    return lambda variant: variant.slower(station, each or None, factor)

@@ -1,0 +1,207 @@
+"""Erlang, staffing, percentiles, growth: against published and exact values."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import case
+
+from towtank.errors import StudyError
+from towtank.model import load_model, solve_models
+from towtank.size.growth import GivenGrowth, HistoricGrowth, reached
+from towtank.size.history import History, read_history
+from towtank.size.network import stations_of
+from towtank.size.percentiles import EXACT, erlang_b, erlang_c, mmm_percentile, response_percentiles
+from towtank.size.quantities import YEAR_D
+from towtank.size.resources import square_root_staffing, staffing_factor
+
+
+def exact_erlang_c(servers: int, work: float) -> float:
+    """The textbook sum, with whole numbers of arbitrary size where the recursion has floats."""
+    from fractions import Fraction  # noqa: PLC0415
+
+    a = Fraction(work)
+    last = a**servers / math.factorial(servers) / (1 - a / servers)
+    return float(last / (sum(a**k / math.factorial(k) for k in range(servers)) + last))
+
+
+@pytest.mark.parametrize(("servers", "work"), [(1, 0.5), (2, 1.0), (14, 10.0), (120, 100.0), (400, 390.0)])
+def test_erlang_c_is_the_sum_of_the_textbook(servers: int, work: float) -> None:
+    assert erlang_c(servers, work) == pytest.approx(exact_erlang_c(servers, work), rel=1e-12)
+
+
+def test_erlang_c_of_librede() -> None:
+    published = case("V36")
+    for (servers, utilization), value in zip(published["inputs"]["cases"], published["verified"]["C"], strict=True):
+        assert erlang_c(servers, servers * utilization) == pytest.approx(value, rel=1e-9)
+
+
+def test_erlang_c_of_a_published_table() -> None:
+    """10 erlang: 14 servers are the least of whom at most 20 % of the arrivals wait for, 17.4 %; 13 keep 28.5 % waiting
+    (Erlang C tables, as in R. B. Cooper, *Introduction to Queueing Theory*, 2nd ed., North-Holland, 1981, section 3.4;
+    recomputed with exact fractions)."""
+    assert erlang_c(14, 10.0) == pytest.approx(0.174, abs=5e-4)
+    assert erlang_c(13, 10.0) == pytest.approx(0.285, abs=5e-4)
+    assert next(m for m in range(11, 30) if erlang_c(m, 10.0) <= 0.2) == 14
+
+
+def test_erlang_b_of_one_server() -> None:
+    assert erlang_b(1, 0.5) == pytest.approx(1 / 3, rel=1e-12)
+
+
+@pytest.mark.parametrize("waits", [0.05, 0.1, 0.2, 0.5, 0.8])
+def test_square_root_staffing_reaches_the_share_that_waits_as_the_work_grows(waits: float) -> None:
+    """Halfin and Whitt (1981), a limit theorem: at 10,000 erlang the exact Erlang C is within 2 % of the share."""
+    work = 10_000.0
+    servers = work + staffing_factor(waits) * math.sqrt(work)
+    low, high = erlang_c(math.ceil(servers), work), erlang_c(math.floor(servers), work)
+    assert low <= 1.02 * waits
+    assert high >= 0.98 * waits
+    assert square_root_staffing(work, waits) == math.ceil(servers)
+
+
+def test_the_staffing_factor_of_one_half() -> None:
+    """alpha = 1/2 at beta Phi(beta) = phi(beta): beta = 0.5061, table 1 of Halfin and Whitt (1981) prints 0.506."""
+    assert staffing_factor(0.5) == pytest.approx(0.506, abs=5e-4)
+
+
+def test_percentiles_of_mm1_are_exponential() -> None:
+    """R ~ exp(mu - lambda): the 95th percentile is ln 20 / (mu - lambda)."""
+    assert mmm_percentile(8.0, 0.1, 1, 0.95) == pytest.approx(math.log(20) / 2, rel=1e-9)
+
+
+def test_percentiles_of_mmm_where_both_rates_are_equal() -> None:
+    """m mu - lambda = mu: P(T > t) = (1 - C + C (1 + mu t)) exp(-mu t)."""
+    found = mmm_percentile(10.0, 0.1, 2, 0.9)
+    waits = erlang_c(2, 1.0)
+    assert (1 - waits + waits * (1 + 10 * found)) * math.exp(-10 * found) == pytest.approx(0.1, rel=1e-9)
+
+
+def percentile(tmp_path: Path, text: str, name: str, share: float) -> tuple[float, str]:
+    path = tmp_path / "model.yaml"
+    path.write_text(text, "utf-8")
+    model = load_model(path).document
+    answer = solve_models([model])[0]["answer"]
+    found, method = response_percentiles(model, answer, stations_of(answer), name)
+    return found(share), method
+
+
+def test_an_open_queue_has_exact_percentiles(tmp_path: Path) -> None:
+    text = "classes: {a: {rate: 8 /s}}\nstations:\n  q: {servers: 1, demand: 100 ms}\n"
+    found, method = percentile(tmp_path, text, "a", 0.95)
+    assert (found, method) == (pytest.approx(math.log(20) / 2, rel=1e-9), EXACT)
+
+
+def test_two_equal_queues_in_a_row_have_erlang_percentiles(tmp_path: Path) -> None:
+    """By Burke's theorem the time in two M/M/1 in a row is Erlang-2, a gamma distribution: the approximation is exact.
+    P(T > t) = (1 + theta t) exp(-theta t)."""
+    text = "classes: {a: {rate: 8 /s}}\nstations:\n  p: {demand: 100 ms}\n  q: {demand: 100 ms}\n"
+    found, method = percentile(tmp_path, text, "a", 0.95)
+    assert method != EXACT
+    assert (1 + 2 * found) * math.exp(-2 * found) == pytest.approx(0.05, rel=1e-6)
+
+
+def test_growth_given_reaches_a_limit_by_logarithms() -> None:
+    """20 % a year doubles in ln 2 / ln 1.2 = 3.80 years; certain growth has a certain day."""
+    start = date(2026, 1, 1)
+    found = reached(GivenGrowth(1.2, 1.2, 1.2), start, [2.0], 0.1)
+    days = math.log(2) / math.log(1.2) * YEAR_D
+    assert found.days == math.floor(days) + 1
+    assert found.day == found.expected == start + timedelta(days=math.floor(days) + 1)
+
+
+def test_growth_with_an_interval_reaches_it_earlier_with_a_small_chance() -> None:
+    start = date(2026, 1, 1)
+    growing = GivenGrowth(1.2, 1.1, 1.3)
+    found = reached(growing, start, [2.0], 0.1)
+    assert found.day is not None and found.expected is not None
+    assert found.day < found.expected
+    assert growing.chance_above(found.days or 0, 2.0) > 0.1 >= growing.chance_above((found.days or 0) - 1, 2.0)
+    low, high = growing.interval(YEAR_D)
+    # The interval is about the growth given, on the scale of logarithms as wide as its ends.
+    assert high / low == pytest.approx(1.3 / 1.1, rel=1e-9)
+
+
+def test_a_load_that_shrinks_reaches_nothing() -> None:
+    assert reached(GivenGrowth(0.9, 0.9, 0.9), date(2026, 1, 1), [1.5], 0.1).day is None
+
+
+def history(days: int, season: str, factors: list[float] | None = None) -> History:
+    start = date(2024, 1, 1)
+    each = tuple(start + timedelta(days=n) for n in range(days))
+    weekly = np.array([(factors or [1.0] * 7)[day.weekday()] for day in each])
+    return History(each, 100 * np.exp(0.001 * np.arange(days)) * weekly, season)
+
+
+def test_a_history_on_a_line_is_found_again() -> None:
+    found = HistoricGrowth(history(100, "none"), date(2024, 4, 9))
+    assert found.yearly == pytest.approx(math.exp(0.001 * YEAR_D), rel=1e-9)
+    assert found.factor(100) == pytest.approx(math.exp(0.1), rel=1e-9)
+
+
+def test_a_week_has_a_season() -> None:
+    factors = [1.0, 1.0, 1.0, 1.0, 2.0, 0.5, 0.5]
+    found = HistoricGrowth(history(98, "weekly", factors), date(2024, 4, 8))  # a Monday
+    assert found.history.slope == pytest.approx(0.001, rel=1e-9)
+    # The highest load of the week that ends after 28 days: the Friday, 25 days from the start.
+    assert found.factor(28) == pytest.approx(2 * math.exp(0.025), rel=1e-6)
+
+
+def test_prediction_intervals_cover_as_often_as_they_say() -> None:
+    """1,000 histories of 40 days with noise: the 95 % interval of day 60 holds the load of that day in 95 %."""
+    stream = np.random.default_rng(7)
+    start = date(2024, 1, 1)
+    days = tuple(start + timedelta(days=n) for n in range(40))
+    inside = 0
+    for _ in range(1000):
+        logs = 4 + 0.01 * np.arange(40) + 0.1 * stream.standard_normal(40)
+        found = History(days, np.exp(logs), "none")
+        then = [start + timedelta(days=60)]
+        value = 4 + 0.01 * 60 + 0.1 * stream.standard_normal()
+        from scipy.stats import t  # noqa: PLC0415
+
+        width = t.ppf(0.975, found.freedom) * found.deviation(then)[0]
+        inside += abs(value - found.level(then)[0]) <= width
+    # Three standard deviations of a count of 1,000 with 95 % are 21.
+    assert abs(inside - 950) <= 21
+
+
+def test_a_history_with_faults_tells_all_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "h.csv"
+    path.write_text("date,users\n2026-01-01,10\n2026-02-30,11\n2026-01-03,many\n2026-01-04,0\n2026-01-01,12\n", "utf-8")
+    with pytest.raises(StudyError) as caught:
+        read_history(path, "date", "users", "none")
+    assert [(fault.line, fault.where) for fault in caught.value.faults] == [
+        (3, "date"), (4, "users"), (5, "users"), (6, "date"),
+    ]  # fmt: skip
+
+
+def test_the_step_of_a_season_can_be_done_by_hand() -> None:
+    from towtank.size.load import _grown  # noqa: PLC0415
+    from towtank.size.steps import Steps  # noqa: PLC0415
+
+    factors = [1.0, 1.0, 1.0, 1.0, 2.0, 0.5, 0.5]
+    growing = HistoricGrowth(history(98, "weekly", factors), date(2024, 4, 8))
+    steps = Steps()
+    grown = _grown(steps, growing, 28, (300.0, "users"))
+    step = steps.made[0]
+    assert step.formula == "N f"
+    assert step.value == pytest.approx(step.values["N"] * step.values["f"])
+    assert grown == pytest.approx(2 * math.exp(0.025), rel=1e-6)
+
+
+def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
+    """The rates that a fit writes for m servers, D(u) = D (1 + (r - 1) (1 - u)), are those for m' with the same r."""
+    from towtank.model.fitting.dependent_curve import DependentCurve  # noqa: PLC0415
+    from towtank.size.network import rates_with, servers_of  # noqa: PLC0415
+
+    parameters = np.array([0.03, 0.05, 1.6])
+    of_two = list(DependentCurve(2, 1.0).rates(parameters))
+    assert servers_of({"servers": 1, "rates": of_two}) == 2
+    assert rates_with(of_two, 5) == pytest.approx(list(DependentCurve(5, 1.0).rates(parameters)), rel=1e-12)
+    assert servers_of({"servers": 1, "rates": [1.0, 1.5, 1.7]}) is None
+    assert servers_of({"servers": 7, "rates": []}) == 7

@@ -1,0 +1,63 @@
+"""Lines as the engine writes them while it rates a machine, with rates that are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towtank.size.kernels import KERNELS
+
+Json = dict[str, Any]
+QUIET = {"total_s": 2.0, "own_s": 1.0, "programs_s": 1.0, "stolen_s": 0.0, "clock_steps_per_s": 1e9}
+
+
+def lines(
+    single: dict[str, float] | None = None,
+    whole: dict[str, float] | None = None,
+    *,
+    rounds: int = 3,
+    cpus: int = 2,
+    factors: tuple[float, ...] = (),
+    conditions: Json | None = None,
+    failed: dict[str, str] | None = None,
+) -> list[Json]:
+    """A measurement whose kernels do these things; 1000 on one CPU and `cpus` times that on all, if nothing is said.
+
+    Parameters
+    ----------
+    single, whole : dict of str to float, optional
+        Rate of each kernel. [1/s]
+    factors : tuple of float
+        What the rates of each round are multiplied by; 1 if none.
+    conditions : dict, optional
+        What differs from a quiet machine, in each turn.
+    failed : dict of str to str, optional
+        Why a kernel could not be measured.
+    """
+    failed = failed or {}
+    begin = {
+        "event": "begin",
+        "version": "0.1.0",
+        "cpus": list(range(cpus)),
+        "rounds": rounds,
+        "turn_s": 0.1,
+        "kernels": list(KERNELS),
+        "last_cache_bytes": 32 << 20,
+        "memory_bytes": 192 << 20,
+    }
+    written = [begin]
+    for number in range(rounds):
+        factor = factors[number] if factors else 1.0
+        for name in KERNELS:
+            if name in failed:
+                if number == 0:
+                    turn = {"event": "turn", "kernel": name, "mode": "single", "round": 0, "failed": failed[name]}
+                    written.append(turn)
+                continue
+            one = (single or {}).get(name, 1000.0)
+            rates = {"single": one, "all": (whole or {}).get(name, one * cpus)}
+            for mode, rate in rates.items():
+                # One slice of three is disturbed: their median is not.
+                slices = [rate * factor, rate * factor * 0.1, rate * factor]
+                turn = {"event": "turn", "kernel": name, "mode": mode, "round": number, "threads": cpus}
+                written.append({**turn, "slices": slices, "conditions": {**QUIET, **(conditions or {})}})
+    return [*written, {"event": "end"}]
