@@ -108,17 +108,20 @@ def finds_a_user(directory: Any) -> None:
 
     user = list(users(3, seed=5))[-1]
     server = ldap3.Server(directory.url, get_info=ldap3.NONE)
-    with ldap3.Connection(server, user.dn, user.password, auto_bind=True) as connection:
-        connection.search(PEOPLE, f"(uid={user.name})", attributes=["mail"])
-        assert [entry["attributes"]["mail"] for entry in connection.response] == [[f"{user.name}@example.org"]]
-    refused = ldap3.Connection(server, user.dn, "wrong")
-    assert not refused.bind()
-    refused.unbind()
+    right = ldap3.Connection(server, user.dn, user.password, auto_bind=True)
+    right.search(PEOPLE, f"(uid={user.name})", attributes=["mail"])
+    assert [entry["attributes"]["mail"] for entry in right.response] == [[f"{user.name}@example.org"]]
+    right.unbind()
+    wrong = ldap3.Connection(server, user.dn, "wrong")
+    assert not wrong.bind()
+    wrong.unbind()
 
 
 def slapd_limits(directory: Any) -> tuple[int, int]:
     """Threads and size of the database, from the monitor of the running process."""
-    values = directory.scrapers()[0].scrape()
+    scraper = directory.scrapers()[0]
+    values = scraper.scrape()
+    scraper.close()
     return int(values["openldap_threads_limit"]), int(values["openldap_pages_limit"]) * os.sysconf("SC_PAGE_SIZE")
 
 
