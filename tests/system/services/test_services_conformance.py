@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench
+from service_bench import Bench
 
 from towtank.errors import StudyError, TargetError
 from towtank.system.model import load_system
