@@ -11,7 +11,7 @@ from towtank.errors import EngineError
 from towtank.observe import PostgresqlScraper
 from towtank.observe.postgresql_plans import condition_columns
 from towtank.system import model
-from towtank.system.services.postgresql import INSTALL_HINT, Postgresql, _has_statements, program
+from towtank.system.services.postgresql import INSTALL_HINT, Postgresql, program
 from towtank.system.system import System
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
@@ -33,10 +33,10 @@ def dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         binary()
     except EngineError as error:
         pytest.skip(str(error))
-    if not _has_statements():
-        pytest.skip("pg_stat_statements is not installed: apt-get install postgresql-contrib")
     folder = tmp_path_factory.mktemp("plans")
     database = Postgresql("database", model.Postgresql(kind="postgresql", host="here"), folder)
+    if not database.has_statements():
+        pytest.skip("pg_stat_statements is not installed: apt-get install postgresql-contrib")
     database.ready_within_s = 60.0
     with System([database], folder / "data", folder / "logs") as system:
         system.up()

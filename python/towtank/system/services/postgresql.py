@@ -138,12 +138,12 @@ class Postgresql(PlainService):
 
     def _preloaded(self) -> dict[str, str | int]:
         """What counts statements, where it is asked for and installed."""
-        if not self._part.settings.statements or not self._has_statements():
+        if not self._part.settings.statements or not self.has_statements():
             return {}
         # The text of a statement is kept up to track_activity_query_size; a cut one could not be explained.
         return {"shared_preload_libraries": _STATEMENTS, "track_activity_query_size": 16384}
 
-    def _has_statements(self) -> bool:
+    def has_statements(self) -> bool:
         """Whether the library that counts statements is installed beside the server."""
         library = Path(self._path("postgres")).parents[1] / "lib" / f"{_STATEMENTS}.so"
         return self.host.execute(["test", "-e", str(library)]).status == 0
