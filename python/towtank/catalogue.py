@@ -11,7 +11,7 @@ from towtank.size.machines import Machine
 from towtank.size.machines import catalogue as machines
 from towtank.study import shipped
 from towtank.system.host_model import PROVIDERS
-from towtank.system.model import SERVICE_KINDS
+from towtank.system.service_model import SERVICE_KINDS
 from towtank.units import format_size
 
 # What the probe and the scrapers read; the details are in docs/reference/run-folder.md.
@@ -19,6 +19,13 @@ OBSERVERS = {
     "host": "CPU, memory, page faults, disks, network, pressure and context switches of the machine, from /proc",
     "group": "CPU, memory, disk and open files of each service with all its processes, from /proc",
     "host-NAME": "CPU, throttling, memory, disks, network and pressure of each host with sizes of its own",
+    "postgresql": "statistics views of PostgreSQL, statements with plans, advice on indexes",
+    "sqlite": "sizes and pages of a SQLite database",
+    "httpd": "status page of Apache httpd: workers, and requests by member of the balancer",
+    "nginx": "status page of nginx, and requests by member from a log",
+    "haproxy": "command socket of HAProxy: sessions, queues, and requests by member",
+    "redis": "what Redis tells with INFO",
+    "openldap": "monitor database of OpenLDAP: operations, threads, pages",
     "prometheus": "metrics that a service shows as a page in the Prometheus text format",
 }
 DRIVERS = {"http": "HTTP/1.1 with keep-alive, ranges, multipart uploads, cookies and Basic authentication"}

@@ -21,7 +21,8 @@ from towtank.size.rules import facts
 from towtank.size.rules.file import RuleFile
 from towtank.size.sizing_file import SizingFile
 from towtank.study.model import StudyFile
-from towtank.system.model import SERVICE_KINDS, SystemFile
+from towtank.system.model import SystemFile
+from towtank.system.service_model import SERVICE_KINDS
 from towtank.workload.model import WorkloadFile
 
 FILES: dict[str, type[BaseModel]] = {
@@ -34,7 +35,9 @@ FILES: dict[str, type[BaseModel]] = {
     "sizing": SizingFile,
     "rule-file": RuleFile,
 }
-REFERENCES = tuple(Path("docs/reference") / f"{name}.md" for name in ("files", "model", "machine", "size", "rules"))
+REFERENCES = tuple(
+    Path("docs/reference") / f"{name}.md" for name in ("files", "model", "machine", "size", "rules", "services")
+)
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _FACTS = re.compile(r"(<!-- facts -->\n).*?(<!-- end facts -->)", re.DOTALL)
 

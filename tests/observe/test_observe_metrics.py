@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from towtank.observe import metrics
+from towtank.observe.metric import Table
 from towtank.observe.metrics_page import document
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "crates/probe/tests/data/recorded/expected.txt"
 
 
-def names(table: metrics.Table) -> set[str]:
+def names(table: Table) -> set[str]:
     return {metric.name for metric in table.metrics}
 
 

@@ -29,7 +29,7 @@ def test_everything_is_looked_at(tmp_path: Path) -> None:
     found = by_name(examine(tmp_path / "not" / "yet"))
     assert found.keys() >= {
         *("kernel", "engine", "cpus", "pinning", "memory_bytes", "open_files_limit", "pressure", "cgroup_version"),
-        *("postgresql", "slapd", "chromium", "free_disk_bytes", "local_ports", "somaxconn", "clock_source"),
+        *("chromium", "free_disk_bytes", "local_ports", "somaxconn", "clock_source"),
     }
     assert found["engine"].status == "ok"
     assert str(found["engine"].value).startswith("towtank-engine ")
@@ -53,16 +53,9 @@ def test_an_engine_that_is_missing_or_broken_is_missing(monkeypatch: pytest.Monk
 
 def test_programs_that_are_missing_come_with_their_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(offers.shutil, "which", lambda name, path=None: None)
-    monkeypatch.setattr(offers, "_postgresql", lambda: None)
     found = by_name(examine(tmp_path))
-    for name, install in {"postgresql": "postgresql", "slapd": "slapd ldap-utils", "chromium": "chromium"}.items():
+    for name, install in {"chromium": "chromium"}.items():
         assert (found[name].status, found[name].install) == ("note", f"apt-get install {install}")
-
-
-def test_the_newest_postgresql_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    places = [Path(f"/usr/lib/postgresql/{version}/bin/postgres") for version in ("9.6", "15", "odd")]
-    monkeypatch.setattr(Path, "glob", lambda self, pattern: iter(places))
-    assert offers._postgresql() == "/usr/lib/postgresql/15/bin/postgres"
 
 
 def test_a_small_machine_is_noted_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:

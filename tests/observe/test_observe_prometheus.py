@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from towtank.observe import PrometheusScraper, ScrapeError
-from towtank.observe import prometheus as module
+from towtank.observe import page as module
 from towtank.observe.prometheus import parse
 
 PAGE = """\

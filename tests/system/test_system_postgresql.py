@@ -3,11 +3,13 @@
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from towtank.errors import TargetError
 from towtank.system import model
+from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.services.postgresql import INSTALL_HINT, Postgresql, program
 from towtank.system.system import System
 
@@ -15,8 +17,8 @@ needs_server = pytest.mark.skipif(program("postgres") is None, reason=f"PostgreS
 pytestmark = [pytest.mark.postgresql, pytest.mark.usefixtures("fake_engine")]
 
 
-def service(**settings: str | int) -> Postgresql:
-    part = model.Postgresql(kind="postgresql", host="here", settings=settings)
+def service(**settings: Any) -> Postgresql:
+    part = model.Postgresql(kind="postgresql", host="here", settings=PostgresqlSettings(**settings))
     made = Postgresql("database", part, Path())
     made.ready_within_s = 60.0
     return made
@@ -57,7 +59,7 @@ def test_folder_of_a_killed_conductor_is_swept(tmp_path: Path) -> None:
 @needs_server
 def test_wrong_setting_shows_the_servers_own_words(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match='unrecognized configuration parameter "no_such_setting"'):
-        System([service(no_such_setting=1)], tmp_path / "data", tmp_path / "logs").up()
+        System([service(more={"no_such_setting": 1})], tmp_path / "data", tmp_path / "logs").up()
 
 
 def test_machine_without_postgresql_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

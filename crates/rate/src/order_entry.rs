@@ -65,6 +65,7 @@ impl OrderEntry {
             Place::Disk(path) => Connection::open(path),
         }
         .map_err(|error| told(&error))?;
+        require_own_locks(&connection)?;
         let mut random = Random::from_seed(seed);
         data::create(&connection, &mut random).map_err(|error| told(&error))?;
         settle(&connection, &place).map_err(|error| told(&error))?;
@@ -102,6 +103,22 @@ impl OrderEntry {
 
 fn told(error: &rusqlite::Error) -> Failed {
     format!("the database: {error}")
+}
+
+/// Refuses a database whose threads would wait for each other though each has its own: see `.cargo/config.toml`.
+fn require_own_locks(connection: &Connection) -> Result<(), Failed> {
+    let has = |text: &str| {
+        let query = "SELECT count(*) FROM pragma_compile_options WHERE compile_options = ?1";
+        let count: rusqlite::Result<i64> = connection.query_row(query, [text], |row| row.get(0));
+        count.map_err(|error| told(&error))
+    };
+    if has("ENABLE_MEMORY_MANAGEMENT")? == 0 && has("DEFAULT_MEMSTATUS=0")? == 1 {
+        return Ok(());
+    }
+    Err(
+        "the engine was built outside of its folder, with a database whose locks all threads share"
+            .to_owned(),
+    )
 }
 
 /// Sets how commits are kept; while the data set is made nothing needs to be.

@@ -15,8 +15,10 @@ from towtank.analysis import audit, estimates, hosts, laws, load, objective_scop
 from towtank.analysis import window as windows
 from towtank.analysis.asked import moves
 from towtank.analysis.backlog import backlog
+from towtank.analysis.balance import balance
 from towtank.analysis.compaction import compact, is_compacted
 from towtank.analysis.connections import connections
+from towtank.analysis.databases import databases
 from towtank.analysis.doubts import Kind, level_of
 from towtank.analysis.found_limit import Found, search_of, stage_of
 from towtank.analysis.generator import cores_of, generator
@@ -255,6 +257,8 @@ def describe(
     summary["limit"] = data.found.document() if data.found is not None else None
     summary["generator"] = generator(data.measurement, data.chosen, data.engine, data.manifest)
     summary["connections"] = connections(data.measurement, data.chosen, data.engine)
+    summary["balance"] = balance(data.observed, data.measurement, data.chosen)
+    summary["databases"] = databases(data.observed)
     summary["timeline"] = {
         **load.timeline(data.measurement),
         **tiers.timeline(data.observed, data.measurement),

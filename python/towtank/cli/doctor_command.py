@@ -20,6 +20,10 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def command(
+    needs_of: Annotated[
+        str | None, typer.Argument(metavar="[SYSTEM|STUDY]", help="Tell what this system or study needs, and no more.")
+    ] = None,
+    *,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     results: Annotated[Path, typer.Option("--results", help="Where results are going to be written.")] = RESULTS,
     calibrate: Annotated[
@@ -28,18 +32,26 @@ def command(
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove what hosts of systems left whose conductors were killed; no more.")
     ] = False,
+    install: Annotated[
+        bool, typer.Option("--install", help="Install the servers that SYSTEM or STUDY needs, after saying which.")
+    ] = False,
 ) -> int:
     """Tell what this machine offers, and how to install what is missing."""
     if clean:
         return _clean(json)
+    if needs_of is not None or install:
+        from towtank.cli.doctor_install import tell_needs  # noqa: PLC0415
+
+        return tell_needs(needs_of, json=json, install=install)
     from towtank.cli.envelope_table import envelope_parts  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.conduct.envelope import load_envelope  # noqa: PLC0415
     from towtank.observe.host import host_facts  # noqa: PLC0415
     from towtank.observe.offers import examine  # noqa: PLC0415
     from towtank.system.hosts.offers import examine_hosts  # noqa: PLC0415
+    from towtank.system.offers import examine_services  # noqa: PLC0415
 
-    offers = [*examine(results), *examine_hosts()]
+    offers = [*examine(results), *examine_hosts(), *examine_services()]
     missing = [offer.name for offer in offers if offer.status == "missing"]
     host = host_facts()
     envelope = _calibrated(missing) if calibrate else load_envelope(host["fingerprint"])
@@ -49,7 +61,7 @@ def command(
         print_json({**answer, "envelope": envelope})
     else:
         out = printer()
-        out.print(_table(offers))
+        out.print(table_of(offers))
         for part in envelope_parts(envelope):
             out.print(part)
         out.print(f"Towtank cannot work here: {', '.join(missing)} missing." if missing else "Towtank can work here.")
@@ -86,7 +98,7 @@ def _calibrated(missing: list[str]) -> dict[str, Any] | None:
     return envelope
 
 
-def _table(offers: list[Offer]) -> Table:
+def table_of(offers: list[Offer]) -> Table:
     from rich.markup import escape  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 

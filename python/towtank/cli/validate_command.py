@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 def command(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Study, workload, system, model or machine files.")
+        list[str], typer.Argument(metavar="FILE...", help="Study, workload, system, model, machine or sizing files.")
     ],
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> int:
-    """Check study, workload, system, model and machine files; a study with the files it names."""
+    """Check study, workload, system, model, machine and sizing files; a study with the files it names."""
     import sys  # noqa: PLC0415
 
     from towtank.cli.output import print_json  # noqa: PLC0415

@@ -345,7 +345,7 @@ class _Watch:
         for ended in self.ended():
             if ended.tier not in self.outcome.died:
                 where = f" in stage {self.stage}" if self.stage else ""
-                self.outcome.died[ended.tier] = ended.text + where
+                self.outcome.died[ended.tier] = ended.text + where + ended.last_lines
                 message = f"service {ended.tier} {self.outcome.died[ended.tier]}"
                 self.run.event("service_died", service=ended.tier, reason=ended.text, stage=self.stage, message=message)
                 self.display.note(message)

@@ -11,9 +11,14 @@ services for what they tell themselves. A scraper is one file of this package an
 
 from __future__ import annotations
 
+from towtank.observe.haproxy import HaproxyScraper
+from towtank.observe.httpd import HttpdScraper
+from towtank.observe.nginx import NginxScraper
 from towtank.observe.observation import Observation
+from towtank.observe.openldap import OpenldapScraper
 from towtank.observe.postgresql import PostgresqlScraper
 from towtank.observe.prometheus import PrometheusScraper
+from towtank.observe.redis import RedisScraper
 from towtank.observe.scraper import ScrapeError, Scraper
 from towtank.observe.sqlite import SqliteScraper
 
@@ -21,14 +26,24 @@ SCRAPERS = {
     PrometheusScraper.source: PrometheusScraper,
     PostgresqlScraper.source: PostgresqlScraper,
     SqliteScraper.source: SqliteScraper,
+    HttpdScraper.source: HttpdScraper,
+    NginxScraper.source: NginxScraper,
+    HaproxyScraper.source: HaproxyScraper,
+    RedisScraper.source: RedisScraper,
+    OpenldapScraper.source: OpenldapScraper,
 }
 """Scrapers that ship, by their source."""
 
 __all__ = [
     "SCRAPERS",
+    "HaproxyScraper",
+    "HttpdScraper",
+    "NginxScraper",
     "Observation",
+    "OpenldapScraper",
     "PostgresqlScraper",
     "PrometheusScraper",
+    "RedisScraper",
     "ScrapeError",
     "Scraper",
     "SqliteScraper",

@@ -5,54 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
-Kind = Literal["counter", "gauge", "fact"]
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One series.
-
-    Attributes
-    ----------
-    name : str
-        Key in the stream; a counter counts from some start and only grows.
-    unit : str
-        `s`, `bytes`, or `1` for a count.
-    kind : str
-        `counter`, `gauge`, or `fact`, which does not change.
-    source : str
-        Where it is read.
-    meaning : str
-        What it says, and what it does not.
-    """
-
-    name: str
-    unit: str
-    kind: Kind
-    source: str
-    meaning: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """Series that are read together, and at one price."""
-
-    title: str
-    place: str
-    cost: str
-    metrics: tuple[Metric, ...]
-
-
-def _gauge(name: str, unit: str, source: str, meaning: str) -> Metric:
-    return Metric(name, unit, "gauge", source, meaning)
-
-
-def _counter(name: str, unit: str, source: str, meaning: str) -> Metric:
-    return Metric(f"{name}_total", unit, "counter", source, meaning)
-
+from towtank.observe import service_metrics
+from towtank.observe.metric import Metric, Table
+from towtank.observe.metric import counter as _counter
+from towtank.observe.metric import gauge as _gauge
 
 _STAT = "`/proc/stat`"
 _PID_STAT = "`/proc/PID/stat`"
@@ -435,4 +391,7 @@ VIRTUAL_HOST = Table(
         _gauge("host_disk_free_inodes", "1", _STATVFS, "Files it can still take"),
     ),
 )
-TABLES = (HOST, CPUS, DISKS, NETWORKS, GROUPS, CGROUP, PROBE, POSTGRESQL, SQLITE, VIRTUAL_HOST)
+TABLES = (
+    *(HOST, CPUS, DISKS, NETWORKS, GROUPS, CGROUP, PROBE, POSTGRESQL, SQLITE, VIRTUAL_HOST),
+    *service_metrics.TABLES,
+)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from towtank.observe.metrics import TABLES, Table
+from towtank.observe.metric import Table
+from towtank.observe.metrics import TABLES
 
 _PREFACE = """\
 <!-- Made by `python -m towtank.observe.metrics_page`; change the tables in `metrics.py`. -->

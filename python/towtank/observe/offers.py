@@ -156,8 +156,6 @@ def _clock(facts: dict[str, Any]) -> Offer:
 
 def _programs() -> list[Offer]:
     wanted = (
-        ("postgresql", _postgresql, "content metadata in PostgreSQL", "apt-get install postgresql"),
-        ("slapd", lambda: _which("slapd"), "users from an LDAP server", "apt-get install slapd ldap-utils"),
         ("chromium", _chromium, "reports checked in a browser", "apt-get install chromium"),
         ("content_server", _module("content_server"), "the system of the shipped studies", "make setup"),
         ("psycopg", _module("psycopg"), "statistics of PostgreSQL", "pip install 'psycopg[binary]'"),
@@ -174,19 +172,6 @@ def _program(name: str, found: str | None, purpose: str, install: str) -> Offer:
 def _which(*names: str) -> str | None:
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_EXTRA_PLACES])
     return next((found for name in names if (found := shutil.which(name, path=path))), None)
-
-
-def _postgresql() -> str | None:
-    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=_version_of_folder)
-    return str(versions[-1]) if versions else _which("postgres")
-
-
-def _version_of_folder(program: Path) -> float:
-    """Version in `/usr/lib/postgresql/15/bin/postgres`."""
-    try:
-        return float(program.parents[1].name)
-    except ValueError:
-        return 0.0
 
 
 def _chromium() -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from towtank.observe.postgresql_plans import Before, examine, look
 from towtank.observe.scraper import ScrapeError, series
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class PostgresqlScraper:
         self._connection: psycopg.Connection[dict[str, Any]] | None = None
         self._statements = False
         self._activity_seen: set[str] = set()
+        self._before: Before | None = None
 
     def scrape(self) -> dict[str, float]:
         """Ask all views."""
@@ -125,10 +127,22 @@ class PostgresqlScraper:
             values.update(self._activity(connection))
             if self._statements:
                 values.update(_top_statements(connection))
+                self._before = look(connection) if self._before is None else self._before
         except psycopg.Error as error:
             self.close()
             raise ScrapeError(f"{type(error).__name__}: {str(error).strip()}") from error
         return values
+
+    def conclude(self) -> dict[str, Any]:
+        """The statements that took the most time since the first scrape, their plans, and advice on indexes."""
+        import psycopg  # noqa: PLC0415
+
+        try:
+            connection = self._connect()
+            return examine(connection, self._before or Before({}, {})) if self._statements else {}
+        except psycopg.Error as error:
+            self.close()
+            raise ScrapeError(f"{type(error).__name__}: {str(error).strip()}") from error
 
     def close(self) -> None:
         """Close the connection; the next scrape opens it again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from towtank.errors import TargetError
 
@@ -46,6 +46,20 @@ class Scraper(Protocol):
 
     def close(self) -> None:
         """Let go of the connection; may be called at any time, and more than once."""
+
+
+@runtime_checkable
+class Concluding(Protocol):
+    """A scraper that has something to say of the whole run, asked once when the load has ended."""
+
+    def conclude(self) -> dict[str, Any]:
+        """What there is to say, as it stands in the stream; within about five seconds.
+
+        Raises
+        ------
+        ScrapeError
+            If the service does not tell.
+        """
 
 
 def series(name: str, **labels: str) -> str:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from towtank.observe.scraper import ScrapeError, Scraper
+from towtank.observe.scraper import Concluding, ScrapeError, Scraper
 from towtank.observe.stream import LineStream
 
 NANOSECONDS = 1_000_000_000
@@ -36,6 +36,7 @@ class _Target:
         self.failed = 0
         self.last_failure = ""
         self.broken = ""
+        self.concluded_not = ""
         self._stream = LineStream(folder / f"{scraper.service}.ndjson")
         header = {"k": "header", "schema": SCHEMA, "service": scraper.service, "kind": scraper.kind}
         self._stream.write({**header, "source": scraper.source})
@@ -59,6 +60,21 @@ class _Target:
         except OSError as error:
             self.broken = f"cannot be recorded: {error}"
 
+    def conclude(self) -> None:
+        """Record what the scraper has to say of the whole run, where it has."""
+        if self.broken or not isinstance(self.scraper, Concluding):
+            return
+        line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
+        try:
+            line = {"k": "conclusion", **line, "conclusion": self.scraper.conclude()}
+        except Exception as error:  # the border: it must not cost what was recorded
+            self.concluded_not = f"{type(error).__name__}: {error}"
+            return
+        try:
+            self._stream.write(line)
+        except OSError as error:
+            self.broken = f"cannot be recorded: {error}"
+
     def _failure(self, line: dict[str, Any], message: str) -> dict[str, Any]:
         self.failed += 1
         self.last_failure = message
@@ -70,6 +86,8 @@ class _Target:
             return f"{self.scraper.service}: {self.broken}"
         if self.failed:
             return f"{self.scraper.service}: {self.failed} of {self.scrapes} scrapes failed, last: {self.last_failure}"
+        if self.concluded_not:
+            return f"{self.scraper.service}: no conclusion: {self.concluded_not}"
         return None
 
     def close(self) -> None:
@@ -125,6 +143,7 @@ class ScrapingThread:
         finally:
             # Connections belong to the thread that opened them.
             for target in self._targets:
+                target.conclude()
                 target.close()
 
     def _time_to_next_s(self) -> float:

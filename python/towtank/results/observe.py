@@ -16,6 +16,8 @@ REMOTE_PROBE = ".probe.ndjson"
 """Ending of the stream of a probe on another machine, behind the name of the host; no service has a dot in its name."""
 GENERATOR_GROUP = "generator"
 """Group of the load generator in the probe's samples; no tier."""
+MEMBER_REQUESTS = "balancer_member_requests_total"
+"""Requests that a balancer gave to a member, whatever the balancer; with the label `member`."""
 
 
 @dataclass
@@ -49,12 +51,15 @@ class ServiceStream:
         Lines with `t_ns`, `took_s` and `values`, in the order of their time.
     failures : list of dict
         Scrapes that failed, with `t_ns` and `message`.
+    conclusion : dict
+        What the service was asked once, when the load had ended; empty where it was not.
     """
 
     service: str
     kind: str = ""
     samples: list[dict[str, Any]] = field(default_factory=list)
     failures: list[dict[str, Any]] = field(default_factory=list)
+    conclusion: dict[str, Any] = field(default_factory=dict)
     damage: lines.Damage = field(default_factory=lines.Damage)
 
 
@@ -102,6 +107,8 @@ def _read_service(path: Path) -> ServiceStream:
             stream.samples.append(document)
         elif kind == "failure" and _is_time(document.get("t_ns")):
             stream.failures.append(document)
+        elif kind == "conclusion" and isinstance(document.get("conclusion"), dict):
+            stream.conclusion = document["conclusion"]
         else:
             stream.damage.bad_lines += 1
     stream.samples.sort(key=_time)

@@ -14,6 +14,7 @@ from towtank.system import model
 from towtank.system.hosts.group import build_hosts
 from towtank.system.process import Check, Note, no_check, no_note
 from towtank.system.service import Service
+from towtank.system.service_model import Service as Part
 from towtank.system.state import data_folder
 from towtank.system.system import System
 
@@ -22,12 +23,17 @@ from towtank.system.system import System
 KINDS: dict[str, str] = {
     "content_server": "towtank.system.services.content_server:ContentServer",
     "existing": "towtank.system.services.existing:Existing",
+    "haproxy": "towtank.system.services.haproxy:Haproxy",
+    "httpd": "towtank.system.services.httpd:Httpd",
+    "nginx": "towtank.system.services.nginx:Nginx",
     "null_server": "towtank.system.services.null_server:NullServer",
+    "openldap": "towtank.system.services.openldap:Openldap",
     "postgresql": "towtank.system.services.postgresql:Postgresql",
+    "redis": "towtank.system.services.redis:Redis",
 }
 
 
-def make_service(name: str, part: model.Service, base: Path) -> Service:
+def make_service(name: str, part: Part, base: Path) -> Service:
     """Make one service.
 
     Raises
@@ -69,6 +75,8 @@ def build_system(
     for service in services:
         service.host = hosts.of(file.services[service.name].host)
         service.ready_within_s = file.start_timeout
+        watched = file.services[service.name].observe
+        service.pages = [] if watched is None else list(watched.prometheus)
         service.meet([other for other in services if other is not service])
     data = data_folder(file.name, population(file))
     return System(services, data, logs, hosts=hosts, kept=(base,), cpus=cpus, check=check, note=note)

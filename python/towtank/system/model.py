@@ -1,14 +1,13 @@
 """System files: what the system under test is made of. Pure data; bringing it up is the work of its services.
 
-A kind of service is one class here, marked `@service_kind`: its settings are checked when a file is read, described in
-the JSON Schema and listed by `towtank list`.
+A kind of service is one class here or in `server_models`, marked `@service_kind`: its settings are checked when a file
+is read, described in the JSON Schema and listed by `towtank list`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -25,13 +24,15 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
+from towtank.system import server_models  # noqa: F401 - registers the kinds of servers that others wrote
 from towtank.system.host_model import AnyHost, ExistingHost, NamespacesHost, Network
+from towtank.system.postgresql_model import PostgresqlSettings
+from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/system/1"
 _PORTS = {"http": 80, "https": 443}
-ServiceT = TypeVar("ServiceT", bound="Service")
 
 
 def _http_address(value: str) -> str:
@@ -60,46 +61,6 @@ def _ldap(value: str) -> str:
 
 
 HttpAddress = Annotated[str, AfterValidator(_http_address)]
-Port = Annotated[int, Field(ge=0, le=65535)]
-
-
-class Service(FileModel):
-    """A server of the system; each kind has a class of its own."""
-
-    summary: ClassVar[str] = ""
-    serves_http: ClassVar[bool] = True
-
-    kind: str = Field(description="What it is.")
-    host: Name | None = Field(None, description="Name of the host it runs on.")
-
-    @property
-    def starts(self) -> bool:
-        """Whether it is started by us, and so needs a host that starts services."""
-        return True
-
-    @property
-    def disk_used(self) -> str | None:
-        """Disk of its host that it asks for."""
-        return getattr(self, "disk", None)
-
-    @property
-    def configuration(self) -> dict[str, Any]:
-        """The settings in force, with defaults, as plain data."""
-        settings = getattr(self, "settings", None)
-        return settings.model_dump(mode="json") if isinstance(settings, FileModel) else {}
-
-
-SERVICE_KINDS: dict[str, type[Service]] = {}
-
-
-def service_kind(kind: str) -> Callable[[type[ServiceT]], type[ServiceT]]:
-    """Register a class as the model of a kind of service."""
-
-    def register(model: type[ServiceT]) -> type[ServiceT]:
-        SERVICE_KINDS[kind] = model
-        return model
-
-    return register
 
 
 class ContentServerSettings(FileModel):
@@ -226,7 +187,7 @@ class Postgresql(Service):
     host: Name = Field(description="Name of the host it runs on.")
     port: Port = Field(0, description="Where it listens; 0 takes any free port.")
     disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
-    settings: dict[Name, str | int] = Field(default_factory=dict, description="Settings of `postgresql.conf`.")
+    settings: PostgresqlSettings = Field(default_factory=PostgresqlSettings, description="What can be tuned.")
 
 
 def _service(value: Any) -> Service:
@@ -371,6 +332,7 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
         elif target.tls is not None and target.service in system.services and not system.is_secure(target):
             message = f"must only be given for a service at https://, got the service {target.service!r} instead"
             faults.append(yamlfile.fault_at(tree, ("targets", name, "tls"), message))
+    faults += gateway_faults(tree, system.services, services)
     return system, sorted(set(faults))
 
 

@@ -78,6 +78,7 @@ class Service(Protocol):
     kind: str
     host: Host
     ready_within_s: float
+    pages: list[str]
 
     def missing(self) -> str | None:
         """What this machine lacks for the service, with the command that installs it; None when all is there."""
@@ -126,6 +127,8 @@ class PlainService:
         self.name = name
         # The builder of the system puts the host of the system file in its place.
         self.host: Host = LocalHost()
+        # Pages of metrics that the system file gives besides what the service tells by itself.
+        self.pages: list[str] = []
 
     def missing(self) -> str | None:
         """Nothing is missing."""
@@ -170,3 +173,14 @@ class PlainService:
     def exports(self) -> Mapping[str, Path]:
         """No files."""
         return {}
+
+
+def scrapers_of(service: Service) -> list[Any]:
+    """All that is scraped for a service: what it tells by itself, and the pages that the system file gives."""
+    from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
+
+    pages = [
+        PrometheusScraper(f"{service.name}-prometheus" + (f"-{number}" if number > 1 else ""), service.kind, page)
+        for number, page in enumerate(service.pages, start=1)
+    ]
+    return [*service.scrapers(), *pages]

@@ -23,7 +23,7 @@ from towtank.system.hosts.group import Hosts
 from towtank.system.hosts.host import Room
 from towtank.system.process import Check, Note, Process, no_check, no_note
 from towtank.system.scratch import make_scratch
-from towtank.system.service import Place, Service
+from towtank.system.service import Place, Service, scrapers_of
 
 _POLL_S = 0.1
 
@@ -64,10 +64,21 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class Ended:
-    """A process of a service that ended while it should have run."""
+    """A process of a service that ended while it should have run.
+
+    Attributes
+    ----------
+    tier : str
+        Name of the process.
+    text : str
+        How it ended.
+    last_lines : str
+        The last lines of its log, each on a line of its own, indented; empty where it said nothing.
+    """
 
     tier: str
     text: str
+    last_lines: str = ""
 
 
 def program_folders() -> list[Path]:
@@ -231,7 +242,7 @@ class System:
             },
             settings={service.name: service.settings_used() for service in self._services},
             scrapers=[
-                *(scraper for service in self._services for scraper in service.scrapers()),
+                *(scraper for service in self._services for scraper in scrapers_of(service)),
                 *self._hosts.scrapers(),
             ],
             exports={each.name: dict(each.exports()) for each in self._services if each.exports()},
@@ -247,7 +258,7 @@ class System:
     def ended(self) -> list[Ended]:
         """Processes that have ended although nobody asked them to."""
         ended = [
-            Ended(process.spec.name, process.ended_text())
+            Ended(process.spec.name, process.ended_text(), process.last_lines())
             for _, process in self._processes
             if process.status() is not None
         ]

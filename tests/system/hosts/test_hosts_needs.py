@@ -88,7 +88,7 @@ def test_a_cpu_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 WITHOUT_ROOT = """
-import encodings.idna, os, sys  # nobody may not read the modules of Python itself
+import encodings.idna, os, sys, towtank.observe  # nobody may not read the modules of Python itself
 from pathlib import Path
 from host_support import virtual_host
 from towtank.system.build import build_system

@@ -29,11 +29,7 @@ _PROGRAMS = ("initdb", "postgres", "pg_isready", "pg_ctl", "createdb")
 # Debian keeps the server's programs off the path, one folder per version.
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
-_DEFAULTS: dict[str, str | int] = {
-    "shared_buffers": "128MB",
-    "max_connections": 100,
-    "synchronous_commit": "on",
-}
+_STATEMENTS = "pg_stat_statements"
 _PREFIX = "towtank-postgresql-"
 # sun_path of sockaddr_un less its end (unix(7)).
 _SOCKET_PATH_AT_MOST = 107
@@ -43,9 +39,17 @@ _OWNER_OF_SERVER = "postgres"
 
 def program(name: str) -> Path | None:
     """Find one of PostgreSQL's programs: the newest of Debian's, else on the path."""
-    versions = sorted(_DEBIAN.glob(f"*/bin/{name}"), key=lambda path: float(path.parts[-3]), reverse=True)
+    versions = sorted(_DEBIAN.glob(f"*/bin/{name}"), key=_version_of, reverse=True)
     on_path = shutil.which(name)
     return versions[0] if versions else Path(on_path) if on_path else None
+
+
+def _version_of(path: Path) -> float:
+    """Version in `/usr/lib/postgresql/15/bin/postgres`; a folder that is named otherwise comes last."""
+    try:
+        return float(path.parts[-3])
+    except ValueError:
+        return 0.0
 
 
 class Postgresql(PlainService):
@@ -120,8 +124,8 @@ class Postgresql(PlainService):
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            **_DEFAULTS,
-            **self._part.settings,
+            **self._part.settings.configuration(),
+            **self._preloaded(),
             "listen_addresses": self.host.address,
             "port": self._port,
             "unix_socket_directories": self._socket_folder(),
@@ -132,13 +136,34 @@ class Postgresql(PlainService):
         path = f"{self._folder}/.s.PGSQL.{self._port}"
         return str(self._folder) if len(path) <= _SOCKET_PATH_AT_MOST else ""
 
+    def _preloaded(self) -> dict[str, str | int]:
+        """What counts statements, where it is asked for and installed."""
+        if not self._part.settings.statements or not self.has_statements():
+            return {}
+        # The text of a statement is kept up to track_activity_query_size; a cut one could not be explained.
+        return {"shared_preload_libraries": _STATEMENTS, "track_activity_query_size": 16384}
+
+    def has_statements(self) -> bool:
+        """Whether the library that counts statements is installed beside the server."""
+        library = Path(self._path("postgres")).parents[1] / "lib" / f"{_STATEMENTS}.so"
+        return self.host.execute(["test", "-e", str(library)]).status == 0
+
     def ready(self) -> str | None:
         """Ready when it takes connections and the database is there."""
         where = ["-h", self.host.address, "-p", str(self._port)]
         if self.host.execute([self._path("pg_isready"), "-q", *where]).status != 0:
             return "it does not take connections yet"
         made = self.host.execute([self._path("createdb"), *where, "-U", _USER, _DATABASE])
-        return None if made.status == 0 or "already exists" in made.output else made.output.strip()
+        there = made.status == 0 or "already exists" in made.output
+        return self._lacks_extension() if there else made.output.strip()
+
+    def _lacks_extension(self) -> str | None:
+        """None when statements are counted, or are not to be."""
+        if not self._preloaded():
+            return None
+        statement = f"CREATE EXTENSION IF NOT EXISTS {_STATEMENTS}"
+        made = self.host.execute([self._path("psql"), "-qX", self.dsn, "-c", statement])
+        return None if made.status == 0 else made.output.strip()
 
     def stopping(self) -> None:
         """Ask for a fast shutdown, which does not wait for clients to leave, and wait for it."""

@@ -1,0 +1,41 @@
+"""Asks a service one command over a connection of its own, and takes all that it says."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+from towtank.observe.scraper import ScrapeError
+
+TIMEOUT_S = 1.0
+_ANSWER_AT_MOST_BYTES = 8 * 1024 * 1024
+
+
+def ask_once(address: str, command: str) -> str:
+    """Send a line and read until the service closes the connection.
+
+    Parameters
+    ----------
+    address : str
+        `host:port`.
+    command : str
+        The line, without its end.
+
+    Raises
+    ------
+    ScrapeError
+        If there is no whole answer within a second.
+    """
+    host, _, port = address.rpartition(":")
+    deadline = time.monotonic() + TIMEOUT_S
+    parts: list[bytes] = []
+    try:
+        with socket.create_connection((host, int(port)), TIMEOUT_S) as connection:
+            connection.sendall(command.encode() + b"\n")
+            while part := connection.recv(65536):
+                parts.append(part)
+                if sum(map(len, parts)) > _ANSWER_AT_MOST_BYTES or time.monotonic() > deadline:
+                    raise ScrapeError(f"{address}: the answer to {command!r} is too long or too late")
+    except OSError as error:
+        raise ScrapeError(f"{address}: {type(error).__name__}: {error}") from error
+    return b"".join(parts).decode("utf-8", "replace")

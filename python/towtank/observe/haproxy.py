@@ -1,0 +1,119 @@
+"""What HAProxy tells on its command socket: `show info`, and `show stat` as CSV.
+
+The columns: https://docs.haproxy.org/2.6/management.html, section 9.1.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+
+from towtank.observe.command_socket import ask_once
+from towtank.observe.scraper import ScrapeError, series
+from towtank.results.observe import MEMBER_REQUESTS
+
+_INFO = {
+    "CurrConns": ("haproxy_connections", 1.0),
+    "Maxconn": ("haproxy_connections_limit", 1.0),
+    "CumConns": ("haproxy_connections_total", 1.0),
+    "CumReq": ("haproxy_requests_total", 1.0),
+    "Idle_pct": ("haproxy_idle_ratio", 0.01),
+    "Run_queue": ("haproxy_run_queue", 1.0),
+    "PoolUsed_bytes": ("haproxy_pool_used_bytes", 1.0),
+}
+_FRONTEND = {"scur": "haproxy_frontend_sessions", "ereq": "haproxy_frontend_bad_requests_total"}
+_MEMBER = {
+    "stot": MEMBER_REQUESTS,
+    "scur": "haproxy_member_sessions",
+    "qcur": "haproxy_member_queue",
+    "bin": "haproxy_member_sent_bytes_total",
+    "bout": "haproxy_member_received_bytes_total",
+    "econ": "haproxy_member_connect_errors_total",
+    "eresp": "haproxy_member_response_errors_total",
+    "wretr": "haproxy_member_retries_total",
+    "wredis": "haproxy_member_redispatches_total",
+    "connect": "haproxy_member_connections_opened_total",
+    "reuse": "haproxy_member_connections_reused_total",
+}
+_BACKEND = {"qcur": "haproxy_queue"}
+_CLASSES = ("2xx", "3xx", "4xx", "5xx")
+
+
+def parse_info(text: str) -> dict[str, float]:
+    """Read `show info`: lines of `name: value`.
+
+    Raises
+    ------
+    ScrapeError
+        If it is no such answer.
+    """
+    told = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    if "CurrConns" not in told:
+        raise ScrapeError(f"`show info` must tell CurrConns, got {text[:80]!r} instead")
+    return {name: _number(key, told[key]) * factor for key, (name, factor) in _INFO.items() if key in told}
+
+
+def parse_stat(text: str) -> dict[str, float]:
+    """Read `show stat`: CSV with its columns in the first line, which begins with `#`.
+
+    Raises
+    ------
+    ScrapeError
+        If it is no such answer.
+    """
+    rows = list(csv.DictReader(text.lstrip("# ").splitlines()))
+    if not rows or "svname" not in rows[0]:
+        raise ScrapeError(f"`show stat` must be a table with svname, got {text[:80]!r} instead")
+    values: dict[str, float] = {}
+    for row in rows:
+        if row["svname"] == "FRONTEND":
+            values.update(_columns(row, _FRONTEND))
+            values.update(_answers(row))
+        elif row["svname"] == "BACKEND":
+            values.update(_columns(row, _BACKEND))
+        else:
+            values.update(_columns(row, _MEMBER, row["svname"]))
+    return values
+
+
+def _columns(row: Mapping[str, str], columns: Mapping[str, str], member: str | None = None) -> dict[str, float]:
+    labels = {} if member is None else {"member": member}
+    return {series(name, **labels): _number(key, row[key]) for key, name in columns.items() if row.get(key)}
+
+
+def _answers(row: Mapping[str, str]) -> dict[str, float]:
+    """Answers by class of their status."""
+    told = {each: row.get(f"hrsp_{each}") for each in _CLASSES}
+    return {series("haproxy_answers_total", status=each): _number(each, value) for each, value in told.items() if value}
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ScrapeError(f"{name} must be a number, got {text[:40]!r} instead") from None
+
+
+class HaproxyScraper:
+    """Asks over the command socket.
+
+    Parameters
+    ----------
+    service : str
+        Name of the service.
+    address : str
+        Address of the socket, `host:port`.
+    """
+
+    source = "haproxy"
+    kind = "haproxy"
+
+    def __init__(self, service: str, address: str) -> None:
+        self.service, self._address = service, address
+
+    def scrape(self) -> dict[str, float]:
+        """Ask for both."""
+        return {**parse_info(ask_once(self._address, "show info")), **parse_stat(ask_once(self._address, "show stat"))}
+
+    def close(self) -> None:
+        """Every command has a connection of its own."""

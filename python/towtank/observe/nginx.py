@@ -1,0 +1,120 @@
+"""What nginx tells: its status page, and requests by member from a log that our configuration makes it write.
+
+The page: https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from towtank.observe.page import Page
+from towtank.observe.scraper import ScrapeError, series
+from towtank.results.observe import MEMBER_REQUESTS
+
+_PAGE = re.compile(
+    r"Active connections: (\d+)\s+server accepts handled requests\s+(\d+) (\d+) (\d+)\s+"
+    r"Reading: (\d+) Writing: (\d+) Waiting: (\d+)\s*"
+)
+_NAMES = (
+    "nginx_connections",
+    "nginx_connections_accepted_total",
+    "nginx_connections_handled_total",
+    "nginx_requests_total",
+    "nginx_connections_reading",
+    "nginx_connections_writing",
+    "nginx_connections_waiting",
+)
+_OTHER = "other"
+_CHUNK_BYTES = 1 << 20
+
+
+def parse(page: str) -> dict[str, float]:
+    """Read a status page into numbers by series.
+
+    Raises
+    ------
+    ScrapeError
+        If it is no such page.
+    """
+    found = _PAGE.fullmatch(page)
+    if found is None:
+        raise ScrapeError(f"must be a page of stub_status, got {page[:80]!r} instead")
+    return {name: float(number) for name, number in zip(_NAMES, found.groups(), strict=True)}
+
+
+class MembersLog:
+    """Counts lines by what they say, reading only what is new.
+
+    Parameters
+    ----------
+    path : Path
+        The log: in each line the number of a member, from 0, or `-` where a request went to several or to none.
+    names : sequence of str
+        Name of each member.
+    """
+
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
+        self._path, self._names = path, list(names)
+        self._read_bytes = 0
+        self._rest = b""
+        self._counts: dict[bytes, int] = {}
+
+    def counts(self) -> dict[str, float]:
+        """Requests by member since the log began.
+
+        Raises
+        ------
+        ScrapeError
+            If it cannot be read.
+        """
+        try:
+            with self._path.open("rb") as stream:
+                stream.seek(self._read_bytes)
+                while chunk := stream.read(_CHUNK_BYTES):
+                    self._take(chunk)
+        except OSError as error:
+            raise ScrapeError(f"{self._path.name}: {error.strerror}") from error
+        known = {str(number).encode(): name for number, name in enumerate(self._names)}
+        values = {series(MEMBER_REQUESTS, member=name): float(self._counts.get(key, 0)) for key, name in known.items()}
+        other = sum(count for key, count in self._counts.items() if key not in known)
+        return {**values, series("nginx_member_requests_unclear_total", member=_OTHER): float(other)}
+
+    def _take(self, chunk: bytes) -> None:
+        self._read_bytes += len(chunk)
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in set(lines):
+            self._counts[line] = self._counts.get(line, 0) + lines.count(line)
+
+
+class NginxScraper:
+    """Gets the status page, and counts what is new in the log of members.
+
+    Parameters
+    ----------
+    service : str
+        Name of the service.
+    url : str
+        Address of the page.
+    log : Path or None
+        Log of members; None for a server of files.
+    members : sequence of str
+        Name of each member, in the order of their numbers in the log.
+    """
+
+    source = "nginx"
+    kind = "nginx"
+
+    def __init__(self, service: str, url: str, log: Path | None = None, members: Sequence[str] = ()) -> None:
+        self.service, self._page = service, Page(url)
+        self._log = None if log is None else MembersLog(log, members)
+
+    def scrape(self) -> dict[str, float]:
+        """Get the page and read the log."""
+        values = parse(self._page.get())
+        return values if self._log is None else {**values, **self._log.counts()}
+
+    def close(self) -> None:
+        """Close the connection; the next scrape opens it again."""
+        self._page.close()

@@ -1,0 +1,88 @@
+"""Gets a page over one HTTP connection that is kept."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from urllib.parse import urlsplit
+
+from towtank.observe.scraper import ScrapeError
+
+TIMEOUT_S = 1.0
+"""For the whole exchange: a page that takes longer would hold up the grid. [s]"""
+PAGE_AT_MOST_BYTES = 8 * 1024 * 1024
+"""A larger page is an error: reading it each second would itself be a load on the system."""
+
+
+class Page:
+    """One page, asked for again and again.
+
+    Parameters
+    ----------
+    url : str
+        Its address.
+    accept : str, default "text/plain"
+        What is asked for.
+    """
+
+    def __init__(self, url: str, accept: str = "text/plain") -> None:
+        self.url, self._accept = url, accept
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"must be an address as http://host:port/metrics, got {url!r} instead")
+        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        secure = parts.scheme == "https"
+        connection = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        self._connection = connection(parts.hostname, parts.port, timeout=TIMEOUT_S)
+
+    def get(self) -> str:
+        """Get the page.
+
+        Raises
+        ------
+        ScrapeError
+            If it does not come, or not in time, or is no UTF-8 text; the next call opens a new connection.
+        """
+        try:
+            return self._get(time.monotonic() + TIMEOUT_S).decode("utf-8")
+        except ScrapeError:
+            self.close()
+            raise
+        except (OSError, http.client.HTTPException, UnicodeDecodeError) as error:
+            self.close()
+            raise ScrapeError(f"{self.url}: {type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        """Close the connection; the next call opens it again."""
+        self._connection.close()
+
+    def _get(self, deadline: float) -> bytes:
+        kept = self._connection.sock is not None
+        try:
+            return self._exchange(deadline)
+        except (ConnectionError, http.client.RemoteDisconnected):
+            # A server may close a kept connection at any time; only a fresh one that fails tells something.
+            if not kept:
+                raise
+            self.close()
+            return self._exchange(deadline)
+
+    def _exchange(self, deadline: float) -> bytes:
+        self._connection.request("GET", self._target, headers={"Accept": self._accept})
+        response = self._connection.getresponse()
+        if response.status != http.client.OK:
+            raise ScrapeError(f"{self.url}: must answer 200, got {response.status} instead")
+        expected = response.length
+        parts: list[bytes] = []
+        length = 0
+        while part := response.read1(65536):
+            parts.append(part)
+            length += len(part)
+            if length > PAGE_AT_MOST_BYTES:
+                raise ScrapeError(f"{self.url}: must be at most {PAGE_AT_MOST_BYTES} bytes, got more")
+            if time.monotonic() > deadline:
+                raise ScrapeError(f"{self.url}: must come within {TIMEOUT_S} s, got {length} bytes in that time")
+        response.close()  # `read1` does not see by itself that all was read; the connection stays open
+        if expected is not None and length < expected:
+            raise ScrapeError(f"{self.url}: must be {expected} bytes as announced, got {length} instead")
+        return b"".join(parts)

@@ -1,0 +1,257 @@
+"""The statements that took the most time, their plans, and where an index would help.
+
+Statements come from `pg_stat_statements`, which keeps them without the values of their parameters. So the plans are
+generic ones, as PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`); nothing is
+executed: `EXPLAIN` without `ANALYZE`. A generic plan cannot use a partial index whose condition depends on a parameter,
+so advice also needs that the table was really read as a whole about as often as the statement was called.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.Connection[dict[str, Any]]
+
+STATEMENTS = 10
+"""Statements that are examined."""
+MANY_ROWS = 1000
+"""A table with fewer rows is read as fast as its index."""
+FEW_ROWS_SHARE = 0.1
+"""A condition that keeps more of the rows than this is no case for an index, in (0, 1)."""
+_WITHIN_S = 5.0
+_QUERY_CHARACTERS = 400
+_LINE_CHARACTERS = 160
+_EXPLAINED = re.compile(r"(?is)\s*(?:/\*.*?\*/\s*)*(?:SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALUES)\b")
+_CATALOGUE = re.compile(r"\bpg_(?:stat|catalog|class|extension|database|prepared)", re.IGNORECASE)
+_PARAMETER = re.compile(r"\$(\d+)")
+_CALLS = """
+    SELECT s.queryid, s.query, s.calls, s.total_exec_time / 1000 AS seconds, s.rows
+    FROM pg_stat_statements AS s JOIN pg_database AS d ON d.oid = s.dbid
+    WHERE d.datname = current_database() AND s.toplevel AND s.queryid IS NOT NULL"""
+_COLUMNS = """
+    SELECT a.attname AS name FROM pg_attribute AS a
+    WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped"""
+_LEADING = """
+    SELECT DISTINCT a.attname AS name FROM pg_index AS i
+    JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+    WHERE i.indrelid = %s::regclass AND i.indisvalid AND i.indpred IS NULL"""
+_TABLE = """
+    SELECT c.oid::bigint AS number,
+        CASE WHEN c.reltuples >= 0 THEN c.reltuples ELSE coalesce(s.n_live_tup, 0) END::float AS rows
+    FROM pg_class AS c LEFT JOIN pg_stat_user_tables AS s ON s.relid = c.oid WHERE c.oid = %s::regclass"""
+_SCANS = "SELECT relid::bigint AS number, seq_scan AS scans, seq_tup_read AS rows FROM pg_stat_user_tables"
+SCANS_PER_CALL = 0.5
+"""Reads of a whole table for each call of a statement, below which its generic plan is not what happened. Statistics
+come up to a second late, and the first calls may come before the first look; other statements add to it."""
+
+
+@dataclass(frozen=True)
+class Scans:
+    """How often a table was read as a whole, and the rows that were read so."""
+
+    scans: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Before:
+    """What there was at the first look: statements by their number, reads of whole tables by theirs."""
+
+    statements: Mapping[int, Calls]
+    scans: Mapping[int, Scans]
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What a statement has come to since the statistics began."""
+
+    query: str
+    calls: int
+    seconds: float
+    rows: int
+
+
+def look(connection: Connection) -> Before:
+    """What there is now."""
+    return Before(calls(connection), _scans_by_table(connection))
+
+
+def _scans_by_table(connection: Connection) -> dict[int, Scans]:
+    rows = connection.execute(_SCANS.encode())
+    return {int(row["number"]): Scans(int(row["scans"] or 0), int(row["rows"] or 0)) for row in rows}
+
+
+def calls(connection: Connection) -> dict[int, Calls]:
+    """All statements of the database by their number."""
+    return {
+        row["queryid"]: Calls(str(row["query"]), int(row["calls"]), float(row["seconds"]), int(row["rows"]))
+        for row in connection.execute(_CALLS.encode())
+    }
+
+
+def examine(connection: Connection, before: Before) -> dict[str, Any]:
+    """Look at the statements that took the most time since `before`.
+
+    Parameters
+    ----------
+    connection : psycopg.Connection
+        With rows as mappings, in autocommit mode.
+    before : Before
+        What there was at the beginning.
+
+    Returns
+    -------
+    dict
+        `statements` with their plans, the dearest first; `advice`; `seconds`, the time of all statements. [s]
+    """
+    deadline = time.monotonic() + _WITHIN_S
+    since = _since(calls(connection), before.statements)
+    ordered = sorted(since.items(), key=lambda one: one[1].seconds, reverse=True)
+    connection.execute("SET plan_cache_mode = force_generic_plan")
+    statements, advice = [], []
+    for number, one in ordered[:STATEMENTS]:
+        plan, why = _plan(connection, one.query) if time.monotonic() < deadline else (None, "there was no time left")
+        query = " ".join(one.query.split())[:_QUERY_CHARACTERS]
+        told = {"queryid": str(number), "query": query, "calls": one.calls, "seconds": one.seconds, "rows": one.rows}
+        statements.append({**told, "plan": None if plan is None else list(lines(plan)), "no_plan_because": why})
+        if plan is not None:
+            found = _advice(connection, plan, before.scans, one.calls)
+            advice += [{**index, "queryid": str(number)} for index in found]
+    return {"statements": statements, "advice": advice, "seconds": sum(one.seconds for one in since.values())}
+
+
+def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, Calls]:
+    """What was added; statements about the catalogue are those of observers."""
+    found = {}
+    for number, one in now.items():
+        old = before.get(number)
+        # Fewer calls than before: the statement was forgotten and counted anew.
+        if old is None or one.calls < old.calls:
+            old = Calls("", 0, 0.0, 0)
+        added = Calls(one.query, one.calls - old.calls, one.seconds - old.seconds, one.rows - old.rows)
+        if added.calls > 0 and not _CATALOGUE.search(one.query):
+            found[number] = added
+    return found
+
+
+def _plan(connection: Connection, query: str) -> tuple[dict[str, Any] | None, str]:
+    """Generic plan of a statement, or why there is none."""
+    import psycopg  # noqa: PLC0415 - an extra: only who watches PostgreSQL needs it
+
+    if not _EXPLAINED.match(query):
+        return None, "no statement that has a plan"
+    count = max((int(number) for number in _PARAMETER.findall(query)), default=0)
+    values = f"({', '.join(['NULL'] * count)})" if count else ""
+    try:
+        connection.execute(f"PREPARE towtank_examined AS {query}".encode())
+    except psycopg.Error as error:
+        return None, str(error).strip().splitlines()[0]
+    try:
+        row = connection.execute(f"EXPLAIN (FORMAT JSON) EXECUTE towtank_examined{values}".encode()).fetchone()
+    except psycopg.Error as error:
+        return None, str(error).strip().splitlines()[0]
+    finally:
+        connection.execute("DEALLOCATE towtank_examined")
+    document = next(iter(row.values())) if row else []
+    return (document[0]["Plan"], "") if document else (None, "an empty plan")
+
+
+def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
+    """A plan as people read it: one line for each node, indented under what it feeds."""
+    where = f" on {plan['Relation Name']}" if "Relation Name" in plan else ""
+    by = f" using {plan['Index Name']}" if "Index Name" in plan else ""
+    conditions = [f"{key.lower()}: {plan[key]}" for key in ("Index Cond", "Hash Cond", "Filter") if key in plan]
+    rest = f" ({'; '.join(conditions)})" if conditions else ""
+    head = f"{plan['Node Type']}{by}{where}, rows {plan['Plan Rows']}, cost {plan['Total Cost']}"
+    yield f"{'  ' * depth}{head}{rest if len(rest) <= _LINE_CHARACTERS else rest[:_LINE_CHARACTERS] + ' …'}"
+    for child in plan.get("Plans", ()):
+        yield from lines(child, depth + 1)
+
+
+def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mapping[str, Any], float]]:
+    """Scans of whole tables under a condition, with the rows they keep in all processes together."""
+    processes = int(plan.get("Workers Planned", processes - 1)) + 1
+    if plan["Node Type"] == "Seq Scan" and "Filter" in plan:
+        yield plan, float(plan["Plan Rows"]) * (processes if plan.get("Parallel Aware") else 1)
+    for child in plan.get("Plans", ()):
+        yield from _scans(child, processes)
+
+
+def _advice(
+    connection: Connection, plan: Mapping[str, Any], before: Mapping[int, Scans], called: int
+) -> Iterator[dict[str, Any]]:
+    """Where an index would help, with the evidence."""
+    now = _scans_by_table(connection)
+    for scan, kept in _scans(plan):
+        name = scan["Relation Name"]
+        quoted = '"' + name.replace('"', '""') + '"'
+        table = connection.execute(_TABLE, [quoted]).fetchone()
+        if table is None or table["rows"] < MANY_ROWS or kept > FEW_ROWS_SHARE * table["rows"]:
+            continue
+        seen = _scanned(int(table["number"]), before, now)
+        if seen.scans < SCANS_PER_CALL * called:
+            continue
+        known = [str(row["name"]) for row in connection.execute(_COLUMNS, [quoted])]
+        columns = condition_columns(scan["Filter"], known)
+        leading = {str(row["name"]) for row in connection.execute(_LEADING, [quoted])}
+        # With such an index there the planner read the whole table on purpose.
+        if columns and not leading & set(columns):
+            yield {
+                "table": name,
+                "columns": columns,
+                "condition": scan["Filter"],
+                "rows": table["rows"],
+                "rows_kept": kept,
+                "sequential_scans": seen.scans,
+                "sequential_rows": seen.rows,
+                "statement": f"CREATE INDEX ON {_name(name)} ({', '.join(map(_name, columns))})",
+            }
+
+
+def _scanned(table: int, before: Mapping[int, Scans], now: Mapping[int, Scans]) -> Scans:
+    """What was added to the reads of a whole table."""
+    nothing = Scans(0, 0)
+    old, new = before.get(table, nothing), now.get(table, nothing)
+    return Scans(new.scans - old.scans, new.rows - old.rows)
+
+
+def _name(name: str) -> str:
+    """A name as SQL has it, quoted where it must be."""
+    return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
+
+
+def condition_columns(condition: str, known: list[str]) -> list[str]:
+    """Columns of a condition that an index could find rows by: those compared for equality, then one of a range.
+
+    Parameters
+    ----------
+    condition : str
+        As a plan has it.
+    known : list of str
+        Columns of the table.
+
+    Examples
+    --------
+    >>> known = ["kind", "created", "size"]
+    >>> condition_columns("((created > $1) AND ((kind)::text = 'a'::text) AND (size <> 0))", known)
+    ['kind', 'created']
+    >>> condition_columns("((kind = $1) OR (created = $2))", known)
+    []
+    """
+    if re.search(r"\bOR\b", condition):  # one index does not serve both sides
+        return []
+    equal, ranged = [], []
+    for name in known:
+        column = rf'(?<![\w"])(?:\w+\.)?"?{re.escape(name)}"?\)*(?:::[\w ]+)?\)*\s*'
+        if re.search(column + r"=(?!=)", condition):
+            equal.append(name)
+        elif re.search(column + r"(?:<=|>=|<(?!>)|>)", condition):
+            ranged.append(name)
+    return [*equal, *ranged[:1]]

@@ -1,0 +1,160 @@
+"""What Redis tells with `INFO`: https://redis.io/docs/latest/commands/info/."""
+
+from __future__ import annotations
+
+import re
+import socket
+
+from towtank.observe.scraper import ScrapeError, series
+
+_TIMEOUT_S = 1.0
+_FIELDS = {
+    "connected_clients": "redis_clients",
+    "blocked_clients": "redis_clients_blocked",
+    "used_memory": "redis_memory_used_bytes",
+    "used_memory_rss": "redis_memory_resident_bytes",
+    "maxmemory": "redis_memory_limit_bytes",
+    "mem_fragmentation_ratio": "redis_memory_fragmentation_ratio",
+    "total_connections_received": "redis_connections_total",
+    "total_commands_processed": "redis_commands_total",
+    "total_net_input_bytes": "redis_received_bytes_total",
+    "total_net_output_bytes": "redis_sent_bytes_total",
+    "rejected_connections": "redis_connections_rejected_total",
+    "expired_keys": "redis_expired_keys_total",
+    "evicted_keys": "redis_evicted_keys_total",
+    "keyspace_hits": "redis_hits_total",
+    "keyspace_misses": "redis_misses_total",
+    "used_cpu_user": "redis_cpu_user_seconds_total",
+    "used_cpu_sys": "redis_cpu_system_seconds_total",
+    "aof_current_size": "redis_append_log_bytes",
+    "aof_delayed_fsync": "redis_append_syncs_delayed_total",
+}
+_DATABASE = re.compile(r"db(\d+)")
+_COMMAND = re.compile(r"cmdstat_(.+)")
+
+
+def parse(text: str) -> dict[str, float]:
+    """Read what `INFO all` gives into numbers by series.
+
+    Raises
+    ------
+    ScrapeError
+        If it is no such answer.
+    """
+    told = dict(line.split(":", 1) for line in text.splitlines() if ":" in line and not line.startswith("#"))
+    if "connected_clients" not in told:
+        raise ScrapeError(f"INFO must tell connected_clients, got {text[:80]!r} instead")
+    values = {name: _number(key, told[key]) for key, name in _FIELDS.items() if key in told}
+    for key, value in told.items():
+        if found := _DATABASE.fullmatch(key):
+            values[series("redis_keys", database=found[1])] = _part(key, value, "keys")
+        elif found := _COMMAND.fullmatch(key):
+            values[series("redis_calls_total", command=found[1])] = _part(key, value, "calls")
+            values[series("redis_call_seconds_total", command=found[1])] = _part(key, value, "usec") / 1e6
+    return values
+
+
+def _part(key: str, text: str, name: str) -> float:
+    """One of `name=value,name=value`."""
+    parts = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+    return _number(f"{name} of {key}", parts.get(name, ""))
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ScrapeError(f"{name} must be a number, got {text[:40]!r} instead") from None
+
+
+class RedisConnection:
+    """Sends commands in the form of https://redis.io/docs/latest/develop/reference/protocol-spec/ (RESP 2)."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), _TIMEOUT_S)
+        self._stream = self._socket.makefile("rb")
+
+    def ask(self, *words: str) -> str | None:
+        """Send one command; None where the answer is that there is nothing.
+
+        Raises
+        ------
+        ScrapeError
+            If the answer is an error, or has another form than text, a number or nothing.
+        """
+        parts = [word.encode() for word in words]
+        request = b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
+        self._socket.sendall(request)
+        return self._answer()
+
+    def _answer(self) -> str | None:
+        line = self._stream.readline()
+        kind, rest = line[:1], line[1:].strip()
+        if kind in (b"+", b":"):
+            return rest.decode("utf-8", "replace")
+        if kind != b"$" or not rest.lstrip(b"-").isdigit():
+            raise ScrapeError(f"must be an answer of Redis, got {line[:80]!r} instead")
+        length = int(rest)
+        return None if length < 0 else self._stream.read(length + 2)[:-2].decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Close it."""
+        self._stream.close()
+        self._socket.close()
+
+
+def ask(address: str, *words: str) -> str | None:
+    """Ask one thing over a connection of its own.
+
+    Raises
+    ------
+    ScrapeError
+        If there is no answer, or an error.
+    """
+    try:
+        connection = RedisConnection(address)
+        try:
+            return connection.ask(*words)
+        finally:
+            connection.close()
+    except OSError as error:
+        raise ScrapeError(f"{address}: {error.strerror or error}") from error
+
+
+class RedisScraper:
+    """Asks over one connection that is kept.
+
+    Parameters
+    ----------
+    service : str
+        Name of the service.
+    address : str
+        Where it listens, `host:port`.
+    """
+
+    source = "redis"
+    kind = "redis"
+
+    def __init__(self, service: str, address: str) -> None:
+        self.service, self._address = service, address
+        self._connection: RedisConnection | None = None
+
+    def scrape(self) -> dict[str, float]:
+        """Ask for everything."""
+        try:
+            if self._connection is None:
+                self._connection = RedisConnection(self._address)
+            return parse(self._connection.ask("INFO", "all") or "")
+        except ScrapeError:
+            self.close()
+            raise
+        except OSError as error:
+            self.close()
+            raise ScrapeError(f"{self._address}: {type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        """Close the connection; the next scrape opens it again."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None

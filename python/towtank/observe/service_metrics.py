@@ -1,0 +1,146 @@
+"""Series of the servers that others wrote: unit, kind, how they are read, what they cost."""
+
+from __future__ import annotations
+
+from towtank.observe.metric import Metric, Table, counter, gauge
+
+_STATUS = "`server-status?auto`"
+_HTTPD_BALANCER = "`server-status?auto`, `ProxyBalancer`"
+_STUB = "`stub_status`"
+_INFO = "`show info`"
+_STAT = "`show stat`"
+_REDIS = "`INFO all`"
+_MONITOR = "`cn=Monitor`"
+_STREAM = "`values` of the service's stream"
+
+
+def _member_requests(source: str) -> Metric:
+    return counter("balancer_member_requests", "1", source, "Requests given to a member; label `member`")
+
+
+HTTPD = Table(
+    "Apache httpd",
+    _STREAM,
+    "one page over a kept connection to a second port; it is itself one request and keeps one worker busy",
+    (
+        counter("httpd_requests", "1", _STATUS, "Requests, those for the status page included"),
+        counter("httpd_sent_bytes", "bytes", _STATUS, "Sent, in whole kilobytes"),
+        counter("httpd_request_seconds", "s", _STATUS, "Time in requests"),
+        gauge("httpd_workers_busy", "1", _STATUS, "Workers with a request, the one of the status page included"),
+        gauge("httpd_workers_idle", "1", _STATUS, "Workers without one"),
+        gauge("httpd_workers_limit", "1", _STATUS, "Workers there may be: `MaxRequestWorkers`"),
+        gauge("httpd_processes", "1", _STATUS, "Processes"),
+        gauge("httpd_connections", "1", _STATUS, "Connections"),
+        gauge("httpd_connections_kept", "1", _STATUS, "Those that wait for another request"),
+        gauge("httpd_connections_writing", "1", _STATUS, "Those that wait for the client to read"),
+        gauge("httpd_connections_closing", "1", _STATUS, "Those that are being closed"),
+        _member_requests(_HTTPD_BALANCER),
+        gauge("httpd_member_busy", "1", _HTTPD_BALANCER, "Requests that a member has in hand"),
+        gauge("httpd_member_ok", "1", _HTTPD_BALANCER, "1 while the member counts as working"),
+        counter("httpd_member_sent_bytes", "bytes", _HTTPD_BALANCER, "Sent to a member, rounded"),
+        counter("httpd_member_received_bytes", "bytes", _HTTPD_BALANCER, "Got from a member, rounded"),
+    ),
+)
+NGINX = Table(
+    "nginx",
+    _STREAM,
+    "one page over a kept connection to a second port, and reading two bytes for each request",
+    (
+        gauge("nginx_connections", "1", _STUB, "Connections of clients"),
+        counter("nginx_connections_accepted", "1", _STUB, "Connections accepted"),
+        counter("nginx_connections_handled", "1", _STUB, "Those not dropped for a limit"),
+        counter("nginx_requests", "1", _STUB, "Requests, those for the status page included"),
+        gauge("nginx_connections_reading", "1", _STUB, "Connections whose request is being read"),
+        gauge("nginx_connections_writing", "1", _STUB, "Connections whose answer is being made or sent"),
+        gauge("nginx_connections_waiting", "1", _STUB, "Connections that wait for another request"),
+        _member_requests("the log of members"),
+        counter(
+            "nginx_member_requests_unclear",
+            "1",
+            "the log of members",
+            "Requests tried on several members, or on none",
+        ),
+    ),
+)
+HAPROXY = Table(
+    "HAProxy",
+    _STREAM,
+    "two commands, each over a connection of its own to the command socket",
+    (
+        gauge("haproxy_connections", "1", _INFO, "Connections, that of the command socket included"),
+        gauge("haproxy_connections_limit", "1", _INFO, "Connections there may be: `maxconn`"),
+        counter("haproxy_connections", "1", _INFO, "Connections accepted"),
+        counter("haproxy_requests", "1", _INFO, "Requests"),
+        gauge("haproxy_idle_ratio", "1", _INFO, "Share of time without work of the thread that answers, in [0, 1]"),
+        gauge("haproxy_run_queue", "1", _INFO, "Tasks that wait for a thread"),
+        gauge("haproxy_pool_used_bytes", "bytes", _INFO, "Memory in use"),
+        gauge("haproxy_frontend_sessions", "1", _STAT, "Sessions with clients"),
+        counter("haproxy_frontend_bad_requests", "1", _STAT, "Requests that could not be understood"),
+        counter("haproxy_answers", "1", _STAT, "Answers by class of status; label `status`"),
+        gauge("haproxy_queue", "1", _STAT, "Requests that wait for any member"),
+        _member_requests(_STAT),
+        gauge("haproxy_member_sessions", "1", _STAT, "Requests that a member has in hand"),
+        gauge("haproxy_member_queue", "1", _STAT, "Requests that wait for this member"),
+        counter("haproxy_member_sent_bytes", "bytes", _STAT, "Sent to a member"),
+        counter("haproxy_member_received_bytes", "bytes", _STAT, "Got from a member"),
+        counter("haproxy_member_connect_errors", "1", _STAT, "Connections that failed"),
+        counter("haproxy_member_response_errors", "1", _STAT, "Answers that were broken"),
+        counter("haproxy_member_retries", "1", _STAT, "Connections tried again"),
+        counter("haproxy_member_redispatches", "1", _STAT, "Requests given to another member"),
+        counter("haproxy_member_connections_opened", "1", _STAT, "Connections opened to a member"),
+        counter("haproxy_member_connections_reused", "1", _STAT, "Requests over a kept connection"),
+    ),
+)
+REDIS = Table(
+    "Redis",
+    _STREAM,
+    "one command over a kept connection, answered by the thread that serves all commands in well under 1 ms",
+    (
+        gauge("redis_clients", "1", _REDIS, "Clients, the observer included"),
+        gauge("redis_clients_blocked", "1", _REDIS, "Clients in a call that waits"),
+        gauge("redis_memory_used_bytes", "bytes", _REDIS, "Memory in use"),
+        gauge("redis_memory_resident_bytes", "bytes", _REDIS, "Resident set"),
+        gauge("redis_memory_limit_bytes", "bytes", _REDIS, "`maxmemory`; 0 for none"),
+        gauge("redis_memory_fragmentation_ratio", "1", _REDIS, "Resident set over memory in use"),
+        counter("redis_connections", "1", _REDIS, "Connections accepted"),
+        counter("redis_connections_rejected", "1", _REDIS, "Connections refused for `maxclients`"),
+        counter("redis_commands", "1", _REDIS, "Commands"),
+        counter("redis_received_bytes", "bytes", _REDIS, "Received"),
+        counter("redis_sent_bytes", "bytes", _REDIS, "Sent"),
+        counter("redis_expired_keys", "1", _REDIS, "Keys whose time was over"),
+        counter("redis_evicted_keys", "1", _REDIS, "Keys dropped for `maxmemory`"),
+        counter("redis_hits", "1", _REDIS, "Look-ups that found a key"),
+        counter("redis_misses", "1", _REDIS, "Look-ups that did not"),
+        counter("redis_cpu_user_seconds", "s", _REDIS, "User time"),
+        counter("redis_cpu_system_seconds", "s", _REDIS, "System time"),
+        gauge("redis_append_log_bytes", "bytes", _REDIS, "Size of the log of writes, where there is one"),
+        counter("redis_append_syncs_delayed", "1", _REDIS, "Syncs of it that came late"),
+        gauge("redis_keys", "1", _REDIS, "Keys; label `database`"),
+        counter("redis_calls", "1", _REDIS, "Calls; label `command`"),
+        counter("redis_call_seconds", "s", _REDIS, "CPU time of calls; label `command`"),
+    ),
+)
+OPENLDAP = Table(
+    "OpenLDAP",
+    _STREAM,
+    "one search of about 60 entries over a kept connection, which is itself among the counts",
+    (
+        counter("openldap_connections", "1", _MONITOR, "Connections accepted"),
+        gauge("openldap_connections", "1", _MONITOR, "Connections"),
+        counter("openldap_initiated", "1", _MONITOR, "Operations begun; label `operation`"),
+        counter("openldap_completed", "1", _MONITOR, "Operations done; label `operation`"),
+        counter("openldap_sent_bytes", "bytes", _MONITOR, "Sent"),
+        counter("openldap_sent_entries", "1", _MONITOR, "Entries sent"),
+        gauge("openldap_waiters_read", "1", _MONITOR, "Connections that wait for a request"),
+        gauge("openldap_waiters_write", "1", _MONITOR, "Connections that wait for the client to read"),
+        gauge("openldap_threads_limit", "1", _MONITOR, "Threads there may be"),
+        gauge("openldap_threads_active", "1", _MONITOR, "Threads at work, that of the observer included"),
+        gauge("openldap_threads_pending", "1", _MONITOR, "Operations that wait for a thread"),
+        gauge("openldap_threads_backload", "1", _MONITOR, "Active and pending"),
+        gauge("openldap_pages_limit", "1", f"{_MONITOR}, mdb", "Pages that the database may have: `maxsize`"),
+        gauge("openldap_pages_used", "1", f"{_MONITOR}, mdb", "Pages in use"),
+        gauge("openldap_pages_free", "1", f"{_MONITOR}, mdb", "Pages to be used again"),
+        gauge("openldap_entries", "1", f"{_MONITOR}, mdb", "Entries; only where the version tells"),
+    ),
+)
+TABLES = (HTTPD, NGINX, HAPROXY, REDIS, OPENLDAP)

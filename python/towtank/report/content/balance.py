@@ -1,0 +1,68 @@
+"""How evenly balancers spread requests over their members, as their own counters tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank.report import format as people
+from towtank.report.document import Column, Section, Table, paragraph
+from towtank.report.source import Json, Results, RunResult, dig
+
+_LOADS = ("users", "rate")
+
+
+def build(results: Results) -> Section | None:
+    """One row for each member in each run; None where there is no balancer."""
+    runs = [run for run in results.measured if run.summary.get("balance")]
+    if not runs:
+        return None
+    columns = (
+        Column("Run"),
+        Column("Configuration"),
+        Column(results.load_factor.capitalize(), numeric=True),
+        Column("Balancer"),
+        Column("Policy"),
+        Column("Member"),
+        Column("Requests", "in the window", numeric=True),
+        Column("Share", numeric=True),
+        Column("Fairness", numeric=True),
+    )
+    rows = tuple(row for run in runs for name in run.summary["balance"] for row in _rows(run, name))
+    said = (
+        "Requests in the window that each balancer gave to each of its members, from its own counters, once a second. "
+        "Brackets hold confidence intervals of 95 % of the share. Fairness is Jain's index, (Σ x)² / (n Σ x²): 1 where "
+        "all members got the same, 1/n where one of n got everything."
+    )
+    blocks = [paragraph(said), *(paragraph(words) for words in (_uneven(runs),) if words)]
+    return Section("balance", "Balance between members", (*blocks, Table("Requests by member", columns, rows)))
+
+
+def _rows(run: RunResult, balancer: str) -> Iterator[tuple[str, ...]]:
+    told: Json = run.summary["balance"][balancer]
+    policy = dig(run.manifest, "settings", balancer, "policy")
+    kind = dig(run.manifest, "tiers", balancer, "kind")
+    for number, (member, one) in enumerate(told["members"].items()):
+        first = number == 0
+        yield (
+            run.run_id if first else "",
+            ", ".join(f"{name} {level}" for name, level in run.factors.items() if name not in _LOADS) if first else "",
+            people.plain(run.load) if first else "",
+            f"{balancer} ({kind})" if kind and first else balancer if first else "",
+            str(policy).replace("_", " ") if policy and first else "",
+            member,
+            people.count(round(one["requests"])),
+            people.plain_estimate(one["share"]),
+            people.number(told.get("fairness"), 4) if first else "",
+        )
+
+
+def _uneven(runs: list[RunResult]) -> str:
+    """The run in which requests were spread least evenly."""
+    told = [(run, name, one) for run in runs for name, one in run.summary["balance"].items() if one.get("fairness")]
+    if not told:
+        return ""
+    run, name, worst = min(told, key=lambda one: float(one[2]["fairness"]))
+    return (
+        f"Least even was {name} in {run.run_id}: fairness {people.number(worst['fairness'], 4)} over "
+        f"{people.plural(len(worst['members']), 'member')}, where an even share is {people.share(worst['even_share'])}."
+    )

@@ -1,0 +1,205 @@
+"""Settings of a private PostgreSQL: names, types and ranges as in its manual (versions 13 and later).
+
+https://www.postgresql.org/docs/current/runtime-config.html
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+
+from towtank.fields import Duration, FileModel
+
+_SIZE = re.compile(r"(\d{1,15}) ?(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)")
+# PostgreSQL's own units are powers of 1024, whatever their names; both ways of writing mean the same here.
+_UNITS = {
+    "B": 1,
+    "kB": 2**10,
+    "KiB": 2**10,
+    "MB": 2**20,
+    "MiB": 2**20,
+    "GB": 2**30,
+    "GiB": 2**30,
+    "TB": 2**40,
+    "TiB": 2**40,
+}
+_WRITTEN = (("GB", 2**30), ("MB", 2**20), ("kB", 2**10))
+_MANAGED = ("listen_addresses", "port", "unix_socket_directories", "data_directory", "shared_preload_libraries")
+_SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62})?")
+
+
+def _size(value: Any) -> str:
+    """Check a size and write it as PostgreSQL does: whole numbers of 1024 bytes and their multiples."""
+    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"must be a size as 128MB or 128 MiB (1 MB is 1024 kB to PostgreSQL), got {value!r} instead")
+    size = int(found[1]) * _UNITS[found[2]]
+    if size % 2**10:
+        raise ValueError(f"must be a whole number of kB, got {value!r} instead")
+    return _written(size)
+
+
+def _written(size: int) -> str:
+    unit, factor = next(
+        ((unit, factor) for unit, factor in _WRITTEN if size >= factor and size % factor == 0), _WRITTEN[-1]
+    )
+    return f"{size // factor}{unit}"
+
+
+def bytes_of(size: str) -> int:
+    """A size as PostgreSQL writes it, in bytes."""
+    found = _SIZE.fullmatch(size)
+    if found is None:
+        raise ValueError(f"{size!r} is no size")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def _at_least(least: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if bytes_of(value) < bytes_of(least):
+            raise ValueError(f"must be at least {least}, got {value} instead")
+        return value
+
+    return AfterValidator(check)
+
+
+def _between(least_s: float, most_s: float) -> AfterValidator:
+    def check(value: float) -> float:
+        if not least_s <= value <= most_s:
+            raise ValueError(f"must be from {least_s:g} s to {most_s:g} s, got {value:g} s instead")
+        return value
+
+    return AfterValidator(check)
+
+
+def _switch(value: Any) -> Any:
+    """`on` and `off` are text to YAML 1.2."""
+    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
+
+
+def _word(value: Any) -> Any:
+    """A switch that has more than two positions."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+
+
+_SIZE_SCHEMA = WithJsonSchema({"type": "string", "pattern": _SIZE.pattern, "examples": ["128MB", "1 GiB"]})
+PgSize = Annotated[str, BeforeValidator(_size), _SIZE_SCHEMA]
+Switch = Annotated[bool, BeforeValidator(_switch, json_schema_input_type=bool | Literal["on", "off"])]
+
+
+def _positions(*names: str) -> Any:
+    return BeforeValidator(_word, json_schema_input_type=Literal[names] | bool)
+
+
+def _more(values: dict[str, Any]) -> dict[str, Any]:
+    for name in values:
+        if not _SETTING.fullmatch(name):
+            raise ValueError(f"must have names of settings as in postgresql.conf, got {name!r} instead")
+        if name in _MANAGED:
+            raise ValueError(f"must not have {name}, which Towtank sets itself")
+        if name in PostgresqlSettings.model_fields:
+            raise ValueError(f"must not have {name}, which is a setting of its own; write it beside `more`")
+    return values
+
+
+class PostgresqlSettings(FileModel):
+    """What can be tuned; what is left out stays at PostgreSQL's default."""
+
+    shared_buffers: Annotated[PgSize, _at_least("128kB")] = Field("128MB", description="Memory for pages of tables.")
+    work_mem: Annotated[PgSize, _at_least("64kB")] | None = Field(None, description="Memory of one sort or hash.")
+    maintenance_work_mem: Annotated[PgSize, _at_least("1MB")] | None = Field(
+        None, description="Memory of one vacuum or index build."
+    )
+    temp_buffers: Annotated[PgSize, _at_least("800kB")] | None = Field(None, description="Memory for temporary tables.")
+    effective_cache_size: Annotated[PgSize, _at_least("8kB")] | None = Field(
+        None, description="Memory that the planner expects pages to be cached in."
+    )
+    max_connections: int = Field(100, ge=4, le=262143, description="Connections at once.")
+    synchronous_commit: Annotated[
+        Literal["on", "off", "local", "remote_write", "remote_apply"],
+        _positions("on", "off", "local", "remote_write", "remote_apply"),
+    ] = Field("on", description="What a commit waits for.")
+    fsync: Switch | None = Field(None, description="Whether anything is forced to the disk at all.")
+    full_page_writes: Switch | None = Field(None, description="Whole pages in the log after a checkpoint.")
+    wal_level: Literal["minimal", "replica", "logical"] | None = Field(None, description="What the log holds.")
+    wal_compression: (
+        Annotated[Literal["on", "off", "pglz", "lz4", "zstd"], _positions("on", "off", "pglz", "lz4", "zstd")] | None
+    ) = Field(None, description="How whole pages in the log are compressed.")
+    wal_buffers: Annotated[PgSize, _at_least("32kB")] | None = Field(None, description="Memory for the log.")
+    max_wal_size: Annotated[PgSize, _at_least("2MB")] | None = Field(
+        None, description="Log that asks for a checkpoint."
+    )
+    min_wal_size: Annotated[PgSize, _at_least("2MB")] | None = Field(None, description="Log that is kept for reuse.")
+    wal_writer_delay: Annotated[Duration, _between(0.001, 10)] | None = Field(
+        None, description="Time between flushes of the log writer."
+    )
+    commit_delay: Annotated[Duration, _between(0, 0.1)] | None = Field(
+        None, description="How long a commit waits for others to flush with it."
+    )
+    commit_siblings: int | None = Field(None, ge=0, le=1000, description="Open transactions that make it wait.")
+    checkpoint_timeout: Annotated[Duration, _between(30, 86400)] | None = Field(
+        None, description="Longest time between checkpoints; whole seconds."
+    )
+    checkpoint_completion_target: float | None = Field(
+        None, ge=0, le=1, description="Share of that time over which a checkpoint is spread."
+    )
+    bgwriter_delay: Annotated[Duration, _between(0.01, 10)] | None = Field(
+        None, description="Time between rounds of the background writer."
+    )
+    autovacuum: Switch | None = Field(None, description="Whether dead rows are cleared by itself.")
+    autovacuum_naptime: Annotated[Duration, _between(1, 2147483)] | None = Field(
+        None, description="Time between looks at a database; whole seconds."
+    )
+    autovacuum_vacuum_scale_factor: float | None = Field(
+        None, ge=0, le=100, description="Share of dead rows that starts a vacuum."
+    )
+    random_page_cost: float | None = Field(None, ge=0, description="Planner's cost of a page out of order.")
+    effective_io_concurrency: int | None = Field(None, ge=0, le=1000, description="Reads ahead of bitmap scans.")
+    default_statistics_target: int | None = Field(None, ge=1, le=10000, description="Detail of planner statistics.")
+    max_worker_processes: int | None = Field(None, ge=0, le=262143, description="Background processes.")
+    max_parallel_workers: int | None = Field(None, ge=0, le=1024, description="Those that help queries.")
+    max_parallel_workers_per_gather: int | None = Field(None, ge=0, le=1024, description="Those that help one query.")
+    enable_seqscan: Switch | None = Field(None, description="Whether the planner reads whole tables willingly.")
+    enable_indexscan: Switch | None = Field(None, description="Whether it uses plain index scans.")
+    jit: Switch | None = Field(None, description="Whether dear queries are compiled.")
+    huge_pages: Annotated[Literal["on", "off", "try"], _positions("on", "off", "try")] | None = Field(
+        None, description="Large pages for the shared memory."
+    )
+    statement_timeout: Annotated[Duration, _between(0, 2147483)] | None = Field(
+        None, description="When a statement is cancelled; `0 s` for never."
+    )
+    track_io_timing: Switch | None = Field(None, description="Whether reading and writing of blocks is timed.")
+    statements: bool = Field(
+        True, description="Whether `pg_stat_statements` counts statements; plans and advice need it."
+    )
+    more: Annotated[dict[str, str | int | float], AfterValidator(_more)] = Field(
+        default_factory=dict, description="Further settings of `postgresql.conf`; the server itself checks them."
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> PostgresqlSettings:
+        for name in ("checkpoint_timeout", "autovacuum_naptime"):
+            value = getattr(self, name)
+            if value is not None and value != int(value):
+                raise ValueError(f"must have {name} in whole seconds, got {value:g} s instead")
+        return self
+
+    def configuration(self) -> dict[str, str | int]:
+        """What is set, as `postgresql.conf` has it."""
+        given = {name: getattr(self, name) for name in type(self).model_fields if name not in {"statements", "more"}}
+        written = {name: _written_as(name, value) for name, value in given.items() if value is not None}
+        return {**written, **{name: _written_as(name, value) for name, value in self.more.items()}}
+
+
+def _written_as(name: str, value: Any) -> str | int:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int):
+        return value
+    if name == "commit_delay":  # the only one that PostgreSQL counts in microseconds
+        return f"{round(value * 1e6)}"
+    if isinstance(value, float) and name.endswith(("_delay", "_timeout", "_naptime")):
+        return f"{round(value * 1000)}ms"
+    return str(value)

@@ -1,0 +1,132 @@
+"""What all kinds of services have in common in a system file, and the registry of the kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from towtank import yamlfile
+from towtank.errors import Fault
+from towtank.fields import FileModel, Name, one_or_more
+
+ServiceT = TypeVar("ServiceT", bound="Service")
+
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+def _page(value: str) -> str:
+    """Check the address of a page of metrics."""
+    try:
+        parts = urlsplit(value)
+        right = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        right = False
+    if not right:
+        raise ValueError(f"must be an address as http://host:port/metrics, got {value!r} instead")
+    return value
+
+
+Page = Annotated[str, AfterValidator(_page)]
+
+
+class Observe(FileModel):
+    """What is watched of a service besides what it tells by itself."""
+
+    prometheus: Annotated[list[Page], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
+        min_length=1, description="Pages of metrics in the Prometheus text format, `http://host:port/metrics`."
+    )
+
+
+class Service(FileModel):
+    """A server of the system; each kind has a class of its own."""
+
+    summary: ClassVar[str] = ""
+    serves_http: ClassVar[bool] = True
+
+    kind: str = Field(description="What it is.")
+    host: Name | None = Field(None, description="Name of the host it runs on.")
+    observe: Observe | None = Field(None, description="What else is watched: pages of metrics of exporters.")
+
+    @property
+    def starts(self) -> bool:
+        """Whether it is started by us, and so needs a host that starts services."""
+        return True
+
+    @property
+    def disk_used(self) -> str | None:
+        """Disk of its host that it asks for."""
+        return getattr(self, "disk", None)
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The settings in force, with defaults, as plain data."""
+        settings = getattr(self, "settings", None)
+        return settings.model_dump(mode="json") if isinstance(settings, FileModel) else {}
+
+    @property
+    def forwards_to(self) -> list[str]:
+        """Names of services that requests go on to."""
+        return []
+
+
+SERVICE_KINDS: dict[str, type[Service]] = {}
+
+
+def service_kind(kind: str) -> Callable[[type[ServiceT]], type[ServiceT]]:
+    """Register a class as the model of a kind of service."""
+
+    def register(model: type[ServiceT]) -> type[ServiceT]:
+        SERVICE_KINDS[kind] = model
+        return model
+
+    return register
+
+
+def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: list[str]) -> list[Fault]:
+    """Members of gateways that are not there, do not speak HTTP, or lead back to the gateway.
+
+    Parameters
+    ----------
+    tree : Node
+        The system file without what is wrong in form.
+    services : mapping of str to Service
+        The services of right form.
+    known : list of str
+        Names of all services of the file, those with faults included.
+    """
+    faults = []
+    for name, service in services.items():
+        for number, member in enumerate(service.forwards_to):
+            if message := _wrong_member(services, known, name, member):
+                # A member that is written without a list has no number; the path then ends at the key.
+                faults.append(yamlfile.fault_at(tree, ("services", name, "members", number), message))
+    return faults
+
+
+def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: str, member: str) -> str | None:
+    if member not in known:
+        near = yamlfile.did_you_mean(member, known)
+        return f"must be a service of this file ({', '.join(known)}), got {member!r} instead{near}"
+    found = services.get(member)
+    if found is None:  # it has faults of its own, which are told
+        return None
+    if not found.serves_http or getattr(found, "is_secure", False):
+        return f"must be a service that speaks HTTP without TLS, got {member!r} instead"
+    if gateway in _reached(services, member):
+        return f"must not lead back to {gateway!r}, got {member!r} instead"
+    return None
+
+
+def _reached(services: Mapping[str, Service], start: str) -> set[str]:
+    """Services that a request to one may come to, itself included."""
+    reached: set[str] = set()
+    waiting = [start]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += services[name].forwards_to if name in services else []
+    return reached

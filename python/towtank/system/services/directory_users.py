@@ -1,0 +1,66 @@
+"""Users of a directory, made from a seed: the same seed makes the same names, passwords and hashes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SUFFIX = "dc=example,dc=org"
+PEOPLE = f"ou=people,{SUFFIX}"
+_FIRST = ("Ada", "Alan", "Barbara", "Donald", "Edsger", "Frances", "Grace", "John", "Katherine", "Leslie", "Niklaus")
+_LAST = ("Allen", "Dijkstra", "Hopper", "Johnson", "Knuth", "Lamport", "Liskov", "Lovelace", "Turing", "Wirth")
+_ALPHABET = "abcdefghijkmnopqrstuvwxyz23456789"
+_PASSWORD_LENGTH = 10
+_SALT_BYTES = 8
+
+
+@dataclass(frozen=True)
+class DirectoryUser:
+    """One user: what virtual users log in with, and what the directory holds."""
+
+    name: str
+    password: str
+    first: str
+    last: str
+    salt: bytes
+
+    @property
+    def dn(self) -> str:
+        """Distinguished name."""
+        return f"uid={self.name},{PEOPLE}"
+
+    @property
+    def hashed(self) -> str:
+        """Salted SHA-1 as RFC 2307 and slapd have it; a password that guards nothing needs no dearer one."""
+        digest = hashlib.sha1(self.password.encode() + self.salt, usedforsecurity=False).digest()
+        return "{SSHA}" + base64.b64encode(digest + self.salt).decode()
+
+
+def users(count: int, seed: int) -> Iterator[DirectoryUser]:
+    """Make users `user000001` and so on; more users begin with the same ones.
+
+    Examples
+    --------
+    >>> [user.name for user in users(2, seed=1)]
+    ['user000001', 'user000002']
+    """
+    drawn = random.Random(seed)  # must be the same every time
+    for number in range(1, count + 1):
+        password = "".join(drawn.choices(_ALPHABET, k=_PASSWORD_LENGTH))
+        first, last = drawn.choice(_FIRST), drawn.choice(_LAST)
+        yield DirectoryUser(f"user{number:06d}", password, first, last, drawn.randbytes(_SALT_BYTES))
+
+
+def ldif(count: int, seed: int) -> Iterator[str]:
+    """The entries of the directory in LDIF (RFC 2849), parents first."""
+    yield f"dn: {SUFFIX}\nobjectClass: dcObject\nobjectClass: organization\ndc: example\no: Example\n\n"
+    yield f"dn: {PEOPLE}\nobjectClass: organizationalUnit\nou: people\n\n"
+    for number, user in enumerate(users(count, seed), start=1):
+        yield (
+            f"dn: {user.dn}\nobjectClass: inetOrgPerson\nuid: {user.name}\ncn: {user.first} {user.last}\n"
+            f"sn: {user.last}\nmail: {user.name}@example.org\nemployeeNumber: {number}\n"
+            f"userPassword: {user.hashed}\n\n"
+        )

@@ -1,0 +1,76 @@
+"""HAProxy: balancer over HTTP/1.1, watched over its command socket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from towtank.system import server_models
+from towtank.system.process import ProcessSpec
+from towtank.system.reach import refuses_connection
+from towtank.system.service import Place
+from towtank.system.services.private_server import PrivateGateway
+
+_POLICIES = {"round_robin": "roundrobin", "random": "random(1)", "least_busy": "leastconn", "by_client": "source"}
+# The random draw falls on a ring with points of each member in proportion to its weight: few points are uneven ones.
+_WEIGHT = 256
+
+
+class Haproxy(PrivateGateway):
+    """One private HAProxy."""
+
+    kind = "haproxy"
+    program: ClassVar[str] = "haproxy"
+    title: ClassVar[str] = "HAProxy"
+    install: ClassVar[str] = "apt-get install haproxy"
+
+    def __init__(self, name: str, part: server_models.Haproxy, base: Path) -> None:  # noqa: ARG002
+        super().__init__(name, part.port, part.members)
+        self._part, self._settings = part, part.settings
+
+    def configure(self, place: Place) -> None:  # noqa: ARG002
+        """Write `haproxy.cfg`."""
+        given = self._settings
+        wait = f"{round(1000 * given.timeout)}ms"
+        most = f" maxconn {given.member_connections}" if given.member_connections is not None else ""
+        lines = [
+            "global",
+            f"  maxconn {given.max_connections}",
+            f"  nbthread {given.threads}",
+            f"  stats socket ipv4@{self.status_address} level operator",
+            "  log stderr format raw local0 notice",
+            "defaults",
+            "  mode http",
+            "  log global",
+            f"  timeout connect {wait}",
+            f"  timeout client {wait}",
+            f"  timeout server {wait}",
+            f"  timeout queue {round(1000 * given.queue_timeout)}ms",
+            f"  timeout http-keep-alive {round(1000 * given.keep_alive_timeout)}ms",
+            *([] if given.keep_alive else ["  option httpclose"]),
+            "frontend front",
+            f"  bind {self.address}",
+            "  default_backend members",
+            "backend members",
+            f"  balance {_POLICIES[given.policy]}",
+            *(f"  server {name} {address} weight {_WEIGHT}{most}" for name, address in self.members.items()),
+        ]
+        self.write("haproxy.cfg", "\n".join(lines) + "\n")
+
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
+        """One process, in the foreground."""
+        return [ProcessSpec(self.name, [self.path, "-db", "-f", str(self.folder / "haproxy.cfg")], grace_s=3.0)]
+
+    def ready(self) -> str | None:
+        """Ready when it takes requests and commands."""
+        return refuses_connection(self.address) or refuses_connection(self.status_address)
+
+    def settings_used(self) -> dict[str, Any]:
+        """Settings, members and ports."""
+        return {**self._part.configuration, "port": self._port, "members": self.members}
+
+    def scrapers(self) -> list[Any]:
+        """Its counts, over the command socket."""
+        from towtank.observe.haproxy import HaproxyScraper  # noqa: PLC0415 - only where something is observed
+
+        return [HaproxyScraper(self.name, self.status_address)]

@@ -1,0 +1,167 @@
+"""Apache httpd with the event MPM: gateway and balancer over HTTP/1.1, or server of files.
+
+httpd 2.4 has no random balancing of its own. The policy `random` is the classic way round that: a `RewriteMap` of type
+`rnd` names one of several balancers, each with one member, so that connections are pooled and requests counted by
+member as with the other policies.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+from towtank.errors import TargetError
+from towtank.system import server_models
+from towtank.system.process import ProcessSpec
+from towtank.system.reach import refuses_http
+from towtank.system.service import Place
+from towtank.system.services.private_server import HOST, PrivateGateway, server_account
+
+_METHODS = {"round_robin": "byrequests", "by_traffic": "bytraffic", "least_busy": "bybusyness", "random": "byrequests"}
+_MODULES = ("mpm_event", "authz_core", "status", "info", "dir", "mime")
+_GATEWAY_MODULES = ("proxy", "proxy_http", "proxy_balancer", "slotmem_shm", "rewrite")
+_PLACES = (Path("/usr/lib/apache2/modules"), Path("/usr/lib64/httpd/modules"), Path("/usr/lib/httpd/modules"))
+_ACCOUNTS = ("www-data", "apache", "nobody")
+_STATUS = "/server-status"
+
+
+class Httpd(PrivateGateway):
+    """One private httpd."""
+
+    kind = "httpd"
+    program: ClassVar[str] = "apache2"
+    title: ClassVar[str] = "Apache httpd"
+    install: ClassVar[str] = "apt-get install apache2-bin"
+
+    def __init__(self, name: str, part: server_models.Httpd, base: Path) -> None:
+        super().__init__(name, part.port, part.members)
+        self._part, self._settings = part, part.settings
+        self._files = None if part.files is None else (base / part.files).absolute()
+
+    def configure(self, place: Place) -> None:  # noqa: ARG002
+        """Write `httpd.conf`, and the map of members where one is drawn at random."""
+        if self._files is not None and not self._files.is_dir():
+            raise TargetError(f"{self.name}: files must be a folder, got {self._files} instead")
+        lines = [*self._server(), *self._workers(), *self._observed()]
+        lines += self._balancers() if self._files is None else self._site()
+        self.write("httpd.conf", "\n".join(lines) + "\n")
+
+    def _server(self) -> list[str]:
+        """Where it is and what it is made of."""
+        modules = list(_MODULES)
+        if self._files is None:
+            modules += [*_GATEWAY_MODULES, f"lbmethod_{_METHODS[self._settings.policy]}"]
+        user = server_account(_ACCOUNTS) if os.geteuid() == 0 else None
+        return [
+            f"ServerRoot {_quoted(self.folder)}",
+            f"DefaultRuntimeDir {_quoted(self.folder)}",
+            f"PidFile {_quoted(self.folder / 'httpd.pid')}",
+            f"ServerName {HOST}",
+            f"Listen {self.address}",
+            f"Listen {self.status_address}",
+            *(f"LoadModule {module}_module {_quoted(_modules() / f'mod_{module}.so')}" for module in modules),
+            *([f"User {user}"] if user else []),
+            "ErrorLog /dev/stderr",
+            "LogLevel warn",
+            "TypesConfig /dev/null",
+        ]
+
+    def _workers(self) -> list[str]:
+        """Processes, threads and connections."""
+        given = self._settings
+        threads, workers = given.threads_per_child, given.max_request_workers
+        return [
+            f"ThreadLimit {threads}",
+            f"ServerLimit {workers // threads}",
+            f"StartServers {given.start_servers}",
+            f"ThreadsPerChild {threads}",
+            f"MaxRequestWorkers {workers}",
+            f"MinSpareThreads {min(workers, 3 * threads)}",
+            f"MaxSpareThreads {workers}",
+            "MaxConnectionsPerChild 0",
+            f"KeepAlive {'On' if given.keep_alive else 'Off'}",
+            f"KeepAliveTimeout {round(1000 * given.keep_alive_timeout)}ms",
+            f"MaxKeepAliveRequests {given.keep_alive_requests}",
+            f"Timeout {given.timeout:.0f}",
+        ]
+
+    def _observed(self) -> list[str]:
+        """Status and configuration in force, on the second port."""
+        proxied = ["ProxyStatus On"] if self._files is None else []
+        return [
+            "ExtendedStatus On",
+            *proxied,
+            f"<VirtualHost {self.status_address}>",
+            f"<Location {_STATUS}>",
+            "SetHandler server-status",
+            "</Location>",
+            "<Location /server-info>",
+            "SetHandler server-info",
+            "</Location>",
+            "</VirtualHost>",
+        ]
+
+    def _balancers(self) -> list[str]:
+        """One balancer with all members; drawn at random, one balancer for each member."""
+        given = self._settings
+        most = f" max={given.member_connections}" if given.member_connections is not None else ""
+        members = {name: f"BalancerMember http://{address}{most}" for name, address in self.members.items()}
+        # A host name in a URL holds no underscore that every version takes, so members are numbered.
+        groups = [[line] for line in members.values()] if given.policy == "random" else [list(members.values())]
+        lines = []
+        for number, group in enumerate(groups):
+            method = f"ProxySet lbmethod={_METHODS[given.policy]}"
+            lines += [f"<Proxy balancer://m{number}>", *group, method, "</Proxy>"]
+        return [*lines, f"<VirtualHost {self.address}>", *self._forwarding(len(groups)), "</VirtualHost>"]
+
+    def _forwarding(self, groups: int) -> list[str]:
+        if self._settings.policy != "random":
+            return ["ProxyPass / balancer://m0/"]
+        drawn = self.write("members.txt", f"all {'|'.join(f'm{number}' for number in range(groups))}\n")
+        return [
+            "RewriteEngine On",
+            f"RewriteMap members {_quoted(f'rnd:{drawn}')}",
+            "RewriteRule ^/?(.*)$ balancer://${members:all}/$1 [P,L]",
+        ]
+
+    def _site(self) -> list[str]:
+        return [
+            f"<VirtualHost {self.address}>",
+            f"DocumentRoot {_quoted(str(self._files))}",
+            f"<Directory {_quoted(str(self._files))}>",
+            "Require all granted",
+            "</Directory>",
+            "</VirtualHost>",
+        ]
+
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
+        """The parent, in the foreground; its children belong to it."""
+        command = [self.path, "-DFOREGROUND", "-d", str(self.folder), "-f", str(self.folder / "httpd.conf")]
+        return [ProcessSpec(self.name, command, grace_s=3.0)]
+
+    def ready(self) -> str | None:
+        """Ready when it shows its status."""
+        return refuses_http(self.status_address, f"{_STATUS}?auto")
+
+    def settings_used(self) -> dict[str, Any]:
+        """Settings, members and ports."""
+        return {**self._part.configuration, "port": self._port, "members": self.members}
+
+    def scrapers(self) -> list[Any]:
+        """Its status page."""
+        from towtank.observe.httpd import HttpdScraper  # noqa: PLC0415 - only where something is observed
+
+        members = {address: name for name, address in self.members.items()}
+        return [HttpdScraper(self.name, f"http://{self.status_address}{_STATUS}?auto", members)]
+
+
+def _modules() -> Path:
+    """Folder of httpd's modules."""
+    return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
+
+
+def _quoted(value: Path | str) -> str:
+    """An argument of a directive."""
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,134 @@
+"""Nginx: gateway and balancer over HTTP/1.1, or server of files.
+
+Its `stub_status` counts nothing by member. So each request leaves the number of its member in a log that is buffered
+and written once a second: two bytes a request, read by the scraper, removed with the scratch folder.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+from towtank.errors import TargetError
+from towtank.system import server_models
+from towtank.system.process import ProcessSpec
+from towtank.system.reach import refuses_http
+from towtank.system.service import Place
+from towtank.system.services.private_server import PrivateGateway
+
+_POLICIES = {"round_robin": [], "random": ["random;"], "least_busy": ["least_conn;"], "by_client": ["ip_hash;"]}
+_STATUS = "/status"
+_TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+MEMBERS_LOG = "members.log"
+
+
+class Nginx(PrivateGateway):
+    """One private nginx."""
+
+    kind = "nginx"
+    program: ClassVar[str] = "nginx"
+    title: ClassVar[str] = "nginx"
+    install: ClassVar[str] = "apt-get install nginx-light"
+
+    def __init__(self, name: str, part: server_models.Nginx, base: Path) -> None:
+        super().__init__(name, part.port, part.members)
+        self._part, self._settings = part, part.settings
+        self._files = None if part.files is None else (base / part.files).absolute()
+
+    def configure(self, place: Place) -> None:  # noqa: ARG002
+        """Write `nginx.conf`."""
+        if self._files is not None and not self._files.is_dir():
+            raise TargetError(f"{self.name}: files must be a folder, got {self._files} instead")
+        given = self._settings
+        # As root it stays root: the scratch folder is closed to other users.
+        user = ["user root;"] if os.geteuid() == 0 else []
+        lines = [
+            "daemon off;",
+            *user,
+            f"pid {_quoted(self.folder / 'nginx.pid')};",
+            "error_log stderr warn;",
+            f"worker_processes {given.workers};",
+            f"events {{ worker_connections {given.worker_connections}; }}",
+            "http {",
+            *self._http(),
+            *(self._upstream() if self._files is None else []),
+            *self._front(),
+            f"server {{ listen {self.status_address}; access_log off; location {_STATUS} {{ stub_status; }} }}",
+            "}",
+        ]
+        self.write("nginx.conf", "\n".join(lines) + "\n")
+
+    def _http(self) -> list[str]:
+        given = self._settings
+        kept = f"{round(1000 * given.keep_alive_timeout)}ms" if given.keep_alive else "0"
+        return [
+            "default_type application/octet-stream;",
+            "access_log off;",
+            f"sendfile {'on' if given.sendfile else 'off'};",
+            f"keepalive_timeout {kept};",
+            f"keepalive_requests {given.keep_alive_requests};",
+            *(f"{name}_temp_path {_quoted(self.folder / f'{name}_temp')};" for name in _TEMPORARY),
+        ]
+
+    def _upstream(self) -> list[str]:
+        """The members, and the map from a member's address to its number in the log."""
+        given = self._settings
+        kept = [f"keepalive {given.member_connections_kept};"] if given.member_connections_kept else []
+        addresses = list(self.members.values())
+        return [
+            "upstream members {",
+            # The workers share what they know of the members.
+            "zone members 256k;",
+            *_POLICIES[given.policy],
+            *(f"server {address};" for address in addresses),
+            *kept,
+            "}",
+            "map $upstream_addr $member {",
+            "default -;",
+            *(f'"{address}" {number};' for number, address in enumerate(addresses)),
+            "}",
+            "log_format members $member;",
+        ]
+
+    def _front(self) -> list[str]:
+        if self._files is not None:
+            return [f"server {{ listen {self.address}; root {_quoted(self._files)}; }}"]
+        wait = f"{round(1000 * self._settings.timeout)}ms"
+        return [
+            f"server {{ listen {self.address};",
+            f"access_log {_quoted(self.folder / MEMBERS_LOG)} members buffer=64k flush=1s;",
+            "location / {",
+            "proxy_pass http://members;",
+            "proxy_http_version 1.1;",
+            'proxy_set_header Connection "";',
+            "proxy_set_header Host $http_host;",
+            f"proxy_read_timeout {wait}; proxy_send_timeout {wait}; proxy_connect_timeout {wait};",
+            "} }",
+        ]
+
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
+        """The master, in the foreground; its workers belong to it."""
+        command = [self.path, "-e", "stderr", "-p", str(self.folder), "-c", str(self.folder / "nginx.conf")]
+        return [ProcessSpec(self.name, command, grace_s=3.0)]
+
+    def ready(self) -> str | None:
+        """Ready when it shows its status."""
+        return refuses_http(self.status_address, _STATUS)
+
+    def settings_used(self) -> dict[str, Any]:
+        """Settings, members and ports."""
+        return {**self._part.configuration, "port": self._port, "members": self.members}
+
+    def scrapers(self) -> list[Any]:
+        """Its status page and the log of members."""
+        from towtank.observe.nginx import NginxScraper  # noqa: PLC0415 - only where something is observed
+
+        log = None if self._files is not None else self.folder / MEMBERS_LOG
+        return [NginxScraper(self.name, f"http://{self.status_address}{_STATUS}", log, list(self.members))]
+
+
+def _quoted(value: Path | str) -> str:
+    """An argument of a directive."""
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,156 @@
+"""What servers that others wrote have in common: a program, a folder of this time, ports, a configuration in a file.
+
+All files of a private instance lie in its scratch folder, which goes when the system goes down; its log is the output
+of its process, which `System` keeps in the run folder.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar
+
+from towtank.errors import TargetError
+from towtank.system.ports import free_port, require_free
+from towtank.system.reach import refuses_connection
+from towtank.system.service import Place, PlainService, Service
+
+HOST = "127.0.0.1"
+# Debian keeps server programs off the path of ordinary users.
+_PLACES = ("/usr/sbin", "/usr/local/sbin")
+
+
+def find_program(name: str) -> str | None:
+    """Where a server program is installed; None where it is not."""
+    return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_PLACES]))
+
+
+def server_account(names: Sequence[str]) -> str | None:
+    """The first of these users that this machine has."""
+    for name in names:
+        with suppress(KeyError):
+            return pwd.getpwnam(name).pw_name
+    return None
+
+
+class PrivateServer(PlainService):
+    """A server program that others wrote, as a private instance."""
+
+    program: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    install: ClassVar[str] = ""
+
+    def __init__(self, name: str, port: int) -> None:
+        super().__init__(name)
+        self._asked = port
+        self._port = port
+        self._folder: Path | None = None
+
+    def missing(self) -> str | None:
+        """The program."""
+        if find_program(self.program) is None:
+            return f"{self.name}: {self.title} is not installed ({self.program} missing); {self.install}"
+        return None
+
+    @property
+    def path(self) -> str:
+        """The program.
+
+        Raises
+        ------
+        TargetError
+            If it is not installed.
+        """
+        found = find_program(self.program)
+        if found is None:
+            raise TargetError(f"{self.name}: {self.title} is not installed", hint=self.install)
+        return found
+
+    @property
+    def folder(self) -> Path:
+        """Folder of this time.
+
+        Raises
+        ------
+        TargetError
+            If the service was not prepared.
+        """
+        if self._folder is None:
+            raise TargetError(f"{self.name} was not prepared")
+        return self._folder
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"{HOST}:{self._port}"
+
+    def prepare(self, place: Place) -> None:
+        """Take the scratch folder, choose or check the port, write the configuration."""
+        self._folder = place.scratch
+        if self._asked:
+            require_free(HOST, self._asked, self.name)
+        else:
+            self._port = free_port(HOST)
+        self.configure(place)
+
+    def configure(self, place: Place) -> None:
+        """Write what the program reads."""
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file of the folder of this time."""
+        path = self.folder / name
+        path.write_text(text, "utf-8")
+        return path
+
+    def ready(self) -> str | None:
+        """Ready when it takes connections."""
+        return refuses_connection(self.address)
+
+
+class PrivateGateway(PrivateServer):
+    """A server that forwards requests to the addresses of other services.
+
+    Its own counts are read from a second port, so that looking at them is no request of the load.
+    """
+
+    def __init__(self, name: str, port: int, members: Sequence[str]) -> None:
+        super().__init__(name, port)
+        self._names = list(members)
+        self._members: list[Service] = []
+        self._status_port = 0
+
+    def meet(self, others: list[Service]) -> None:
+        """Find the services it forwards to."""
+        self._members = [other for name in self._names for other in others if other.name == name]
+
+    def requires(self) -> list[Service]:
+        """Its members must answer before it does."""
+        return list(self._members)
+
+    def prepare(self, place: Place) -> None:
+        """Choose the second port, too."""
+        self._status_port = free_port(HOST)
+        super().prepare(place)
+
+    @property
+    def status_address(self) -> str:
+        """Where its counts are read."""
+        return f"{HOST}:{self._status_port}"
+
+    @property
+    def members(self) -> dict[str, str]:
+        """Address of each member by name: `content`, or `content-1` and `content-2` of a service with two."""
+        found = {}
+        for service in self._members:
+            addresses = service.addresses()
+            for number, address in enumerate(addresses, start=1):
+                found[service.name if len(addresses) == 1 else f"{service.name}-{number}"] = address
+        return found
+
+    def addresses(self) -> list[str]:
+        """Where it takes requests."""
+        return [self.address]

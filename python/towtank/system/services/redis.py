@@ -1,0 +1,69 @@
+"""A private Redis: empty at the start, nothing of it kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from towtank.system import server_models
+from towtank.system.process import ProcessSpec
+from towtank.system.service import Place
+from towtank.system.services.private_server import HOST, PrivateServer
+
+
+class Redis(PrivateServer):
+    """One private instance."""
+
+    kind = "redis"
+    program: ClassVar[str] = "redis-server"
+    title: ClassVar[str] = "Redis"
+    install: ClassVar[str] = "apt-get install redis-server"
+
+    def __init__(self, name: str, part: server_models.Redis, base: Path) -> None:  # noqa: ARG002
+        super().__init__(name, part.port)
+        self._part, self._settings = part, part.settings
+
+    def configure(self, place: Place) -> None:  # noqa: ARG002
+        """Write `redis.conf`."""
+        given = self._settings
+        lines = [
+            f"bind {HOST}",
+            f"port {self._port}",
+            f'dir "{self.folder}"',
+            "daemonize no",
+            'save ""',
+            'logfile ""',
+            f"maxmemory {given.max_memory}",
+            f"maxmemory-policy {given.eviction}",
+            f"io-threads {given.threads}",
+            f"maxclients {given.max_clients}",
+            f"appendonly {'yes' if given.append_only else 'no'}",
+            f"appendfsync {given.append_sync}",
+            f"databases {given.databases}",
+        ]
+        self.write("redis.conf", "\n".join(lines) + "\n")
+
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
+        """One process."""
+        return [ProcessSpec(self.name, [self.path, str(self.folder / "redis.conf")], grace_s=3.0)]
+
+    def ready(self) -> str | None:
+        """Ready when it answers a ping."""
+        from towtank.observe.redis import ask  # noqa: PLC0415 - what speaks its protocol also scrapes it
+        from towtank.observe.scraper import ScrapeError  # noqa: PLC0415
+
+        try:
+            answer = ask(self.address, "PING")
+        except ScrapeError as error:
+            return str(error.args[0])
+        return None if answer == "PONG" else f"it answers {answer!r} to a ping"
+
+    def settings_used(self) -> dict[str, Any]:
+        """Settings and port."""
+        return {**self._part.configuration, "port": self._port}
+
+    def scrapers(self) -> list[Any]:
+        """What `INFO` tells."""
+        from towtank.observe.redis import RedisScraper  # noqa: PLC0415 - only where something is observed
+
+        return [RedisScraper(self.name, self.address)]

@@ -1,0 +1,89 @@
+"""Sections about balancers and databases: what they say of known summaries, and nothing where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from report_synthetic import estimate
+
+from towtank.report.content import balance, databases
+from towtank.report.document import Callout, Listing, Table
+from towtank.report.source import Results, RunResult
+
+PLAN = ["Aggregate, rows 1, cost 379.26", "  Seq Scan on document, rows 100, cost 379.0 (filter: (kind = $1))"]
+STATEMENT = {
+    "queryid": "7",
+    "query": "SELECT count(*) FROM document WHERE kind = $1",
+    "calls": 50,
+    "seconds": 2.0,
+    "rows": 50,
+}
+ADVICE = {
+    "table": "document",
+    "columns": ["kind"],
+    "condition": "(kind = $1)",
+    "rows": 20000.0,
+    "rows_kept": 100.0,
+    "sequential_scans": 50,
+    "sequential_rows": 1000000,
+    "statement": "CREATE INDEX ON document (kind)",
+    "queryid": "7",
+}
+
+
+def results(**summary: Any) -> Results:
+    manifest = {"settings": {"gateway": {"policy": "round_robin"}}, "tiers": {"gateway": {"kind": "nginx"}}}
+    whole = {"run": "r001", "factors": {"users": "50", "cache": "on"}, "users": {"asked": 50}, **summary}
+    return Results("res", {}, {}, (RunResult("r001", manifest, whole),))
+
+
+def members(first: float, second: float) -> dict[str, Any]:
+    both = {"web-1": first, "web-2": second}
+    return {
+        "members": {
+            name: {"requests": count, "share": estimate(count / (first + second))} for name, count in both.items()
+        },
+        "requests": first + second,
+        "even_share": 0.5,
+        "fairness": (first + second) ** 2 / (2 * (first**2 + second**2)),
+    }
+
+
+def test_each_member_has_a_row_and_the_least_even_run_is_told() -> None:
+    section = balance.build(results(balance={"gateway": members(750.0, 250.0)}))
+    assert section is not None
+    table = next(block for block in section.blocks if isinstance(block, Table))
+    assert table.rows[0][1:7] == ("cache on", "50", "gateway (nginx)", "round robin", "web-1", "750")
+    assert table.rows[1][5:7] == ("web-2", "250")
+    assert table.rows[0][8] == "0.8000"
+    assert "fairness 0.8000 over 2 members" in str(section.blocks[1])
+
+
+def test_advice_comes_with_its_evidence_and_statements_with_their_plans() -> None:
+    told = {"statements": [{**STATEMENT, "plan": PLAN, "no_plan_because": ""}], "advice": [ADVICE], "seconds": 4.0}
+    section = databases.build(results(databases={"database": told}))
+    assert section is not None
+    advice = next(block for block in section.blocks if isinstance(block, Callout))
+    assert advice.title == "An index may help: CREATE INDEX ON document (kind)"
+    assert "called 50 times" in str(advice.content)
+    assert "reads all of about 20,000 rows of document and is expected to keep 100 of them" in str(advice.content)
+    table = next(block for block in section.blocks if isinstance(block, Table))
+    assert table.rows[0][1:5] == ("50", "2.00 s", "40.0 ms", "50.0 %")
+    listing = next(block for block in section.blocks if isinstance(block, Listing))
+    assert listing.lines == tuple(PLAN)
+
+
+def test_long_lists_of_columns_and_values_are_left_out() -> None:
+    query = (
+        f"SELECT number, {', '.join(f'column_{n}' for n in range(9))} FROM document WHERE number IN ($1, $2, $3, $4)"
+    )
+    told = {"statements": [{**STATEMENT, "query": query, "plan": PLAN, "no_plan_because": ""}], "seconds": 4.0}
+    section = databases.build(results(databases={"database": told}))
+    assert section is not None
+    table = next(block for block in section.blocks if isinstance(block, Table))
+    assert table.rows[0][0] == "SELECT number, … FROM document WHERE number IN ($1, $2, …)"
+
+
+def test_without_balancers_and_databases_there_is_nothing_to_say() -> None:
+    assert balance.build(results()) is None
+    assert databases.build(results(balance={}, databases={})) is None

@@ -1,0 +1,49 @@
+"""A folder with a system file of one kind of service, and the systems made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from service_cases import ServiceCase
+
+from towtank.system.build import build_system
+from towtank.system.model import load_system
+from towtank.system.system import System
+
+
+@dataclass
+class Bench:
+    """A folder with system files of one service, and the systems made of them."""
+
+    folder: Path
+    case: ServiceCase
+    system: System | None = None
+
+    def file(self, settings: str = "", port: int = 0) -> Path:
+        """Write a system file with the service, beside what it needs."""
+        path = self.folder / "system.yaml"
+        given = f"settings: {{{settings}}}, " if settings else ""
+        path.write_text(
+            "schema: towtank/system/1\n"
+            "name: conformance\n"
+            "hosts: {here: {provider: local}}\n"
+            "services:\n"
+            "  web: {kind: null_server, host: here, settings: {ports: 2, body: 100 B}}\n"
+            f"  served: {{kind: {self.case.kind}, host: here, port: {port}, {given}{self.case.more}}}\n"
+            "start_timeout: 30 s\n"
+        )
+        (self.folder / "site").mkdir(exist_ok=True)
+        return path
+
+    def make(self, settings: str = "", port: int = 0) -> System:
+        """Make the system, down."""
+        path = self.file(settings, port)
+        self.system = build_system(load_system(path), self.folder, self.folder / "logs")
+        return self.system
+
+    def service(self) -> Any:
+        """The service of the system."""
+        assert self.system is not None
+        return next(service for service in self.system._services if service.name == "served")

@@ -1,0 +1,224 @@
+"""The kinds of services that pass the conformance suite, each with one real thing to do and one setting to ask back."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from towtank.observe.command_socket import ask_once
+from towtank.observe.redis import ask
+from towtank.system.services.directory_users import PEOPLE, users
+
+
+@dataclass(frozen=True)
+class ServiceCase:
+    """One kind.
+
+    Attributes
+    ----------
+    kind : str
+    more : str
+        Further keys of the service.
+    use : callable
+        Does one real thing with the service; asserts that it worked.
+    settings : str
+        Settings other than the default.
+    asked : callable
+        What the running process says of them.
+    expected : object
+        What it must say.
+    wrong : dict
+        Settings that are refused when the file is read, and words of the fault.
+    grows : str
+        A counter among what is observed that `use` makes grow.
+    """
+
+    kind: str
+    more: str
+    use: Callable[[Any], None]
+    settings: str
+    asked: Callable[[Any], Any]
+    expected: Any
+    wrong: dict[str, str]
+    grows: str
+
+
+def fetch(address: str, path: str = "/") -> tuple[int, dict[str, str], str]:
+    """One request of HTTP/1.1 on a connection of its own: status, headers, body."""
+    connection = http.client.HTTPConnection(address, timeout=10)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read().decode("utf-8", "replace")
+    finally:
+        connection.close()
+
+
+def proxies(gateway: Any) -> None:
+    """A request comes through to the null server, with its path and query untouched."""
+    status, _, body = fetch(gateway.address, "/a/b?c=d%20e")
+    assert (status, len(body)) == (200, 100)
+
+
+def httpd_directives(gateway: Any) -> dict[str, str]:
+    """Directives in force, from `server-info` of the running process."""
+    text = fetch(gateway.status_address, "/server-info?config")[2]
+    plain = text.replace("&nbsp;", " ").replace("<i>", "").replace("</i>", "")
+    lines = [line.split("</tt>")[0].rpartition(":")[2].split() for line in plain.splitlines() if "<tt>" in line]
+    wanted = ("MaxRequestWorkers", "ThreadsPerChild", "KeepAlive", "lbmethod")
+    return {words[0]: words[1] for words in lines if len(words) == 2 and words[0] in wanted}
+
+
+def nginx_workers(gateway: Any) -> tuple[int, bool]:
+    """Worker processes of the running master, and whether it keeps a connection open."""
+    master = (gateway.folder / "nginx.pid").read_text().strip()
+    workers = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+    return len(workers), fetch(gateway.address)[1].get("Connection") != "close"
+
+
+def haproxy_info(gateway: Any) -> tuple[str, str]:
+    """Limit and threads of the running process."""
+    told = dict(
+        line.split(": ", 1) for line in ask_once(gateway.status_address, "show info").splitlines() if ": " in line
+    )
+    return told["Maxconn"], told["Nbthread"]
+
+
+def sets_and_gets(store: Any) -> None:
+    """What is set is got."""
+    assert ask(store.address, "SET", "key", "a value") == "OK"
+    assert ask(store.address, "GET", "key") == "a value"
+    assert ask(store.address, "GET", "another") is None
+
+
+def redis_info(store: Any) -> tuple[str, str]:
+    """Bound of memory and policy, from the running process."""
+    told = dict(line.split(":", 1) for line in (ask(store.address, "INFO", "memory") or "").splitlines() if ":" in line)
+    return told["maxmemory"], told["maxmemory_policy"]
+
+
+def finds_a_user(directory: Any) -> None:
+    """A search finds a user of the seed, and the user's password is right, another one is not."""
+    import ldap3  # noqa: PLC0415 - only where slapd is tested
+
+    user = list(users(3, seed=5))[-1]
+    server = ldap3.Server(directory.url, get_info=ldap3.NONE)
+    right = ldap3.Connection(server, user.dn, user.password, auto_bind=True)
+    right.search(PEOPLE, f"(uid={user.name})", attributes=["mail"])
+    assert [entry["attributes"]["mail"] for entry in right.response] == [[f"{user.name}@example.org"]]
+    right.unbind()
+    wrong = ldap3.Connection(server, user.dn, "wrong")
+    assert not wrong.bind()
+    wrong.unbind()
+
+
+def slapd_limits(directory: Any) -> tuple[int, int]:
+    """Threads and size of the database, from the monitor of the running process."""
+    scraper = directory.scrapers()[0]
+    values = scraper.scrape()
+    scraper.close()
+    return int(values["openldap_threads_limit"]), int(values["openldap_pages_limit"]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def psql(database: Any, query: str) -> str:
+    """Answer of a query, with psql."""
+    from towtank.system.services.postgresql import program  # noqa: PLC0415
+
+    command = [str(program("psql")), "-XAt", database.dsn, "-c", query]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def writes_and_reads(database: Any) -> None:
+    """A row that is written is read."""
+    psql(database, "CREATE TABLE IF NOT EXISTS tried (number integer)")
+    psql(database, "INSERT INTO tried VALUES (42)")
+    assert "42" in psql(database, "SELECT number FROM tried")
+
+
+def shown(database: Any) -> tuple[str, ...]:
+    """Settings of the running server."""
+    return tuple(psql(database, f"SHOW {name}") for name in ("work_mem", "synchronous_commit", "checkpoint_timeout"))
+
+
+_MEMBER = 'balancer_member_requests_total{member="web-1"}'
+CASES = (
+    ServiceCase(
+        "httpd",
+        "members: web",
+        proxies,
+        "max_request_workers: 40, threads_per_child: 10, keep_alive: false",
+        httpd_directives,
+        {"MaxRequestWorkers": "40", "ThreadsPerChild": "10", "KeepAlive": "Off"},
+        {
+            "max_request_workers: 30, threads_per_child: 20": "multiple of threads_per_child",
+            "max_request_workers: 0": "must be at least 1",
+            "policy: by_magic": "must be round_robin, random, by_traffic or least_busy",
+            "threads: 5": "unknown key 'threads'",
+        },
+        _MEMBER,
+    ),
+    ServiceCase(
+        "nginx",
+        "members: web",
+        proxies,
+        "workers: 3, keep_alive: false",
+        nginx_workers,
+        (3, False),
+        {
+            "worker_connections: 5": "must be at least 16",
+            "keep_alive_timeout: 5": "with its unit",
+            "policy: 3": "must be",
+        },
+        _MEMBER,
+    ),
+    ServiceCase(
+        "haproxy",
+        "members: [web]",
+        proxies,
+        "max_connections: 123, threads: 2",
+        haproxy_info,
+        ("123", "2"),
+        {"threads: 65": "must be at most 64", "max_connections: many": "must be a whole number"},
+        _MEMBER,
+    ),
+    ServiceCase(
+        "redis",
+        "",
+        sets_and_gets,
+        "max_memory: 10 MiB, eviction: allkeys-lru",
+        redis_info,
+        ("10485760", "allkeys-lru"),
+        {"eviction: lru": "must be", "max_memory: 10": "with its unit"},
+        'redis_calls_total{command="get"}',
+    ),
+    ServiceCase(
+        "openldap",
+        "population: {users: 3, seed: 5}",
+        finds_a_user,
+        "threads: 4, max_size: 8 MiB",
+        slapd_limits,
+        (4, 8 * 2**20),
+        {"threads: 1": "must be at least 2", "indexes: [phone]": "must be", "idle_timeout: 1500 ms": "whole seconds"},
+        'openldap_completed_total{operation="search"}',
+    ),
+    ServiceCase(
+        "postgresql",
+        "",
+        writes_and_reads,
+        "work_mem: 5 MiB, synchronous_commit: off, checkpoint_timeout: 2 min",
+        shown,
+        ("5MB", "off", "2min"),
+        {
+            "work_mem: 1kB": "must be at least 64kB",
+            "shared_bufers: 1GB": "did you mean 'shared_buffers'",
+            "checkpoint_timeout: 5 s": "must be from 30 s",
+            "more: {port: 5}": "which Towtank sets itself",
+        },
+        "pg_stat_database_rows_inserted_total",
+    ),
+)

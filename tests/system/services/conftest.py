@@ -1,0 +1,28 @@
+"""A bench for each kind of service that the conformance suite knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from service_bench import Bench
+from service_cases import CASES, ServiceCase
+
+from towtank.system.build import make_service
+from towtank.system.model import load_system
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.kind)
+def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """A bench for each kind; skipped by name where its package is missing."""
+    case: ServiceCase = request.param
+    monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("TOWTANK_RUN", str(tmp_path))
+    made = Bench(tmp_path, case)
+    file = load_system(made.file())
+    if missing := make_service("served", file.services["served"], tmp_path).missing():
+        pytest.skip(missing)
+    yield made
+    if made.system is not None:
+        made.system.down()

@@ -1,0 +1,118 @@
+"""One suite for all kinds of servers that others wrote: each comes up, works, listens to its settings, and goes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service_bench import Bench
+
+from towtank.errors import StudyError, TargetError
+from towtank.system.model import load_system
+
+# After its end something may take this long to be gone, on a busy machine. [s]
+_WITHIN_S = 30.0
+
+
+def until(true: Callable[[], Any]) -> Any:
+    """Wait for something to become true, and return it."""
+    deadline = time.monotonic() + _WITHIN_S
+    while not (value := true()):
+        assert time.monotonic() < deadline, "did not come true in time"
+        time.sleep(0.02)
+    return value
+
+
+def processes_of(mark: Path) -> list[int]:
+    """Processes that carry the mark of this test in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if f"TOWTANK_RUN={mark}".encode() in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def server_of(bench: Bench) -> int:
+    """Process id of the server itself: the child of its guard."""
+    assert bench.system is not None
+    guard = bench.system.status()["served"]["pid"]
+    return int(Path(f"/proc/{guard}/task/{guard}/children").read_text().split()[0])
+
+
+def test_comes_up_on_a_free_port_works_and_leaves_nothing(bench: Bench) -> None:
+    with bench.make() as system:
+        endpoints = system.up()
+        service = bench.service()
+        bench.case.use(service)
+        scratch = system._scratch
+        assert endpoints.tiers["served"]["kind"] == bench.case.kind
+        assert endpoints.settings["served"]
+        assert (bench.folder / "logs" / "served.log").exists()
+        assert processes_of(bench.folder)
+    assert processes_of(bench.folder) == []
+    assert scratch is not None
+    assert not scratch.exists()
+    assert (bench.folder / "logs" / "served.log").exists()
+
+
+def test_settings_reach_the_running_process(bench: Bench) -> None:
+    with bench.make(bench.case.settings) as system:
+        system.up()
+        assert bench.case.asked(bench.service()) == bench.case.expected
+
+
+def test_wrong_settings_are_refused_with_their_place(bench: Bench) -> None:
+    for settings, words in bench.case.wrong.items():
+        path = bench.file(settings)
+        with pytest.raises(StudyError) as refused:
+            load_system(path)
+        told = str(refused.value)
+        assert words in told, told
+        assert "system.yaml:6:" in told
+        assert "services.served.settings" in told
+
+
+def test_port_taken_is_told_with_who_has_it(bench: Bench) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(TargetError, match=f"port {port} on 127.0.0.1 is taken by"):
+            bench.make(port=port).up()
+    assert processes_of(bench.folder) == []
+
+
+def test_killed_in_the_middle_is_told_with_the_last_lines(bench: Bench) -> None:
+    with bench.make() as system:
+        system.up()
+        with (bench.folder / "logs" / "served.log").open("a") as log:
+            log.write("the last words\n")
+        os.kill(server_of(bench), signal.SIGKILL)
+        ended = until(system.ended)
+        assert [(one.tier, one.text) for one in ended] == [("served", "ended by signal 9")]
+        assert "\n  the last words" in ended[0].last_lines
+    assert until(lambda: not processes_of(bench.folder))
+
+
+def test_what_it_tells_of_itself_counts_what_was_done(bench: Bench) -> None:
+    with bench.make() as system:
+        endpoints = system.up()
+        scraper = next(one for one in endpoints.scrapers if one.service == "served")
+
+        def seen() -> float:
+            return float(scraper.scrape().get(bench.case.grows, 0.0))
+
+        before = seen()
+        bench.case.use(bench.service())
+        bench.case.use(bench.service())
+        assert until(lambda: seen() > before)
+        scraper.close()
+        assert scraper.kind == bench.case.kind
