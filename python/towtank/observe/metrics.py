@@ -340,7 +340,7 @@ _STATVFS = "`statvfs`"
 VIRTUAL_HOST = Table(
     "Hosts with sizes of their own",
     "`values` of the stream `host-NAME`, for hosts of provider `namespaces`; series of disks have the label `disk`",
-    "a dozen files and a look at each disk, about 0.5 ms",
+    "a dozen files and a look at each disk, about 1 ms",
     (
         _counter("host_cpu_seconds", "s", _CPU_STAT, "CPU time of all processes of the host"),
         _counter("host_cpu_user_seconds", "s", _CPU_STAT, "User time of these"),

@@ -18,6 +18,7 @@ from towtank.results.folder import RunFolder
 from towtank.results.observe import read_remote_probes
 from towtank.system.build import build_system
 from towtank.system.host_model import SshHost
+from towtank.system.hosts import cleaning
 from towtank.system.hosts.host import Room
 from towtank.system.hosts.remote import RemoteHost
 from towtank.system.model import load_system
@@ -148,6 +149,22 @@ def test_a_lost_connection_is_told_and_everything_there_ends(ssh: SshServer, tmp
     process.stop()
     host.tear_down()
     until(lambda: copied(ssh) == [])
+
+
+def test_a_host_in_use_is_not_cleaned_by_those_of_its_own_machine(ssh: SshServer, tmp_path: Path) -> None:
+    host = remote(ssh, folder="/tmp")
+    host.prepare(Room(tmp_path))
+    process = host.process(ProcessSpec("worker", ["sleep", "600"], grace_s=1.0), tmp_path / "log")
+    process.start()
+    until(host.roots)
+    prefix = host.folder.name
+    assert prefix in cleaning.prefixes()
+    cleaned, _ = cleaning.clean_dead()
+    assert prefix not in cleaned
+    assert process.status() is None
+    process.stop()
+    host.tear_down()
+    assert prefix not in cleaning.prefixes()
 
 
 CONDUCTOR = """

@@ -38,7 +38,7 @@ _NETWORK_FIELDS = {
 
 
 class HostScraper:
-    """Reads the files of the kernel that tell of one host; about 0.3 ms of CPU each time.
+    """Reads the files of the kernel that tell of one host; about 1 ms of CPU each time.
 
     Parameters
     ----------
@@ -74,11 +74,12 @@ class HostScraper:
             values = {**self._cpu(), **self._memory(), **self._pressure(), **self._network()}
             for name, disk in self._disks.items():
                 values |= self._disk(name, disk)
+            # All trees have the same processes; one of them is asked.
+            values["host_processes"] = float(len(self._group.members_files()[0].read_text().split()))
         except (OSError, ValueError) as error:
             raise ScrapeError(f"host: {error}") from error
         if self._cpus is not None:
             values["host_cpu_limit"] = self._cpus
-        values["host_processes"] = float(len(self._group.members()))
         return values
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from towtank.engine import binary
 from towtank.errors import TargetError
 from towtank.system.host_model import SshHost as Part
-from towtank.system.hosts.cleaning import MARK
+from towtank.system.hosts.cleaning import JANITOR, MARK
 from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
 from towtank.system.process import Check, Process, ProcessSpec, describe_status, no_check, tail
 
@@ -128,8 +128,10 @@ class RemoteHost:
         password = None if part.password_from is None else os.environ[part.password_from]
         self._connection = Connection(Login(part.address, part.port, part.user, key, known, password))
         self._log = (room.folder / f"{self.name}-clean-up.log").open("ab")
+        # Before anything is made there; its words tell `towtank doctor --clean` of that machine that this is in use.
+        clean_up = ["sh", "-c", _CLEAN_UP, JANITOR, str(self.folder), self._prefix]
+        self._cleaner = self._connection.start(clean_up, self._log, {})
         self._said(["mkdir", "-p", str(self.folder / "pids"), str(self.folder / "tmp")])
-        self._cleaner = self._connection.start(["sh", "-c", _CLEAN_UP, "sh", str(self.folder)], self._log, {})
         room.check()
         self._connection.put(binary(), str(self.engine()))
         self._said(["chmod", "755", str(self.folder), str(self.engine())])
