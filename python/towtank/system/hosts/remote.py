@@ -234,9 +234,14 @@ class RemoteHost:
         raise TargetError(f"host {self.name}: a host of provider ssh has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
-        """Look at what listens there; ports given once are not given again."""
+        """Look at what listens there; ports given once are not given again.
+
+        The search begins anywhere, so that two systems on one machine that look at the same time rarely find the same.
+        """
         taken = self._listening() | self._given_ports
-        for first in range(_FIRST_PORT, _END_PORT - count + 1):
+        firsts = range(_FIRST_PORT, _END_PORT - count + 1)
+        begin = secrets.randbelow(len(firsts))
+        for first in (*firsts[begin:], *firsts[:begin]):
             wanted = set(range(first, first + count))
             if not wanted & taken:
                 self._given_ports |= wanted
