@@ -239,9 +239,9 @@ class RemoteHost:
         The search begins anywhere, so that two systems on one machine that look at the same time rarely find the same.
         """
         taken = self._listening() | self._given_ports
-        firsts = range(_FIRST_PORT, _END_PORT - count + 1)
+        firsts = list(range(_FIRST_PORT, _END_PORT - count + 1))
         begin = secrets.randbelow(len(firsts))
-        for first in (*firsts[begin:], *firsts[:begin]):
+        for first in firsts[begin:] + firsts[:begin]:
             wanted = set(range(first, first + count))
             if not wanted & taken:
                 self._given_ports |= wanted
