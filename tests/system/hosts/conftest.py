@@ -16,6 +16,12 @@ from towtank.system.hosts.remote import RemoteHost
 from towtank.system.hosts.virtual import VirtualHost
 
 
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state folder of the test."""
+    monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
+
+
 @pytest.fixture
 def room(tmp_path: Path) -> Room:
     return Room(tmp_path, (tmp_path,))

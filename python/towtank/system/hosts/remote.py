@@ -234,9 +234,15 @@ class RemoteHost:
         raise TargetError(f"host {self.name}: a host of provider ssh has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
-        """Look at what listens there; ports given once are not given again."""
+        """Look at what listens there; ports given once are not given again.
+
+        The search begins anywhere, so that two who use the machine at once hardly ever find the same.
+        """
         taken = self._listening() | self._given_ports
-        for first in range(_FIRST_PORT, _END_PORT - count + 1):
+        rows = range(_FIRST_PORT, _END_PORT - count + 1)
+        begin: int = secrets.randbelow(len(rows))
+        first: int
+        for first in [*rows[begin:], *rows[:begin]]:
             wanted = set(range(first, first + count))
             if not wanted & taken:
                 self._given_ports |= wanted
