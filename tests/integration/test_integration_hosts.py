@@ -145,7 +145,7 @@ def test_a_study_on_another_machine(bench: Bench) -> None:
 def test_the_example_runs_at_a_small_scale(bench: Bench) -> None:
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"data": {"size": "16 MiB", "write_rate": "8 MB/s"}}))
     pytest.importorskip("content_server")
-    changes = ["--set", "load.stages.steady=3 s", "--set", "load.stages.settle=1 s"]
+    changes = ["--set", "load.stages.steady=8 s", "--set", "load.stages.settle=1 s"]
     ended = bench.towtank(
         "run", EXAMPLE / "study.yaml", "--preset", "quick", *changes, "--out", bench.results, "--quiet", "--no-report"
     )

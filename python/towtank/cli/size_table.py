@@ -14,6 +14,10 @@ from towtank.units import format_duration, format_rate, format_size
 Json = dict[str, Any]
 
 
+# A bottleneck whose idle time does not show in a percentage with one decimal.
+_FULLY = 0.9995
+
+
 def size_parts(document: Json, *, explain: bool) -> Iterator[RenderableType]:
     """The answer, why nothing cheaper will do, what comes next, how far it may be trusted."""
     yield _question(document)
@@ -134,7 +138,8 @@ def _sentences(document: Json) -> Iterator[str]:
         )
         lost = f" (nodes of {one['lost']} lost)" if one["lost"] else ""
         at = f"{number(one['load'])} {answer['load_unit']}{lost}"
-        yield f"  {what} {one['station']}, used {percent(one['utilization'])} at {at}"
+        used = "fully" if one["utilization"] > _FULLY else percent(one["utilization"])
+        yield f"  {what} {one['station']}, used {used} at {at}"
     for one in document.get("neighbours", []):
         why = "; ".join(one["why_not"]) or "it would do as well"
         yield f"one step cheaper, {one['configuration']}: {why}"

@@ -14,6 +14,7 @@ from towtank.system.hosts.host import Host, Room
 from towtank.system.hosts.local import LocalHost
 from towtank.system.hosts.remote import RemoteHost
 from towtank.system.hosts.virtual import VirtualHost
+from towtank.system.system import program_folders
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +25,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def room(tmp_path: Path) -> Room:
-    return Room(tmp_path, (tmp_path,))
+    # Wherever the checkout lies, below /tmp too: hosts have a folder for temporary files of their own.
+    return Room(tmp_path, (tmp_path, *program_folders()))
 
 
 @pytest.fixture

@@ -236,13 +236,12 @@ class RemoteHost:
     def free_ports(self, count: int = 1) -> int:
         """Look at what listens there; ports given once are not given again.
 
-        The search begins anywhere, so that two who use the machine at once hardly ever find the same.
+        The search begins anywhere, so that two systems on one machine that look at the same time rarely find the same.
         """
         taken = self._listening() | self._given_ports
-        rows = range(_FIRST_PORT, _END_PORT - count + 1)
-        begin: int = secrets.randbelow(len(rows))
-        first: int
-        for first in [*rows[begin:], *rows[:begin]]:
+        firsts = list(range(_FIRST_PORT, _END_PORT - count + 1))
+        begin = secrets.randbelow(len(firsts))
+        for first in firsts[begin:] + firsts[:begin]:
             wanted = set(range(first, first + count))
             if not wanted & taken:
                 self._given_ports |= wanted
