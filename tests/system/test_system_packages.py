@@ -36,6 +36,15 @@ def test_kinds_of_all_levels_of_a_study_are_needed() -> None:
     assert kinds(str(EXAMPLE)) == ["httpd", "nginx", "haproxy"]
 
 
+def test_hosts_need_programs_too(tmp_path: Path) -> None:
+    path = tmp_path / "system.yaml"
+    host = "{provider: namespaces, network: {rate: 1 Gbit/s}, disks: {data: {size: 300 MiB, file_system: xfs}}}"
+    path.write_text(SYSTEM.replace("{provider: local}", host))
+    found = {package.kind: package.install for package in packages.needed(str(path))}
+    assert list(found) == ["hosts_ip", "hosts_tc", "hosts_mkfs.xfs", "haproxy", "postgresql"]
+    assert found["hosts_mkfs.xfs"] == "apt-get install xfsprogs"
+
+
 def test_what_is_missing_comes_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "find_program", lambda name: None)
     monkeypatch.setattr(packages, "postgresql_program", lambda name: None)

@@ -25,7 +25,7 @@ from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
 from towtank.system import server_models  # noqa: F401 - registers the kinds of servers that others wrote
-from towtank.system.host_model import AnyHost, ExistingHost, NamespacesHost, Network
+from towtank.system.host_model import AnyHost, ExistingHost, NamespacesHost, Network, SshHost
 from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind
 from towtank.treecheck import validate_tree
@@ -101,6 +101,7 @@ class ContentServer(Service):
     summary: ClassVar[str] = (
         "content server with CMIS 1.1 Browser Binding, over SQLite or PostgreSQL; comes with Towtank"
     )
+    starts_remotely: ClassVar[bool] = True
 
     kind: Literal["content_server"]
     host: Name = Field(description="Name of the host it runs on.")
@@ -168,6 +169,7 @@ class NullServer(Service):
     summary: ClassVar[str] = (
         "answers at once with a fixed body, to see what the generator itself can do; comes with Towtank"
     )
+    starts_remotely: ClassVar[bool] = True
 
     kind: Literal["null_server"]
     host: Name = Field(description="Name of the host it runs on.")
@@ -182,6 +184,7 @@ class Postgresql(Service):
         "private PostgreSQL, made anew for every run; needs the server programs (apt-get install postgresql)"
     )
     serves_http: ClassVar[bool] = False
+    starts_remotely: ClassVar[bool] = True
 
     kind: Literal["postgresql"]
     host: Name = Field(description="Name of the host it runs on.")
@@ -346,6 +349,9 @@ def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> list[Fault
             f"must be a host on which services can be started (a {service.kind} is), got {service.host!r} instead, "
             "which is of provider existing"
         )
+        faults.append(yamlfile.fault_at(tree, ("services", name, "host"), message))
+    if service.starts and not service.starts_remotely and isinstance(host, SshHost):
+        message = f"must be a host of this machine for a {service.kind}, got {service.host!r} instead, of provider ssh"
         faults.append(yamlfile.fault_at(tree, ("services", name, "host"), message))
     disks = list(host.disks) if isinstance(host, NamespacesHost) else []
     if service.disk_used is not None and service.disk_used not in disks:

@@ -10,12 +10,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import TargetError
 from towtank.system.build import make_service
+from towtank.system.host_model import NamespacesHost
+from towtank.system.hosts.capabilities import PROGRAMS, REMARKS
+from towtank.system.hosts.needs import host_needs
 from towtank.system.model import load_system
 from towtank.system.service import Service
 from towtank.system.services.postgresql import program as postgresql_program
@@ -91,7 +95,18 @@ def needed(text: str) -> list[Package]:
     """
     _, path = find_system(text)
     kinds = {service.kind for service in in_order(_services(path))} | set(_kinds_of_levels(text))
-    return [package for package in PACKAGES if package.kind in kinds]
+    return [*_of_hosts(path), *(package for package in PACKAGES if package.kind in kinds)]
+
+
+def _of_hosts(path: Path) -> list[Package]:
+    """What hosts of provider `namespaces` need: programs for networks and file systems."""
+    parts = [part for part in load_system(path).hosts.values() if isinstance(part, NamespacesHost)]
+    wanted = {capability for part in parts for _, capability in host_needs(part)}
+    return [
+        Package(f"hosts_{name}", (package,), REMARKS[name], partial(find_program, program))
+        for name, (program, package) in PROGRAMS.items()
+        if name in wanted
+    ]
 
 
 def _services(path: Path) -> list[Service]:

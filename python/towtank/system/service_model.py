@@ -45,6 +45,8 @@ class Service(FileModel):
 
     summary: ClassVar[str] = ""
     serves_http: ClassVar[bool] = True
+    # Whether it can be started on a machine whose files are not seen here.
+    starts_remotely: ClassVar[bool] = False
 
     kind: str = Field(description="What it is.")
     host: Name | None = Field(None, description="Name of the host it runs on.")

@@ -164,6 +164,7 @@ class System:
             raise TargetError("\n".join(missing))
         try:
             self._take_data()
+            self._hosts.watch()
             self._scratch = make_scratch()
             self._hosts.prepare(Room(self._scratch, self._folders_to_see(), self._check))
             for service in self._services:
@@ -282,16 +283,17 @@ class System:
             service.stopped()
         self._processes.clear()
         self._prepared.clear()
-        try:
-            self._hosts.tear_down()
-        finally:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        """Remove the scratch folder and unlock the data."""
+        # While the hosts are still watched over: whatever of this is not done, the janitor does.
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
             self._scratch = None
+        try:
+            self._hosts.tear_down()
+        finally:
+            self._unlock()
+
+    def _unlock(self) -> None:
+        """Let others have the data folder."""
         if self._lock is not None:
             with suppress(OSError):
                 self._lock.close()

@@ -17,6 +17,12 @@ from towtank.system.hosts.virtual import VirtualHost
 from towtank.system.system import program_folders
 
 
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state folder of the test."""
+    monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
+
+
 @pytest.fixture
 def room(tmp_path: Path) -> Room:
     # Wherever the checkout lies, below /tmp too: hosts have a folder for temporary files of their own.

@@ -158,7 +158,6 @@ def test_what_stays_when_the_janitor_was_killed_too_is_cleaned_by_doctor(folder:
         os.kill(janitor, signal.SIGKILL)
         process.kill()
     until(lambda: not cleaning.is_owned(prefix))
-    assert cleaning.leftovers(prefix)
     done = subprocess.run(
         [sys.executable, "-m", "towtank", "doctor", "--clean", "--json"],
         capture_output=True,
@@ -166,7 +165,6 @@ def test_what_stays_when_the_janitor_was_killed_too_is_cleaned_by_doctor(folder:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f'"{prefix}"' in done.stdout
     assert_gone([prefix], process.pid)
 
 

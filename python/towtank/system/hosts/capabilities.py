@@ -22,7 +22,7 @@ from towtank.system.hosts.namespaces import Namespaces, within_network
 _WITHIN_S = 20.0
 _IMAGE_BYTES = 8 * 2**20
 _SHAPED = {"tbf": ("p", {"rate": "1 MB/s"}), "netem": ("q", {"delay": "1 ms"})}
-_PROGRAMS = {
+PROGRAMS = {
     "ip": ("ip", "iproute2"),
     "tc": ("tc", "iproute2"),
     "mkfs.ext4": ("mkfs.ext4", "e2fsprogs"),
@@ -31,6 +31,7 @@ _PROGRAMS = {
     "mkfs.xfs": ("mkfs.xfs", "xfsprogs"),
     "mkfs.btrfs": ("mkfs.btrfs", "btrfs-progs"),
 }
+"""Programs that hosts need, by capability, with their packages in Debian."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,14 @@ class Capability:
 def probe() -> dict[str, Capability]:
     """Try everything once; later calls answer from memory."""
     if os.geteuid() != 0:
-        return {name: Capability(name, "needs root", remark) for name, remark in _REMARKS.items()}
-    found = {name: _program(name) for name in _PROGRAMS}
+        return {name: Capability(name, "needs root", remark) for name, remark in REMARKS.items()}
+    found = {name: _program(name) for name in PROGRAMS}
     lacking = dict(_kernel(found))
-    tried = {name: Capability(name, why, _REMARKS[name]) for name, why in lacking.items()}
-    return {name: (found | tried)[name] for name in _REMARKS}
+    tried = {name: Capability(name, why, REMARKS[name]) for name, why in lacking.items()}
+    return {name: (found | tried)[name] for name in REMARKS}
 
 
-_REMARKS = {
+REMARKS = {
     "namespaces": "hosts of provider namespaces",
     "bridge": "the virtual network between them",
     "ip": "the virtual network between them",
@@ -87,14 +88,15 @@ _REMARKS = {
     "cgroup io": "disk rates of hosts",
     "timeslice": "time slices of hosts",
     "loop": "disks of hosts",
-    **{name: f"disks of hosts as {name.removeprefix('mkfs.')}" for name in _PROGRAMS if name.startswith("mkfs.")},
+    **{name: f"disks of hosts as {name.removeprefix('mkfs.')}" for name in PROGRAMS if name.startswith("mkfs.")},
 }
+"""What each capability is for."""
 
 
 def _program(name: str) -> Capability:
-    program, package = _PROGRAMS[name]
+    program, package = PROGRAMS[name]
     lacking = None if shutil.which(program) else f"{program} is not installed"
-    return Capability(name, lacking, _REMARKS[name], None if lacking is None else f"apt-get install {package}")
+    return Capability(name, lacking, REMARKS[name], None if lacking is None else f"apt-get install {package}")
 
 
 def _kernel(programs: dict[str, Capability]) -> Iterator[tuple[str, str | None]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from towtank.errors import TargetError
 from towtank.system import model
@@ -11,6 +11,9 @@ from towtank.system.host_model import ExistingHost, NamespacesHost, SshHost
 from towtank.system.hosts.existing import ExistingHost as Existing
 from towtank.system.hosts.host import Host, Room
 from towtank.system.hosts.local import LocalHost
+
+if TYPE_CHECKING:
+    from towtank.system.hosts.site import Site
 
 
 class Hosts:
@@ -20,10 +23,12 @@ class Hosts:
     ----------
     hosts : dict
         In the order of the file; only those that a service is on.
+    site : Site, optional
+        What those of provider `namespaces` share.
     """
 
-    def __init__(self, hosts: dict[str, Host] | None = None) -> None:
-        self._hosts = hosts or {}
+    def __init__(self, hosts: dict[str, Host] | None = None, site: Site | None = None) -> None:
+        self._hosts, self._site = hosts or {}, site
         self._prepared: list[Host] = []
 
     def of(self, name: str | None) -> Host:
@@ -33,6 +38,11 @@ class Hosts:
     def lacks(self) -> list[str]:
         """What this machine or the user lacks for them, one sentence each."""
         return [line for host in self._hosts.values() for line in host.lacks()]
+
+    def watch(self) -> None:
+        """Make sure that whatever is made from here on is removed, also when this process is killed."""
+        if self._site is not None:
+            self._site.watch()
 
     def prepare(self, room: Room) -> None:
         """Make or reach all of them.
@@ -76,6 +86,8 @@ class Hosts:
             except TargetError as error:
                 errors.append(str(error))
         self._prepared.clear()
+        if self._site is not None:
+            self._site.finish()
         if errors:
             raise TargetError("\n".join(errors))
 
@@ -113,4 +125,4 @@ def build_hosts(file: model.SystemFile, base: Path) -> Hosts:
             hosts[name] = Existing(name, part)
         else:
             hosts[name] = LocalHost(name)
-    return Hosts(hosts)
+    return Hosts(hosts, site)

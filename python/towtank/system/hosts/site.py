@@ -95,7 +95,7 @@ class Site:
         self._users += 1
         if self._users > 1:
             return
-        self._start_janitor()
+        self.watch()
         self.folder.mkdir(mode=0o755)
         (self.folder / cleaning.OWNER).write_text(" ".join(map(str, identity(os.getpid()) or ())))
         self.images.mkdir(mode=0o755)
@@ -104,8 +104,10 @@ class Site:
         self._switch.start(_BRIDGE, str(max(self._mtu, self._network.mtu)))
         self._connect_generator()
 
-    def _start_janitor(self) -> None:
-        """Before anything is made: whatever happens from here on is cleaned up."""
+    def watch(self) -> None:
+        """Start the janitor, before anything is made: whatever happens from here on is cleaned up."""
+        if self._janitor is not None:
+            return
         self._janitor = subprocess.Popen(
             [sys.executable, "-m", cleaning.JANITOR, self.prefix],
             stdin=subprocess.PIPE,
@@ -210,10 +212,21 @@ class Site:
         return self._janitor.stdin.fileno()
 
     def close(self) -> None:
-        """Remove everything of it, when the last host lets go."""
+        """Let go of it for one host; with the last one everything of it is removed."""
         self._users = max(0, self._users - 1)
+        if self._users == 0:
+            self.finish()
+
+    def finish(self) -> None:
+        """Remove everything of it; does nothing when that is done already.
+
+        Raises
+        ------
+        TargetError
+            If something could not be removed.
+        """
         janitor = self._janitor
-        if self._users or janitor is None:
+        if janitor is None:
             return
         self._janitor = None
         self._switch.end()

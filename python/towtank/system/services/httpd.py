@@ -16,7 +16,7 @@ from towtank.system import server_models
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_http
 from towtank.system.service import Place
-from towtank.system.services.private_server import HOST, PrivateGateway, server_account
+from towtank.system.services.private_server import PrivateGateway, server_account
 
 _METHODS = {"round_robin": "byrequests", "by_traffic": "bytraffic", "least_busy": "bybusyness", "random": "byrequests"}
 _MODULES = ("mpm_event", "authz_core", "status", "info", "dir", "mime")
@@ -57,7 +57,7 @@ class Httpd(PrivateGateway):
             f"ServerRoot {_quoted(self.folder)}",
             f"DefaultRuntimeDir {_quoted(self.folder)}",
             f"PidFile {_quoted(self.folder / 'httpd.pid')}",
-            f"ServerName {HOST}",
+            f"ServerName {self.host.address}",
             f"Listen {self.address}",
             f"Listen {self.status_address}",
             *(f"LoadModule {module}_module {_quoted(_modules() / f'mod_{module}.so')}" for module in modules),

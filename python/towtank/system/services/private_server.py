@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from towtank.errors import TargetError
-from towtank.system.ports import free_port, require_free
 from towtank.system.reach import refuses_connection
 from towtank.system.service import Place, PlainService, Service
 
-HOST = "127.0.0.1"
 # Debian keeps server programs off the path of ordinary users.
 _PLACES = ("/usr/sbin", "/usr/local/sbin")
 
@@ -86,15 +84,15 @@ class PrivateServer(PlainService):
     @property
     def address(self) -> str:
         """Where it listens."""
-        return f"{HOST}:{self._port}"
+        return f"{self.host.address}:{self._port}"
 
     def prepare(self, place: Place) -> None:
         """Take the scratch folder, choose or check the port, write the configuration."""
         self._folder = place.scratch
         if self._asked:
-            require_free(HOST, self._asked, self.name)
+            self.host.require_free(self._asked, self.name)
         else:
-            self._port = free_port(HOST)
+            self._port = self.host.free_ports()
         self.configure(place)
 
     def configure(self, place: Place) -> None:
@@ -133,13 +131,13 @@ class PrivateGateway(PrivateServer):
 
     def prepare(self, place: Place) -> None:
         """Choose the second port, too."""
-        self._status_port = free_port(HOST)
+        self._status_port = self.host.free_ports()
         super().prepare(place)
 
     @property
     def status_address(self) -> str:
         """Where its counts are read."""
-        return f"{HOST}:{self._status_port}"
+        return f"{self.host.address}:{self._status_port}"
 
     @property
     def members(self) -> dict[str, str]:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from towtank.system import server_models
+from towtank.system.hosts.local import ADDRESS as LOOPBACK
 from towtank.system.process import ProcessSpec
 from towtank.system.service import Place
-from towtank.system.services.private_server import HOST, PrivateServer
+from towtank.system.services.private_server import PrivateServer
 
 
 class Redis(PrivateServer):
@@ -27,7 +28,9 @@ class Redis(PrivateServer):
         """Write `redis.conf`."""
         given = self._settings
         lines = [
-            f"bind {HOST}",
+            f"bind {self.host.address}",
+            # It has no password: other hosts of the system are let in all the same.
+            f"protected-mode {'yes' if self.host.address == LOOPBACK else 'no'}",
             f"port {self._port}",
             f'dir "{self.folder}"',
             "daemonize no",
