@@ -142,6 +142,8 @@ class Material:
     summary : dict
         Study summary over these runs.
     histograms : HistogramReader
+    claims : dict or None
+        Claims of the study with their verdicts; None where it has none.
     notes : list of str
         What was left out, for the user.
     """
@@ -154,6 +156,7 @@ class Material:
     missing: list[dict[str, Any]]
     summary: dict[str, Any]
     histograms: HistogramReader
+    claims: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
