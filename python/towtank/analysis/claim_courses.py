@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from towtank.analysis.claim_places import Levels, UntestableError, Places
+from towtank.analysis.claim_places import Levels, Places, UntestableError
 from towtank.analysis.estimates import CONFIDENCE, Estimate
 from towtank.analysis.statistics import difference_interval, ratio_interval
 from towtank.study.claim_holds import AtLevels, Direction

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from towtank.analysis import claim_courses
-from towtank.analysis.claim_places import Levels, UntestableError, Places
+from towtank.analysis.claim_places import Levels, Places, UntestableError
 from towtank.analysis.estimates import Estimate
 from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval
 from towtank.study.claim_holds import AtLevels, Bounds, Direction, read_holds

@@ -105,7 +105,9 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
     missing = [one for one in design if one["run"] not in there]
     told = {**manifest, "design": design} if wanted else manifest
     summary = _analysed(results.path / STUDY_MANIFEST, lambda: describe_study(told, [run.summary for run in runs]))
-    judged = _analysed(results.path / STUDY_MANIFEST, lambda: claims.of_manifest(told, [run.summary for run in runs]))
+    judged = _analysed(
+        results.path / STUDY_MANIFEST, lambda: claims.of_manifest(told, [run.summary for run in runs]) or {}
+    )
     return _material(results.path, summary, runs, missing, judged)
 
 
@@ -117,7 +119,7 @@ def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
     design = [one for one in _design(above) if one["run"] == run.run_id]
     told = {**above, "design": design} if above else {"study": {"name": run.run_id}}
     summary = _analysed(path / RUN_MANIFEST, lambda: describe_study(told, [runs[0].summary]))
-    return _material(path, summary, runs, [])
+    return _material(path, summary, runs, [], {})
 
 
 def _material(
@@ -125,7 +127,7 @@ def _material(
     summary: dict[str, Any],
     runs: list[RunMaterial],
     missing: list[dict[str, Any]],
-    judged: dict[str, Any] | None = None,
+    judged: dict[str, Any],
 ) -> Material:
     title, study = str(summary["title"]), str(summary["study"])
     return Material(path, title, study, __version__, runs, missing, summary, Reader(), judged)

@@ -211,11 +211,19 @@ class StudyCheck:
 
     def _claims(self) -> Iterator[Fault]:
         names = Names(self._transactions(), _keys_of(self.system, "services"), _keys_of(self.system, "hosts"))
-        for path, message, is_key in ClaimsCheck(self.study.claims, self.levels, names).wrongs():
+        check = ClaimsCheck(self.study.claims, self.levels, names, lambda path: _stands(self.written, path))
+        for path, message, is_key in check.wrongs():
             yield self._at(path, message, key=is_key)
 
     def _transactions(self) -> list[str] | None:
         return _keys_of(self.workload, "transactions")
+
+
+def _stands(node: Node | None, path: Path_) -> bool:
+    """Whether a value stands at a path below a node."""
+    for part in path:
+        node = node.child(part) if node is not None else None
+    return node is not None
 
 
 def _keys_of(document: Document | None, section: str) -> list[str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from towtank.study.claim_holds import AtLevels, read_holds
 from towtank.study.claim_metrics import LOAD, Names, read_metric, unit_of, wrong_names
@@ -26,12 +26,21 @@ class ClaimsCheck:
         Levels of each factor, those of all presets together: a claim may be about one that this preset leaves out.
     names : Names
         Transactions, services and hosts of the study.
+    is_written : function
+        Whether something stands at a path of the file, be it right or wrong in form.
     """
 
-    def __init__(self, claims: Sequence[Claim], levels: Mapping[str, Sequence[str]], names: Names) -> None:
+    def __init__(
+        self,
+        claims: Sequence[Claim],
+        levels: Mapping[str, Sequence[str]],
+        names: Names,
+        is_written: Callable[[Path_], bool],
+    ) -> None:
         self.claims = claims
         self.levels = levels
         self.names = names
+        self.is_written = is_written
 
     def wrongs(self) -> Iterator[Wrong]:
         """Where something is wrong, what, and whether the key is meant."""
@@ -48,12 +57,13 @@ class ClaimsCheck:
             for key in ("measure", "holds"):
                 if getattr(claim, key) is not None:
                     yield (*at, key), "must not be given beside not_testable", True
-        elif claim.measure is None:
+        elif claim.measure is None and not any(self.is_written((*at, key)) for key in ("measure", "not_testable")):
             yield at, "must have the key 'measure' or 'not_testable', got neither", False
-        elif len(claim.measure.kinds) != 1:
+        elif claim.measure is not None and len(claim.measure.kinds) != 1:
             got = " and ".join(claim.measure.kinds) or "none"
             yield (*at, "measure"), f"must have one of the keys {', '.join(MEASURES)}, got {got} instead", True
-        if claim.measure is not None and claim.holds is None and claim.not_testable is None:
+        alone = claim.measure is not None and claim.holds is None and claim.not_testable is None
+        if alone and not self.is_written((*at, "holds")):
             yield at, "must have the key 'holds' beside 'measure', got none", False
 
     def _measure(self, claim: Claim, at: Path_) -> Iterator[Wrong]:

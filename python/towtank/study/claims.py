@@ -102,9 +102,8 @@ class Claim(FileModel):
     says: str = Field(min_length=1, description="The claim, in one sentence.")
     source: str = Field("", description="Document, table or figure that has it.")
     measure: Measure | None = Field(None, description="What is computed from the runs.")
-    holds: str | None = Field(
+    holds: Text | None = Field(
         None,
-        min_length=1,
         description="What it must be: `> 1.1`, `between 0.9 and 1.1`; `rises`, `falls`, `stays`; `at LEVEL`, `inside`.",
     )
     not_testable: str | None = Field(None, min_length=1, description="Why it cannot be tested here, in place of both.")

@@ -24,7 +24,7 @@ _MARK = "†"
 
 def build(results: Results) -> Section | None:
     """The section; None where the study has no claims."""
-    claims = [one for one in results.claims.get("claims") or () if isinstance(one, dict)]
+    claims: list[Json] = [one for one in results.claims.get("claims") or () if isinstance(one, dict)]
     if not claims:
         return None
     counts = results.claims.get("counts") or {}

@@ -139,7 +139,7 @@ def _verdicts(material: Material) -> Iterator[str]:
 
 
 def _claims(material: Material) -> Iterator[str]:
-    found = (material.claims or {}).get("claims") or ()
+    found = material.claims.get("claims") or ()
     if not found:
         return
     rows = [
