@@ -99,7 +99,9 @@ def test_the_section_counts_and_stands_last_before_the_appendix() -> None:
     names = [section.name for section in document.sections if not section.appendix]
     assert names[-1] == "claims"
     (first,) = [block for block in document.sections[names.index("claims")].blocks if isinstance(block, Paragraph)]
-    assert first.content[0].text.startswith("5 claims of the reference: 2 confirmed, 2 refuted and 1 not testable here.")
+    assert first.content[0].text.startswith(
+        "5 claims of the reference: 2 confirmed, 2 refuted and 1 not testable here."
+    )
     page = render(dataclasses.replace(document, sections=(document.sections[names.index("claims")],)))
     assert "Without the index the system carries less." in page
     assert claims.build(synthetic.results()) is None

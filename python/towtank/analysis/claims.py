@@ -152,7 +152,8 @@ def _number(kind: str, given: ValueMeasure | PairMeasure, places: Places) -> Est
         except UntestableError as why:
             reasons.append(str(why))
     if len(found) < 2:
-        raise UntestableError("; ".join(reasons))
+        more = f", and the same or the like at {len(reasons) - 1} more" if len(reasons) > 1 else ""
+        raise UntestableError(reasons[0] + more)
     places.left_out += reasons
     return _mean(kind, [value for value in found if value is not None])
 

@@ -193,7 +193,9 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
         found += [
             {"assumes": "one bottleneck; nobody waits anywhere else", "tested": tested},
             {
-                "assumes": "one server at the bottleneck" if servers == 1 else f"{servers} equal servers at the bottleneck",
+                "assumes": "one server at the bottleneck"
+                if servers == 1
+                else f"{servers} equal servers at the bottleneck",
                 "tested": "no: taken as given",
             },
         ]

@@ -98,7 +98,7 @@ def _levels(courses: list[tuple[int, Json]]) -> Table:
             str(number),
             str(level["level"]),
             _SHOW.get(str(one["unit"]), people.plain_estimate)(level["measured"]),
-            "yes" if level["level"] in one["may_be"] else people.ABSENT,
+            _may_be(one, str(level["level"])),
         )
         for number, one in courses
         for level in one["levels"]
@@ -107,6 +107,13 @@ def _levels(courses: list[tuple[int, Json]]) -> Table:
         Column("Claim", numeric=True),
         Column("Level"),
         Column("Measured", numeric=True),
-        Column("May be the place"),
+        Column("May be the highest or lowest"),
     )
     return Table("Levels behind the claims", columns, rows)
+
+
+def _may_be(one: Json, level: str) -> str:
+    """Whether a level may be the highest or lowest; nothing of a trend."""
+    if one["found"] is None:
+        return people.ABSENT
+    return "yes" if level in one["may_be"] else "no"
