@@ -188,11 +188,12 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
             }
         )
     if isinstance(candidate.fit.curve, ClosedCurve):
+        servers = candidate.fit.curve.servers
         tested = "response times were fitted as well" if points.response is not None else "no response times given"
         found += [
             {"assumes": "one bottleneck; nobody waits anywhere else", "tested": tested},
             {
-                "assumes": f"{candidate.fit.curve.servers} equal servers at the bottleneck",
+                "assumes": "one server at the bottleneck" if servers == 1 else f"{servers} equal servers at the bottleneck",
                 "tested": "no: taken as given",
             },
         ]
