@@ -12,6 +12,7 @@ services for what they tell themselves. A scraper is one file of this package an
 from __future__ import annotations
 
 from towtank.observe.gc_log import GcLogScraper
+from towtank.observe.glusterfs import GlusterfsScraper
 from towtank.observe.haproxy import HaproxyScraper
 from towtank.observe.httpd import HttpdScraper
 from towtank.observe.jetty import JettyScraper
@@ -31,6 +32,7 @@ SCRAPERS = {
     HttpdScraper.source: HttpdScraper,
     NginxScraper.source: NginxScraper,
     HaproxyScraper.source: HaproxyScraper,
+    GlusterfsScraper.source: GlusterfsScraper,
     RedisScraper.source: RedisScraper,
     OpenldapScraper.source: OpenldapScraper,
     JettyScraper.source: JettyScraper,
@@ -41,6 +43,7 @@ SCRAPERS = {
 __all__ = [
     "SCRAPERS",
     "GcLogScraper",
+    "GlusterfsScraper",
     "HaproxyScraper",
     "HttpdScraper",
     "JettyScraper",
