@@ -21,6 +21,7 @@ from towtank.system.reach import refuses_http
 from towtank.system.repository_model import CmisRepository as Part
 from towtank.system.service import Place, PlainService, Service
 from towtank.system.services import cmis_application, cmis_configuration, cmis_population, jvm
+from towtank.system.services.mount import MountService
 from towtank.system.services.postgresql import Postgresql
 from towtank.system.services.private_server import find_program
 
@@ -43,6 +44,7 @@ class CmisRepository(PlainService):
         super().__init__(name)
         self._part, self._base = part, base
         self._database: Postgresql | None = None
+        self._mount: MountService | None = None
         self._ports: list[int] = []
         self._data, self._contents, self._application, self._logs = Path(), Path(), Path(), Path()
 
@@ -63,6 +65,8 @@ class CmisRepository(PlainService):
         """Take the PostgreSQL of the system, or bring one."""
         found = [other for other in others if isinstance(other, Postgresql)]
         self._database = found[0] if found else self._own_database()
+        mounts = [other for other in others if isinstance(other, MountService) and other.name == self._part.storage]
+        self._mount = mounts[0] if mounts else None
 
     def _own_database(self) -> Postgresql:
         part = model.Postgresql(kind="postgresql", host=self._part.host)
@@ -78,8 +82,8 @@ class CmisRepository(PlainService):
         return self._database
 
     def requires(self) -> list[Service]:
-        """Its database."""
-        return [self.database]
+        """Its database, and the mount that its contents lie on."""
+        return [self.database, *([] if self._mount is None else [self._mount])]
 
     def folders(self) -> list[Path]:
         """The cache, where its programs are."""
@@ -94,14 +98,18 @@ class CmisRepository(PlainService):
         place.note(f"{self.name}: preparing the population")
         self._application = cmis_application.build_application()
         self._make_documents(place)
-        disk = self._part.disk
-        self._contents = (place.scratch if disk is None else self.host.disk(disk)) / "contents"
+        self._contents = self._place_of_contents(place) / f"{self.name}-contents"
         self.host.make_folder(self._contents)
         first = place.scratch / "population"
         self._fill(place, first)
         for number in range(1, len(self._ports) + 1):
             self._make_node(place, first, number)
         shutil.rmtree(first)
+
+    def _place_of_contents(self, place: Place) -> Path:
+        if self._mount is not None:
+            return self._mount.point
+        return place.scratch if self._part.storage is None else self.host.disk(self._part.storage)
 
     def _choose_ports(self) -> list[int]:
         nodes, port = self._part.settings.nodes, self._part.port
