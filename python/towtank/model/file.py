@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from towtank.fields import Duration, FileModel, Name, PositiveRate, mapping_or_plain, one_or_more
+from towtank.fields import Share as Part
 from towtank.model.behaviour import BalancerFile, ClassBehaviour, StationBehaviour
 
 SCHEMA: Literal["towtank/model/1"] = "towtank/model/1"
@@ -25,6 +26,13 @@ Distribution = Literal[
 Count = Annotated[int, Field(ge=1, le=COUNT_AT_MOST)]
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class TransactionFile(FileModel):
+    """A transaction of a closed class, picked by share whenever a user begins another one."""
+
+    share: Part = Field(description="Share of all that the users of the class do; the shares make 100 % together.")
+    think: Duration | None = Field(None, description="Mean pause after it; that of the class if left out.")
 
 
 class ClassFile(ClassBehaviour):
@@ -47,6 +55,9 @@ class ClassFile(ClassBehaviour):
         None, description="Form of the times between arrivals; `exponential` makes Poisson arrivals."
     )
     arrival_scv: Number | None = Field(None, description="Squared coefficient of variation of times between arrivals.")
+    transactions: dict[Name, TransactionFile] = Field(
+        {}, description="What users of a closed class do, one at a time; stations may have values for each."
+    )
 
 
 class StationFile(StationBehaviour):
