@@ -73,7 +73,9 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
         `{"faults": [{"model", "path", "message"}]}`, `model` counted from 0.
     """
     command = [str(binary()), "simulate", *(settings or SimulationSettings()).options()]
-    done = subprocess.run(command, input=json.dumps([chained(one) for one in models]), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, input=json.dumps([chained(one) for one in models]), capture_output=True, text=True, check=False
+    )
     if done.returncode not in (0, 2) or not done.stdout:
         raise EngineError(f"towtank-engine simulate ended with status {done.returncode}: {done.stderr.strip()}")
     outcome: dict[str, Any] = json.loads(done.stdout)

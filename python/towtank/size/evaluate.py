@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.model import solve_models
+from towtank.model.percentiles import response_percentiles
+from towtank.model.stations import StationAnswer, servers_of, stations_of
 from towtank.size.load import Load
-from towtank.size.network import Layout, StationAnswer, on_layouts, servers_of, stations_of
-from towtank.size.percentiles import response_percentiles
+from towtank.size.network import Layout, on_layouts
 from towtank.size.question import Check, Question
 from towtank.size.tiers import Candidate
 from towtank.units import format_duration, format_rate

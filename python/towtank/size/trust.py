@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from towtank.errors import MeasurementError
+from towtank.model.percentiles import EXACT
+from towtank.model.stations import servers_of
 from towtank.size.evaluate import Job, outcomes
 from towtank.size.growth import Growing
-from towtank.size.network import servers_of
-from towtank.size.percentiles import EXACT
 from towtank.size.question import Question
 from towtank.size.search import Found, Search
 
