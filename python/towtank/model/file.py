@@ -72,6 +72,11 @@ class StationFile(StationBehaviour):
         None, description="Visits of a transaction, with `service_time`; 1 if none."
     )
     service_time: PerClass[Duration] | None = Field(None, description="Service time of one visit.")
+    at_once: Count | None = Field(
+        None,
+        description="At discipline `ps`: most jobs that share the servers, the others wait in turn. Tells how the time "
+        "here is parted among the transactions of a class, and changes nothing for the class.",
+    )
     capacity: Count | None = Field(
         None, description="Most jobs here, those in service included; who comes to a full station is dropped."
     )

@@ -207,6 +207,8 @@ def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, statio
         routed = [one for one in model.routing if one in _times(model, station)]
         if routed:
             tell("demand", f"must be 'service_time' here: the routing of {routed[0]!r} says how often it comes")
+    if station.at_once is not None and (station.discipline != "ps" or station.at_once < station.servers):
+        tell("at_once", f"must be at discipline ps, and {station.servers} at least, which is the number of servers")
     if station.priority is not None:
         if station.discipline != "priority":
             tell("priority", "must be left out: the discipline is not priority")
@@ -296,6 +298,7 @@ def _station(model: ModelFile, name: str, station: StationFile) -> dict[str, Any
         "servers": station.servers,
         "rates": station.rates or [],
         "capacity": station.capacity,
+        "at_once": station.at_once,
         "preemptive": station.preemptive,
         "services": [
             {

@@ -49,13 +49,11 @@ def chained(document: Json) -> Json:
     variation that of the mixture. Think time is sum p_t Z_t.
     """
     shares = {one["name"]: transactions_of(one) for one in document["classes"] if transactions_of(one)}
-    if not shares:
-        return document
     stations = []
     for station in document["stations"]:
         services = [one for one in station["services"] if not _belongs(one["class"], shares)]
         services += [made for name, each in shares.items() if (made := _mixed(station, name, each)) is not None]
-        stations.append({**station, "services": services})
+        stations.append({key: value for key, value in station.items() if key != "at_once"} | {"services": services})
     return {**document, "classes": [_chain(one) for one in document["classes"]], "stations": stations}
 
 
@@ -118,8 +116,10 @@ def spread(document: Json, answer: Json) -> Json:
     Notes
     -----
     Where jobs share a station, or nobody waits, all are held up by the same factor: R_t = D_t R / D. Where they go in
-    turn all wait the same for each visit: R_t = v_t (s_t + W). Time that no station explains, as waiting for a pool,
-    is that of the chain.
+    turn all wait the same for each visit: R_t = v_t (s_t + W). Where only so many share the m servers at once, T, and
+    the others wait in turn, R is parted: with Q jobs and the utilization U, those beyond T are about (Q - m U) U^(T - m),
+    as their numbers fall by the factor U at M/M/m; that part of R goes by visits, the rest by demands. Time that no
+    station explains, as waiting for a pool, is that of the chain.
     """
     if not chain_by_transaction(document):
         return answer
@@ -134,27 +134,36 @@ def spread(document: Json, answer: Json) -> Json:
             residence = stations[station["name"]]["residence_time_s"].get(one["name"])
             service = next((each for each in chains[station["name"]]["services"] if each["class"] == one["name"]), None)
             if residence is not None and service is not None:
-                found = _residences(station, service, ones, residence)
+                found = _residences(station, service, ones, residence, answer["stations"][station["name"]])
                 stations[station["name"]]["residence_time_by_transaction_s"] |= found
         classes[one["name"]] = {**told, "transactions": _answers(one, told, stations)}
     return {**answer, "classes": classes, "stations": stations}
 
 
-def _residences(station: Json, chain: Json, ones: list[Json], residence: float) -> dict[str, float]:
+def _residences(station: Json, chain: Json, ones: list[Json], residence: float, told: Json) -> dict[str, float]:
     mean, visits = chain["service_time_s"], chain["visits"]
+    waiting = _waiting(station, mean, residence / visits, told)
     services = {one["class"]: one for one in station["services"]}
     found = {}
     for each in ones:
         service = services.get(each["name"])
-        if service is None:
-            continue
-        time = float(service["service_time_s"])
-        if station["discipline"] in _IN_TURN and not station["rates"]:
-            whole = time + residence / visits - mean
-        else:
-            whole = time * residence / (visits * mean) if mean > 0 else residence / visits
-        found[each["name"]] = _visits(service) * whole
+        if service is not None:
+            # What is not waited in turn is shared: everybody's time grows by one factor.
+            shared = (residence / visits - waiting) * (service["service_time_s"] / mean if mean > 0 else 1.0)
+            found[each["name"]] = _visits(service) * (shared + waiting)
     return found
+
+
+def _waiting(station: Json, mean: float, residence: float, told: Json) -> float:
+    """Time of a visit that is waited in turn, the same for all. [s]"""
+    if station["discipline"] in _IN_TURN and not station["rates"]:
+        return max(0.0, residence - mean)
+    at_once, servers, present = station.get("at_once"), station["servers"], told["queue_length"]
+    if at_once is None or station["discipline"] != "ps" or not present:
+        return 0.0
+    used = told["utilization"]
+    beyond = max(0.0, present - servers * used) * used ** max(0, at_once - servers)
+    return float(residence * beyond / present)
 
 
 def _answers(one: Json, told: Json, stations: Mapping[str, Json]) -> dict[str, Json]:
