@@ -127,6 +127,12 @@ class FittedFile(FileModel):
     held_out_error: float | None = Field(
         None, description="Predicted over measured throughput, less 1, at the highest load, left out of the fit."
     )
+    kind: Literal["curve", "network"] = Field(
+        "curve", description="Whether a closed curve was fitted to throughput, or every station measured."
+    )
+    percentiles: dict[Name, Annotated[list[Number], Field(min_length=3, max_length=3)]] = Field(
+        {}, description="By class or transaction, measured over worked-out 95th percentile: mean, least, largest."
+    )
     draws: dict[Name, list[Number]] = Field(
         {}, description="By station, its demand over that of the file in each replicate of the bootstrap."
     )

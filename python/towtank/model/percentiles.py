@@ -169,7 +169,7 @@ def _lone_queue(
     model: Json, known: Mapping[str, Json], visited: list[str], name: str
 ) -> tuple[float, float, int] | None:
     """Rate, service time and servers where a class meets one M/M/m station and nothing else; nodes share the rate."""
-    load = {one["name"]: one for one in model["classes"]}[name]
+    load = {one["name"]: one for one in model["classes"]}.get(name, {})
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
         return None
     station = known.get(visited[0]) or known[f"{visited[0]}{NODE}1"]

@@ -117,9 +117,9 @@ def spread(document: Json, answer: Json) -> Json:
     -----
     Where jobs share a station, or nobody waits, all are held up by the same factor: R_t = D_t R / D. Where they go in
     turn all wait the same for each visit: R_t = v_t (s_t + W). Where only so many share the m servers at once, T, and
-    the others wait in turn, R is parted: with Q jobs and the utilization U, those beyond T are about (Q - m U) U^(T - m),
-    as their numbers fall by the factor U at M/M/m; that part of R goes by visits, the rest by demands. Time that no
-    station explains, as waiting for a pool, is that of the chain.
+    the others wait in turn, R is parted: with Q jobs and the utilization U, those beyond T are about
+    (Q - m U) U^(T - m), as their numbers fall by the factor U at M/M/m; that part of R goes by visits, the rest by
+    demands. Time that no station explains, as waiting for a pool, is that of the chain.
     """
     if not chain_by_transaction(document):
         return answer
@@ -176,10 +176,9 @@ def _answers(one: Json, told: Json, stations: Mapping[str, Json]) -> dict[str, J
         times = [station["residence_time_by_transaction_s"].get(each["name"], 0.0) for station in stations.values()]
         response = None if unexplained is None else max(0.0, sum(times) + unexplained)
         throughput = None if rate is None else rate * each["share"]
-        known = response is not None and throughput is not None
         found[each["name"]] = {
             "throughput_per_s": throughput,
             "response_time_s": response,
-            "users_in_system": throughput * response if known else None,
+            "users_in_system": None if throughput is None or response is None else throughput * response,
         }
     return found

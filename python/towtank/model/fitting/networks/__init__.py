@@ -5,3 +5,8 @@
 draws of the same measurements, `judging` holds it against what was measured, `answers` makes the document of it, and
 `written` the model file.
 """
+
+from towtank.model.fitting.networks.answers import SCHEMA, NetworkAnswer, network_answers
+from towtank.model.fitting.networks.written import network_text, written_network
+
+__all__ = ["SCHEMA", "NetworkAnswer", "network_answers", "network_text", "written_network"]

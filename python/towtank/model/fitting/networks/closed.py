@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from towtank.errors import EngineError
 from towtank.model.fitting.networks.estimate import Parameters
-from towtank.model.fitting.networks.seconds import Measured, Station
+from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.observations import Floats
 from towtank.model.solving import solve_models
 
@@ -65,24 +65,41 @@ class Solved:
     answers: list[Json]
 
 
-def safe(name: str) -> str:
-    """A name that a model file may have."""
-    found = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
-    return found if re.match(r"[A-Za-z]", found) else f"station_{found}"
+def safe_names(names: Sequence[str], taken: str) -> list[str]:
+    """Names that a model file may have, each of its own, none of them `taken`."""
+    found = [taken]
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
+        plain = plain if re.match(r"[A-Za-z]", plain) else f"a_{plain}"
+        tries = (plain, *(f"{plain}_{number}" for number in range(2, len(names) + 3)))
+        found.append(next(each for each in tries if each not in found))
+    return found[1:]
+
+
+def class_names(of: Measured) -> list[str]:
+    """Names of the transactions in the model."""
+    return safe_names(of.classes, CLASS)
+
+
+def station_names(of: Measured) -> list[str]:
+    """Names of the resources in the model."""
+    return safe_names([one.name for one in of.stations], ELSEWHERE)
 
 
 def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
     """The network under one condition, in the form that `solve_models` takes."""
     servers = np.array([float(one.servers) for one in of.stations])
     demands = parameters.held_up(servers, at.others)
-    coming = _coming(demands)
-    rows = zip(of.stations, demands, coming, strict=True)
-    stations = [_station(of, one, demand, comes, parameters.at_once) for one, demand, comes in rows]
-    delays = parameters.delays
-    stations.append({**_station(of, Station(ELSEWHERE, 1, ()), delays, delays > 0), "discipline": "delay"})
+    names = class_names(of)
+    stations = [
+        _station(key, one.servers, parameters.at_once, _services(names, demand, of.visits, comes))
+        for key, one, demand, comes in zip(station_names(of), of.stations, demands, _coming(demands), strict=True)
+    ]
+    delays = _services(names, parameters.delays, np.ones(len(names)), parameters.delays > 0)
+    stations.append({**_station(ELSEWHERE, 1, None, delays), "discipline": "delay"})
     ones = [
-        {"name": safe(name), "share": float(share), "think_time_s": None}
-        for name, share in zip(of.classes, at.shares, strict=True)
+        {"name": name, "share": float(share), "think_time_s": None}
+        for name, share in zip(names, at.shares, strict=True)
     ]
     variation = {"distribution": None, "scv": None}
     users = {
@@ -95,22 +112,23 @@ def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
     }  # fmt: skip
 
 
-def _station(
-    of: Measured, one: Station, demands: Floats, coming: npt.NDArray[np.bool_], at_once: int | None = None
-) -> Json:
+def _station(name: str, servers: int, at_once: int | None, services: list[Json]) -> Json:
     """A station whose requests share its servers; their number tells who waits how long where not all share."""
-    services = [
+    return {
+        "name": name, "discipline": "ps", "servers": servers, "rates": [], "capacity": None,
+        "at_once": None if at_once is None else at_once * servers, "preemptive": False, "services": services,
+    }  # fmt: skip
+
+
+def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt.NDArray[np.bool_]) -> list[Json]:
+    return [
         {
-            "class": safe(each), "visits": float(visits), "service_time_s": float(demand / visits),
+            "class": name, "visits": float(each), "service_time_s": float(demand / each),
             "variation": {"distribution": None, "scv": None}, "priority": None,
         }
-        for each, demand, visits, comes in zip(of.classes, demands, of.visits, coming, strict=True)
+        for name, demand, each, comes in zip(names, demands, visits, coming, strict=True)
         if comes
     ]  # fmt: skip
-    return {
-        "name": safe(one.name), "discipline": "ps", "servers": one.servers, "rates": [], "capacity": None,
-        "at_once": None if at_once is None else at_once * one.servers, "preemptive": False, "services": services,
-    }  # fmt: skip
 
 
 def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
@@ -138,8 +156,9 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
     answers = [each["answer"] for each in told]
     chains = [each["classes"][CLASS] for each in answers]
     throughput = np.array([float(each["throughput_per_s"]) for each in chains])
+    names = class_names(of)
     responses = np.array(
-        [[float(each["transactions"][safe(name)]["response_time_s"]) for name in of.classes] for each in chains]
+        [[float(each["transactions"][name]["response_time_s"]) for name in names] for each in chains]
     ).reshape(len(rows), len(of.classes))
     servers = np.array([float(one.servers) for one in of.stations])
     used = [

@@ -1,7 +1,7 @@
 """Which transactions can be told apart at a resource; those that cannot share one demand.
 
 Starting from all apart, the pair whose union the seconds of the runs mind least is made one, as long as a demand is
-not known well enough and the union does not contradict the data.
+not known well enough, or longer than its transactions take at low load, and the union does not contradict the data.
 """
 
 from __future__ import annotations
@@ -82,6 +82,12 @@ def regressed(columns: Floats, busy: Floats) -> tuple[Floats, float]:
     return np.asarray(factors / scale, dtype=float), float(left) ** 2
 
 
+# Fewer than this at low load have no mean response time that a demand could be held against.
+_ENOUGH = 10
+LONGER = 1.25
+"""A demand that is so many times the response time at low load is put down to the wrong transaction. [ratio]"""
+
+
 def grouped(of: Measured, station: int) -> Grouping:
     """Groups at one resource, with demands within a group in the relation that the seconds prefer."""
     rates, busy = stacked(of, station)
@@ -91,26 +97,33 @@ def grouped(of: Measured, station: int) -> Grouping:
     known = np.isfinite(times) & (times > 0)
     mean = float(np.average(times[known], weights=counts[known])) if known.any() else 1.0
     by_response = np.where(known, times / mean, 1.0)
+    longest = np.where(counts >= _ENOUGH, LONGER * np.nan_to_num(times, nan=np.inf), np.inf)
     found = []
     for within, weights in ((ALIKE, np.ones(len(of.classes))), (BY_RESPONSE, by_response)):
-        groups, unsure = _united(rates, busy, weights)
+        groups, unsure = _united(rates, busy, weights, longest)
         grouping = _described(rates, busy, groups, within, weights, unsure)
         left = regressed(grouping.columns(rates), busy)[1]
         # The sum of squares, and a penalty for each parameter (Akaike, with a correction for few intervals).
         free = len(busy) - len(groups) - 2
-        found.append((len(busy) * np.log(max(left, 1e-300)) + 2 * len(busy) * (len(groups) + 1) / max(free, 1), grouping))
+        found.append(
+            (len(busy) * np.log(max(left, 1e-300)) + 2 * len(busy) * (len(groups) + 1) / max(free, 1), grouping)
+        )
     return min(found, key=lambda pair: pair[0])[1]
 
 
-def _united(rates: Floats, busy: Floats, weights: Floats) -> tuple[list[tuple[int, ...]], tuple[int, ...]]:
+def _united(
+    rates: Floats, busy: Floats, weights: Floats, longest: Floats
+) -> tuple[list[tuple[int, ...]], tuple[int, ...]]:
     groups: list[tuple[int, ...]] = [(place,) for place in range(rates.shape[1])]
     while True:
-        poor = _poorly_known(rates, busy, weights, groups)
+        poor = _poorly_known(rates, busy, weights, groups, longest)
         if len(groups) == 1 or not poor:
             return groups, ()
         now = regressed(_columns(rates, weights, groups), busy)[1]
         pairs = {(min(a, b), max(a, b)) for a in poor for b in range(len(groups)) if a != b}
-        trials = [(regressed(_columns(rates, weights, _joined(groups, *pair)), busy)[1], pair) for pair in sorted(pairs)]
+        trials = [
+            (regressed(_columns(rates, weights, _joined(groups, *pair)), busy)[1], pair) for pair in sorted(pairs)
+        ]
         least, pair = min(trials)
         freedom = len(busy) - len(groups) - 1
         exact = now <= 1e-20 * float(busy @ busy)
@@ -130,8 +143,10 @@ def _columns(rates: Floats, weights: Floats, groups: list[tuple[int, ...]]) -> F
     return np.stack([rates[:, list(each)] @ weights[list(each)] for each in groups], axis=1)
 
 
-def _poorly_known(rates: Floats, busy: Floats, weights: Floats, groups: list[tuple[int, ...]]) -> list[int]:
-    """Groups whose demand has too wide an interval, by least squares with a background."""
+def _poorly_known(
+    rates: Floats, busy: Floats, weights: Floats, groups: list[tuple[int, ...]], longest: Floats
+) -> list[int]:
+    """Groups whose demand has too wide an interval, by least squares, or is longer than a transaction takes at all."""
     columns = _columns(rates, weights, groups)
     design = np.hstack([np.ones((len(busy), 1)), columns])
     scale = np.linalg.norm(design, axis=0)
@@ -148,7 +163,9 @@ def _poorly_known(rates: Floats, busy: Floats, weights: Floats, groups: list[tup
         # Of the mean transaction of the group.
         weight = float(shares @ weights[list(each)] / shares.sum()) if shares.sum() > 0 else 1.0
         demand, half = factors[1 + place] * weight, _NORMAL_95 * errors[1 + place] * weight
-        if half > KNOWN_WITHIN * max(demand, mean):
+        members = list(each)
+        too_long = bool((factors[1 + place] * weights[members] > longest[members]).all())
+        if half > KNOWN_WITHIN * max(demand, mean) or too_long:
             found.append(place)
     return found
 

@@ -110,4 +110,6 @@ def _refuse_too_little(of: Measured) -> None:
     if len(of.loads) < LEAST_LEVELS:
         reasons.append(f"a network needs {LEAST_LEVELS} load levels or more, and there are {len(of.loads)}")
     if not of.stations or not of.classes or len(of.loads) < LEAST_LEVELS:
-        raise MeasurementError("\n".join([f"{of.label}: no network can be made of it:", *(f"  {one}" for one in reasons)]))
+        raise MeasurementError(
+            "\n".join([f"{of.label}: no network can be made of it:", *(f"  {one}" for one in reasons)])
+        )

@@ -71,9 +71,7 @@ class Run:
         firsts = stream.integers(0, rows, -(-rows // length))
         # The series is closed to a ring, so that its ends are drawn as often as its middle.
         chosen = ((firsts[:, None] + np.arange(length)) % rows).ravel()[:rows]
-        return Run(
-            self.level, self.seconds[chosen], self.counts[chosen], self.response_sums[chosen], self.busy[chosen]
-        )
+        return Run(self.level, self.seconds[chosen], self.counts[chosen], self.response_sums[chosen], self.busy[chosen])
 
 
 @dataclass(frozen=True)
