@@ -114,7 +114,8 @@ def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> 
         objective = read_objective(text)
         names: list[str | None] = list(basis.classes)
         if objective.transaction is not None:
-            _known((tree, ("objectives", place)), objective.transaction, "class", list(basis.classes), faults)
+            known = [*basis.classes, *basis.transactions]
+            _known((tree, ("objectives", place)), objective.transaction, "class", known, faults)
             names = [objective.transaction]
         elif objective.metric == "throughput":
             names = [None]

@@ -101,7 +101,7 @@ def grouped(of: Measured, station: int) -> Grouping:
     found = []
     for within, weights in ((ALIKE, np.ones(len(of.classes))), (BY_RESPONSE, by_response)):
         groups, unsure = _united(rates, busy, weights, longest)
-        grouping = _described(rates, busy, groups, within, weights, unsure)
+        grouping = _described((rates, busy), groups, within, weights, unsure)
         left = regressed(grouping.columns(rates), busy)[1]
         # The sum of squares, and a penalty for each parameter (Akaike, with a correction for few intervals).
         free = len(busy) - len(groups) - 2
@@ -171,8 +171,9 @@ def _poorly_known(
 
 
 def _described(
-    rates: Floats, busy: Floats, groups: list[tuple[int, ...]], within: str, weights: Floats, unsure: tuple[int, ...]
+    seconds: tuple[Floats, Floats], groups: list[tuple[int, ...]], within: str, weights: Floats, unsure: tuple[int, ...]
 ) -> Grouping:
+    rates, busy = seconds
     runs = np.zeros(len(busy))
 
     def series(columns: Floats) -> Series:

@@ -25,8 +25,8 @@ def corrections(one: Configuration, of: Measured, solved: Solved) -> dict[str, J
     Returns
     -------
     dict of str to dict
-        That of the class is for all together. `ratio`, the geometric mean over the levels, each as heavy as the others; `low` and `high`, the least and the
-        largest ratio that the intervals measured at any level allow; `by_level`.
+        That of the class is for all together. `ratio`, the geometric mean over the levels, each as heavy as the others;
+        `low` and `high`, the least and the largest ratio that the intervals measured at any level allow; `by_level`.
 
     Notes
     -----
