@@ -15,7 +15,7 @@ from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.measured import Configuration, read_configurations
 from towtank.model.fitting.networks.closed import Condition, Solved, conditions, solve
 from towtank.model.fitting.networks.groups import ALIKE
-from towtank.model.fitting.networks.judging import held_out_document, judged, tested
+from towtank.model.fitting.networks.judging import held_out_document, hold_out, judged
 from towtank.model.fitting.networks.replicates import Network, fit_network
 from towtank.model.fitting.networks.seconds import Measured, measured
 from towtank.model.fitting.networks.tails import corrections, doubts
@@ -73,7 +73,7 @@ def network_answer(one: Configuration, loads: Sequence[float] | None = None, hig
         why = " ".join(line.strip() for line in str(error).split("\n")[1:] or [str(error)])
         return NetworkAnswer({**head, "refused": why}, None, one)
     solved = solve(of, [(network.parameters, at) for at in conditions(of)])
-    test = tested(of, highest)
+    test = hold_out(of, highest)
     held_out = None if test is None else held_out_document(test)
     tails = corrections(one, of, solved)
     verdict = judged(network, solved, held_out, doubts(tails))
@@ -82,6 +82,7 @@ def network_answer(one: Configuration, loads: Sequence[float] | None = None, hig
         "verdict": verdict,
         "stations": _stations(network),
         "transactions": _transactions(network),
+        "in_turn": network.parameters.in_turn,
         "at_once": network.parameters.at_once,
         "think_s": float(np.mean(of.think)),
         "levels": _levels(of, solved),
@@ -292,11 +293,8 @@ def _assumptions(network: Network) -> list[Json]:
                 "tested": "only by the response times at the levels",
             }
         )
+    told = "requests are served in turn" if network.parameters.in_turn else "requests share the servers"
     if at_once is not None:
-        found.append(
-            {
-                "assumes": f"a server works on {at_once} requests at a time, the others wait in turn",
-                "tested": "chosen by the response times of transactions at the levels",
-            }
-        )
+        told += f", {at_once} each at once, and the others wait in turn"
+    found.append({"assumes": told, "tested": "chosen by the response times of transactions at the levels"})
     return found

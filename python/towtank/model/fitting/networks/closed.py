@@ -92,11 +92,11 @@ def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
     demands = parameters.held_up(servers, at.others)
     names = class_names(of)
     stations = [
-        _station(key, one.servers, parameters.at_once, _services(names, demand, of.visits, comes))
+        _station(key, one.servers, parameters, _services(names, demand, of.visits, comes))
         for key, one, demand, comes in zip(station_names(of), of.stations, demands, _coming(demands), strict=True)
     ]
     delays = _services(names, parameters.delays, np.ones(len(names)), parameters.delays > 0)
-    stations.append({**_station(ELSEWHERE, 1, None, delays), "discipline": "delay"})
+    stations.append({**_station(ELSEWHERE, 1, parameters, delays), "discipline": "delay", "at_once": None})
     ones = [
         {"name": name, "share": float(share), "think_time_s": None}
         for name, share in zip(names, at.shares, strict=True)
@@ -112,11 +112,12 @@ def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
     }  # fmt: skip
 
 
-def _station(name: str, servers: int, at_once: int | None, services: list[Json]) -> Json:
-    """A station whose requests share its servers; their number tells who waits how long where not all share."""
+def _station(name: str, servers: int, parameters: Parameters, services: list[Json]) -> Json:
+    """A station whose requests go in turn, or share its servers, with others waiting in turn where not all do."""
+    at_once = None if parameters.in_turn or parameters.at_once is None else parameters.at_once * servers
     return {
-        "name": name, "discipline": "ps", "servers": servers, "rates": [], "capacity": None,
-        "at_once": None if at_once is None else at_once * servers, "preemptive": False, "services": services,
+        "name": name, "discipline": "fcfs" if parameters.in_turn else "ps", "servers": servers, "rates": [],
+        "capacity": None, "at_once": at_once, "preemptive": False, "services": services,
     }  # fmt: skip
 
 

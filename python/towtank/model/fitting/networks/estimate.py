@@ -29,14 +29,17 @@ class Parameters:
         Servers that are busy without transactions, b. [1]
     delays : ndarray of shape (n_classes,)
         Time of a transaction at no resource. [s]
+    in_turn : bool
+        Whether requests go one after the other, so that their wait grows with how much service times vary.
     at_once : int or None
-        Requests that share each server, where the others wait in turn, every one the same time; None where all share,
-        and each is held up by the same factor. [1]
+        Where they do not: requests that share each server, where the others wait in turn, every one the same time;
+        None where all share, and each is held up by the same factor. [1]
     """
 
     demands: Floats
     background: Floats
     delays: Floats
+    in_turn: bool = False
     at_once: int | None = None
 
     def held_up(self, servers: Floats, others: Floats) -> Floats:

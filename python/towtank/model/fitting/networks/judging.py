@@ -48,7 +48,7 @@ class Tested:
     drawn: list[Solved]
 
 
-def tested(of: Measured, highest: int) -> Tested | None:
+def hold_out(of: Measured, highest: int) -> Tested | None:
     """Fit a network without the highest levels; None where too few are left."""
     kept = len(of.loads) - highest
     if kept < LEAST_LEVELS:

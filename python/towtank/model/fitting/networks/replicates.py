@@ -72,33 +72,45 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
         sample = of.drawn(stream)
         samples.append(sample)
         found.append(estimate(sample, groupings, noise_of(of, plain, stream)))
-    at_once = _at_once(of, plain)
-    settled, over = with_delays(samples, [replace(one, at_once=at_once) for one in found])
+    in_turn, at_once = _waiting(of, plain)
+    found = [replace(one, in_turn=in_turn, at_once=at_once) for one in found]
+    settled, over = with_delays(samples, found)
     return Network(of, groupings, settled[0], tuple(settled[1:]), misses(of, plain), over[0])
 
 
-def _at_once(of: Measured, plain: Parameters) -> int | None:
-    """How many requests share each server, as response times by transaction tell at levels that delays are not read at.
+def _waiting(of: Measured, plain: Parameters) -> tuple[bool, int | None]:
+    """How requests wait, as response times by transaction tell at levels that delays are not read at.
+
+    Returns
+    -------
+    bool, int or None
+        Whether they go in turn; else how many share each server at once.
 
     Notes
     -----
-    Each of `AT_ONCE` is tried. Of those whose squared errors of the logarithms of responses, weighted by the
-    transactions that ended, are hardly larger than the least, the smallest number is taken: servers work on so many
-    requests at a time and no more, and levels below saturation do not tell such a number from any larger one.
+    Each of `AT_ONCE` is tried, and going in turn. What counts are squared errors of the logarithms of responses,
+    weighted by the transactions that ended. Of those whose errors are hardly larger than the least, the smallest
+    number is taken: servers work on so many requests at a time and no more, and levels below saturation do not tell
+    such a number from any larger one. Going in turn has no exact solution, and must be clearly better.
     """
-    levels = of.levels()
     places = [place for place in range(len(of.loads)) if place not in low_levels(of)]
     if not places or len(of.classes) < 2:
-        return None
-    left: list[float] = []
-    for number in AT_ONCE:
-        tried = with_delays([of], [replace(plain, at_once=number)])[0][0]
-        rows = [(tried, conditions(of)[place]) for place in places]
-        counts, seen = levels.counts[places], levels.responses[places]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            errors = np.where(counts > 0, np.log(solve(of, rows).responses / seen) ** 2, 0.0)
-        left.append(float((errors * counts).sum() / counts.sum()))
-    return next(number for number, one in zip(AT_ONCE, left, strict=True) if one <= HARDLY_WORSE * min(left))
+        return False, None
+    shared = [_error(of, replace(plain, at_once=number), places) for number in AT_ONCE]
+    if HARDLY_WORSE * _error(of, replace(plain, in_turn=True), places) < min(shared):
+        return True, None
+    pairs = zip(AT_ONCE, shared, strict=True)
+    return False, next(number for number, one in pairs if one <= HARDLY_WORSE * min(shared))
+
+
+def _error(of: Measured, tried: Parameters, places: list[int]) -> float:
+    levels, at = of.levels(), conditions(of)
+    settled = with_delays([of], [tried])[0][0]
+    counts = levels.counts[places]
+    made = solve(of, [(settled, at[place]) for place in places]).responses
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = np.where(counts > 0, np.log(made / levels.responses[places]) ** 2, 0.0)
+    return float((errors * counts).sum() / counts.sum())
 
 
 def _refuse_too_little(of: Measured) -> None:

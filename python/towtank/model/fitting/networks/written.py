@@ -81,7 +81,7 @@ def _station(one: Json) -> list[str]:
                 f"    demand: {{{times}}}"]  # fmt: skip
     times = ", ".join(f"{each['class']}: {exact_duration(each['service_time_s'])}" for each in one["services"])
     visits = ", ".join(f"{each['class']}: {each['visits']:.6g}" for each in one["services"])
-    lines = [f"  {one['name']}:", "    discipline: ps", f"    servers: {one['servers']}"]
+    lines = [f"  {one['name']}:", f"    discipline: {one['discipline']}", f"    servers: {one['servers']}"]
     if one["at_once"] is not None:
         lines.append(f"    at_once: {one['at_once']}")
     return [*lines, f"    visits: {{{visits}}}", f"    service_time: {{{times}}}"]
