@@ -21,7 +21,7 @@ ROOMY = {
 
 
 def doubts(**values: Any) -> list[Doubt]:
-    return list(full_storage({"web": {"disks": {"contents": {**ROOMY, **values}}}}))
+    return list(full_storage({"web": {"disks": {"contents": {**ROOMY, **values}}}}, window_s=40.0))
 
 
 def test_no_inodes_while_there_is_room_make_a_run_suspect() -> None:
@@ -36,11 +36,11 @@ def test_no_room_makes_a_run_suspect() -> None:
     assert "had no room left: 4,096 of 1,000,000,000, while 50 % of its inodes is free" in doubt.message
 
 
-def test_what_is_used_up_within_an_hour_is_noted_before_it_is() -> None:
+def test_what_is_used_up_within_ten_windows_is_noted_before_it_is() -> None:
     (doubt,) = doubts(inodes_full_in_s=95.4)
-    assert (doubt.level, doubt.seen, doubt.limit, doubt.unit) == (Level.NOTE, 95.4, 3600.0, "s")
+    assert (doubt.level, doubt.seen, doubt.limit, doubt.unit) == (Level.NOTE, 95.4, 400.0, "s")
     assert "has 50 % of its inodes left, used up 95 s after the window at the rate of the window" in doubt.message
-    assert doubts(inodes_full_in_s=4000.0) == []
+    assert doubts(inodes_full_in_s=401.0) == []
 
 
 def test_little_is_noted_although_it_lasts() -> None:
@@ -52,8 +52,8 @@ def test_a_roomy_disk_and_one_without_a_number_of_inodes_are_no_doubt() -> None:
     assert doubts() == []
     assert doubts(size_inodes=0.0, free_inodes_least=0.0) == []
     assert doubts(size_inodes=None, size_bytes=None) == []
-    assert list(full_storage({"far": {"disks": {"vda": {"utilization": 0.1}}}})) == []
-    assert list(full_storage({"here": {}})) == []
+    assert list(full_storage({"far": {"disks": {"vda": {"utilization": 0.1}}}}, 40.0)) == []
+    assert list(full_storage({"here": {}}, 40.0)) == []
 
 
 def test_the_time_until_full_is_that_of_the_mean_rate() -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench, until
+from conftest import Bench
 from host_support import requires, virtual_host
 from ruamel.yaml import YAML
 
-from towtank.system.hosts import cleaning
 from towtank.system.packages import needed
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -42,11 +41,9 @@ def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **p
     given = {"services.content.population.scale": 0.00004, **parameters}
     document["overrides"] = {**document.get("overrides", {}), **given}
     yaml.dump(document, study)
-    before = set(cleaning.prefixes())
     ended = bench.towtank("run", study, "--out", bench.results, "--quiet", "--no-report")
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert set(bench.statuses().values()) == {"complete"}
-    until(lambda: set(cleaning.prefixes()) <= before)
     summaries = [json.loads(path.read_text()) for path in sorted(bench.results.glob("runs/*/summary.json"))]
     return {"/".join(one["factors"][factor] for factor in levels): one for one in summaries}
 
@@ -96,14 +93,21 @@ def test_both_limits_of_the_cache_take_effect(bench: Bench) -> None:
     assert resident["128_MiB/many"] > resident["4_MiB/few"]
 
 
+def failed(summary: dict[str, Any], transaction: str) -> int:
+    """Transactions of a kind that failed in the window; there were some at all."""
+    told = summary["transactions"][transaction]
+    assert told["count"] + told["errors"] > 5
+    return int(told["errors"])
+
+
 def test_inodes_run_out_and_nothing_that_was_stored_is_lost(bench: Bench) -> None:
     found = small(bench, "content-full-disk", 24, {"inodes": ["enough", "few"]}, **{"parameters.think_mean": "200 ms"})
     full = found["few"]
     disk = full["hosts"]["web"]["disks"]["contents"]
-    assert full["transactions"]["add_document"]["errors_share"] > 0.2
+    assert failed(full, "add_document") > 5
     for reading in ("download", "read_back"):
-        assert full["transactions"][reading]["errors_share"] == 0, "what is stored is read as before"
+        assert failed(full, reading) == 0, "what is stored is read as before"
     assert disk["free_bytes_least"] > 0.5 * disk["size_bytes"]
     reasons = {one["kind"]: one for one in full["verdict"]["reasons"]}
     assert "had no inodes left" in reasons["storage_full"]["message"]
-    assert found["enough"]["transactions"]["add_document"]["errors_share"] == 0
+    assert failed(found["enough"], "add_document") == 0

@@ -316,7 +316,9 @@ def _throttled(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _storage(evidence: Evidence) -> Iterator[Doubt]:
-    yield from full_storage(evidence.summary["hosts"])
+    window = evidence.window
+    if window is not None:
+        yield from full_storage(evidence.summary["hosts"], window.end_s - window.start_s)
 
 
 def _start_lag(evidence: Evidence) -> Iterator[Doubt]:
