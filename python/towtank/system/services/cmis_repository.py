@@ -27,7 +27,7 @@ from towtank.system.services.private_server import find_program
 
 _GRACE_S = 8.0
 _POPULATE_WITHIN_S = 3600.0
-_STATISTICS = "/stats/"
+_STATISTICS = "/statistics"
 _READY = f"/browser/{cmis_configuration.REPOSITORY}?cmisselector=repositoryInfo"
 # Any user may: the repository lets everybody in, but wants a name.
 _LOGIN = {"Authorization": "Basic " + base64.b64encode(b"towtank:towtank").decode()}
