@@ -90,13 +90,21 @@ def _network(answer: Answer, document: Json, loads: list[float]) -> Json | None:
     levels = [float(row["load"]) for row in told["levels"]]
     at = sorted({*levels, *(load for load in loads[::every] if load <= farthest_load(found.network)[0])})
     told["grid"] = [{"load": load, **row} for load, row in zip(at, predicted(found.network, at), strict=True)]
-    for name in told["stations"]:
-        if name in document["utilization"]:
-            document["utilization"][name]["curve"] = [
-                {"load": row["load"], **row["utilization"][name]} for row in told["grid"]
-            ]
-            document["utilization"][name]["by"] = "network"
+    for name, station in told["stations"].items():
+        if name in document["demands"]:
+            document["utilization"][name] = {
+                "servers": station["servers"],
+                "by": "network",
+                "measured": _measured_use(document, document["demands"][name]),
+                "curve": [{"load": row["load"], **row["utilization"][name]} for row in told["grid"]],
+            }
     return told
+
+
+def _measured_use(document: Json, resource: Json) -> list[Json]:
+    """Utilizations of a resource at the levels, each with its load."""
+    by_rate = {float(point["throughput"]): float(point["load"]) for point in document["points"]}
+    return [{**row, "load": by_rate[row["throughput"]]} for row in resource["by_level"] if row["throughput"] in by_rate]
 
 
 def _grid(candidate: Candidate) -> list[float]:
@@ -121,7 +129,7 @@ def _utilization(one: Candidate, document: Json, loads: list[float]) -> Json:
         found[name] = {
             "servers": servers,
             "by": "curve",
-            "measured": resource["by_level"],
+            "measured": _measured_use(document, resource),
             "curve": [
                 {
                     "load": load,
@@ -131,10 +139,6 @@ def _utilization(one: Candidate, document: Json, loads: list[float]) -> Json:
                 for number, load in enumerate(loads)
             ],
         }
-        by_rate = {float(point["throughput"]): float(point["load"]) for point in document["points"]}
-        found[name]["measured"] = [
-            {**row, "load": by_rate[row["throughput"]]} for row in resource["by_level"] if row["throughput"] in by_rate
-        ]
     return found
 
 
