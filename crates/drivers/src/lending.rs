@@ -209,13 +209,12 @@ fn exchange(
     attempt: &mut Attempt,
 ) -> Result<Answer, Failed> {
     let (server, _, task) = known.find(target, call).ok_or_else(no_such_task)?;
-    let open = match session {
-        Some(open) => open,
-        None => {
-            let opened = server.open_working()?;
-            attempt.opened();
-            session.insert(opened)
-        }
+    let open = if let Some(open) = session {
+        open
+    } else {
+        let opened = server.open_working()?;
+        attempt.opened();
+        session.insert(opened)
     };
     open.perform(task, call, &mut attempt.meter)
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -40,7 +39,7 @@ impl WaitingThread {
         let thread = std::thread::Builder::new().name("calls".to_owned());
         let thread = thread.spawn(move || {
             let sessions = LocalSet::new();
-            sessions.block_on(&runtime, serve(Rc::new(known), receiver));
+            sessions.block_on(&runtime, serve(known, receiver));
         })?;
         Ok(Self {
             sender: Some(sender),
@@ -74,7 +73,7 @@ struct Session {
     task: tokio::task::JoinHandle<()>,
 }
 
-async fn serve(known: Rc<Arc<Known>>, mut receiver: UnboundedReceiver<Message>) {
+async fn serve(known: Arc<Known>, mut receiver: UnboundedReceiver<Message>) {
     let mut sessions: HashMap<u32, Session> = HashMap::new();
     while let Some(message) = receiver.recv().await {
         match message.orders {
@@ -103,15 +102,15 @@ async fn serve(known: Rc<Arc<Known>>, mut receiver: UnboundedReceiver<Message>) 
     let _ = timeout(FAREWELL, farewell).await;
 }
 
-fn begin(known: &Rc<Arc<Known>>, target: usize, place: u32) -> Session {
+fn begin(known: &Arc<Known>, target: usize, place: u32) -> Session {
     let (sender, receiver) = unbounded_channel();
-    let task = spawn_local(attend(Rc::clone(known), target, place, receiver));
+    let task = spawn_local(attend(Arc::clone(known), target, place, receiver));
     Session { sender, task }
 }
 
 /// One session from its first order to its last.
 async fn attend(
-    known: Rc<Arc<Known>>,
+    known: Arc<Known>,
     target: usize,
     place: u32,
     mut receiver: UnboundedReceiver<Orders>,
@@ -174,16 +173,15 @@ async fn exchange(
     {
         *session = None;
     }
-    let open = match session {
-        Some(open) => open,
-        None => {
-            let limit = Duration::from_nanos(call.connect_timeout_ns);
-            let opened = timeout(limit, server.open(location)).await;
-            let late = || Failed::new(FailureKind::Connect, "no session within the time");
-            let opened = opened.map_err(|_| late())??;
-            attempt.opened();
-            session.insert(opened)
-        }
+    let open = if let Some(open) = session {
+        open
+    } else {
+        let limit = Duration::from_nanos(call.connect_timeout_ns);
+        let opened = timeout(limit, server.open(location)).await;
+        let late = || Failed::new(FailureKind::Connect, "no session within the time");
+        let opened = opened.map_err(|_| late())??;
+        attempt.opened();
+        session.insert(opened)
     };
     open.perform(task, call, &mut attempt.meter).await
 }

@@ -187,9 +187,7 @@ impl Session {
 
     /// Writes all messages of a statement: it is prepared on its first use, by the way.
     fn write(&mut self, task: &Task, values: &[Value]) -> Result<(), Failed> {
-        let Operation::Sql { text } = &task.operation else {
-            return Err(Failed::new(FailureKind::Internal, "no statement"));
-        };
+        let Operation::Sql { text } = &task.operation;
         let name = format!("s{}", task.number);
         let out = &mut self.wire.out;
         let mut written = Ok(());
@@ -257,6 +255,7 @@ fn given(password: Option<&str>) -> Result<&str, Failed> {
     password.ok_or_else(|| Failed::new(FailureKind::Connect, "the server asks for a password"))
 }
 
+#[allow(clippy::unnecessary_wraps)] // The form that `bind` asks for.
 fn put_value(
     value: &Value,
     out: &mut BytesMut,
@@ -274,9 +273,10 @@ fn put_value(
 fn affected(tag: &str) -> u64 {
     let mut words = tag.split(' ');
     match words.next() {
-        Some("INSERT" | "UPDATE" | "DELETE" | "MERGE") => {
-            words.last().and_then(|word| word.parse().ok()).unwrap_or(0)
-        }
+        Some("INSERT" | "UPDATE" | "DELETE" | "MERGE") => words
+            .next_back()
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(0),
         _ => 0,
     }
 }
