@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from towtank.units import size
 
@@ -34,6 +34,13 @@ def network_address(address: str) -> str | None:
         raise ValueError(f"must be an address as {parts.scheme}://host:port, got {address!r} instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{host}:{parts.port or _POSTGRESQL_PORT}"
+
+
+def with_place(address: str, place: str) -> str:
+    """The same address with `host:port` in place of its own."""
+    parts = urlsplit(address)
+    entry, at, _ = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{entry}{at}{place}"))
 
 
 def target_part(addresses: Sequence[str]) -> dict[str, Any]:

@@ -273,14 +273,14 @@ impl Worker<'_> {
         let mut done = std::mem::take(&mut calls.done);
         calls.executor.take(&mut done);
         for one in done.drain(..) {
-            self.end_call(one);
+            self.end_call(&one);
         }
         if let Some(calls) = &mut self.calls {
             calls.done = done;
         }
     }
 
-    fn end_call(&mut self, done: Done) {
+    fn end_call(&mut self, done: &Done) {
         let Some(calls) = &mut self.calls else { return };
         let place = done.place as usize;
         if calls.places[place].generation != done.generation {

@@ -73,6 +73,7 @@ fn calls_are_counted_as_the_server_counts_them_and_statements_prepared_once() {
         .collect();
     let expected: Vec<String> = (0..20).map(|number| number.to_string()).collect();
     assert_eq!(values, expected);
+    assert_eq!(stub.prepared.load(Ordering::Relaxed), 2);
     let connections: Vec<usize> = stub.seen().iter().map(|seen| seen.connection).collect();
     assert!(
         connections.iter().all(|one| *one == 0),

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub enum Reply {
 pub struct Stub {
     pub address: SocketAddr,
     log: Arc<Mutex<Vec<Seen>>>,
+    /// Statements that were prepared.
+    pub prepared: Arc<AtomicUsize>,
 }
 
 type Handler = dyn Fn(&Seen) -> Reply + Send + Sync;
@@ -43,6 +46,8 @@ impl Stub {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let log = Arc::<Mutex<Vec<_>>>::default();
+        let prepared = Arc::<AtomicUsize>::default();
+        let counter = Arc::clone(&prepared);
         let (stub_log, handler) = (
             Arc::clone(&log),
             Arc::<Handler>::from(Box::new(handler) as Box<Handler>),
@@ -50,10 +55,17 @@ impl Stub {
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().flatten().enumerate() {
                 let (log, handler) = (Arc::clone(&stub_log), Arc::clone(&handler));
-                std::thread::spawn(move || Session::new(stream, number).serve(&log, &*handler));
+                let counter = Arc::clone(&counter);
+                std::thread::spawn(move || {
+                    Session::new(stream, number, counter).serve(&log, &*handler);
+                });
             }
         });
-        Self { address, log }
+        Self {
+            address,
+            log,
+            prepared,
+        }
     }
 
     pub fn seen(&self) -> Vec<Seen> {
@@ -77,6 +89,7 @@ struct Session {
     connection: usize,
     statements: std::collections::HashMap<String, String>,
     in_transaction: bool,
+    prepared: Arc<AtomicUsize>,
 }
 
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -104,12 +117,13 @@ fn number_at(body: &[u8], at: &mut usize, bytes: usize) -> i64 {
 }
 
 impl Session {
-    fn new(stream: TcpStream, connection: usize) -> Self {
+    fn new(stream: TcpStream, connection: usize, prepared: Arc<AtomicUsize>) -> Self {
         Self {
             stream,
             connection,
             statements: std::collections::HashMap::new(),
             in_transaction: false,
+            prepared,
         }
     }
 
@@ -143,13 +157,14 @@ impl Session {
                     let name = text_at(&body, at);
                     let text = text_at(&body, at);
                     self.statements.insert(name, text);
+                    self.prepared.fetch_add(1, Ordering::Relaxed);
                     out.extend(message(b'1', b""));
                 }
                 b'D' => out.extend(described()),
                 b'B' => {
                     let seen = self.bound(&body);
                     let reply = self.note(seen, log, handler);
-                    let Some(answer) = self.answer(reply) else {
+                    let Some(answer) = self.answer(&reply) else {
                         return;
                     };
                     out.extend(answer);
@@ -210,12 +225,12 @@ impl Session {
     }
 
     /// What goes out; nothing where the session is over.
-    fn answer(&mut self, reply: Reply) -> Option<Vec<u8>> {
+    fn answer(&mut self, reply: &Reply) -> Option<Vec<u8>> {
         match reply {
-            Reply::Row(value) => Some(row(&value)),
+            Reply::Row(value) => Some(row(value)),
             Reply::Late(time, value) => {
-                std::thread::sleep(time);
-                Some(row(&value))
+                std::thread::sleep(*time);
+                Some(row(value))
             }
             Reply::Refuse(code) => {
                 let body = format!("SERROR\0VERROR\0C{code}\0Mno\0\0");
