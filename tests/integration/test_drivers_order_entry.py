@@ -112,7 +112,7 @@ def test_sums_agree_and_orders_are_those_that_were_committed(
         sums = {what: (ask(one), ask(other)) for what, (one, other) in AGREE.items()}
         orders = ask("select count(*) from orders")
     assert all(one == other for one, other in sums.values()), sums
-    assert orders == ORDERS_AT_FIRST + committed(bench.folder / "engine", "commit the order")
+    assert orders == ORDERS_AT_FIRST + committed(bench.folder / "engine", "new_order / commit the order")
     assert orders > ORDERS_AT_FIRST
     assert told["totals"]["failed"] == {}, told["calls"]
     assert told["totals"]["ok"] == told["totals"]["started"]

@@ -371,7 +371,7 @@ class _Compiler:
 
 
 def target_of(step: Request | CallStep, default: str | None, spoken: Mapping[str, str]) -> str | None:
-    """The target of a step: the one it names, the default one if that speaks what it needs, or the only one there is."""
+    """The target of a step: the one it names, the default one if that fits, or the only one that does."""
     if step.target is not None:
         return step.target
     wanted = step.speaks if isinstance(step, CallStep) else "http"

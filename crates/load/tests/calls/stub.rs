@@ -163,7 +163,7 @@ impl Session {
                 b'D' => out.extend(described()),
                 b'B' => {
                     let seen = self.bound(&body);
-                    let reply = self.note(seen, log, handler);
+                    let reply = self.note(&seen, log, handler);
                     let Some(answer) = self.answer(&reply) else {
                         return;
                     };
@@ -171,7 +171,7 @@ impl Session {
                 }
                 b'Q' => {
                     let seen = self.saw(text_at(&body, at), Vec::new());
-                    let _ = self.note(seen, log, handler);
+                    let _ = self.note(&seen, log, handler);
                     out.extend(message(b'C', b"ROLLBACK\0"));
                     out.extend(self.ready());
                     self.stream
@@ -214,14 +214,14 @@ impl Session {
         self.saw(self.statements[&name].clone(), values)
     }
 
-    fn note(&mut self, seen: Seen, log: &Mutex<Vec<Seen>>, handler: &Handler) -> Reply {
+    fn note(&mut self, seen: &Seen, log: &Mutex<Vec<Seen>>, handler: &Handler) -> Reply {
         match seen.text.to_lowercase().as_str() {
             "begin" => self.in_transaction = true,
             "commit" | "rollback" => self.in_transaction = false,
             _ => {}
         }
         log.lock().expect("the log").push(seen.clone());
-        handler(&seen)
+        handler(seen)
     }
 
     /// What goes out; nothing where the session is over.

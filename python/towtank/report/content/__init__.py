@@ -15,6 +15,7 @@ from towtank.report.content import (
     backlog,
     balance,
     capacity_model,
+    claims,
     configuration,
     databases,
     demand_table,
@@ -30,6 +31,7 @@ from towtank.report.content import (
     observations,
     question,
     sizing,
+    storage,
     tables,
     verdicts,
     workload,
@@ -46,6 +48,7 @@ SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
     tables.build,
     figures.build,
     hosts.build,
+    storage.build,
     observations.build,
     balance.build,
     databases.build,
@@ -60,6 +63,7 @@ SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
     backlog.build,
     generator.build,
     observation_cost.build,
+    claims.build,
     appendix.build,
 )
 
