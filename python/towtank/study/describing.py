@@ -35,6 +35,7 @@ def describe(study: Study) -> dict[str, Any]:
         "objectives": [objective.document() for objective in study.objectives],
         "load": _load(study),
         "stages": stages(study),
+        "events": [{**event.document(name), "happens": event.happens} for name, event in file.events.items()],
         "mix": mix(workload),
         "think": {name: think_words(workload, group) for name, group in workload.groups.items()},
         "workload": _workload(study, workload),

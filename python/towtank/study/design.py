@@ -22,6 +22,7 @@ from towtank.workload.compiling import compile_workload
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from towtank.study.events import Event
     from towtank.study.study import Study
 
 LOAD_FACTORS = ("users", "rate")
@@ -112,6 +113,11 @@ class RunSpec:
         return self.study.parameters_with(self.factors)
 
     @property
+    def events(self) -> dict[str, Event]:
+        """What happens to the system in this run, by name."""
+        return self.study.events_with(self.factors)
+
+    @property
     def stages(self) -> list[dict[str, Any]]:
         """What the run goes through, as in the plan."""
         stages: list[dict[str, Any]] = self.study.load_part(self.levels)["stages"]
@@ -135,6 +141,7 @@ class RunSpec:
             "seed": self.seed,
             "settle": settle_document(self.study.study.settle),
             "search": self.search,
+            "events": [event.document(name) for name, event in self.events.items()] or None,
         }
 
     def plan(

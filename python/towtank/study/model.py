@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from towtank import units
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Rate, Share, mapping_or_plain
+from towtank.study.events import Event
 from towtank.study.objectives import read_objective
 from towtank.study.search import SearchLoad
 from towtank.study.settle import Settle, SettleUntil
@@ -221,9 +222,15 @@ class StudyFile(FileModel):
     )
     overrides: Overrides = Field(
         default_factory=dict,
-        description="Values of all runs by path: `services.NAME.settings.KEY`, `hosts.NAME.KEY`, `parameters.NAME`.",
+        description=(
+            "Values of all runs by path: `services.NAME.settings.KEY`, `hosts.NAME.KEY`, `parameters.NAME`, "
+            "`events.NAME.KEY`."
+        ),
     )
     load: AnyLoad = Field(description="Amount of load, its form, and the stages of a run.")
+    events: dict[Name, Event] = Field(
+        default_factory=dict, description="What happens to the system in every run while it is loaded, by name."
+    )
     pinning: Pinning = Field(
         "auto", description="`auto` keeps system and generator on different CPUs where there are two."
     )

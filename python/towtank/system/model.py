@@ -109,6 +109,10 @@ class ContentServer(Service):
     settings: ContentServerSettings = Field(default_factory=ContentServerSettings, description="What can be tuned.")
     population: Population = Field(default_factory=Population, description="What it holds.")
 
+    def processes(self, name: str) -> list[str]:
+        """One for each node; the first has the name of the service."""
+        return [name, *(f"{name}-{number}" for number in range(2, self.settings.nodes + 1))]
+
 
 @service_kind("existing")
 class Existing(Service):

@@ -85,6 +85,15 @@ class Process(Protocol):
     def stop(self) -> None:
         """End the tree; returns when nothing of it is left."""
 
+    def signal(self, what: str) -> None:
+        """`kill` the tree without asking, `hold` it, or let it `go on`.
+
+        Raises
+        ------
+        TargetError
+            If nothing of it runs.
+        """
+
     def last_lines(self) -> str:
         """The last lines of the log, for the end of a message."""
 
@@ -186,6 +195,13 @@ class ServiceProcess:
         except subprocess.TimeoutExpired:
             guard.kill()
             guard.wait()
+
+    def signal(self, what: str) -> None:
+        """Kill the tree without asking, hold it, or let it go on."""
+        from towtank.system.hosts.local import execute  # noqa: PLC0415 - hosts are made of processes
+        from towtank.system.trees import signal_tree  # noqa: PLC0415
+
+        signal_tree(execute, self.pid, what)
 
     def last_lines(self) -> str:
         """The last lines of the log, indented, for the end of a message; empty when it holds none."""

@@ -98,6 +98,9 @@ class Service(Protocol):
     def ready(self) -> str | None:
         """None when the service answers, else what is not yet so."""
 
+    def process_ready(self, process: str) -> str | None:
+        """The same of one of its processes, by name, whatever becomes of the others."""
+
     def stopping(self) -> None:
         """Ask the service to end in its own way, before its processes are ended."""
 
@@ -151,6 +154,10 @@ class PlainService:
     def ready(self) -> str | None:
         """Ready at once."""
         return None
+
+    def process_ready(self, process: str) -> str | None:  # noqa: ARG002
+        """Of a service that is one process, the same."""
+        return self.ready()
 
     def stopping(self) -> None:
         """TERM is enough."""

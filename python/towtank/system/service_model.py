@@ -68,6 +68,10 @@ class Service(FileModel):
         settings = getattr(self, "settings", None)
         return settings.model_dump(mode="json") if isinstance(settings, FileModel) else {}
 
+    def processes(self, name: str) -> list[str]:
+        """Names of the processes that are started for a service of this name."""
+        return [name] if self.starts else []
+
     @property
     def forwards_to(self) -> list[str]:
         """Names of services that requests go on to."""

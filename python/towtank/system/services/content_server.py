@@ -160,6 +160,11 @@ class ContentServer(PlainService):
         refusals = [refusal for address in self.addresses() if (refusal := refuses_http(address, _METRICS))]
         return "; ".join(refusals) or None
 
+    def process_ready(self, process: str) -> str | None:
+        """Ready when this node shows its metrics."""
+        nodes = [self._node(number) for number in range(1, len(self._ports) + 1)]
+        return refuses_http(self.addresses()[nodes.index(process)], _METRICS)
+
     def addresses(self) -> list[str]:
         """One address for each node."""
         return [f"{self.host.address}:{port}" for port in self._ports]
