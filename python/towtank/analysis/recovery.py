@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import t
 
 from towtank.analysis.measurement import Column, Floats, Mask, Measurement
 from towtank.analysis.window import Window
 
 HOLD_S = 3
 """Seconds within the band that count as being back. [s]"""
-_DEVIATIONS = 3.0
+BY_CHANCE = 0.001
+"""Share of undisturbed seconds that leave the band downwards by chance."""
 # Fewer seconds than this do not tell how far one strays from the others.
 _SECONDS_BEFORE = 5
 _WHOLE = 0.5
@@ -100,9 +102,10 @@ def band_of(measurement: Measurement, before: Mask, errors_limit: float) -> Band
     column = measurement.transactions
     rates = column.ok[chosen] / measurement.lengths[chosen]
     mean = float(column.ok[chosen].sum() / measurement.lengths[chosen].sum())
-    least = max(0.0, mean - _DEVIATIONS * float(np.std(rates, ddof=1)))
+    number = len(rates)
+    reach = float(t.ppf(1 - BY_CHANCE, number - 1) * np.std(rates, ddof=1) * np.sqrt(1 + 1 / number))
     worst = float(_error_shares(column)[chosen].max())
-    return Band(int(chosen.sum()), mean, least, max(worst, errors_limit))
+    return Band(number, mean, max(0.0, mean - reach), max(worst, errors_limit))
 
 
 def _error_shares(column: Column) -> Floats:
@@ -144,7 +147,7 @@ def describe(
             "until_s": _until(one, found, end),
             "failed": one.failed,
             "left": one.left,
-            **_effect(one, measurement, asked, band),
+            **_effect(one, found, measurement, asked, band),
         }
         for one in found
     ]
@@ -168,7 +171,9 @@ def _share(one: Happened, other: Happened) -> bool:
     return one.on == other.on or bool(set(one.processes) & set(other.processes))
 
 
-def _effect(one: Happened, measurement: Measurement, asked: Window | None, band: Band | None) -> dict[str, Any]:
+def _effect(
+    one: Happened, found: Sequence[Happened], measurement: Measurement, asked: Window | None, band: Band | None
+) -> dict[str, Any]:
     """Recovery and losses of one event."""
     nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
     if one.begin_s is None:
@@ -186,7 +191,10 @@ def _effect(one: Happened, measurement: Measurement, asked: Window | None, band:
     left, back = _excursion(within)
     until = float(measurement.starts[places[back]]) if back is not None else asked.asked_end_s
     recovery = None if back is None else max(0.0, until - one.begin_s) if left is not None else 0.0
-    during = places if back is None else places[: max(back, 1)]
+    if left is None:  # all the time that it lasted
+        during = places[measurement.starts[places] < (_until(one, found, asked.asked_end_s) or asked.asked_end_s)]
+    else:
+        during = places if back is None else places[:back]
     return {
         "before": band.document(),
         "disturbed": left is not None,

@@ -28,7 +28,7 @@ from towtank.system.scratch import make_scratch
 from towtank.system.service import Place, Service, scrapers_of
 
 _POLL_S = 0.1
-# The kernel lets go of a killed tree in milliseconds, unless a disk holds it.
+# The kernel lets go of a killed tree in milliseconds, unless a disk holds it; the guard then waits its time of grace.
 _KILLED_WITHIN_S = 10.0
 
 
@@ -310,7 +310,7 @@ class System:
                 self._taken_down.add(process.spec.name)
             process.signal(what)
             if what == "kill":
-                process.wait(limit_s=_KILLED_WITHIN_S)
+                process.wait(limit_s=process.spec.grace_s + _KILLED_WITHIN_S)
 
     def stop(self, name: str) -> None:
         """End a service, or one of its processes, as when the system goes down; what it holds stays."""
@@ -339,6 +339,7 @@ class System:
         for place, owner, old in self._meant(name):
             if old.status() is None:
                 raise TargetError(f"{old.spec.name} runs already")
+            old.stop()  # lets go of what is held for it here
             process = owner.host.process(old.spec, old.log, self._cpus)
             process.start()
             self._processes[place] = (owner, process)

@@ -77,7 +77,7 @@ def _take_files(folder: Path, leave: int) -> None:
 
 def _take_bytes(folder: Path, leave: int) -> None:
     """Reserve, look what is left, reserve the rest in ever smaller parts."""
-    with (folder / "bytes").open("ab") as stream:
+    with (folder / "bytes").open("w+b") as stream:
         for _ in range(_ROUNDS):
             state = os.statvfs(folder)
             wanted = state.f_bfree * state.f_frsize - leave
