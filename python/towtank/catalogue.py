@@ -24,6 +24,7 @@ OBSERVERS = {
     "httpd": "status page of Apache httpd: workers, and requests by member of the balancer",
     "nginx": "status page of nginx, and requests by member from a log",
     "haproxy": "command socket of HAProxy: sessions, queues, and requests by member",
+    "glusterfs": "what a mount of GlusterFS tells below .meta",
     "redis": "what Redis tells with INFO",
     "openldap": "monitor database of OpenLDAP: operations, threads, pages",
     "prometheus": "metrics that a service shows as a page in the Prometheus text format",

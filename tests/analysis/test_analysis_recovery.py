@@ -130,7 +130,7 @@ def test_the_window_ends_before_the_first_event_inside_it() -> None:
     first = first_inside(found, window)
     assert first is not None
     assert first.name == "b"
-    short = shortened(measurement([100.0] * 11), window, 6.3, "it ends where event b begins")  # type: ignore[arg-type]
+    short = shortened(measurement([100.0] * 11), window, 6.3)  # type: ignore[arg-type]
     assert short is not None
     assert (short.asked_end_s, short.planned_end_s) == (6.0, 6.0)
-    assert shortened(measurement([100.0] * 11), window, 0.4, "no second is left") is None  # type: ignore[arg-type]
+    assert shortened(measurement([100.0] * 11), window, 0.4) is None  # type: ignore[arg-type]

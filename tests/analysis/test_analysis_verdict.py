@@ -609,7 +609,7 @@ def test_a_death_that_was_asked_for_is_no_doubt_and_ends_the_window(run):
     assert (summary["window"]["asked_start_s"], summary["window"]["asked_end_s"]) == (2.0, 25.0)
     assert summary["window"]["note"] == "it ends where event lost begins"
     (event,) = summary["events"]
-    assert (event["begin_s"], event["end_s"], event["disturbed"]) == (25.5, 28.0, False)
+    assert (event["begin_s"], event["end_s"], event["before"]["seconds"]) == (25.5, 28.0, 23)
 
 
 def test_the_same_death_unasked_is_one(run):

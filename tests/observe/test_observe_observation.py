@@ -107,6 +107,16 @@ def test_probe_and_services_are_recorded(run: RunFolder, worker: subprocess.Pope
     assert scraper.closed == 1
 
 
+def test_the_last_samples_are_taken_at_the_end(run: RunFolder, worker: subprocess.Popen[bytes]) -> None:
+    # So far apart that no instant of the grid comes after the first samples.
+    with Observation(run, {"worker": worker.pid}, [FakeScraper("content")], 3.0):
+        for stream in ("probe", "content"):
+            wait_for(run, stream, lambda documents: len(documents) > 1)
+        ended_ns = time.monotonic_ns()
+    for stream in ("probe", "content"):
+        assert read(run, stream)[-1]["t_ns"] >= ended_ns
+
+
 def test_groups_come_go_and_end(run: RunFolder, worker: subprocess.Popen[bytes]) -> None:
     with Observation(run, {}, interval_s=INTERVAL_S) as observation:
         observation.add_group("late", worker.pid)

@@ -39,6 +39,20 @@ presets:
     factors: {users: [100]}
 """
 
+CLAIMS = """\
+claims:
+  - says: Without the index, views take longer.
+    source: table 4
+    measure: {ratio: {of: mean of view, at: {search_index: absent, users: all}, to: {search_index: present}}}
+    holds: "> 1.5"
+  - says: Users lengthen it.
+    measure: {trend: {of: p95, over: users, at: {search_index: present}}}
+    holds: rises
+  - says: A JVM would help.
+    not_testable: no node runs on one
+"""
+STUDY_WITH_CLAIMS = STUDY.replace("presets:\n", f"{CLAIMS}presets:\n")
+
 SYSTEM = """\
 schema: towtank/system/1
 name: one-server

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_study import STUDY, SYSTEM, WORKLOAD, write_files
+from small_study import STUDY_WITH_CLAIMS, SYSTEM, WORKLOAD, write_files
 
 from towtank.filecheck import check_file
 from towtank.yamlfile import Node, parse_value
 
-TEXTS = {"study": STUDY, "system": SYSTEM, "workload": WORKLOAD}
+TEXTS = {"study": STUDY_WITH_CLAIMS, "system": SYSTEM, "workload": WORKLOAD}
 NODES = [
     (kind, node.path)
     for kind, text in TEXTS.items()

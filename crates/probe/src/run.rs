@@ -235,6 +235,9 @@ impl Input {
 
 /// Samples until the end that the options name, and writes header and samples to `stream`.
 ///
+/// The last sample of one that is told to end is taken at once, off the grid: what is measured up to that moment has
+/// samples on both sides.
+///
 /// # Errors
 ///
 /// What the stream answers; what is written before is kept.
@@ -255,7 +258,10 @@ pub fn run(options: &Options, stream: &mut dyn Write) -> io::Result<EndReason> {
     };
     loop {
         match sys::wait_until(schedule.next_ns().min(end_ns), input.open) {
-            Wake::Signal => return Ok(EndReason::Signal),
+            Wake::Signal => {
+                writer.write(sampler.sample(0))?;
+                return Ok(EndReason::Signal);
+            }
             Wake::Deadline if schedule.next_ns() > end_ns => return Ok(EndReason::Duration),
             Wake::Deadline => {
                 let late_ns = schedule.take(sys::monotonic_ns());
@@ -266,6 +272,7 @@ pub fn run(options: &Options, stream: &mut dyn Write) -> io::Result<EndReason> {
                     sampler.follow(&command);
                 }
                 if !input.open && options.until_stdin_closes {
+                    writer.write(sampler.sample(0))?;
                     return Ok(EndReason::InputClosed);
                 }
             }

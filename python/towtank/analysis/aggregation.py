@@ -20,7 +20,12 @@ Run = dict[str, Any]
 
 def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
     """Estimate at a path of keys of the run summaries, over the runs that have it."""
-    found = [one for run in runs if (one := estimate_of(run, *path)).value is not None]
+    return combined([estimate_of(run, *path) for run in runs])
+
+
+def combined(of_runs: Sequence[Estimate]) -> Estimate:
+    """The same of several runs: Student's t over their values; one alone keeps its own interval."""
+    found = [one for one in of_runs if one.value is not None]
     if len(found) == 1:
         return found[0]
     return t_interval([one.value for one in found if one.value is not None])

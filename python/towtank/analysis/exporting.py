@@ -13,7 +13,7 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from towtank import __version__
-from towtank.analysis import histograms
+from towtank.analysis import claims, histograms
 from towtank.analysis.compaction import described
 from towtank.analysis.histograms import BadHistogramError, Histogram
 from towtank.analysis.run import describe, read_run, study_limits
@@ -105,7 +105,10 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
     missing = [one for one in design if one["run"] not in there]
     told = {**manifest, "design": design} if wanted else manifest
     summary = _analysed(results.path / STUDY_MANIFEST, lambda: describe_study(told, [run.summary for run in runs]))
-    return _material(results.path, summary, runs, missing)
+    judged = _analysed(
+        results.path / STUDY_MANIFEST, lambda: claims.of_manifest(told, [run.summary for run in runs]) or {}
+    )
+    return _material(results.path, summary, runs, missing, judged)
 
 
 def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
@@ -116,11 +119,18 @@ def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
     design = [one for one in _design(above) if one["run"] == run.run_id]
     told = {**above, "design": design} if above else {"study": {"name": run.run_id}}
     summary = _analysed(path / RUN_MANIFEST, lambda: describe_study(told, [runs[0].summary]))
-    return _material(path, summary, runs, [])
+    return _material(path, summary, runs, [], {})
 
 
-def _material(path: Path, summary: dict[str, Any], runs: list[RunMaterial], missing: list[dict[str, Any]]) -> Material:
-    return Material(path, str(summary["title"]), str(summary["study"]), __version__, runs, missing, summary, Reader())
+def _material(
+    path: Path,
+    summary: dict[str, Any],
+    runs: list[RunMaterial],
+    missing: list[dict[str, Any]],
+    judged: dict[str, Any],
+) -> Material:
+    title, study = str(summary["title"]), str(summary["study"])
+    return Material(path, title, study, __version__, runs, missing, summary, Reader(), judged)
 
 
 def _unknown(name: str, there: list[str]) -> Fault:

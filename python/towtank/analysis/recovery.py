@@ -25,6 +25,8 @@ BY_CHANCE = 0.001
 # Fewer seconds than this do not tell how far one strays from the others.
 _SECONDS_BEFORE = 5
 _WHOLE = 0.5
+# Seconds are as long as clocks tell them: where all before were equal, one that is equal must not count as less.
+_ROUNDING = 1e-9
 _NANOSECONDS = 1e9
 
 
@@ -187,7 +189,7 @@ def _effect(
     after &= (measurement.lengths >= _WHOLE) & (measurement.starts >= asked.asked_start_s - 1e-6)
     places = np.flatnonzero(after)
     rates = column.ok[places] / measurement.lengths[places]
-    within = (rates >= band.least_per_s) & (_error_shares(column)[places] <= band.errors_at_most)
+    within = (rates >= band.least_per_s * (1 - _ROUNDING)) & (_error_shares(column)[places] <= band.errors_at_most)
     left, back = _excursion(within)
     until = float(measurement.starts[places[back]]) if back is not None else asked.asked_end_s
     recovery = None if back is None else max(0.0, until - one.begin_s) if left is not None else 0.0

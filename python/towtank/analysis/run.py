@@ -90,11 +90,17 @@ class RunData:
         """The window that is analysed: up to the first event; None where nothing steady was recorded."""
         window = self.steady_stage
         first = None if window is None else recovery.first_inside(self.happened, window)
-        if window is not None and first is not None and first.begin_s is not None:
-            why = f"it ends where event {first.name} begins"
-            window = windows.shortened(self.measurement, window, first.begin_s, why)
-        if window is None:
+        if window is None or first is None or first.begin_s is None:
+            return None if window is None else self._judged(window)
+        shortened = windows.shortened(self.measurement, window, first.begin_s)
+        if shortened is None:
             return None
+        judged = self._judged(shortened)
+        judged.note = "; ".join(text for text in (f"it ends where event {first.name} begins", judged.note) if text)
+        return judged
+
+    def _judged(self, window: Window) -> Window:
+        """A window tested for a steady state, where the load was to hold still over it."""
         if any(moves(self.plan, self.measurement.stages, number) for number in self._stages_of(window)):
             return windows.untested(window)
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}

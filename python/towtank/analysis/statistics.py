@@ -311,6 +311,45 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
     return Estimate(value, low, high, method, count, top.confidence)
 
 
+def difference_interval(first: Estimate, second: Estimate, confidence: float | None = None) -> Estimate:
+    """Difference of two independent estimates, first minus second, by Welch's interval.
+
+    Parameters
+    ----------
+    first, second : Estimate
+        The standard errors are taken from the widths.
+    confidence : float, optional
+        In (0, 1); that of the first by default.
+
+    Returns
+    -------
+    Estimate
+        Without an interval where one of the two has none.
+
+    Notes
+    -----
+    a - b +- t sqrt(s_a^2 + s_b^2), with the degrees of freedom of Welch and Satterthwaite [1]_.
+
+    References
+    ----------
+    .. [1] B. L. Welch, "The generalization of Student's problem when several different population variances
+           are involved", Biometrika 34, 28-35, 1947, doi:10.1093/biomet/34.1-2.28.
+    """
+    if first.value is None or second.value is None:
+        return estimates.NOTHING
+    value = first.value - second.value
+    level = first.confidence if confidence is None else confidence
+    errors = standard_error_of(first), standard_error_of(second)
+    count = min(first.n, second.n)
+    if errors[0] is None or errors[1] is None:
+        return Estimate(value, n=count, confidence=level)
+    variances = (errors[0] ** 2, errors[1] ** 2)
+    freedom = _satterthwaite(variances, (_freedom(first), _freedom(second)))
+    half = float(stats.t.ppf(0.5 + level / 2, freedom)) * math.sqrt(sum(variances))
+    method = first.method if first.method == second.method else f"{first.method}, {second.method}"
+    return Estimate(value, value - half, value + half, method, count, level)
+
+
 def standard_error_of(estimate: Estimate) -> float | None:
     """Standard error that belongs to the width of an interval; None without one."""
     half = estimate.half_width

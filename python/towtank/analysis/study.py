@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank import __version__
-from towtank.analysis import capacity, comparison, demand, factorial, limits_of_runs, narrative, objectives
+from towtank.analysis import capacity, claims, comparison, demand, factorial, limits_of_runs, narrative, objectives
 from towtank.analysis.aggregation import Point, aggregate
 from towtank.analysis.doubts import Kind
 from towtank.analysis.objective_scopes import is_scoped
@@ -46,7 +46,7 @@ class Question:
 
 
 def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, Any]:
-    """Analyse all runs of a study and write its `study-summary.json`.
+    """Analyse all runs of a study and write its `study-summary.json`, and `claims.json` where it has claims.
 
     Parameters
     ----------
@@ -64,6 +64,10 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
     scoped = _scoped(manifest)
     runs = [_summary_of(run, fresh, scoped) for run in results.runs() if SET_ASIDE not in run.run_id]
     summary = describe_study(manifest, runs)
+    judged = claims.of_manifest(manifest, runs)
+    if judged is not None:
+        summary["claims"] = judged["counts"]
+        write_json(results.path / claims.CLAIMS_FILE, judged)
     write_json(results.path / SUMMARY_FILE, summary)
     return summary
 

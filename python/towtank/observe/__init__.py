@@ -11,6 +11,7 @@ services for what they tell themselves. A scraper is one file of this package an
 
 from __future__ import annotations
 
+from towtank.observe.glusterfs import GlusterfsScraper
 from towtank.observe.haproxy import HaproxyScraper
 from towtank.observe.httpd import HttpdScraper
 from towtank.observe.nginx import NginxScraper
@@ -29,6 +30,7 @@ SCRAPERS = {
     HttpdScraper.source: HttpdScraper,
     NginxScraper.source: NginxScraper,
     HaproxyScraper.source: HaproxyScraper,
+    GlusterfsScraper.source: GlusterfsScraper,
     RedisScraper.source: RedisScraper,
     OpenldapScraper.source: OpenldapScraper,
 }
@@ -36,6 +38,7 @@ SCRAPERS = {
 
 __all__ = [
     "SCRAPERS",
+    "GlusterfsScraper",
     "HaproxyScraper",
     "HttpdScraper",
     "NginxScraper",

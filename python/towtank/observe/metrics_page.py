@@ -14,8 +14,8 @@ _PREFACE = """\
 
 What is sampled and scraped during a run. The probe samples the host and groups of processes; one thread of the
 conductor asks the services. Both work on the same grid: the multiples of the interval on CLOCK_MONOTONIC, so that
-samples of all streams stand side by side. A sample that comes late says by how much; one that could not be taken is
-left out, never made up.
+samples of all streams stand side by side; one more is taken off the grid when the run ends. A sample that comes late
+says by how much; one that could not be taken is left out, never made up.
 
 A *counter* counts from some start and only grows: take differences. A *gauge* is the value of the moment. What the
 kernel or the service does not offer is left out, never zero.

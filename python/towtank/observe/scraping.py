@@ -125,7 +125,7 @@ class ScrapingThread:
             self._thread.start()
 
     def stop(self) -> None:
-        """End after the scrape in hand, with everything on disk."""
+        """End after one more scrape, with everything on disk."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(STOP_WITHIN_S)
@@ -141,6 +141,9 @@ class ScrapingThread:
                     if not self._stop.is_set():
                         target.scrape()
         finally:
+            # The last one off the grid: what was measured up to here then has samples on both sides.
+            for target in self._targets:
+                target.scrape()
             # Connections belong to the thread that opened them.
             for target in self._targets:
                 target.conclude()

@@ -10,6 +10,10 @@ _STUB = "`stub_status`"
 _INFO = "`show info`"
 _STAT = "`show stat`"
 _REDIS = "`INFO all`"
+_IO_STATS = "`.meta`, `io-stats`"
+_CLIENT = "`.meta`, latency of `protocol/client`"
+_IO_CACHE = "`.meta`, `io-cache`"
+_MD_CACHE = "`.meta`, `md-cache`"
 _MONITOR = "`cn=Monitor`"
 _STREAM = "`values` of the service's stream"
 
@@ -143,4 +147,22 @@ OPENLDAP = Table(
         gauge("openldap_entries", "1", f"{_MONITOR}, mdb", "Entries; only where the version tells"),
     ),
 )
-TABLES = (HTTPD, NGINX, HAPROXY, REDIS, OPENLDAP)
+GLUSTERFS = Table(
+    "GlusterFS mounts",
+    _STREAM,
+    "a shell and a `cat` for each file, outside of the host: some milliseconds; the mount answers from its memory",
+    (
+        counter("glusterfs_read_bytes", "bytes", _IO_STATS, "Read by who uses the mount, page cache of the host apart"),
+        counter("glusterfs_written_bytes", "bytes", _IO_STATS, "Written by who uses the mount"),
+        counter("glusterfs_calls", "1", _IO_STATS, "Calls that came to the mount; label `call`"),
+        counter("glusterfs_call_seconds", "s", _IO_STATS, "Time until they were answered; label `call`"),
+        counter("glusterfs_server_calls", "1", _CLIENT, "Calls that went to a server; labels `server`, `call`"),
+        counter("glusterfs_server_call_seconds", "s", _CLIENT, "Time until it answered; labels `server`, `call`"),
+        gauge("glusterfs_cache_limit_bytes", "bytes", _IO_CACHE, "What the cache of contents may hold"),
+        gauge("glusterfs_cache_bytes", "bytes", _IO_CACHE, "What it holds; each file counts in pages of 128 KiB"),
+        gauge("glusterfs_cache_files", "1", _IO_CACHE, "Files whose contents or inodes it holds"),
+        counter("glusterfs_attribute_hits", "1", _MD_CACHE, "Attributes that were found in the cache"),
+        counter("glusterfs_attribute_misses", "1", _MD_CACHE, "Those that were not"),
+    ),
+)
+TABLES = (HTTPD, NGINX, HAPROXY, REDIS, OPENLDAP, GLUSTERFS)

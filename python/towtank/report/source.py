@@ -20,6 +20,7 @@ from towtank.report.sizing_source import sizing_of
 from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
 
 MODEL_FILE = "model.json"
+CLAIMS_FILE = "claims.json"
 STATES = ("valid", "suspect", "invalid")
 Json = Mapping[str, Any]
 
@@ -105,6 +106,8 @@ class Results:
         The capacity model (`model.json`).
     sizing : dict or None
         Answer of a sizing, or `{"refused": why}`; None where nobody asked.
+    claims : dict
+        Claims with their verdicts (`claims.json`); empty where the study has none.
     """
 
     name: str
@@ -114,6 +117,7 @@ class Results:
     hashes: tuple[FileHash, ...] = ()
     model: Json = field(default_factory=dict)
     sizing: Json | None = None
+    claims: Json = field(default_factory=dict)
 
     @property
     def study(self) -> Json:
@@ -207,6 +211,7 @@ def load(path: Path) -> Results:
         hashes=tuple(_hashes(folder)),
         model=_model(folder),
         sizing=sizing_of(path, manifest),
+        claims=_json(path / CLAIMS_FILE) if summary.get("claims") else {},
     )
 
 

@@ -37,6 +37,13 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
         console.print(Text(str(study_summary["headline"]), style="bold"), soft_wrap=True)
     for one in list(study_summary.get("observations") or ())[:_OBSERVATIONS_AT_MOST]:
         console.print(Text(f"- {one.get('text', '')}"), soft_wrap=True)
+    claims = [
+        f"{count} {verdict.replace('_', ' ')}"
+        for verdict, count in (study_summary.get("claims") or {}).items()
+        if count
+    ]
+    if claims:
+        console.print(Text(f"claims: {', '.join(claims)}"), soft_wrap=True)
     if report_path is not None:
         console.print(Text(f"\nreport: {report_path}"), soft_wrap=True)
 

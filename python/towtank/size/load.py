@@ -126,7 +126,7 @@ def _grown(steps: Steps, growing: Growing, days: float, load: tuple[float, str])
 def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: Growing | None) -> Load:
     """The load that must be carried, with its steps."""
     asked, (total, unit) = file.load, now.total
-    source = "sizing file" if asked.users is not None or asked.rate is not None else "model"
+    source = "asked" if asked.users is not None or asked.rate is not None else "model"
     steps.add(Step("load now", "N0", {"N0": total}, total, unit, source))
     factor = asked.peak
     if asked.peak != 1:
@@ -138,7 +138,7 @@ def load_at_horizon(steps: Steps, file: SizingFile, now: Load, growing: Growing 
     if file.headroom:
         values = {"N": total * factor, "headroom": file.headroom}
         factor *= 1 + file.headroom
-        steps.add(Step("load with headroom", "N (1 + headroom)", values, total * factor, unit, "sizing file"))
+        steps.add(Step("load with headroom", "N (1 + headroom)", values, total * factor, unit, "asked"))
     carried = now.times(factor)
     if len(now.users) + len(now.rate) > 1:
         for name, one in {**carried.users, **carried.rate}.items():

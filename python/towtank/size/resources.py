@@ -78,7 +78,7 @@ def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
             {"D0": data.now, "g": later / data.now if data.now else 1.0},
             later,
             "byte",
-            "sizing file, data" if data.growth is not None or load_growth == 1 else "data grow as the load",
+            "asked, data" if data.growth is not None or load_growth == 1 else "data grow as the load",
         )
     )
     values = {"D": later, "copies": data.copies, "free": data.free}
@@ -89,7 +89,7 @@ def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
             values,
             later * data.copies / (1 - data.free),
             "byte",
-            "sizing file, data",
+            "asked, data",
         )
     )
 
@@ -146,7 +146,7 @@ def memory_of(question: Question, tier: Tier, one: Option, outcome: Outcome, ste
                     values,
                     size,
                     "byte",
-                    "sizing file, memory",
+                    "asked, memory",
                 )
             )
     need = MemoryNeed(parts, question.file.memory_free)
@@ -159,7 +159,7 @@ def memory_of(question: Question, tier: Tier, one: Option, outcome: Outcome, ste
                 values,
                 need.total,
                 "byte",
-                "sizing file, memory",
+                "asked, memory",
             )
         )
     return need

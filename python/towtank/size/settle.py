@@ -268,7 +268,7 @@ def _tier(
         needed = disks_needed(of.room, one.disk_size)
         values = {"room": of.room, "size": one.disk_size}
         step = f"disks of {name} for the data"
-        steps.add(Step(step, "ceil(room / size)", values, needed, "disks", "sizing file, tiers"))
+        steps.add(Step(step, "ceil(room / size)", values, needed, "disks", "asked, tiers"))
         options = [each for each in options if each.nodes * each.cpus >= needed]
         if not options:
             raise ModelError(f"tiers.{name}.cpus: must allow {needed} disks, which the data need")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from towtank import units
 from towtank.errors import Fault
 from towtank.study import search_checks
+from towtank.study.claim_checks import ClaimsCheck
+from towtank.study.claim_metrics import Names
 from towtank.study.design import LOAD_FACTORS
 from towtank.study.model import EachRamp, FindLimit, Load, Stages, StudyFile
 from towtank.study.objectives import read_objective
@@ -36,6 +38,8 @@ class StudyCheck:
         The files it names; None where they could not be read.
     system_is_right, workload_is_right : bool
         Whether they are without faults of their own; only then values of overrides can be judged.
+    levels : mapping of str to sequence of str
+        Levels of each factor, those of all presets together.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class StudyCheck:
         *,
         system_is_right: bool,
         workload_is_right: bool,
+        levels: Mapping[str, Sequence[str]],
     ) -> None:
         self.study = study
         self.tree = tree
@@ -56,10 +61,11 @@ class StudyCheck:
         self.workload = workload
         self.system_is_right = system_is_right
         self.workload_is_right = workload_is_right
+        self.levels = levels
 
     def faults(self) -> list[Fault]:
         """All faults, sorted by place."""
-        parts = (self._factors, self._load, self._size, self._overrides, self._objectives)
+        parts = (self._factors, self._load, self._size, self._overrides, self._objectives, self._claims)
         return sorted({fault for part in parts for fault in part()})
 
     def _at(self, path: Path_, message: str, *, key: bool = False) -> Fault:
@@ -143,8 +149,7 @@ class StudyCheck:
 
     def _group_names(self) -> list[str] | None:
         """Names of the groups of the workload; None where they are not known."""
-        groups = self.workload.root.child("groups") if self.workload is not None else None
-        return list(groups.value) if groups is not None and isinstance(groups.value, dict) else None
+        return _keys_of(self.workload, "groups")
 
     def _ramps(self, load: Load, stages: Stages) -> Iterator[Fault]:
         for name in ("ramp_up", "ramp_down"):
@@ -209,11 +214,27 @@ class StudyCheck:
                 message = f"must be about {allowed}, got {objective.transaction!r} instead{near}"
                 yield self._at(("objectives", index), message)
 
+    def _claims(self) -> Iterator[Fault]:
+        names = Names(self._transactions(), _keys_of(self.system, "services"), _keys_of(self.system, "hosts"))
+        check = ClaimsCheck(self.study.claims, self.levels, names, lambda path: _stands(self.written, path))
+        for path, message, is_key in check.wrongs():
+            yield self._at(path, message, key=is_key)
+
     def _transactions(self) -> list[str] | None:
-        if self.workload is None:
-            return None
-        section = self.workload.root.child("transactions")
-        return list(section.value) if section is not None and isinstance(section.value, dict) else None
+        return _keys_of(self.workload, "transactions")
+
+
+def _stands(node: Node | None, path: Path_) -> bool:
+    """Whether a value stands at a path below a node."""
+    for part in path:
+        node = node.child(part) if node is not None else None
+    return node is not None
+
+
+def _keys_of(document: Document | None, section: str) -> list[str] | None:
+    """Names in a section of a file; None where they are not known."""
+    node = document.root.child(section) if document is not None else None
+    return list(node.value) if node is not None and isinstance(node.value, dict) else None
 
 
 def _wrong_level(name: str, level: object) -> str | None:

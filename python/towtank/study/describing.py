@@ -33,6 +33,7 @@ def describe(study: Study) -> dict[str, Any]:
         "design": [run.document() for run in study.design()],
         "limits": study.limits,
         "objectives": [objective.document() for objective in study.objectives],
+        "claims": [claim.document() for claim in file.claims],
         "load": _load(study),
         "stages": stages(study),
         "events": [{**event.document(name), "happens": event.happens} for name, event in file.events.items()],

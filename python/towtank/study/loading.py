@@ -119,6 +119,7 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
         workload.document,
         system_is_right=not system.faults,
         workload_is_right=not workload.faults,
+        levels=_levels_anywhere(document, checked.tree),
     )
     faults += check.faults()
     curve, more = _curve(document, checked.tree, study)
@@ -136,6 +137,21 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
     if made is not None and sizing is not None:
         made = replace(made, files={**made.files, sizing.path.name: sizing.text})
     return made if made is None or curve is None else _with_curve(made, curve)
+
+
+def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
+    """Levels of each factor, of this variant and of all presets: a claim may be about one that another preset has."""
+    presets = document.root.child("presets")
+    over = [presets.child(name) for name in _presets(document)] if presets is not None else []
+    found: dict[str, list[str]] = {}
+    for part in (tree, document.root, *over):
+        factors = part.child("factors") if part is not None else None
+        plain = factors.plain() if factors is not None else None
+        for name, levels in plain.items() if isinstance(plain, dict) else ():
+            known = found.setdefault(name, [])
+            texts = [str(level) for level in levels] if isinstance(levels, list | dict) else []
+            known.extend(text for text in texts if text not in known)
+    return found
 
 
 def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document | None, list[Fault]]:

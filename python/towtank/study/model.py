@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from towtank import units
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Rate, Share, mapping_or_plain
+from towtank.study.claims import Claim
 from towtank.study.events import Event
 from towtank.study.objectives import read_objective
 from towtank.study.search import SearchLoad
@@ -240,6 +241,9 @@ class StudyFile(FileModel):
     )
     size: str | None = Field(
         None, min_length=1, description="A sizing file, relative to this one, that the report answers from the results."
+    )
+    claims: list[Claim] = Field(
+        default_factory=list, description="What a reference says of such systems, tested again in kind."
     )
     presets: dict[Name, dict[str, Any]] = Field(
         default_factory=dict, description="Variants by name: each has any keys of this file, laid over it."

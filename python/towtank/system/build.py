@@ -23,6 +23,8 @@ from towtank.system.system import System
 KINDS: dict[str, str] = {
     "content_server": "towtank.system.services.content_server:ContentServer",
     "existing": "towtank.system.services.existing:Existing",
+    "glusterfs_mount": "towtank.system.services.glusterfs_mount:GlusterfsMount",
+    "glusterfs_server": "towtank.system.services.glusterfs_server:GlusterfsServer",
     "haproxy": "towtank.system.services.haproxy:Haproxy",
     "httpd": "towtank.system.services.httpd:Httpd",
     "nginx": "towtank.system.services.nginx:Nginx",

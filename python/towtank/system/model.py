@@ -28,6 +28,7 @@ from towtank.system import server_models  # noqa: F401 - registers the kinds of 
 from towtank.system.host_model import AnyHost, ExistingHost, NamespacesHost, Network, SshHost
 from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind
+from towtank.system.storage_models import storage_faults
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document
 
@@ -106,6 +107,9 @@ class ContentServer(Service):
     kind: Literal["content_server"]
     host: Name = Field(description="Name of the host it runs on.")
     disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
+    storage: Name | None = Field(
+        None, description="Disk or mount of its host that its contents lie on; with the rest of its data by default."
+    )
     settings: ContentServerSettings = Field(default_factory=ContentServerSettings, description="What can be tuned.")
     population: Population = Field(default_factory=Population, description="What it holds.")
 
@@ -340,6 +344,7 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
             message = f"must only be given for a service at https://, got the service {target.service!r} instead"
             faults.append(yamlfile.fault_at(tree, ("targets", name, "tls"), message))
     faults += gateway_faults(tree, system.services, services)
+    faults += storage_faults(tree, system.services, system.hosts, services)
     return system, sorted(set(faults))
 
 
@@ -356,6 +361,9 @@ def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> list[Fault
         faults.append(yamlfile.fault_at(tree, ("services", name, "host"), message))
     if service.starts and not service.starts_remotely and isinstance(host, SshHost):
         message = f"must be a host of this machine for a {service.kind}, got {service.host!r} instead, of provider ssh"
+        faults.append(yamlfile.fault_at(tree, ("services", name, "host"), message))
+    if service.needs_namespaces and not isinstance(host, NamespacesHost):
+        message = f"must be a host of provider namespaces for a {service.kind}, got {service.host!r} instead"
         faults.append(yamlfile.fault_at(tree, ("services", name, "host"), message))
     disks = list(host.disks) if isinstance(host, NamespacesHost) else []
     if service.disk_used is not None and service.disk_used not in disks:

@@ -76,6 +76,13 @@ PACKAGES = (
     Package("haproxy", ("haproxy",), "HAProxy as gateway", lambda: find_program("haproxy")),
     Package("postgresql", ("postgresql",), "private PostgreSQL", _postgresql),
     Package("openldap", ("slapd", "ldap-utils"), "users from an LDAP server", _openldap),
+    Package(
+        "glusterfs_server",
+        ("glusterfs-server",),
+        "servers of GlusterFS (with its libraries 60 MB)",
+        lambda: find_program("glusterfsd"),
+    ),
+    Package("glusterfs_mount", ("glusterfs-client",), "mounts of GlusterFS", lambda: find_program("glusterfs")),
     Package("redis", ("redis-server",), "private Redis", lambda: find_program("redis-server")),
 )
 

@@ -47,6 +47,8 @@ class Service(FileModel):
     serves_http: ClassVar[bool] = True
     # Whether it can be started on a machine whose files are not seen here.
     starts_remotely: ClassVar[bool] = False
+    # Whether it can only be on a host with files of its own.
+    needs_namespaces: ClassVar[bool] = False
 
     kind: str = Field(description="What it is.")
     host: Name | None = Field(None, description="Name of the host it runs on.")

@@ -14,6 +14,7 @@ from towtank.errors import MeasurementError, ModelError, StudyError
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.demands import demands_document
 from towtank.model.fitting.documents import Answer, Wish, fit_results
+from towtank.model.fitting.drift import Drifted, drifted
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.prediction import BANDS, farthest, predict
@@ -81,11 +82,11 @@ def _grid(candidate: Candidate) -> list[float]:
 def _utilization(one: Candidate, document: Json, loads: list[float]) -> Json:
     """Utilization of every resource: as measured, and along the curve."""
     at = np.array(loads)
-    curves = one.fit.curve.throughput(one.replicates, at)
+    drawn = drifted(one.fit, one.replicates, at)
     found: Json = {}
     for name, resource in document["demands"].items():
         servers = int(resource["servers"])
-        rows = _of_bottleneck(one, curves) if name == document["bottleneck"] else _of_line(resource, curves)
+        rows = _of_bottleneck(one, drawn) if name == document["bottleneck"] else _of_line(resource, drawn.rates)
         if rows is None:
             continue
         shares = np.clip(rows / servers, 0.0, 1.0)
@@ -108,12 +109,12 @@ def _utilization(one: Candidate, document: Json, loads: list[float]) -> Json:
     return found
 
 
-def _of_bottleneck(one: Candidate, curves: Floats) -> Floats | None:
+def _of_bottleneck(one: Candidate, drawn: Drifted) -> Floats | None:
     """Busy servers of the bottleneck by the curve's own demand."""
     curve = one.fit.curve
     if not isinstance(curve, ClosedCurve) or not one.fit.problem.uses_busy:
         return None
-    return curve.busy(one.replicates, curves)
+    return curve.busy(one.replicates, drawn.rates * drawn.factors)
 
 
 def _of_line(resource: Json, curves: Floats) -> Floats | None:

@@ -18,6 +18,7 @@ from towtank.model.fitting.audit import Finding, audit_points
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import USL_PARAMETERS
 from towtank.model.fitting.demands import resource_demands
+from towtank.model.fitting.drift import at_saturation
 from towtank.model.fitting.fit import CURVES, Fit
 from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.intervals import (
@@ -188,7 +189,7 @@ def _parameters(one: Candidate) -> Json:
     if "lambda" in values:
         values = {name: values.get(name, 0.0) for name in USL_PARAMETERS}
     derived = {name: number(value[0]) for name, value in fit.curve.derived(fit.parameters[None, :]).items()}
-    drawn = {name: percentiles(value) for name, value in fit.curve.derived(one.replicates).items()}
+    drawn = {name: percentiles(value) for name, value in fit.curve.derived(at_saturation(fit, one.replicates)).items()}
     drawn = {name: pair if derived[name] is not None else (None, None) for name, pair in drawn.items()}
     linear, boot = t_intervals(fit), {}
     for place, name in enumerate(fit.curve.parameters):

@@ -303,7 +303,7 @@ def fit_below(fit: Fit, highest: int) -> Fit | None:
         return None
 
 
-def throughput_as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Floats, Floats | None]:
+def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Floats, Floats | None]:
     """Throughputs at points that were not fitted, with the conditions that were there; and the think time.
 
     Users, think time, mix and other programs are what was asked of the system, not what it did: they are known of
@@ -317,7 +317,7 @@ def throughput_as_it_was(fit: Fit, parameters: Floats, above: Observations) -> t
 
 def predicted_against_measured(fit: Fit, above: Observations, levels: int) -> dict[str, Any]:
     """How a fit predicts points that it has not seen."""
-    every, think = throughput_as_it_was(fit, fit.parameters[None, :], above)
+    every, think = _as_it_was(fit, fit.parameters[None, :], above)
     predicted = every[0]
     errors = predicted / above.throughput - 1
     rows = []

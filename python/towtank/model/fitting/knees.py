@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.drift import at_saturation
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.replicates import SEED
@@ -41,7 +42,7 @@ def model_knee(candidate: Candidate) -> dict[str, Any] | None:
     if best is None or not math.isfinite(best[0]):
         return None
     kind = "model" if isinstance(curve, ClosedCurve) else "peak"
-    return knee(kind, float(best[0]), curve.derived(candidate.replicates)[name], how)
+    return knee(kind, float(best[0]), curve.derived(at_saturation(fit, candidate.replicates))[name], how)
 
 
 def power_knee(candidate: Candidate, think_s: float) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ import numpy as np
 from towtank.errors import ModelError
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.dependent_curve import DependentCurve
+from towtank.model.fitting.drift import at_saturation
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.network import Rates, network_throughput
 from towtank.model.fitting.replicates import SEED
@@ -101,12 +102,14 @@ def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, 
     Notes
     -----
     The fitted demand, at full use where it depends on the load, and the time elsewhere are drawn together, as the
-    bootstrap gives them; how it depends on the load stays as in the file. Demands that were measured beside the fit
-    vary by their own intervals, log-normally; what they take more or less is missing or left elsewhere.
+    bootstrap gives them, the demand drifting as it may up to full use (`drift`); how it depends on the load stays as
+    in the file. Demands that were measured beside the fit vary by their own intervals, log-normally; what they take
+    more or less is missing or left elsewhere.
     """
     curve = candidate.fit.curve
     assert isinstance(curve, ClosedCurve)
-    chosen = candidate.replicates[:: max(1, len(candidate.replicates) // DRAWS)][:DRAWS]
+    every = at_saturation(candidate.fit, candidate.replicates)
+    chosen = every[:: max(1, len(every) // DRAWS)][:DRAWS]
     stream = np.random.default_rng(SEED)
     rows = {found[0].name: curve.held_up(chosen) / found[0].demand_s}
     elsewhere = chosen[:, 1].copy()

@@ -38,6 +38,10 @@ class Conditions:
     work: Floats
     others: Floats
 
+    def chosen(self, some: slice) -> Conditions:
+        """Those of some loads."""
+        return Conditions(self.think_s[some], self.work[some], self.others[some])
+
 
 @dataclass(frozen=True)
 class Observations:

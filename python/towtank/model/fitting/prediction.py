@@ -8,7 +8,8 @@ import numpy as np
 
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.dependent_curve import DependentCurve
-from towtank.model.fitting.goodness import REJECTED, throughput_as_it_was
+from towtank.model.fitting.drift import drifted
+from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.replicates import further_measurement, replicates
@@ -57,8 +58,9 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
 
     Notes
     -----
-    The bands are percentiles of the curves of the bootstrap replicates: where the true curve lies. `measurement_95`
-    adds the error of one more measurement; an end is None where it is out of all bounds.
+    The bands are percentiles of the curves of the bootstrap replicates, with a demand that may drift beyond the
+    utilizations measured (`drift`): where the true curve lies. `measurement_95` adds the error of one more
+    measurement; an end is None where it is out of all bounds.
     """
     limit, why = farthest(candidate)
     allowed = [one for one in loads if one <= limit * (1 + 1e-9) and not _refusal(candidate, one)]
@@ -94,7 +96,7 @@ def _refusal(candidate: Candidate, load: float) -> str | None:
 def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, dict[str, Any]]:
     fit, parameters = candidate.fit, candidate.replicates
     best = fit.throughput(loads)
-    curves = fit.curve.throughput(parameters, loads)
+    curves = drifted(fit, parameters, loads).rates
     again = further_measurement(fit, loads, curves)
     # The tail of the errors of a handful of points may reach below zero, where no throughput is.
     again = np.maximum(again, 0.0)
@@ -128,7 +130,9 @@ def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | Non
     if tested is None or told is None:
         return None
     above = points.chosen(points.load > tested.points.load.max())
-    curves, think = throughput_as_it_was(tested, replicates(tested), above)
+    asked = above.conditions(tested.curve.think_s) if isinstance(tested.curve, ClosedCurve) else None
+    curves = drifted(tested, replicates(tested), above.load, asked).rates
+    think = asked.think_s if asked is not None else above.think
     again = np.maximum(further_measurement(tested, above.load, curves), 0.0)
     rows = []
     for number, row in enumerate(told["points"]):
@@ -188,11 +192,12 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
             }
         )
     if isinstance(candidate.fit.curve, ClosedCurve):
+        servers = candidate.fit.curve.servers
         tested = "response times were fitted as well" if points.response is not None else "no response times given"
         found += [
             {"assumes": "one bottleneck; nobody waits anywhere else", "tested": tested},
             {
-                "assumes": f"{candidate.fit.curve.servers} equal servers at the bottleneck",
+                "assumes": f"{'one server' if servers == 1 else f'{servers} equal servers'} at the bottleneck",
                 "tested": "no: taken as given",
             },
         ]

@@ -15,6 +15,7 @@ from towtank.report.content import (
     backlog,
     balance,
     capacity_model,
+    claims,
     configuration,
     databases,
     demand_table,
@@ -62,6 +63,7 @@ SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
     backlog.build,
     generator.build,
     observation_cost.build,
+    claims.build,
     appendix.build,
 )
 

@@ -1,4 +1,4 @@
-"""`markdown`: headline, results by configuration, objectives and verdicts on one page."""
+"""`markdown`: headline, results by configuration, objectives, verdicts and claims on one page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from towtank import units
-from towtank.results.exports import judged
+from towtank.results.exports import judged, tested
 from towtank.results.exports.format import File, Format, text_file
 from towtank.results.exports.material import Material
 
@@ -24,8 +24,8 @@ def _files(material: Material) -> list[File]:
 
 def page(material: Material) -> str:
     """The whole page."""
-    parts = [_head(material), _results(material), _objectives(material), _verdicts(material), _foot(material)]
-    return "\n".join(line for part in parts for line in part)
+    parts = [_head, _results, _objectives, _verdicts, _claims, _foot]
+    return "\n".join(line for part in parts for line in part(material))
 
 
 def escaped(text: object) -> str:
@@ -138,9 +138,27 @@ def _verdicts(material: Material) -> Iterator[str]:
     yield ""
 
 
+def _claims(material: Material) -> Iterator[str]:
+    found = material.claims.get("claims") or ()
+    if not found:
+        return
+    rows = [
+        [
+            escaped(one["says"]),
+            escaped(one["source"]),
+            escaped(tested.measured(one)),
+            escaped(one["holds"]),
+            f"**{tested.WORDS[one['verdict']]}**" + (f": {escaped(one['why'])}" if one["why"] else ""),
+        ]
+        for one in found
+    ]
+    yield "### Claims\n"
+    yield from _table(("claim", "source", "measured here", "must be", ""), rows)
+
+
 def _foot(material: Material) -> Iterator[str]:
     yield "Intervals in brackets are 95 % confidence intervals. Response times count from the intended start."
     yield f"Towtank {escaped(material.version)}, {escaped(material.path.resolve().name)}.\n"
 
 
-FORMAT = Format("markdown", "headline, results by configuration, objectives and verdicts", _files)
+FORMAT = Format("markdown", "headline, results by configuration, objectives, verdicts and claims", _files)

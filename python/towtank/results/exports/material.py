@@ -142,6 +142,8 @@ class Material:
     summary : dict
         Study summary over these runs.
     histograms : HistogramReader
+    claims : dict
+        Claims of the study with their verdicts (`claims.json`); empty where it has none.
     notes : list of str
         What was left out, for the user.
     """
@@ -154,6 +156,7 @@ class Material:
     missing: list[dict[str, Any]]
     summary: dict[str, Any]
     histograms: HistogramReader
+    claims: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property

@@ -17,6 +17,7 @@ from towtank.system.hosts.local import LocalHost
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_http
 from towtank.system.service import Place, PlainService, Service
+from towtank.system.services.mount import MountService
 from towtank.system.services.postgresql import Postgresql
 
 _METRICS = "/metrics"
@@ -25,6 +26,8 @@ _GRACE_S = 8.0
 # Files that a population leaves for workloads; they are exported as `documents_csv` and so on.
 _LISTS = ("documents", "folders", "searches", "terms", "accounts")
 _PRIVATE = "postgresql"
+# Its storage area, below its data.
+_AREA = "area"
 
 
 class ContentServer(PlainService):
@@ -42,6 +45,9 @@ class ContentServer(PlainService):
         self._lists = Path()
         self._maker: Host = LocalHost()
         self._users: Path | None = None
+        # Its contents, where they lie apart from the rest of its data.
+        self._mount: MountService | None = None
+        self._area: Path | None = None
 
     def missing(self) -> str | None:
         """The package, which comes with Towtank's checkout; another machine says so when it is used."""
@@ -54,6 +60,8 @@ class ContentServer(PlainService):
         if self._part.settings.database == _PRIVATE:
             found = [other for other in others if isinstance(other, Postgresql)]
             self._database = found[0] if found else self._own_database()
+        mounts = [other for other in others if isinstance(other, MountService) and other.name == self._part.storage]
+        self._mount = mounts[0] if mounts else None
 
     def _own_database(self) -> Postgresql:
         part = model.Postgresql(kind="postgresql", host=self._part.host)
@@ -63,8 +71,8 @@ class ContentServer(PlainService):
         return database
 
     def requires(self) -> list[Service]:
-        """Its database, where that is a service of ours."""
-        return [] if self._database is None else [self._database]
+        """Its database and the mount that its contents lie on, where these are services of ours."""
+        return [service for service in (self._database, self._mount) if service is not None]
 
     def prepare(self, place: Place) -> None:
         """Choose the ports, fill the repository if it is not filled yet, bring it back to the populated state."""
@@ -79,6 +87,7 @@ class ContentServer(PlainService):
         self._run(place, "populate", *amount, "--quiet")
         self._run(place, "reset")
         self._served = self._data if self._part.disk is None else self._copied(place, self._part.disk)
+        self._area = None if self._part.storage is None else self._copied_area(place, self._part.storage)
         self._lists = self._data if shared else self._fetched(place)
         self._users = self._given_users()
 
@@ -86,7 +95,18 @@ class ContentServer(PlainService):
         """A copy on a disk of the host: the populated state is kept elsewhere, the disk is new each time."""
         target = self.host.disk(disk) / self.name
         place.note(f"{self.name}: copying the population to disk {disk}")
-        place.run(ProcessSpec(f"{self.name}-copy", ["cp", "-a", "-T", str(self._data), str(target)]))
+        self.host.make_folder(target)
+        apart = self._part.storage is not None
+        parts = [str(part) for part in sorted(self._data.iterdir()) if not (apart and part.name == _AREA)]
+        place.run(ProcessSpec(f"{self.name}-copy", ["cp", "-a", "-t", str(target), *parts]))
+        return target
+
+    def _copied_area(self, place: Place, storage: str) -> Path:
+        """A copy of the contents on a disk or a mount of the host, which is new each time."""
+        root = self.host.disk(storage) if self._mount is None else self._mount.point
+        target = root / self.name
+        place.note(f"{self.name}: copying the contents to {storage}")
+        place.run(ProcessSpec(f"{self.name}-contents", ["cp", "-a", "-T", str(self._data / _AREA), str(target)]))
         return target
 
     def _fetched(self, place: Place) -> Path:
@@ -143,7 +163,14 @@ class ContentServer(PlainService):
 
     def _options(self, number: int, port: int) -> list[str]:
         given = self._part.settings
-        options = [*self._where(self._served), "--listen", f"{self.host.address}:{port}", "--node", f"node-{number}"]
+        options = [
+            *self._where(self._served),
+            *self._apart(),
+            "--listen",
+            f"{self.host.address}:{port}",
+            "--node",
+            f"node-{number}",
+        ]
         options += ["--threads", str(given.threads), "--database-pool", str(given.database_pool)]
         options += ["--content-cache-bytes", str(given.content_cache), "--handle-cache", str(given.handle_cache)]
         options += ["--sync", "on" if given.sync else "off"]
@@ -154,6 +181,9 @@ class ContentServer(PlainService):
         if given.ldap is not None:
             options += ["--ldap", given.ldap]
         return options
+
+    def _apart(self) -> list[str]:
+        return [] if self._area is None else ["--storage-area", str(self._area)]
 
     def ready(self) -> str | None:
         """Ready when every node shows its metrics."""
@@ -170,8 +200,10 @@ class ContentServer(PlainService):
         return [f"{self.host.address}:{port}" for port in self._ports]
 
     def settings_used(self) -> dict[str, Any]:
-        """Settings and population in force."""
-        return {**self._part.configuration, "population": self._part.population.model_dump(mode="json")}
+        """Settings and population in force, and what its data and contents lie on."""
+        given = self._part
+        places = {key: place for key, place in (("disk", given.disk), ("storage", given.storage)) if place is not None}
+        return {**given.configuration, **places, "population": given.population.model_dump(mode="json")}
 
     def scrapers(self) -> list[Any]:
         """The metrics of every node, and what SQLite's file tells; a PostgreSQL is a service that tells its own."""

@@ -1,0 +1,108 @@
+"""How far the demand at the bottleneck may move between the highest utilization measured and the one predicted.
+
+A constant demand is an assumption that the levels measured can hardly test: batching and fewer wakeups make it fall
+towards saturation, cold caches and contention make it rise. What a bootstrap of the levels draws knows nothing of that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.dependent_curve import DependentCurve
+from towtank.model.fitting.fit import Fit
+from towtank.model.fitting.observations import Conditions, Floats
+from towtank.model.fitting.replicates import SEED
+
+DRIFT = 0.25
+"""Standard deviation of the change of the logarithm of the demand from an idle to a busy bottleneck. [ratio]"""
+
+
+@dataclass(frozen=True)
+class Drifted:
+    """Throughputs of replicates at loads, each replicate with a demand that drifts its own way.
+
+    Attributes
+    ----------
+    rates : ndarray of shape (n_replicates, n_loads)
+        Throughput. [1/s]
+    factors : ndarray of shape (n_replicates, n_loads)
+        Demand at the bottleneck over that of the replicate. [ratio]
+    """
+
+    rates: Floats
+    factors: Floats
+
+
+def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions | None = None) -> Drifted:
+    """Throughputs of replicates at loads; beyond the highest utilization measured the demand may have moved.
+
+    Parameters
+    ----------
+    fit : Fit
+    parameters : ndarray of shape (n_replicates, n_parameters)
+    loads : ndarray of shape (n_loads,)
+        Users. [1]
+    conditions : Conditions, optional
+        Of each load; the usual ones if left out. Closed curves only.
+
+    Notes
+    -----
+    ln D(u) = ln D + g (u - u0) above the highest utilization u0 that the fit rests on, g normal about 0 with the
+    standard deviation `DRIFT`. Six series of the content study measured D at saturation from 15 % below to 7 % above
+    that at half use and less. Nothing is added below u0, nor for curves that fit such a change themselves.
+    """
+    curve = fit.curve
+    if not isinstance(curve, ClosedCurve):
+        return _as_fitted(curve.throughput(parameters, loads))
+    asked = conditions or curve.usual(len(loads))
+    rates = curve.throughput_in(parameters, loads, asked)
+    if isinstance(curve, DependentCurve):
+        return _as_fitted(rates)
+    best = curve.throughput_in(fit.parameters[None, :], loads, asked)[0]
+    excess = np.maximum(_utilization(fit, best, asked) - _reached(fit), 0.0)
+    factors = np.exp(_slopes(len(parameters))[:, None] * excess)
+    for place in np.flatnonzero(excess > 0):
+        moved = parameters.copy()
+        moved[:, 0] *= factors[:, place]
+        one = slice(place, place + 1)
+        rates[:, one] = curve.throughput_in(moved, loads[one], asked.chosen(one))
+    return Drifted(rates, factors)
+
+
+def at_saturation(fit: Fit, parameters: Floats) -> Floats:
+    """Parameters of replicates with the demand that they may have where the bottleneck is busy all the time."""
+    if not isinstance(fit.curve, ClosedCurve) or isinstance(fit.curve, DependentCurve):
+        return parameters
+    moved = parameters.copy()
+    moved[:, 0] *= np.exp(_slopes(len(parameters)) * (1.0 - _reached(fit)))
+    return moved
+
+
+def _as_fitted(rates: Floats) -> Drifted:
+    return Drifted(rates, np.ones_like(rates))
+
+
+def _slopes(count: int) -> Floats:
+    """g of each replicate, the same at all loads."""
+    return DRIFT * np.random.default_rng(SEED + 2).standard_normal(count)
+
+
+def _reached(fit: Fit) -> float:
+    """Highest utilization of the bottleneck among the points fitted, in [0, 1]."""
+    points = fit.points
+    assert isinstance(fit.curve, ClosedCurve)
+    return float(np.max(_utilization(fit, points.throughput, points.conditions(fit.curve.think_s))))
+
+
+def _utilization(fit: Fit, rates: Floats, asked: Conditions) -> Floats:
+    """Utilization of the bottleneck by everything, at throughputs and conditions of loads; shape (n_loads,)."""
+    curve = fit.curve
+    assert isinstance(curve, ClosedCurve)
+    busy = [
+        rate * work * curve.held_up(fit.parameters[None, :], float(others))[0]
+        for rate, work, others in zip(rates, asked.work, asked.others, strict=True)
+    ]
+    return np.asarray(np.minimum(np.array(busy) / curve.servers, 1.0), dtype=float)

@@ -1,0 +1,180 @@
+"""What a mount of GlusterFS tells in files below `.meta`: calls asked of it, calls that went to servers, caches.
+
+A file of a mount can keep a reader waiting for as long as the mount does not answer, and nothing ends that wait but the
+mount. So another process reads; this one waits for its answer as long as a scrape may take.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from towtank.observe.scraper import ScrapeError, series
+
+_TIMEOUT_S = 1.0
+_GRAPH = Path(".meta/graphs/active")
+_TOP, _CACHE, _ATTRIBUTES = "asked", "cache", "attributes"
+_END = b"\0end\n"
+# Reads all files whenever a line comes, and ends with its input.
+_READER = r"""
+while read -r line; do
+  for file; do printf '\0%s\n' "$file"; cat "$file" 2>/dev/null; done
+  printf '\0end\n'
+done
+"""
+_ASKED = re.compile(rf"{_TOP}\.cumulative\.(\w+) = (\d+),([\d.]+),")
+_SENT = re.compile(r"\.latency\.(\w+) = AVG:[\d.]+ CNT:(\d+) TOTAL:(\d+)")
+_BYTES = {"data_read": "glusterfs_read_bytes_total", "data_written": "glusterfs_written_bytes_total"}
+_CACHE_FIELDS = {
+    "cache_size": "glusterfs_cache_limit_bytes",
+    "cache_used": "glusterfs_cache_bytes",
+    "inode_count": "glusterfs_cache_files",
+}
+_ATTRIBUTE_FIELDS = {
+    "stat_hit_count": "glusterfs_attribute_hits_total",
+    "stat_miss_count": "glusterfs_attribute_misses_total",
+}
+_NS = 1e9
+
+
+def parse_asked(text: str) -> dict[str, float]:
+    """Read the `profile` of `io-stats`: bytes, and calls with their time [ns]; calls never made are left out.
+
+    Raises
+    ------
+    ScrapeError
+        If it is no such text.
+    """
+    if "cumulative.data_read" not in text:
+        raise ScrapeError(f"a profile must tell cumulative.data_read, got {text[:80]!r} instead")
+    fields = _fields(text)
+    values = {name: fields[f"cumulative.{key}"] for key, name in _BYTES.items() if f"cumulative.{key}" in fields}
+    for call, count, total_ns in _ASKED.findall(text):
+        if int(count):
+            values[series("glusterfs_calls_total", call=call.lower())] = float(count)
+            values[series("glusterfs_call_seconds_total", call=call.lower())] = float(total_ns) / _NS
+    return values
+
+
+def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
+    """Read the `profile` of the translators that speak with one server: calls that went there, and their time [ns]."""
+    values: dict[str, float] = {}
+    for text in texts:
+        for call, count, total_ns in _SENT.findall(text):
+            labels = {"server": server, "call": call.lower()}
+            for name, value in (("calls", float(count)), ("call_seconds", float(total_ns) / _NS)):
+                key = series(f"glusterfs_server_{name}_total", **labels)
+                values[key] = values.get(key, 0.0) + value
+    return values
+
+
+def parse_private(text: str, fields: dict[str, str]) -> dict[str, float]:
+    """Read some lines `name = number` of a `private` file."""
+    told = _fields(text)
+    return {name: told[key] for key, name in fields.items() if key in told}
+
+
+def _fields(text: str) -> dict[str, float]:
+    found = {}
+    for line in text.splitlines():
+        name, equals, value = line.partition(" = ")
+        if equals:
+            with suppress(ValueError):
+                found[name.strip()] = float(value)
+    return found
+
+
+class GlusterfsScraper:
+    """Reads the files of one mount; a shell and a `cat` for each file, some milliseconds of CPU, not on the host.
+
+    Parameters
+    ----------
+    service : str
+        Name of the stream.
+    mount : Path
+        Where the mount is, as this process sees it.
+    clients : list of str
+        Translators that speak with servers, `SERVER-PART`.
+    """
+
+    source = "glusterfs"
+    kind = "glusterfs_mount"
+
+    def __init__(self, service: str, mount: Path, clients: list[str]) -> None:
+        self.service, self._graph, self._clients = service, mount / _GRAPH, clients
+        self._reader: subprocess.Popen[bytes] | None = None
+
+    def scrape(self) -> dict[str, float]:
+        """Have all files read once."""
+        texts = self._read()
+        values = parse_asked(texts.get(f"{_TOP}/profile", ""))
+        values |= parse_private(texts.get(f"{_CACHE}/private", ""), _CACHE_FIELDS)
+        values |= parse_private(texts.get(f"{_ATTRIBUTES}/private", ""), _ATTRIBUTE_FIELDS)
+        by_server: dict[str, list[str]] = {}
+        for client in self._clients:
+            by_server.setdefault(client.rpartition("-")[0], []).append(texts.get(f"{client}/profile", ""))
+        for server, parts in by_server.items():
+            values |= parse_sent(server, parts)
+        return values
+
+    def _read(self) -> dict[str, str]:
+        try:
+            return self._answer()
+        except (OSError, ScrapeError) as error:
+            self.close()
+            raise ScrapeError(f"the mount does not tell: {error}") from error
+
+    def _answer(self) -> dict[str, str]:
+        reader = self._reader or self._start()
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        reader.stdin.write(b"\n")
+        reader.stdin.flush()
+        deadline = time.monotonic() + _TIMEOUT_S
+        said = b""
+        while not said.endswith(_END):
+            if not select.select([reader.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise ScrapeError(f"no answer within {_TIMEOUT_S:g} s")
+            part = os.read(reader.stdout.fileno(), 65536)
+            if not part:
+                raise ScrapeError("the reader ended")
+            said += part
+        return self._split(said.decode("utf-8", "replace"))
+
+    def _split(self, said: str) -> dict[str, str]:
+        texts = {}
+        for part in said.split("\0")[1:-1]:
+            name, _, text = part.partition("\n")
+            texts[name.removeprefix(f"{self._graph}/")] = text
+        return texts
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        names = [f"{_TOP}/profile", f"{_CACHE}/private", f"{_ATTRIBUTES}/private"]
+        files = [str(self._graph / name) for name in (*names, *(f"{client}/profile" for client in self._clients))]
+        self._reader = subprocess.Popen(
+            ["sh", "-c", _READER, "sh", *files],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
+        return self._reader
+
+    def close(self) -> None:
+        """Let the reader end; one that waits for the mount ends with it, and is not waited for."""
+        reader, self._reader = self._reader, None
+        if reader is None:
+            return
+        for pipe in (reader.stdin, reader.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        reader.kill()
+        with suppress(subprocess.TimeoutExpired):
+            reader.wait(0.2)

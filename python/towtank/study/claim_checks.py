@@ -1,0 +1,161 @@
+"""What the claims of a study must mean: factors, levels and quantities that are there, and a form that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from towtank.study.claim_holds import AtLevels, read_holds
+from towtank.study.claim_metrics import LOAD, Names, read_metric, unit_of, wrong_names
+from towtank.study.claims import COURSES, MEASURES, QUANTITIES, RATIO, AnyMeasure, Claim, CourseMeasure, PairMeasure
+from towtank.yamlfile import Path_, did_you_mean
+
+ALL = "all"
+ENDS = ("first", "last", "lowest", "highest")
+"""Words for levels; a level that is called so comes before the word."""
+Wrong = tuple[Path_, str, bool]
+
+
+class ClaimsCheck:
+    """Checks the claims of one variant of a study.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+        What is right in form.
+    levels : mapping of str to sequence of str
+        Levels of each factor, those of all presets together: a claim may be about one that this preset leaves out.
+    names : Names
+        Transactions, services and hosts of the study.
+    is_written : function
+        Whether something stands at a path of the file, be it right or wrong in form.
+    """
+
+    def __init__(
+        self,
+        claims: Sequence[Claim],
+        levels: Mapping[str, Sequence[str]],
+        names: Names,
+        is_written: Callable[[Path_], bool],
+    ) -> None:
+        self.claims = claims
+        self.levels = levels
+        self.names = names
+        self.is_written = is_written
+
+    def wrongs(self) -> Iterator[Wrong]:
+        """Where something is wrong, what, and whether the key is meant."""
+        for index, claim in enumerate(self.claims):
+            at: Path_ = ("claims", index)
+            yield from self._form(claim, at)
+            if claim.measure is not None and len(claim.measure.kinds) == 1:
+                yield from self._measure(claim, (*at, "measure", claim.measure.kind))
+                yield from self._holds(claim, (*at, "holds"))
+
+    def _form(self, claim: Claim, at: Path_) -> Iterator[Wrong]:
+        """Either a measure with what it must be, or why there is none."""
+        if claim.not_testable is not None:
+            for key in ("measure", "holds"):
+                if getattr(claim, key) is not None:
+                    yield (*at, key), "must not be given beside not_testable", True
+        elif claim.measure is None and not any(self.is_written((*at, key)) for key in ("measure", "not_testable")):
+            yield at, "must have the key 'measure' or 'not_testable', got neither", False
+        elif claim.measure is not None and len(claim.measure.kinds) != 1:
+            got = " and ".join(claim.measure.kinds) or "none"
+            yield (*at, "measure"), f"must have one of the keys {', '.join(MEASURES)}, got {got} instead", True
+        alone = claim.measure is not None and claim.holds is None and claim.not_testable is None
+        if alone and not self.is_written((*at, "holds")):
+            yield at, "must have the key 'holds' beside 'measure', got none", False
+
+    def _measure(self, claim: Claim, at: Path_) -> Iterator[Wrong]:
+        assert claim.measure is not None
+        given, kind = claim.measure.given, claim.measure.kind
+        for key in ("of", "per"):
+            text = getattr(given, key)
+            if text is not None and not (key == "per" and text == LOAD):
+                for message in self._metric(text):
+                    yield (*at, key), message, False
+        several = kind in QUANTITIES
+        yield from self._place(given.at, (*at, "at"), several=several)
+        to = given.to if isinstance(given, PairMeasure | CourseMeasure) else None
+        yield from self._place(to or {}, (*at, "to"), several=False)
+        for factor in to or {}:
+            if isinstance(given.at.get(factor), list) or given.at.get(factor) == ALL:
+                yield (
+                    (*at, "to", factor),
+                    f"must be a factor of which `at` names one level, got {factor!r} instead",
+                    True,
+                )
+        if isinstance(given, CourseMeasure):
+            yield from self._over(given, at)
+        if to and isinstance(given, PairMeasure) and all(given.at.get(name) == level for name, level in to.items()):
+            yield (*at, "to"), "must name a level that `at` does not, got the same place", True
+        yield from self._left_out(given, at)
+
+    def _metric(self, text: str) -> list[str]:
+        try:
+            return wrong_names(read_metric(text), self.names)
+        except ValueError as error:
+            return [str(error)]
+
+    def _place(self, place: Mapping[str, str | list[str]], at: Path_, *, several: bool) -> Iterator[Wrong]:
+        for factor, written in place.items():
+            if factor not in self.levels:
+                yield (*at, factor), self._no_factor(factor), True
+                continue
+            chosen = written if isinstance(written, list) else [written]
+            if not several and (isinstance(written, list) or (written == ALL and ALL not in self.levels[factor])):
+                yield (*at, factor), f"must be one level here, got {' and '.join(chosen)} instead", False
+                continue
+            for place_in_list, level in enumerate(chosen):
+                if not self._is_level(factor, level):
+                    where: Path_ = (*at, factor, place_in_list) if isinstance(written, list) else (*at, factor)
+                    yield where, self._no_level(factor, level), False
+
+    def _over(self, given: CourseMeasure, at: Path_) -> Iterator[Wrong]:
+        if given.over not in self.levels:
+            yield (*at, "over"), self._no_factor(given.over), False
+        for key, place in (("at", given.at), ("to", given.to or {})):
+            if given.over in place:
+                yield (*at, key, given.over), "must not be named here: all its levels are gone through", True
+
+    def _left_out(self, given: AnyMeasure, at: Path_) -> Iterator[Wrong]:
+        """Factors of several levels that nothing is said of: it is left open which runs are meant."""
+        over = given.over if isinstance(given, CourseMeasure) else None
+        open_ = [
+            name for name, levels in self.levels.items() if len(levels) > 1 and name not in given.at and name != over
+        ]
+        if open_:
+            yield (*at,), f"must name a level of {' and '.join(open_)} in `at`, got none", False
+
+    def _holds(self, claim: Claim, at: Path_) -> Iterator[Wrong]:
+        assert claim.measure is not None
+        if claim.holds is None:
+            return
+        given, kind = claim.measure.given, claim.measure.kind
+        try:
+            unit = "" if kind == RATIO or given.per else unit_of(read_metric(given.of))
+        except ValueError:
+            return  # told already, and the unit is not known
+        try:
+            holds = read_holds(kind, claim.holds, unit)
+        except ValueError as error:
+            yield at, str(error), False
+            return
+        if kind in COURSES and isinstance(holds, AtLevels) and isinstance(given, CourseMeasure):
+            for level in holds.levels:
+                if given.over in self.levels and not self._is_level(given.over, level):
+                    yield at, self._no_level(given.over, level), False
+
+    def _is_level(self, factor: str, level: str) -> bool:
+        return level in self.levels[factor] or level in (*ENDS, ALL)
+
+    def _no_factor(self, name: str) -> str:
+        known = list(self.levels)
+        return f"must be a factor of the study ({', '.join(known) or 'there is none'}), got {name!r} instead" + (
+            did_you_mean(name, known)
+        )
+
+    def _no_level(self, factor: str, level: str) -> str:
+        known = list(self.levels[factor])
+        allowed = f"a level of {factor} ({', '.join(known)}), all, {', '.join(ENDS)}"
+        return f"must be {allowed}, got {level!r} instead{did_you_mean(level, [*known, *ENDS])}"

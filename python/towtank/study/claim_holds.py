@@ -1,0 +1,125 @@
+"""What the measure of a claim must be: bounds of a number, a direction, or levels of a factor."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from towtank import units
+from towtank.study.claims import HIGHEST, LOWEST, QUANTITIES, TREND
+from towtank.yamlfile import did_you_mean
+
+DIRECTIONS = ("rises", "falls", "stays")
+INSIDE = "inside"
+_ONE = re.compile(r"\s*(?P<sign><=|>=|<|>)\s*(?P<bound>\S.*?)\s*")
+_TWO = re.compile(r"\s*between\s+(?P<low>\S.*?)\s+and\s+(?P<high>\S.*?)\s*")
+_LEVELS = re.compile(r"\s*at\s+(?P<levels>\S.*?)\s*")
+_READERS = {"s": units.duration, "/s": units.rate, "B": units.size, "B/s": units.data_rate}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A number must lie between these; infinite where one side is free."""
+
+    low: float
+    high: float
+
+    def verdict(self, low: float | None, high: float | None) -> bool | None:
+        """Whether an interval lies wholly within (true) or wholly outside (false); None where it crosses or is none."""
+        if low is None or high is None:
+            return None
+        if self.low <= low and high <= self.high:
+            return True
+        return False if high < self.low or low > self.high else None
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A trend must be this: one of `DIRECTIONS`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class AtLevels:
+    """The place must be one of these levels, or none of the outermost where none are named."""
+
+    levels: tuple[str, ...]
+
+
+Holds = Bounds | Direction | AtLevels
+
+
+def read_holds(kind: str, text: str, unit: str = "") -> Holds:
+    """Read what a measure must be.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the measure.
+    text : str
+        As written.
+    unit : str
+        Of the bounds, as `claim_metrics.unit_of` gives it.
+
+    Raises
+    ------
+    ValueError
+        If it is not what such a measure can be.
+
+    Examples
+    --------
+    >>> read_holds("ratio", "between 0.9 and 1.1")
+    Bounds(low=0.9, high=1.1)
+    >>> read_holds("lowest", "at 20k or 40k")
+    AtLevels(levels=('20k', '40k'))
+    """
+    if kind in QUANTITIES:
+        return _bounds(text, unit)
+    if kind == TREND:
+        word = text.strip()
+        if word not in DIRECTIONS:
+            near = did_you_mean(word, list(DIRECTIONS))
+            raise ValueError(f"must be one of {', '.join(DIRECTIONS)}, got {text!r} instead{near}")
+        return Direction(word)
+    assert kind in (HIGHEST, LOWEST)
+    if text.strip() == INSIDE:
+        return AtLevels(())
+    match = _LEVELS.fullmatch(text)
+    if match is None:
+        raise ValueError(f"must be 'at LEVEL', 'at LEVEL or LEVEL' or 'inside', got {text!r} instead")
+    return AtLevels(tuple(part.strip() for part in re.split(r"\s+or\s+", match["levels"])))
+
+
+def _bounds(text: str, unit: str) -> Bounds:
+    two = _TWO.fullmatch(text)
+    if two is not None:
+        low, high = _number(two["low"], unit), _number(two["high"], unit)
+        if low >= high:
+            raise ValueError(f"must be between a smaller and a larger number, got {text!r} instead")
+        return Bounds(low, high)
+    one = _ONE.fullmatch(text)
+    if one is None:
+        raise ValueError(f"must be '> NUMBER', '< NUMBER' or 'between NUMBER and NUMBER', got {text!r} instead")
+    bound = _number(one["bound"], unit)
+    return Bounds(bound, math.inf) if one["sign"].startswith(">") else Bounds(-math.inf, bound)
+
+
+def _number(text: str, unit: str) -> float:
+    """A bound in the base unit; a share may be written as 70 %, and 0 needs no unit."""
+    sign, digits = (-1.0, text[1:].lstrip()) if text.startswith("-") else (1.0, text)
+    if unit and digits.strip() != "0":
+        return sign * float(_READERS[unit](digits))
+    try:
+        value = units.share(digits) if "%" in digits and float(digits.replace("%", "")) <= 100 else _plain(digits)
+    except ValueError:
+        raise ValueError(f"must be a bound as 1.1 or 70 %, got {text!r} instead") from None
+    return sign * value
+
+
+def _plain(text: str) -> float:
+    value = float(text.replace("%", "")) / (100 if "%" in text else 1)
+    if not math.isfinite(value):
+        raise ValueError
+    return value

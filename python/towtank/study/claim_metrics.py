@@ -1,0 +1,173 @@
+"""Quantities that claims are about: the words of objectives, or paths of the summary of a run.
+
+p95 of search               transactions.search.response_time_s.p95
+mean of search in ramp_up   transactions.search.phases.ramp_up.mean_s
+throughput                  throughput_per_s
+tiers.database.cpus_used    as it stands
+hosts.*.disks.*.read_bytes_per_s    the sum over all of them
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from towtank.study.objectives import METRICS, PHASES, TIMES
+from towtank.yamlfile import did_you_mean
+
+LOAD = "load"
+"""The divisor that is the load asked for: users, or arrivals. [1, 1/s]"""
+EACH = "*"
+_WORDS = re.compile(r"(?P<metric>[a-z][\w.]*)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?(?:\s+in\s+(?P<phase>\w+))?")
+_DISK = (
+    *("read_bytes_per_s", "write_bytes_per_s", "read_operations_per_s", "write_operations_per_s"),
+    *("utilization", "queue_length", "free_bytes_least", "free_inodes_least"),
+)
+_NETWORK = ("receive_bytes_per_s", "transmit_bytes_per_s", "receive_packets_per_s", "transmit_packets_per_s")
+
+# What a path may be: `<transaction>` and so on stand for names; the last part is a number or an estimate.
+_FORMS: tuple[str, ...] = (
+    *("throughput_per_s", "request_throughput_per_s", "users.mean", "errors.share", "limit"),
+    *(f"{kind}.{time}" for kind in ("response_time_s", "exchange_time_s") for time in TIMES),
+    "transactions.<transaction>.throughput_per_s",
+    "transactions.<transaction>.errors_share",
+    *(f"transactions.<transaction>.response_time_s.{time}" for time in TIMES),
+    *(f"transactions.<transaction>.phases.<phase>.{key}" for key in ("count", "mean_s", "p95_s")),
+    *(f"phases.<phase>.{key}" for key in ("throughput_per_s", "response_mean_s")),
+    "phases.<phase>.tiers.<service>.cpus_used",
+    "phases.<phase>.tiers.<service>.parts.<any>",
+    *(f"tiers.<service>.{key}" for key in ("cpus_used", "cpu_user", "cpu_system", "utilization", "cpu_demand_s")),
+    *(f"tiers.<service>.{key}" for key in ("resident_bytes", "major_faults_per_s")),
+    *(f"tiers.<service>.{key}" for key in ("disk_read_bytes_per_s", "disk_write_bytes_per_s")),
+    *(f"tiers.<service>.parts.<any>.{key}" for key in ("cpus_used", "cpu_demand_s")),
+    *(f"host.{key}" for key in ("cpus_used", "steal", "memory_available_bytes", "pressure.<any>")),
+    *(f"host.tcp.{key}" for key in ("listen_overflows", "retransmits")),
+    *(f"host.disks.<any>.{key}" for key in _DISK[:5]),
+    *(f"hosts.<host>.{key}" for key in ("cpus_used", "utilization", "throttled_share", "throttled_s_per_s")),
+    *(f"hosts.<host>.{key}" for key in ("memory_bytes", "memory_cache_bytes", "page_cache_refaults_per_s")),
+    *(f"hosts.<host>.{key}" for key in ("major_faults_per_s", "out_of_memory_kills", *_NETWORK)),
+    *(f"hosts.<host>.{key}" for key in ("receive_drops", "transmit_drops", "pressure.<any>")),
+    *(f"hosts.<host>.disks.<any>.{key}" for key in _DISK),
+    *(f"machine.{key}" for key in ("cpus_used", "overcommit", "throttled_s_per_s", "steal")),
+    *(f"balance.<any>.{key}" for key in ("fairness", "members.<any>.share")),
+    *(f"services.<service>.<any>.{key}" for key in ("per_s", "mean", "max")),
+    *(f"connections.{key}" for key in ("open_mean", "opened_per_s", "wait_time_s.mean", "wait_time_s.p99")),
+    *(f"connections.wait_time_s.{key}" for key in ("share_waited", "share_of_response_time")),
+)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the parts of a path may be called; None where that is not known and any name will do."""
+
+    transactions: Sequence[str] | None = None
+    services: Sequence[str] | None = None
+    hosts: Sequence[str] | None = None
+
+    def of(self, place: str) -> Sequence[str] | None:
+        """Names that may stand at a place of a form."""
+        known = {"transaction": self.transactions, "service": self.services, "host": self.hosts, "phase": PHASES}
+        return known.get(place)
+
+
+def read_metric(text: str) -> tuple[str, ...]:
+    """Path of a quantity in the summary of a run.
+
+    Raises
+    ------
+    ValueError
+        If it is neither in the words of objectives nor a path of a summary.
+
+    Examples
+    --------
+    >>> read_metric("p99.9 of search")
+    ('transactions', 'search', 'response_time_s', 'p99.9')
+    >>> read_metric("mean of search in ramp_up")
+    ('transactions', 'search', 'phases', 'ramp_up', 'mean_s')
+    """
+    words = _WORDS.fullmatch(text.strip())
+    if words is not None and words["metric"] in METRICS:
+        return _path_of_words(text, words["metric"], words["transaction"], words["phase"])
+    path = _split(text.strip())
+    if not any(_fits(path, form) for form in _SPLIT_FORMS):
+        allowed = f"one of {', '.join(METRICS)} [of TRANSACTION] [in PHASE], or a path of the summary of a run"
+        near = _near(path)
+        raise ValueError(f"must be {allowed} as tiers.SERVICE.cpus_used, got {text!r} instead{near}")
+    return path
+
+
+def _near(path: tuple[str, ...]) -> str:
+    """A form of the same beginning, or a word, that looks like what was written."""
+    forms = [
+        ".".join(mine if part.startswith("<") else part for mine, part in zip(path, form, strict=True))
+        for form in _SPLIT_FORMS
+        if len(form) == len(path)
+    ]
+    return did_you_mean(".".join(path), [*METRICS, *forms])
+
+
+def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
+    """What is wrong with the names in a path; empty where they are known, or nothing is known about them."""
+    found = []
+    form = next(form for form in _SPLIT_FORMS if _fits(path, form))
+    for part, place in zip(path, form, strict=True):
+        known = names.of(place.strip("<>")) if place.startswith("<") else None
+        if known is not None and part != EACH and part not in known:
+            allowed = f"{place.strip('<>')} of the study ({', '.join(known) or 'there is none'})"
+            found.append(f"must be about a {allowed}, got {part!r} instead{did_you_mean(part, list(known))}")
+    return found
+
+
+def unit_of(path: tuple[str, ...]) -> str:
+    """Unit of a quantity: `s`, `/s`, `B`, `B/s`, or nothing for numbers and shares."""
+    if path[0] == "services":
+        return ""  # what its own metrics count is known by their names only
+    last = path[-1] if path[-1] not in TIMES else "response_time_s"
+    for end, unit in (("bytes_per_s", "B/s"), ("_s_per_s", ""), ("per_s", "/s"), ("_bytes", "B"), ("_s", "s")):
+        if last.endswith(end):
+            return unit
+    return "B" if last == "free_bytes_least" else ""
+
+
+def _path_of_words(text: str, metric: str, transaction: str | None, phase: str | None) -> tuple[str, ...]:
+    """The path that words stand for."""
+    about = ("transactions", transaction) if transaction else ()
+    if phase is None:
+        if metric == "throughput":
+            return (*about, "throughput_per_s")
+        if metric == "errors":
+            return (*about, "errors_share") if transaction else ("errors", "share")
+        return (*about, "response_time_s", metric)
+    if phase not in PHASES:
+        raise ValueError(
+            f"must be in one of {', '.join(PHASES)}, got {phase!r} instead{did_you_mean(phase, list(PHASES))}"
+        )
+    if transaction and metric in ("mean", "p95"):
+        return (*about, "phases", phase, f"{metric}_s")
+    if not transaction and metric in ("mean", "throughput"):
+        return ("phases", phase, "response_mean_s" if metric == "mean" else "throughput_per_s")
+    raise ValueError(
+        "must be mean or throughput in a phase, or mean or p95 of a transaction in a phase "
+        f"(no more is kept of phases), got {text!r} instead"
+    )
+
+
+def _split(text: str) -> tuple[str, ...]:
+    """A path, taken apart at its points; names of metrics of services have points and braces of their own."""
+    parts = text.split(".")
+    if parts[0] == "services" and len(parts) > 3:
+        return (parts[0], parts[1], ".".join(parts[2:-1]), parts[-1])
+    if parts[-2:] == ["p99", "9"]:
+        parts[-2:] = ["p99.9"]
+    return tuple(parts)
+
+
+def _fits(path: tuple[str, ...], form: tuple[str, ...]) -> bool:
+    """Whether a path has a form."""
+    return len(path) == len(form) and all(
+        bool(part) if place.startswith("<") else part == place for part, place in zip(path, form, strict=True)
+    )
+
+
+_SPLIT_FORMS = tuple(_split(form) for form in _FORMS)

@@ -1,0 +1,113 @@
+"""Claims: what a reference says of such systems, and what of the runs would confirm or refute it.
+
+A claim is tested in kind, by a direction, a ratio or a place, never by the absolute figures of other machines. Its
+measure is one of six: a value, a ratio, a difference, a trend over the levels of a factor, or the level at which
+something is highest or lowest.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag
+
+from towtank.fields import FileModel, Name, Share, Text
+
+Comparison = tuple[str, ...]
+VALUE, RATIO, DIFFERENCE, TREND, HIGHEST, LOWEST = "value", "ratio", "difference", "trend", "highest", "lowest"
+QUANTITIES: Comparison = (VALUE, RATIO, DIFFERENCE)
+"""Measures that are a number."""
+COURSES: Comparison = (TREND, HIGHEST, LOWEST)
+"""Measures that look at all levels of a factor."""
+MEASURES = (*QUANTITIES, *COURSES)
+
+
+def _list_or_plain(value: Any) -> str:
+    return "<list>" if isinstance(value, list) else "<plain>"
+
+
+LevelsAt = Annotated[
+    Annotated[list[Text], Field(min_length=1), Tag("<list>")] | Annotated[Text, Tag("<plain>")],
+    Discriminator(_list_or_plain),
+]
+Place = dict[Name, LevelsAt]
+_AT = "Levels by factor: one, a list or `all` (then averaged over them), or `first`, `last`, `lowest`, `highest`."
+_OF = "What is looked at: as in objectives (`p95 of search`), or a path of the summary of a run."
+_PER = "What it is divided by in each run: a quantity too, or `load`, the users or the rate asked for."
+
+
+class ValueMeasure(FileModel):
+    """A quantity at one place."""
+
+    of: str = Field(min_length=1, description=_OF)
+    per: str | None = Field(None, min_length=1, description=_PER)
+    at: Place = Field(default_factory=dict, description=_AT)
+
+
+class PairMeasure(FileModel):
+    """A quantity at one place against the same at another."""
+
+    of: str = Field(min_length=1, description=_OF)
+    per: str | None = Field(None, min_length=1, description=_PER)
+    at: Place = Field(default_factory=dict, description=_AT)
+    to: Place = Field(min_length=1, description="What it is compared with: the levels that differ from `at`.")
+
+
+class CourseMeasure(FileModel):
+    """A quantity over the levels of a factor; with `to` its ratio to another place at each of them."""
+
+    of: str = Field(min_length=1, description=_OF)
+    per: str | None = Field(None, min_length=1, description=_PER)
+    over: Name = Field(description="The factor whose levels are gone through, in the order of the file.")
+    at: Place = Field(default_factory=dict, description="One level of each other factor.")
+    to: Place | None = Field(None, min_length=1, description="The ratio to this place is looked at, level by level.")
+    allow: Share = Field(
+        0.05, description="Share by which one step of a trend may go the other way, or a level differ."
+    )
+
+
+AnyMeasure = ValueMeasure | PairMeasure | CourseMeasure
+
+
+class Measure(FileModel):
+    """What is computed from the runs: one of these."""
+
+    value: ValueMeasure | None = Field(None, description="A quantity at one place.")
+    ratio: PairMeasure | None = Field(None, description="The quantity at `at` divided by that at `to`.")
+    difference: PairMeasure | None = Field(None, description="The quantity at `at` less that at `to`.")
+    trend: CourseMeasure | None = Field(None, description="How it moves over the levels of a factor.")
+    highest: CourseMeasure | None = Field(None, description="The level of a factor at which it is highest.")
+    lowest: CourseMeasure | None = Field(None, description="The level of a factor at which it is lowest.")
+
+    @property
+    def kinds(self) -> list[str]:
+        """Which of the measures are given."""
+        return [name for name in MEASURES if getattr(self, name) is not None]
+
+    @property
+    def kind(self) -> str:
+        """The measure that is given; checks see to it that it is one."""
+        return self.kinds[0]
+
+    @property
+    def given(self) -> AnyMeasure:
+        """What it consists of."""
+        found: AnyMeasure = getattr(self, self.kind)
+        return found
+
+
+class Claim(FileModel):
+    """One claim of a reference."""
+
+    says: str = Field(min_length=1, description="The claim, in one sentence.")
+    source: str = Field("", description="Document, table or figure that has it.")
+    measure: Measure | None = Field(None, description="What is computed from the runs.")
+    holds: Text | None = Field(
+        None,
+        description="What it must be: `> 1.1`, `between 0.9 and 1.1`; `rises`, `falls`, `stays`; `at LEVEL`, `inside`.",
+    )
+    not_testable: str | None = Field(None, min_length=1, description="Why it cannot be tested here, in place of both.")
+
+    def document(self) -> dict[str, Any]:
+        """For the manifest; read back by `Claim.model_validate`."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,57 @@
+"""A GlusterFS file system mounted on a host: one `glusterfs` process with a volume file of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from towtank.system import storage_models
+from towtank.system.process import ProcessSpec
+from towtank.system.service import Place, Service
+from towtank.system.services.glusterfs_server import GlusterfsServer, quiet
+from towtank.system.services.glusterfs_volumes import clients, mount_text
+from towtank.system.services.mount import MountService
+
+
+class GlusterfsMount(MountService):
+    """One `glusterfs`."""
+
+    kind = "glusterfs_mount"
+    program: ClassVar[str] = "glusterfs"
+    title: ClassVar[str] = "GlusterFS"
+    install: ClassVar[str] = "apt-get install glusterfs-client"
+
+    def __init__(self, name: str, part: storage_models.GlusterfsMount, base: Path) -> None:  # noqa: ARG002
+        super().__init__(name, list(part.servers))
+        self._part = part
+        self._bricks: list[GlusterfsServer] = []
+
+    def meet(self, others: list[Service]) -> None:
+        """Find its servers."""
+        super().meet(others)
+        self._bricks = [server for server in self._servers if isinstance(server, GlusterfsServer)]
+
+    def configure(self) -> None:
+        """Write the volume file."""
+        addresses = {server.name: (server.host.address, server.port) for server in self._bricks}
+        (self.folder / "mount.vol").write_text(mount_text(self._part.settings, addresses), "utf-8")
+
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
+        """One process, in the foreground."""
+        given = self._part.settings
+        command = [self.path, "-N", "-f", str(self.folder / "mount.vol"), *quiet(self.folder)]
+        command += [f"--direct-io-mode={'enable' if given.direct else 'disable'}", f"--lru-limit={given.cached_files}"]
+        seconds = round(given.attributes_timeout)
+        command += [f"--attribute-timeout={seconds}", f"--entry-timeout={seconds}"]
+        return [ProcessSpec(self.name, [*command, str(self.point)], grace_s=5.0)]
+
+    def settings_used(self) -> dict[str, Any]:
+        """Settings and servers."""
+        return {**self._part.configuration, "servers": self._names, "mounted_at": str(self.point)}
+
+    def scrapers(self) -> list[Any]:
+        """What the mount tells of itself in files of its own."""
+        from towtank.observe.glusterfs import GlusterfsScraper  # noqa: PLC0415 - only where something is observed
+
+        names = clients(self._part.settings, [server.name for server in self._bricks])
+        return [GlusterfsScraper(self.name, self.host.outside(self.point), names)]

@@ -1,0 +1,55 @@
+"""A server of GlusterFS: one process that gives folders of its host to mounts, without `glusterd`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from towtank.system import storage_models
+from towtank.system.process import ProcessSpec
+from towtank.system.service import Place
+from towtank.system.services.glusterfs_volumes import PARTS, folder_name, server_text
+from towtank.system.services.private_server import PrivateServer
+
+
+class GlusterfsServer(PrivateServer):
+    """One `glusterfsd`."""
+
+    kind = "glusterfs_server"
+    program: ClassVar[str] = "glusterfsd"
+    title: ClassVar[str] = "GlusterFS"
+    install: ClassVar[str] = "apt-get install glusterfs-server"
+
+    def __init__(self, name: str, part: storage_models.GlusterfsServer, base: Path) -> None:  # noqa: ARG002
+        super().__init__(name, part.port)
+        self._part = part
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._port
+
+    def configure(self, place: Place) -> None:  # noqa: ARG002
+        """Make its folders, and write the volume file."""
+        disk = self._part.disk
+        folder = (self.host.temporary if disk is None else self.host.disk(disk)) / f"{self.name}-files"
+        if disk is None and self.host.provider == "local":
+            folder = self.folder / "files"
+        for part in range(PARTS):
+            self.host.make_folder(folder / folder_name(part))
+        self.write("server.vol", server_text(self._part.settings, str(folder), self.host.address, self._port))
+
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
+        """One process, in the foreground."""
+        file = self.folder / "server.vol"
+        command = [self.path, "-N", "-f", str(file), "--volfile-id", self.name]
+        return [ProcessSpec(self.name, [*command, *quiet(self.folder)], grace_s=3.0)]
+
+    def settings_used(self) -> dict[str, Any]:
+        """Settings and port."""
+        return {**self._part.configuration, "disk": self._part.disk, "port": self._port}
+
+
+def quiet(folder: Path) -> list[str]:
+    """Options that keep its files in the folder of this time, and its warnings in the log."""
+    return ["-p", str(folder / "pid"), "-l", "/dev/stdout", "-L", "WARNING"]

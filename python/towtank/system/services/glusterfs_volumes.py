@@ -1,0 +1,163 @@
+"""Volume files of GlusterFS: the stacks of translators of a server and of a mount, made without a `glusterd`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from towtank.system.storage_models import GlusterfsMountSettings, GlusterfsServerSettings
+
+PARTS = 2
+"""Folders that each server gives. A file of one copy is in the first; the second holds the copies of a neighbour."""
+ASKED = "asked"
+"""Translator on top of a mount, which counts what is asked of it."""
+CACHE = "cache"
+ATTRIBUTES = "attributes"
+_MIB = 2**20
+
+
+def volume(name: str, kind: str, options: Mapping[str, object], below: Sequence[str] = ()) -> str:
+    """One translator.
+
+    Examples
+    --------
+    >>> print(volume("posix", "storage/posix", {"directory": "/data"}), end="")
+    volume posix
+      type storage/posix
+      option directory /data
+    end-volume
+    """
+    lines = [f"volume {name}", f"  type {kind}"]
+    lines += [f"  option {key} {_plain(value)}" for key, value in options.items()]
+    lines += [f"  subvolumes {' '.join(below)}"] if below else []
+    return "\n".join([*lines, "end-volume"]) + "\n"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+def folder_name(part: int) -> str:
+    """Folder of a part, below that of the server."""
+    return f"part-{part}"
+
+
+def server_text(settings: GlusterfsServerSettings, folder: str, address: str, port: int) -> str:
+    """The stack of a server: folders, locks, a cache where wanted, threads, the network."""
+    texts, tops = [], []
+    for part in range(PARTS):
+        name = folder_name(part)
+        direct = {"o-direct": True} if settings.direct else {}
+        texts.append(volume(f"posix-{part}", "storage/posix", {"directory": f"{folder}/{name}", **direct}))
+        texts.append(volume(f"locks-{part}", "features/locks", {}, [f"posix-{part}"]))
+        below = f"locks-{part}"
+        if settings.cache:
+            options = {"cache-size": _size(settings.cache), "cache-timeout": 60}
+            texts.append(volume(f"cache-{part}", "performance/io-cache", options, [below]))
+            below = f"cache-{part}"
+        texts.append(volume(name, "performance/io-threads", {"thread-count": settings.threads}, [below]))
+        tops.append(name)
+    options = {
+        "transport-type": "tcp",
+        "transport.socket.bind-address": address,
+        "transport.socket.listen-port": port,
+        "inode-lru-limit": settings.inode_limit,
+        **{f"auth.addr.{name}.allow": "*" for name in tops},
+    }
+    texts.append(volume("server", "protocol/server", options, tops))
+    return "\n".join(texts)
+
+
+def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str, int]]) -> str:
+    """The stack of a mount.
+
+    Parameters
+    ----------
+    settings : GlusterfsMountSettings
+        What is wanted.
+    servers : mapping of str to tuple
+        Address and port of each server by its name, in their order.
+    """
+    texts = [
+        volume(_client(name, part), "protocol/client", _remote(settings, address, port, part))
+        for name, (address, port) in servers.items()
+        for part in range(settings.copies)
+    ]
+    sets = [_client(name, 0) for name in servers]
+    if settings.copies > 1:
+        sets = _copies(settings, list(servers), texts)
+    texts.append(volume("spread", "cluster/distribute", {}, sets))
+    below = "spread"
+    for name, kind, options in _caches(settings):
+        texts.append(volume(name, kind, options, [below]))
+        below = name
+    counted = {"latency-measurement": True, "count-fop-hits": True}
+    texts.append(volume(ASKED, "debug/io-stats", counted, [below]))
+    return "\n".join(texts)
+
+
+def _remote(settings: GlusterfsMountSettings, address: str, port: int, part: int) -> dict[str, object]:
+    return {
+        "transport-type": "tcp",
+        "remote-host": address,
+        "remote-port": port,
+        "remote-subvolume": folder_name(part),
+        "ping-timeout": round(settings.ping_timeout),
+    }
+
+
+def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]) -> list[str]:
+    """Pairs of neighbours: the first part of each server has its copy in the second part of the next one."""
+    sets = []
+    for number, name in enumerate(names):
+        pair = [_client(name, 0), _client(names[(number + 1) % len(names)], 1)]
+        # The last pair closes the ring: the first server of the order is its second member.
+        first = pair[1] if settings.reads == "same" and number == len(names) - 1 else pair[0]
+        options = {
+            "read-subvolume": first,
+            "afr-pending-xattr": ",".join(pair),
+            "self-heal-daemon": False,
+            "choose-local": False,
+        }
+        texts.append(volume(f"copies-{number}", "cluster/replicate", options, pair))
+        sets.append(f"copies-{number}")
+    return sets
+
+
+def _caches(settings: GlusterfsMountSettings) -> list[tuple[str, str, dict[str, object]]]:
+    found: list[tuple[str, str, dict[str, object]]] = []
+    if settings.write_behind:
+        found.append(("behind", "performance/write-behind", {"cache-size": f"{settings.write_behind}"}))
+    if settings.cache:
+        options = {"cache-size": _size(settings.cache), "cache-timeout": round(settings.cache_timeout)}
+        found.append((CACHE, "performance/io-cache", options))
+    if settings.attributes_timeout:
+        found.append((ATTRIBUTES, "performance/md-cache", {"md-cache-timeout": round(settings.attributes_timeout)}))
+    return found
+
+
+def _client(server: str, part: int) -> str:
+    return f"{server}-{part}"
+
+
+def server_of(client: str) -> tuple[str, int]:
+    """Server and part of a translator that speaks with one.
+
+    Examples
+    --------
+    >>> server_of("brick-2-0")
+    ('brick-2', 0)
+    """
+    name, _, part = client.rpartition("-")
+    return name, int(part)
+
+
+def _size(size: int) -> str:
+    """A size in bytes; `io-cache` takes them as they are."""
+    return f"{size}"
+
+
+def clients(settings: GlusterfsMountSettings, servers: Sequence[str]) -> list[str]:
+    """Translators of a mount that speak with servers."""
+    return [_client(name, part) for name in servers for part in range(settings.copies)]

@@ -1,0 +1,111 @@
+"""What mounts of file systems over the network have in common: a process on a host and the folder that it serves."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import ClassVar
+
+from towtank.errors import TargetError
+from towtank.system.service import Place, PlainService, Service
+from towtank.system.services.private_server import find_program
+
+_DEVICE = Path("/dev/fuse")
+_STOP_WITHIN_S = 10.0
+# Writes a file and reads it back, so that the servers have answered, too. `timeout` ends it where they do not.
+_TRIED = """
+grep -q " $1 fuse" /proc/self/mounts || exit 1
+echo whole >"$1/.tried" && grep -q whole "$1/.tried"
+status=$?
+rm -f "$1/.tried"
+exit $status
+"""
+_TRY_WITHIN_S = 5.0
+
+
+class MountService(PlainService):
+    """A file system over the network, mounted on its host for the services there.
+
+    The mount is in the host's own mount namespace: nobody else sees it, and it goes with the host, whatever happens.
+    """
+
+    program: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    install: ClassVar[str] = ""
+
+    def __init__(self, name: str, servers: list[str]) -> None:
+        super().__init__(name)
+        self._names = servers
+        self._servers: list[Service] = []
+        self._place: Place | None = None
+
+    def missing(self) -> str | None:
+        """The program, and FUSE."""
+        if find_program(self.program) is None:
+            return f"{self.name}: {self.title} is not installed ({self.program} missing); {self.install}"
+        if not _DEVICE.exists():
+            return f"{self.name}: mounts need FUSE, which this kernel does not have: no {_DEVICE}"
+        return None
+
+    def meet(self, others: list[Service]) -> None:
+        """Find its servers."""
+        self._servers = [other for name in self._names for other in others if other.name == name]
+
+    def requires(self) -> list[Service]:
+        """Its servers must answer before it does."""
+        return list(self._servers)
+
+    @property
+    def point(self) -> Path:
+        """Where the services of its host see it."""
+        return self.host.temporary / "mounts" / self.name
+
+    @property
+    def path(self) -> str:
+        """The program.
+
+        Raises
+        ------
+        TargetError
+            If it is not installed.
+        """
+        found = find_program(self.program)
+        if found is None:
+            raise TargetError(f"{self.name}: {self.title} is not installed", hint=self.install)
+        return found
+
+    @property
+    def folder(self) -> Path:
+        """Folder of this time.
+
+        Raises
+        ------
+        TargetError
+            If the service was not prepared.
+        """
+        if self._place is None:
+            raise TargetError(f"{self.name} was not prepared")
+        return self._place.scratch
+
+    def prepare(self, place: Place) -> None:
+        """Make the folder, and write what the program reads."""
+        self._place = place
+        self.host.make_folder(self.point)
+        self.configure()
+
+    def configure(self) -> None:
+        """Write what the program reads."""
+
+    def ready(self) -> str | None:
+        """Ready when a file can be written and read."""
+        within = ["timeout", "-s", "KILL", f"{_TRY_WITHIN_S:g}"] if shutil.which("timeout") else []
+        answer = self.host.execute([*within, "sh", "-c", _TRIED, "sh", str(self.point)], 4 * _TRY_WITHIN_S)
+        return None if answer.status == 0 else f"nothing can be written to {self.point} yet"
+
+    def stopped(self) -> None:
+        """Take the mount away where the program left it: killed, it leaves one that answers nothing."""
+        if self._place is not None:
+            self.host.execute(
+                ["sh", "-c", 'umount --lazy "$1" 2>/dev/null; true', "sh", str(self.point)], _STOP_WITHIN_S
+            )
+            self._place = None

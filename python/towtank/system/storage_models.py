@@ -1,0 +1,200 @@
+"""File systems that several servers hold, in a system file: their servers, and their mounts on hosts. Pure data.
+
+A mount is a service like any other: a process on a host, behind its servers in the order of starting, whose settings
+can be factors. It needs a host of provider `namespaces`, where a mount is seen by that host only and goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from towtank import yamlfile
+from towtank.errors import Fault
+from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
+from towtank.system.host_model import NamespacesHost
+from towtank.system.service_model import Port, Service, service_kind
+
+_MIB = 2**20
+Servers = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])]
+
+
+class StorageServer(Service):
+    """What servers of file systems have in common."""
+
+    serves_http: ClassVar[bool] = False
+
+
+class Mount(Service):
+    """What mounts have in common: servers, and a place on their host that other services may lie on."""
+
+    serves_http: ClassVar[bool] = False
+    needs_namespaces: ClassVar[bool] = True
+    servers: Servers = Field(min_length=1, max_length=64, description="Services that hold it, in their order.")
+
+
+class GlusterfsServerSettings(FileModel):
+    """What can be tuned of a server of GlusterFS, with its own defaults where it has one."""
+
+    threads: int = Field(16, ge=1, le=64, description="`thread-count` of `io-threads`: calls it works on at once.")
+    inode_limit: int = Field(
+        16384, ge=1, le=1048576, description="`inode-lru-limit`: files whose inodes it keeps though nobody uses them."
+    )
+    cache: Size = Field(
+        0, le=32 * 2**30, description="`cache-size` of an `io-cache` in the server, of at least 4 MiB; `0 B` for none."
+    )
+    direct: bool = Field(
+        False, description="`o-direct`: whether the page cache of its host is left out where calls are aligned."
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> GlusterfsServerSettings:
+        _refuse_small_cache(self.cache)
+        return self
+
+
+@service_kind("glusterfs_server")
+class GlusterfsServer(StorageServer):
+    """A server of GlusterFS, without `glusterd`."""
+
+    summary: ClassVar[str] = (
+        "server of a GlusterFS file system, empty for every run; needs apt-get install glusterfs-server"
+    )
+
+    kind: Literal["glusterfs_server"]
+    host: Name = Field(description="Name of the host it runs on.")
+    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+    disk: Name | None = Field(None, description="Disk of its host that its files lie on.")
+    settings: GlusterfsServerSettings = Field(default_factory=GlusterfsServerSettings, description="What can be tuned.")
+
+
+class GlusterfsMountSettings(FileModel):
+    """What can be tuned of a mount of GlusterFS, with its own defaults where it has one."""
+
+    cache: Size = Field(
+        32 * _MIB, le=32 * 2**30, description="`cache-size` of `io-cache`, of at least 4 MiB; `0 B` for none."
+    )
+    cache_timeout: Duration = Field(
+        1.0, le=60, description="`cache-timeout`: how long contents are used unasked; whole seconds."
+    )
+    cached_files: int = Field(
+        65536, ge=16, le=16777216, description="`lru-limit`: files kept with attributes and contents though unused."
+    )
+    attributes_timeout: Duration = Field(
+        1.0, le=600, description="`md-cache-timeout` and those of the kernel: how long attributes are used unasked."
+    )
+    direct: bool = Field(
+        False, description="`direct-io-mode`: whether the page cache of the host is left out; else it hides `cache`."
+    )
+    write_behind: Size = Field(
+        _MIB, le=2**30, description="`cache-size` of `write-behind`, of at least 512 KiB; `0 B` for none."
+    )
+    copies: Literal[1, 2] = Field(1, description="Servers that hold a file; 2 needs two servers at least.")
+    reads: Literal["rotated", "same"] = Field(
+        "rotated",
+        description="Who is read from where there are two copies: each server for a part of the files, or the first "
+        "one of the order wherever it has a copy.",
+    )
+    ping_timeout: PositiveDuration = Field(
+        42.0, ge=1, le=1013, description="`ping-timeout`: silence after which a server is given up; whole seconds."
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> GlusterfsMountSettings:
+        for name in ("cache_timeout", "attributes_timeout", "ping_timeout"):
+            value = getattr(self, name)
+            if value != int(value):
+                raise ValueError(f"must have a {name} in whole seconds, got {value:g} s instead")
+        if 0 < self.write_behind < _MIB // 2:
+            raise ValueError(f"must have a write_behind of 0 B or at least 512 KiB, got {self.write_behind} B instead")
+        _refuse_small_cache(self.cache)
+        return self
+
+
+def _refuse_small_cache(cache: int) -> None:
+    """A cache that is there has the least size that `io-cache` takes."""
+    if 0 < cache < 4 * _MIB:
+        raise ValueError(f"must have a cache of 0 B or at least 4 MiB, got {cache} B instead")
+
+
+@service_kind("glusterfs_mount")
+class GlusterfsMount(Mount):
+    """A GlusterFS file system, mounted on a host."""
+
+    summary: ClassVar[str] = (
+        "GlusterFS file system mounted on a host of provider namespaces; needs apt-get install glusterfs-client"
+    )
+
+    kind: Literal["glusterfs_mount"]
+    host: Name = Field(description="Name of the host it is mounted on.")
+    settings: GlusterfsMountSettings = Field(default_factory=GlusterfsMountSettings, description="What can be tuned.")
+
+    @model_validator(mode="after")
+    def _enough(self) -> GlusterfsMount:
+        if len(self.servers) < self.settings.copies:
+            raise ValueError(f"must have two servers at least for two copies, got {len(self.servers)} instead")
+        return self
+
+
+SERVER_KINDS = {"glusterfs_mount": "glusterfs_server"}
+"""Kind of a mount to that of its servers."""
+
+
+def storage_faults(
+    tree: yamlfile.Node, services: Mapping[str, Service], hosts: Mapping[str, Any], known: list[str]
+) -> list[Fault]:
+    """Mounts without servers of their kind, and services whose storage is not on their host.
+
+    Parameters
+    ----------
+    tree : Node
+        The system file without what is wrong in form.
+    services, hosts : mapping
+        Those of right form.
+    known : list of str
+        Names of all services of the file, those with faults included.
+    """
+    faults = []
+    for name, service in services.items():
+        if isinstance(service, Mount):
+            for number, server in enumerate(service.servers):
+                if message := _wrong_server(services, known, service, server, service.servers[:number]):
+                    faults.append(yamlfile.fault_at(tree, ("services", name, "servers", number), message))
+        if message := _wrong_storage(services, hosts, known, service):
+            faults.append(yamlfile.fault_at(tree, ("services", name, "storage"), message))
+    return faults
+
+
+def _wrong_server(
+    services: Mapping[str, Service], known: list[str], mount: Mount, server: str, before: list[str]
+) -> str | None:
+    wanted = SERVER_KINDS[mount.kind]
+    if server not in known:
+        near = yamlfile.did_you_mean(server, known)
+        return f"must be a service of this file ({', '.join(known)}), got {server!r} instead{near}"
+    if server in before:
+        return f"must name each server once, got {server!r} again"
+    found = services.get(server)
+    if found is not None and found.kind != wanted:
+        return f"must be a {wanted}, got {server!r} instead, a {found.kind}"
+    return None
+
+
+def _wrong_storage(
+    services: Mapping[str, Service], hosts: Mapping[str, Any], known: list[str], service: Service
+) -> str | None:
+    storage = getattr(service, "storage", None)
+    host = hosts.get(str(service.host))
+    if storage is None or host is None:
+        return None
+    disks = list(host.disks) if isinstance(host, NamespacesHost) else []
+    mounts = [name for name, one in services.items() if isinstance(one, Mount) and one.host == service.host]
+    # A mount with faults of its own is not known well enough to say more.
+    if storage in [*disks, *mounts] or (storage in known and storage not in services):
+        return None
+    there = [*disks, *mounts]
+    allowed = f" ({', '.join(there)})" if there else ", which has none"
+    near = yamlfile.did_you_mean(storage, there)
+    return f"must be a disk or a mount of host {service.host}{allowed}, got {storage!r} instead{near}"

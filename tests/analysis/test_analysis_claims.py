@@ -1,0 +1,275 @@
+"""Verdicts on claims: exact cases, worked out by hand from textbook formulas."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from towtank.analysis import claims, summarize_study
+from towtank.results.folder import ResultsFolder, write_json
+
+# Student's t at 97.5 % with 1, 2 and 4 degrees of freedom (NIST/SEMATECH e-Handbook, table 1.3.6.7.2).
+T1, T2, T4 = 12.706, 4.303, 2.776
+
+
+def estimate(value: float, half: float = 0.0, n: int = 20) -> dict[str, Any]:
+    bounds = {"low": value - half, "high": value + half} if half else {"low": None, "high": None}
+    return {"value": value, **bounds, "confidence": 0.95, "method": "batch means" if half else "none", "n": n}
+
+
+def run(name: str, factors: dict[str, str], throughput: float, half: float = 0.0, **more: Any) -> dict[str, Any]:
+    """A summary with as much as claims look at."""
+    return {
+        "run": name,
+        "status": "complete",
+        "factors": factors,
+        "verdict": {"level": more.pop("verdict", "valid"), "reasons": []},
+        "users": {"asked": int(factors.get("users", 10)), "mean": 10.0},
+        "throughput_per_s": estimate(throughput, half),
+        **more,
+    }
+
+
+def factor(name: str, *levels: str) -> dict[str, Any]:
+    numeric = [float(level) for level in levels] if all(level.isdigit() for level in levels) else None
+    return {"name": name, "levels": list(levels), "numeric": numeric}
+
+
+CACHE = factor("cache", "small", "large")
+SIZES = factor("files", "4", "20", "40", "100")
+
+
+def judged(claim: dict[str, Any], factors: list[dict[str, Any]], runs: list[dict[str, Any]]) -> dict[str, Any]:
+    study = {"name": "s", "preset": None, "factors": factors, "claims": [{"says": "So it is.", **claim}]}
+    (found,) = claims.judge(study, runs)["claims"]
+    assert isinstance(found, dict)
+    return found
+
+
+def ratio(holds: str, **more: Any) -> dict[str, Any]:
+    measure = {"of": "throughput", "at": {"cache": "large"}, "to": {"cache": "small"}, **more}
+    return {"measure": {"ratio": measure}, "holds": holds}
+
+
+def pair(large: tuple[float, ...], small: tuple[float, ...], **more: Any) -> list[dict[str, Any]]:
+    runs = [run(f"r{n}", {"cache": "large"}, value, **more) for n, value in enumerate(large)]
+    return runs + [run(f"s{n}", {"cache": "small"}, value) for n, value in enumerate(small)]
+
+
+@pytest.mark.parametrize(
+    ("holds", "verdict"),
+    [
+        ("> 1.1", "confirmed"),
+        ("> 1.9", "undecided"),
+        ("< 1.1", "refuted"),
+        ("between 1.5 and 2.5", "confirmed"),
+        ("between 0.9 and 1.1", "refuted"),
+        ("> 190 %", "undecided"),
+    ],
+)
+def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(holds: str, verdict: str) -> None:
+    # Means 20 and 10, standard deviations 1 and 0.5 of three runs: about 2 with an interval of some 0.2.
+    found = judged(ratio(holds), [CACHE], pair((19, 20, 21), (9.5, 10, 10.5)))
+    assert (found["verdict"], found["unit"]) == (verdict, "")
+    assert found["measured"]["value"] == 2.0
+    assert found["measured"]["method"] == "runs"
+    assert found["runs"] == ["r0", "r1", "r2", "s0", "s1", "s2"]
+
+
+def test_a_ratio_to_an_exact_value_has_the_interval_of_its_upper_side() -> None:
+    # With a bottom that does not vary g is 0, and Fieller's interval is that of the top: 2 +- t(2) 0.1 / sqrt(3).
+    found = judged(ratio("> 1"), [CACHE], pair((19, 20, 21), (10, 10, 10)))["measured"]
+    assert found["high"] - 2 == pytest.approx(T2 * 0.1 / 3**0.5, rel=1e-3)
+    assert 2 - found["low"] == pytest.approx(T2 * 0.1 / 3**0.5, rel=1e-3)
+
+
+def test_a_difference_has_the_interval_of_welch() -> None:
+    # Equal deviations 1 of three runs each: 10 +- t(4) sqrt(1/3 + 1/3).
+    measure = {"of": "throughput", "at": {"cache": "large"}, "to": {"cache": "small"}}
+    claim = {"measure": {"difference": measure}, "holds": "> 5 /s"}
+    found = judged(claim, [CACHE], pair((19, 20, 21), (9, 10, 11)))
+    assert (found["verdict"], found["unit"], found["measured"]["value"]) == ("confirmed", "/s", 10.0)
+    assert found["measured"]["high"] == pytest.approx(10 + T4 * (2 / 3) ** 0.5, rel=1e-3)
+
+
+def test_one_run_has_its_own_interval_and_without_one_a_claim_is_undecided() -> None:
+    runs = [run("a", {"cache": "large"}, 20, 0.4), run("b", {"cache": "small"}, 10, 0.2)]
+    assert judged(ratio("> 1.5"), [CACHE], runs)["measured"]["method"] == "batch means"
+    assert judged(ratio("> 1.5"), [CACHE], runs)["verdict"] == "confirmed"
+    found = judged(ratio("> 1.5"), [CACHE], pair((20,), (10,)))
+    assert (found["verdict"], found["measured"]["value"]) == ("undecided", 2.0)
+    assert "repeat the runs" in found["why"]
+
+
+def test_invalid_runs_never_count_and_suspect_ones_are_named() -> None:
+    bad = pair((19, 20, 21), (9, 10, 11), verdict="invalid")
+    found = judged(ratio("> 1.1"), [CACHE], bad)
+    assert (found["verdict"], found["measured"]) == ("not_testable", None)
+    assert found["why"] == "every run at cache large is invalid (r0, r1, r2)"
+    mixed = pair((19, 20, 21), (9, 10, 11), verdict="suspect")
+    mixed.append(run("wild", {"cache": "large"}, 500, verdict="invalid"))
+    found = judged(ratio("> 1.1"), [CACHE], mixed)
+    assert (found["verdict"], found["suspect_runs"]) == ("confirmed", ["r0", "r1", "r2"])
+    assert "wild" not in found["runs"]
+
+
+def test_what_is_missing_says_why_it_cannot_be_tested() -> None:
+    runs = pair((19, 20, 21), (9, 10, 11))
+    assert judged(ratio("> 1"), [CACHE], runs[:3])["why"] == "no run at cache small"
+    assert "cache huge is not in this preset" in judged(ratio("> 1", at={"cache": "huge"}), [CACHE], runs)["why"]
+    assert "nodes is no factor of this preset" in judged(ratio("> 1", at={"nodes": "4"}), [CACHE], runs)["why"]
+    found = judged(ratio("> 1", of="machine.steal"), [CACHE], runs)
+    assert (found["verdict"], found["why"]) == ("not_testable", "machine.steal was not measured at cache large")
+    given = judged({"not_testable": "There is no JVM."}, [CACHE], runs)
+    assert (given["verdict"], given["why"], given["holds"]) == ("not_testable", "There is no JVM.", "")
+
+
+def test_a_ratio_over_several_levels_is_the_geometric_mean_of_those_at_each() -> None:
+    # Ratios 2 and 8 at the two levels of users: sqrt(2 * 8) = 4, and exp(ln 4 +- t(1) ln(2) sqrt(2) / sqrt(2)).
+    users = factor("users", "10", "20")
+    runs = [
+        run(f"{cache}{number}", {"users": number, "cache": cache}, value)
+        for (number, cache), value in {
+            ("10", "large"): 2,
+            ("10", "small"): 1,
+            ("20", "large"): 8,
+            ("20", "small"): 1,
+        }.items()
+    ]
+    claim = ratio("> 1", at={"cache": "large", "users": "all"})
+    found = judged(claim, [users, CACHE], runs)["measured"]
+    assert found["value"] == pytest.approx(4.0)
+    assert found["high"] == pytest.approx(4 * 2**T1, rel=1e-3)
+    assert (found["method"], found["n"]) == ("levels", 2)
+    assert judged(claim, [users, CACHE], runs[:2])["why"].startswith("no run at cache large, users 20")
+    three = [*runs, run("more", {"users": "30", "cache": "large"}, 4)]
+    left = judged(claim, [factor("users", "10", "20", "30"), CACHE], three)
+    assert left["left_out"] == ["no run at cache small, users 30"]
+
+
+def test_a_quantity_per_load_and_per_another_quantity() -> None:
+    users = factor("users", "10", "40")
+    runs = [run("a", {"users": "10"}, 5, 0.1), run("b", {"users": "40"}, 20, 0.4)]
+    measure = {"of": "throughput", "per": "load", "at": {"users": "highest"}, "to": {"users": "lowest"}}
+    found = judged({"measure": {"ratio": measure}, "holds": "between 0.9 and 1.1"}, [users], runs)
+    assert (found["verdict"], found["measured"]["value"]) == ("confirmed", 1.0)
+    for one in runs:
+        one["host"] = {"disks": {"a": {"read_bytes_per_s": 600.0}, "b": {"read_bytes_per_s": 400.0}}}
+    value = {"of": "host.disks.*.read_bytes_per_s", "per": "throughput", "at": {"users": "lowest"}}
+    assert judged({"measure": {"value": value}, "holds": "> 1"}, [users], runs)["measured"]["value"] == 200.0
+
+
+def test_bounds_of_a_sum_add_up() -> None:
+    tiers = {name: {"cpus_used": estimate(value, half)} for name, value, half in (("a", 1.0, 0.1), ("b", 2.0, 0.2))}
+    claim = {"measure": {"value": {"of": "tiers.*.cpus_used"}}, "holds": "between 2.5 and 3.5"}
+    found = judged(claim, [], [run("a", {}, 1.0, tiers=tiers)])
+    assert (found["verdict"], found["measured"]["low"], found["measured"]["high"]) == (
+        "confirmed",
+        pytest.approx(2.7),
+        pytest.approx(3.3),
+    )
+
+
+def course(*values: float, half: float = 0.1) -> list[dict[str, Any]]:
+    return [
+        run(f"r{n}", {"files": level}, value, half)
+        for n, (level, value) in enumerate(zip(SIZES["levels"], values, strict=True))
+    ]
+
+
+def over(kind: str, holds: str, **more: Any) -> dict[str, Any]:
+    return {"measure": {kind: {"of": "throughput", "over": "files", **more}}, "holds": holds}
+
+
+@pytest.mark.parametrize(
+    ("values", "holds", "verdict"),
+    [
+        ((9, 5, 7, 8), "at 20", "confirmed"),
+        ((9, 5, 7, 8), "at 20 or 40", "confirmed"),
+        ((9, 5, 5.02, 8), "at 20 or 40", "confirmed"),
+        ((9, 5, 5.02, 8), "at 20", "undecided"),
+        ((9, 5, 5.02, 8), "at first", "refuted"),
+        ((9, 5, 5.02, 8), "inside", "confirmed"),
+        ((9, 5, 7, 4), "inside", "refuted"),
+        ((9, 5, 7, 5), "inside", "undecided"),
+    ],
+)
+def test_the_lowest_level_and_those_that_may_be_it(values: tuple[float, ...], holds: str, verdict: str) -> None:
+    assert judged(over("lowest", holds), [SIZES], course(*values))["verdict"] == verdict
+    upside_down = course(*(10 - value for value in values))
+    assert judged(over("highest", holds), [SIZES], upside_down)["verdict"] == verdict
+
+
+def test_the_levels_that_may_be_lowest_are_named() -> None:
+    found = judged(over("lowest", "at 20"), [SIZES], course(9, 5, 5.02, 8))
+    assert (found["found"], found["may_be"]) == ("20", ["20", "40"])
+    assert [one["level"] for one in found["levels"]] == SIZES["levels"]
+    assert judged(over("lowest", "at 20"), [SIZES], course(9, 5, 5.02, 8)[:3])["why"] == "no run at files 100"
+
+
+@pytest.mark.parametrize(
+    ("values", "holds", "verdict"),
+    [
+        ((1, 2, 3, 4), "rises", "confirmed"),
+        ((1, 2, 3, 4), "falls", "refuted"),
+        ((4, 3, 2, 1), "falls", "confirmed"),
+        ((10, 20, 19.5, 30), "rises", "confirmed"),
+        ((10, 20, 15, 30), "rises", "refuted"),
+        ((10, 10.01, 10.02, 10.03), "rises", "undecided"),
+        ((10, 10.01, 10.02, 10.03), "stays", "confirmed"),
+        ((10, 10.01, 10.02, 12), "stays", "refuted"),
+        ((10, 10.01, 10.02, 10.5), "stays", "undecided"),
+        ((10, 12, 10.02, 10.03), "stays", "refuted"),
+    ],
+)
+def test_trends(values: tuple[float, ...], holds: str, verdict: str) -> None:
+    assert judged(over("trend", holds), [SIZES], course(*values))["verdict"] == verdict
+
+
+def test_a_step_back_is_allowed_up_to_the_share_given() -> None:
+    runs = course(10, 20, 15, 30)
+    assert judged(over("trend", "rises", allow="30 %"), [SIZES], runs)["verdict"] == "confirmed"
+    assert judged(over("trend", "rises", allow="25.5 %"), [SIZES], runs)["verdict"] == "undecided"
+    assert judged(over("trend", "rises", allow="24 %"), [SIZES], runs)["verdict"] == "refuted"
+
+
+def test_a_trend_of_a_ratio_and_an_inner_level_left_out() -> None:
+    runs = [
+        run(f"{cache}{level}", {"files": level, "cache": cache}, value if cache == "large" else 10, 0.1)
+        for level, value in zip(SIZES["levels"], (40, 30, 20, 10), strict=True)
+        for cache in ("small", "large")
+    ]
+    claim = over("trend", "falls", at={"cache": "large"}, to={"cache": "small"})
+    found = judged(claim, [SIZES, CACHE], runs)
+    assert found["verdict"] == "confirmed"
+    assert [one["measured"]["value"] for one in found["levels"]] == [4.0, 3.0, 2.0, 1.0]
+    assert found["measured"]["value"] == 0.25
+    without = judged(claim, [SIZES, CACHE], [one for one in runs if one["factors"]["files"] != "20"])
+    assert without["left_out"] == ["no run at cache large, files 20"]
+    assert judged(claim, [SIZES, CACHE], runs[:-2])["verdict"] == "not_testable"
+
+
+def test_a_claim_of_another_version_is_not_testable() -> None:
+    found = judged({"measure": {"median": {}}, "holds": "> 1"}, [], [])
+    assert (found["verdict"], found["says"]) == ("not_testable", "So it is.")
+
+
+def test_claims_are_written_beside_the_summary_and_counted_in_it(tmp_path: Any) -> None:
+    folder = ResultsFolder.create(
+        tmp_path / "results",
+        {
+            "schema": "towtank/study-results/1",
+            "study": {
+                "name": "s",
+                "factors": [],
+                "claims": [{"says": "There is a JVM.", "not_testable": "There is none."}],
+            },
+        },
+    )
+    assert summarize_study(folder)["claims"] == {"confirmed": 0, "refuted": 0, "undecided": 0, "not_testable": 1}
+    written = json.loads((folder.path / "claims.json").read_text("utf-8"))
+    assert (written["schema"], written["claims"][0]["why"]) == ("towtank/claims/1", "There is none.")
+    write_json(folder.path / "study.json", {"schema": "towtank/study-results/1", "study": {"name": "s"}})
+    assert "claims" not in summarize_study(folder)

@@ -1,0 +1,116 @@
+"""The section of claims, and their table in the Markdown export."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import report_synthetic as synthetic
+
+from towtank.analysis import claims as analysis
+from towtank.report.content import build_document, claims
+from towtank.report.document import Paragraph, Table
+from towtank.report.html import render
+from towtank.report.source import Results
+from towtank.results.exports import tested
+
+WRITTEN: list[dict[str, Any]] = [
+    {
+        "says": "Without the index the system carries less.",
+        "source": "table 4",
+        "measure": {
+            "ratio": {
+                "of": "throughput",
+                "at": {"search_index": "absent", "users": "highest"},
+                "to": {"search_index": "present"},
+            }
+        },
+        "holds": "< 0.9",
+    },
+    {
+        "says": "Throughput is highest with the most users.",
+        "measure": {"highest": {"of": "throughput", "over": "users", "at": {"search_index": "present"}}},
+        "holds": "at last",
+    },
+    {
+        "says": "Response times fall.",
+        "measure": {"trend": {"of": "mean", "over": "users", "at": {"search_index": "present"}}},
+        "holds": "falls",
+    },
+    {
+        "says": "The mean is short.",
+        "measure": {"value": {"of": "mean", "at": {"search_index": "present", "users": "120"}}},
+        "holds": "< 100 ms",
+    },
+    {"says": "A JVM pauses.", "not_testable": "there is none"},
+]
+
+
+def with_claims(**more: Any) -> Results:
+    found = synthetic.results(**more)
+    study = {**found.study, "claims": WRITTEN}
+    judged = analysis.judge(study, [run.summary for run in found.runs if run.summary])
+    return dataclasses.replace(found, claims=judged)
+
+
+def table(results: Results, number: int = 0) -> Table:
+    section = claims.build(results)
+    assert section is not None
+    return [block for block in section.blocks if isinstance(block, Table)][number]
+
+
+def plain(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_every_claim_has_its_measure_and_verdict() -> None:
+    # By the asymptotic bounds of the synthetic system at 120 users: 100 /s with the index, 62.5 /s without.
+    rows = table(with_claims()).rows
+    assert [row[0] for row in rows] == ["1", "2", "3", "4", "5"]
+    assert rows[0][1:3] == ("Without the index the system carries less.", "table 4")
+    assert plain(rows[0][4]).startswith("0.625 [")
+    assert rows[0][5:] == ("< 0.9", "confirmed")
+    # 120 and 90 users come to 100 /s and 89 /s, each within 5 %: Bonferroni's intervals tell them apart.
+    assert rows[1][4] == "120"
+    assert rows[2][6] == "refuted"
+    # Little's law: 120 / 100 - 1 = 0.2 s.
+    assert plain(rows[3][4]).startswith("200 [")
+    assert plain(rows[3][4]).endswith("ms")
+    assert rows[4][6] == "not testable here: there is none"
+
+
+def test_levels_behind_trends_and_places_have_a_table_of_their_own() -> None:
+    rows = table(with_claims(), 1).rows
+    assert [row[:2] for row in rows[:4]] == [("2", str(level)) for level in synthetic.LEVELS]
+    assert [row[3] for row in rows[:4]][-1] == "yes"
+    assert plain(rows[4][2]).endswith("ms")
+
+
+def test_suspect_runs_are_marked_and_named() -> None:
+    found = table(with_claims(verdicts={"r004": "suspect"}))
+    assert found.rows[0][6] == "confirmed †"
+    assert found.footnotes == ("† Leans on suspect runs: r004.",)
+    invalid = table(with_claims(verdicts={"r004": "invalid"})).rows[0]
+    assert invalid[6] == "not testable here: every run at search_index present, users 120 is invalid (r004)"
+
+
+def test_the_section_counts_and_stands_last_before_the_appendix() -> None:
+    document = build_document(with_claims())
+    names = [section.name for section in document.sections if not section.appendix]
+    assert names[-1] == "claims"
+    (first,) = [block for block in document.sections[names.index("claims")].blocks if isinstance(block, Paragraph)]
+    assert first.content[0].text.startswith(
+        "5 claims of the reference: 2 confirmed, 2 refuted and 1 not testable here."
+    )
+    page = render(dataclasses.replace(document, sections=(document.sections[names.index("claims")],)))
+    assert "Without the index the system carries less." in page
+    assert claims.build(synthetic.results()) is None
+
+
+def test_exports_say_it_in_units() -> None:
+    told = [tested.measured(one) for one in with_claims().claims["claims"]]
+    assert told[0].startswith("0.625 (")
+    assert told[1] == "120"
+    assert told[2].startswith("last to first ")
+    assert told[3].startswith("200 ms (")
+    assert told[4] == "–"

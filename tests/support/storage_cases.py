@@ -1,0 +1,134 @@
+"""Kinds of file systems that a host can have, each as keys of a system file, for the suite that all of them pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from towtank.system.build import build_system
+from towtank.system.hosts.host import Host
+from towtank.system.model import load_system
+from towtank.system.process import Process
+from towtank.system.service import Service
+from towtank.system.services.mount import MountService
+from towtank.system.system import System
+
+_FILE = """
+schema: towtank/system/1
+name: storage
+hosts:
+  web: {{provider: namespaces{disks}}}
+{hosts}
+services:
+  other: {{kind: null_server, host: web}}
+{services}
+start_timeout: 30 s
+"""
+_BRICKS = """
+  brick-1: {provider: namespaces, disks: {data: {size: 32 MiB}}}
+  brick-2: {provider: namespaces, disks: {data: {size: 32 MiB}}}
+"""
+_SERVERS = """
+  store-1: {kind: glusterfs_server, host: brick-1, disk: data}
+  store-2: {kind: glusterfs_server, host: brick-2, disk: data}
+"""
+
+
+@dataclass(frozen=True)
+class StorageCase:
+    """One kind.
+
+    Attributes
+    ----------
+    name : str
+    disk : str
+        Keys of the disk; empty for a mount.
+    hosts, services : str
+        Lines of a system file that a mount needs.
+    survives : bool
+        Whether files can be read while the server `store-1` is away.
+    """
+
+    name: str
+    disk: str = ""
+    hosts: str = ""
+    services: str = ""
+    survives: bool = False
+
+    @property
+    def is_mount(self) -> bool:
+        """Whether it comes over the network."""
+        return not self.disk
+
+
+def _mount(settings: str, servers: str = "[store-1, store-2]") -> str:
+    return f"{_SERVERS}  area: {{kind: glusterfs_mount, host: web, servers: {servers}, settings: {{{settings}}}}}\n"
+
+
+CASES = (
+    *(StorageCase(kind, f"size: 32 MiB, file_system: {kind}") for kind in ("ext2", "ext3", "ext4")),
+    StorageCase("ext4-without-journal", "size: 32 MiB, file_system: ext4, journal: false"),
+    StorageCase("xfs", "size: 300 MiB, file_system: xfs"),
+    StorageCase("btrfs", "size: 128 MiB, file_system: btrfs"),
+    StorageCase("glusterfs-one", hosts=_BRICKS, services=_mount("ping_timeout: 2 s", "store-1")),
+    StorageCase("glusterfs-direct", hosts=_BRICKS, services=_mount("direct: true, ping_timeout: 2 s")),
+    StorageCase(
+        "glusterfs-copies", hosts=_BRICKS, services=_mount("copies: 2, direct: true, ping_timeout: 2 s"), survives=True
+    ),
+)
+
+
+@dataclass
+class StorageBench:
+    """A system whose host `web` has a file system to try."""
+
+    folder: Path
+    case: StorageCase
+    system: System = field(init=False)
+
+    def __post_init__(self) -> None:
+        path = self.folder / "system.yaml"
+        disks = f", disks: {{area: {{{self.case.disk}}}}}" if self.case.disk else ""
+        path.write_text(_FILE.format(disks=disks, hosts=self.case.hosts, services=self.case.services))
+        self.system = build_system(load_system(path), self.folder, self.folder / "logs")
+
+    def lacks(self) -> list[str]:
+        """What this machine lacks for it."""
+        services = [text for service in self.system._services if (text := service.missing())]
+        return [*self.system._hosts.lacks(), *services]
+
+    def service(self, name: str) -> Any:
+        """A service by name."""
+        return next(service for service in self.system._services if service.name == name)
+
+    @property
+    def host(self) -> Host:
+        """The host that has the file system."""
+        return self.system._hosts.of("web")
+
+    @property
+    def root(self) -> Path:
+        """Where the host sees it."""
+        if not self.case.is_mount:
+            return self.host.disk("area")
+        mount = self.service("area")
+        assert isinstance(mount, MountService)
+        return mount.point
+
+    def process(self, name: str) -> tuple[Service, Process]:
+        """The process of a service."""
+        return next((owner, one) for owner, one in self.system._processes if one.spec.name == name)
+
+    def start_again(self, name: str) -> None:
+        """Start a process of a service anew, with the same command and files."""
+        owner, old = self.process(name)
+        old.stop()
+        new = owner.host.process(old.spec, old.log)
+        new.start()
+        self.system._processes[self.system._processes.index((owner, old))] = (owner, new)
+
+    def python(self, script: str, *arguments: object, limit_s: float = 60.0) -> tuple[int, str]:
+        """Run a Python script on the host: status and output."""
+        answer = self.host.execute([self.host.python(), "-c", script, *map(str, arguments)], limit_s)
+        return answer.status, answer.output.strip()

@@ -1,0 +1,210 @@
+"""One suite for all file systems of hosts: what is written is there, whole, under its name, or is refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from storage_cases import CASES, StorageBench
+
+from towtank.system.hosts import cleaning
+
+# Bytes that tell their place; whole pages and a rest, more than one packet.
+WRITE = """
+import hashlib, os, sys
+path, count = sys.argv[1], int(sys.argv[2])
+data = hashlib.sha256(path.encode()).digest() * (count // 32 + 1)
+with open(path + ".new", "wb") as stream:
+    stream.write(data[:count])
+    stream.flush()
+    os.fsync(stream.fileno())
+os.rename(path + ".new", path)
+folder = os.open(os.path.dirname(path), os.O_RDONLY)
+os.fsync(folder)
+print(hashlib.sha256(data[:count]).hexdigest())
+"""
+READ = """
+import hashlib, sys
+print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())
+"""
+PARTS = """
+import os, sys
+path = sys.argv[1]
+with open(path, "wb") as stream:
+    stream.write(b"a" * 10000)
+with open(path, "ab") as stream:
+    stream.write(b"b" * 10000)
+with open(path, "r+b") as stream:
+    stream.seek(5000)
+    stream.write(b"c" * 10)
+descriptor = os.open(path, os.O_RDONLY)
+assert os.pread(descriptor, 12, 4999) == b"a" + b"c" * 10 + b"a"
+assert os.pread(descriptor, 4, 9998) == b"aabb"
+assert os.pread(descriptor, 100, 19990) == b"b" * 10
+os.truncate(path, 15)
+assert os.stat(path).st_size == 15
+os.unlink(path)
+print(os.path.exists(path))
+"""
+FOLDERS = """
+import os, sys
+root = sys.argv[1]
+names = {f"file-{number}" for number in range(50)}
+os.makedirs(f"{root}/a/b")
+for name in names:
+    open(f"{root}/a/b/{name}", "w").close()
+assert set(os.listdir(f"{root}/a/b")) == names
+os.rename(f"{root}/a/b/file-0", f"{root}/a/file-0")
+os.rename(f"{root}/a/file-0", f"{root}/a/b/file-1")
+assert set(os.listdir(f"{root}/a/b")) == names - {"file-0"}
+try:
+    os.rmdir(f"{root}/a/b")
+except OSError as error:
+    print(type(error).__name__)
+for name in names - {"file-0"}:
+    os.unlink(f"{root}/a/b/{name}")
+os.removedirs(f"{root}/a/b")
+"""
+# Fills it with files of 1 MiB; prints how many were whole, and how the next one was refused.
+FILL = """
+import errno, os, sys
+root, kept = sys.argv[1], 0
+for number in range(1000):
+    try:
+        with open(f"{root}/full-{number}", "wb") as stream:
+            stream.write(bytes([number % 256]) * 2**20)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        refusal = errno.errorcode[error.errno]
+        break
+    kept += 1
+for number in range(kept):
+    assert open(f"{root}/full-{number}", "rb").read() == bytes([number % 256]) * 2**20, number
+for number in range(kept + 1):
+    if os.path.exists(f"{root}/full-{number}"):
+        os.unlink(f"{root}/full-{number}")
+print(kept, refusal)
+"""
+KILLED_WITHIN_S = 60.0
+
+
+def told(bench: StorageBench, script: str, *arguments: object) -> str:
+    status, output = bench.python(script, *arguments)
+    assert status == 0, output
+    return output
+
+
+def test_what_is_written_is_read_under_its_last_name(storage: StorageBench) -> None:
+    for count in (0, 1, 4096, 300_001):
+        path = storage.root / f"written-{count}"
+        assert told(storage, WRITE, path, count) == told(storage, READ, path)
+
+
+def test_parts_are_read_and_written_in_place(storage: StorageBench) -> None:
+    assert told(storage, PARTS, storage.root / "parts") == "False"
+
+
+def test_folders_hold_what_was_put_into_them(storage: StorageBench) -> None:
+    assert told(storage, FOLDERS, storage.root) in ("OSError", "FileExistsError")
+
+
+def test_a_full_one_refuses_and_keeps_what_it_took(storage: StorageBench) -> None:
+    kept, refusal = told(storage, FILL, storage.root).split()
+    assert refusal == "ENOSPC"
+    assert int(kept) >= 8
+    # Room that was freed can be used again, though not always at once.
+    path = storage.root / "after"
+    assert until_written(storage, path) == told(storage, READ, path)
+
+
+def until_written(storage: StorageBench, path: Path) -> str:
+    deadline = time.monotonic() + KILLED_WITHIN_S
+    while True:
+        status, output = storage.python(WRITE, path, 100_000)
+        if status == 0:
+            return output
+        assert time.monotonic() < deadline, output
+        time.sleep(0.2)
+
+
+def test_nobody_else_sees_it(storage: StorageBench) -> None:
+    assert str(storage.root) not in Path("/proc/self/mounts").read_text()
+    (line,) = [
+        line.split()
+        for line in told(storage, "print(open('/proc/self/mounts').read())").splitlines()
+        if f" {storage.root} " in line
+    ]
+    if storage.case.is_mount:
+        assert line[2] == "fuse.glusterfs"
+    else:
+        assert line[0].startswith("/dev/loop")
+
+
+def test_a_server_that_was_killed_and_is_back_has_what_was_written(storage: StorageBench) -> None:
+    if not storage.case.is_mount:
+        pytest.skip("it has no server")
+    paths = [storage.root / f"before-{number}" for number in range(6)]
+    written = {path: told(storage, WRITE, path, 50_000) for path in paths}
+    _, process = storage.process("store-1")
+    assert process.pid is not None
+    os.kill(server_of(process.pid), signal.SIGKILL)
+    failed = [path for path in paths if not is_whole(storage, path, written[path])]
+    assert (failed == []) == storage.case.survives
+    storage.start_again("store-1")
+    deadline = time.monotonic() + KILLED_WITHIN_S
+    while failed and time.monotonic() < deadline:
+        failed = [path for path in failed if not is_whole(storage, path, written[path])]
+    assert failed == []
+    until_written(storage, storage.root / "behind")
+
+
+def is_whole(storage: StorageBench, path: Path, digest: str) -> bool:
+    status, output = storage.python(READ, path)
+    assert status != 0 or output == digest, "what is read is right or refused"
+    return status == 0
+
+
+def server_of(guard: int) -> int:
+    """The server itself: the child of its guard."""
+    return int(Path(f"/proc/{guard}/task/{guard}/children").read_text().split()[0])
+
+
+CONDUCTOR = """
+import sys, time
+from pathlib import Path
+from storage_cases import CASES, StorageBench
+
+bench = StorageBench(Path(sys.argv[1]), next(case for case in CASES if case.name == sys.argv[2]))
+bench.system.up()
+print(bench.host._site.prefix, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("name", ["glusterfs-direct"])
+def test_a_conductor_that_is_killed_leaves_nothing(name: str, tmp_path: Path) -> None:
+    case = next(case for case in CASES if case.name == name)
+    if lines := StorageBench(tmp_path, case).lacks():
+        pytest.skip("; ".join(lines))
+    support = str(Path(__file__).parents[2] / "support")
+    paths = os.pathsep.join([support, os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    command = [sys.executable, "-c", CONDUCTOR, str(tmp_path), name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        prefix = process.stdout.readline().strip()
+        assert prefix
+        kinds = {line.split()[0] for line in cleaning.leftovers(prefix)}
+        process.kill()
+    assert {"process", "loop"} <= kinds
+    deadline = time.monotonic() + KILLED_WITHIN_S
+    while cleaning.leftovers(prefix) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert cleaning.leftovers(prefix) == []
+    assert "fuse.glusterfs" not in Path("/proc/self/mounts").read_text()

@@ -1,0 +1,138 @@
+"""System files with mounts: all faults with their places, what becomes of settings, and a content server on each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from storage_cases import CASES, StorageBench
+
+from towtank.errors import StudyError
+from towtank.system.build import build_system
+from towtank.system.model import load_system
+from towtank.system.packages import needed
+from towtank.system.services.glusterfs_volumes import mount_text, server_text
+from towtank.system.storage_models import GlusterfsMountSettings, GlusterfsServerSettings
+from towtank.system.system import System
+
+HEAD = """
+schema: towtank/system/1
+name: storage
+hosts:
+  here: {provider: local}
+  web: {provider: namespaces, disks: {data: {size: 64 MiB}}}
+  far: {provider: namespaces, disks: {data: {size: 64 MiB}}}
+services:
+"""
+
+
+def written(folder: Path, *services: str) -> Path:
+    path = folder / "system.yaml"
+    path.write_text(HEAD + "".join(f"  {service}\n" for service in services) + "start_timeout: 60 s\n")
+    return path
+
+
+def test_faults_are_told_all_at_once_with_their_places(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "store: {kind: glusterfs_server, host: far, disk: data}",
+        "area: {kind: glusterfs_mount, host: here, servers: store}",
+        "second: {kind: glusterfs_mount, host: web, servers: [stor, web, store, store]}",
+        "web: {kind: null_server, host: web}",
+        "content: {kind: content_server, host: far, storage: second}",
+        "third: {kind: glusterfs_mount, host: web, servers: [store], settings: {copies: 2}}",
+        "fourth: {kind: glusterfs_mount, host: web, servers: [store], settings: {cache: 1 MiB}}",
+        "fifth: {kind: glusterfs_server, host: web, disk: dat, settings: {cache: 100 KiB}}",
+    )
+    with pytest.raises(StudyError) as refused:
+        load_system(path)
+    told = str(refused.value)
+    for words in (
+        "system.yaml:10:39: services.area.host: must be a host of provider namespaces for a glusterfs_mount",
+        "services.second.servers[0]: must be a service of this file",
+        "did you mean 'store'",
+        "services.second.servers[1]: must be a glusterfs_server, got 'web' instead, a null_server",
+        "services.second.servers[3]: must name each server once, got 'store' again",
+        "services.content.storage: must be a disk or a mount of host far (data), got 'second' instead",
+        "services.third: must have two servers at least for two copies, got 1 instead",
+        "services.fourth.settings: must have a cache of 0 B or at least 4 MiB",
+        "services.fifth.settings: must have a cache of 0 B or at least 4 MiB",
+    ):
+        assert words in told, told
+
+
+NOTHING = {"cache": "0 B", "write_behind": "0 B", "attributes_timeout": "0 s"}
+TUNED = {"cache": "8 MiB", "direct": True, "inode_limit": 77}
+
+
+def stack(text: str) -> list[str]:
+    """Names of the translators of a volume file, from below."""
+    return [line.split()[1] for line in text.splitlines() if line.startswith("volume ")]
+
+
+def test_settings_stand_in_the_volume_files() -> None:
+    servers = {"store-1": ("198.18.0.10", 1), "store-2": ("198.18.0.11", 2)}
+    plain = mount_text(GlusterfsMountSettings(), servers)
+    assert stack(plain) == ["store-1-0", "store-2-0", "spread", "behind", "cache", "attributes", "asked"]
+    bare = mount_text(GlusterfsMountSettings.model_validate(NOTHING), servers)
+    assert stack(bare) == ["store-1-0", "store-2-0", "spread", "asked"]
+    server = server_text(GlusterfsServerSettings.model_validate(TUNED), "/data", "198.18.0.10", 9)
+    assert stack(server)[:4] == ["posix-0", "locks-0", "cache-0", "part-0"]
+    for line in ("option o-direct on", "option cache-size 8388608", "option inode-lru-limit 77", "listen-port 9"):
+        assert line in server
+
+
+@pytest.mark.parametrize(
+    ("reads", "first"), [("rotated", ["store-1-0", "store-2-0"]), ("same", ["store-1-0", "store-1-1"])]
+)
+def test_copies_are_read_from_each_server_or_from_the_first(reads: str, first: list[str]) -> None:
+    settings = GlusterfsMountSettings.model_validate({"copies": 2, "reads": reads})
+    text = mount_text(settings, {"store-1": ("198.18.0.10", 1), "store-2": ("198.18.0.11", 2)})
+    assert [line.split()[2] for line in text.splitlines() if "read-subvolume" in line] == first
+    assert "subvolumes store-1-0 store-2-1" in text
+    assert "subvolumes store-2-0 store-1-1" in text
+
+
+def test_doctor_names_the_packages(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "store: {kind: glusterfs_server, host: far, disk: data}",
+        "area: {kind: glusterfs_mount, host: web, servers: store}",
+    )
+    names = {name for package in needed(str(path)) for name in package.names}
+    assert {"glusterfs-server", "glusterfs-client"} <= names
+
+
+STORES = {
+    "disk": ["content: {kind: content_server, host: web, storage: data, population: {scale: 0.00002}}"],
+    "mount": [
+        "store: {kind: glusterfs_server, host: far, disk: data}",
+        "area: {kind: glusterfs_mount, host: web, servers: store}",
+        "content: {kind: content_server, host: web, disk: data, storage: area, population: {scale: 0.00002}}",
+    ],
+}
+
+
+@pytest.mark.parametrize("place", STORES)
+def test_a_content_server_has_its_contents_there(place: str, tmp_path: Path) -> None:
+    pytest.importorskip("content_server")
+    if lines := StorageBench(tmp_path, next(case for case in CASES if case.name == "glusterfs-one")).lacks():
+        pytest.skip("; ".join(lines))
+    system = build_system(load_system(written(tmp_path, *STORES[place])), tmp_path, tmp_path / "logs")
+    with system:
+        endpoints = system.up()
+        settings = json.loads(json.dumps(endpoints.settings["content"]))
+        assert settings["storage"] == ("data" if place == "disk" else "area")
+        count, held = contents(system, place)
+        assert count > 20
+        assert held == (place == "disk"), "the rest of the data lies elsewhere"
+
+
+def contents(system: System, place: str) -> tuple[int, bool]:
+    """Files of contents at the place, and whether no database lies there."""
+    host = system._hosts.of("web")
+    root = host.disk("data") if place == "disk" else Path("/tmp/mounts/area")
+    found = host.execute(["sh", "-c", f"find {root}/content -type f | wc -l"]).output
+    disk = host.execute(["sh", "-c", f"find {host.disk('data')} -name 'content.sqlite' | wc -l"]).output
+    return int(found), int(disk) == 0
