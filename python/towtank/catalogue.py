@@ -27,6 +27,8 @@ OBSERVERS = {
     "glusterfs": "what a mount of GlusterFS tells below .meta",
     "redis": "what Redis tells with INFO",
     "openldap": "monitor database of OpenLDAP: operations, threads, pages",
+    "jetty": "statistics page of Jetty: requests, connections, heap",
+    "gc_log": "log of a JVM's garbage collector: pauses, heap after a collection, allocation",
     "prometheus": "metrics that a service shows as a page in the Prometheus text format",
 }
 DRIVERS = {"http": "HTTP/1.1 with keep-alive, ranges, multipart uploads, cookies and Basic authentication"}

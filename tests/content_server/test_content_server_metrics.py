@@ -14,6 +14,7 @@ NAMES = {
     "content_server_queue_length", "content_server_database_pool_size", "content_server_database_pool_in_use",
     "content_server_database_pool_wait_seconds_total", "content_server_database_cpu_seconds_total",
     "content_server_database_seconds_total", "content_server_cache_hits_total", "content_server_cache_misses_total",
+    "content_server_storage_bytes_total", "content_server_storage_calls_total",
     "content_server_cache_bytes", "content_server_handles_open", "content_server_documents", "process_cpu_seconds_total",  # noqa: E501
     "process_resident_memory_bytes", "process_start_time_seconds", "process_open_fds",
 }  # fmt: skip
@@ -44,6 +45,12 @@ def test_counts_follow_the_requests(start: Any) -> None:
     assert figures['content_server_cache_hits_total{cache="content"}'] == 4
     assert figures['content_server_cache_misses_total{cache="handles"}'] == 4
     assert figures["content_server_cache_bytes"] == 4000
+    # Four are written and read once; the second time the cache has them.
+    assert figures['content_server_storage_bytes_total{direction="write"}'] == 4000
+    assert figures['content_server_storage_bytes_total{direction="read"}'] == 4000
+    assert figures['content_server_storage_calls_total{call="read"}'] == 4
+    assert figures['content_server_storage_calls_total{call="sync"}'] == 4
+    assert figures['content_server_storage_calls_total{call="open"}'] == 4
     assert figures["content_server_handles_open"] == 2
     assert (figures["content_server_worker_threads"], figures["content_server_database_pool_size"]) == (3, 2)
     assert figures["content_server_database_pool_in_use"] == 0

@@ -33,9 +33,12 @@ stat_hit_count = 2001
 stat_miss_count = 4670
 xattr_hit_count = 0
 """
-SENT = """[store-1-0.latency]
-store-1-0.latency.OPEN = AVG:193864.444444 CNT:18 TOTAL:3489560 MIN:139910 MAX:286820
-store-1-0.latency.READ = AVG:98847.500000 CNT:36 TOTAL:3558510 MIN:73030 MAX:190610
+SENT = """
+cumulative.data_read = 147456
+store-1-0.cumulative.OPEN = 18,3489560,139910.000,286820.000,193864.444
+store-1-0.incremental.OPEN = 18,3489560,139910.000,286820.000,193864.444
+store-1-0.cumulative.READ = 36,3558510,73030.000,190610.000,98847.500
+store-1-0.cumulative.WRITE = 0,0,0.000,0.000,0.000
 """
 
 
@@ -51,12 +54,12 @@ def test_calls_bytes_and_times_are_told() -> None:
 
 
 def test_calls_to_a_server_are_those_of_all_its_parts() -> None:
-    values = parse_sent("store-1", [SENT, SENT.replace("-0.latency", "-1.latency"), ""])
+    values = parse_sent("store-1", [SENT, SENT.replace("-0.cumul", "-1.cumul"), ""])
     assert values['glusterfs_server_calls_total{server="store-1",call="read"}'] == 72
     assert values['glusterfs_server_call_seconds_total{server="store-1",call="open"}'] == pytest.approx(0.00697912)
 
 
-def test_what_is_no_profile_is_a_failure() -> None:
+def test_what_is_no_such_text_is_a_failure() -> None:
     with pytest.raises(ScrapeError, match=r"must tell cumulative\.data_read, got 'nothing' instead"):
         parse_asked("nothing")
 
@@ -64,10 +67,10 @@ def test_what_is_no_profile_is_a_failure() -> None:
 def recorded(folder: Path) -> Path:
     """A folder with the files of a mount, as they were."""
     texts = {
-        "asked/profile": ASKED,
+        "asked/private": ASKED,
         "cache/private": PRIVATE,
         "attributes/private": ATTRIBUTES,
-        "store-1-0/profile": SENT,
+        "store-1-0/private": SENT,
     }
     for name, text in texts.items():
         path = folder / ".meta/graphs/active" / name
@@ -83,20 +86,20 @@ def test_all_files_are_read_again_and_again(tmp_path: Path) -> None:
     assert first["glusterfs_cache_files"] == 499
     assert first["glusterfs_attribute_misses_total"] == 4670
     assert first['glusterfs_server_calls_total{server="store-1",call="open"}'] == 18
-    (tmp_path / ".meta/graphs/active/asked/profile").write_text(ASKED.replace("8192000", "9000000"))
+    (tmp_path / ".meta/graphs/active/asked/private").write_text(ASKED.replace("8192000", "9000000"))
     assert scraper.scrape()["glusterfs_read_bytes_total"] == 9000000
     scraper.close()
 
 
 def test_a_mount_that_does_not_answer_is_a_failure_and_read_again_later(tmp_path: Path) -> None:
-    profile = recorded(tmp_path) / ".meta/graphs/active/asked/profile"
-    profile.unlink()
-    os.mkfifo(profile)
+    told = recorded(tmp_path) / ".meta/graphs/active/asked/private"
+    told.unlink()
+    os.mkfifo(told)
     scraper = GlusterfsScraper("area", tmp_path, ["store-1-0"])
     with pytest.raises(ScrapeError, match="the mount does not tell: no answer within 1 s"):
         scraper.scrape()
-    profile.unlink()
-    profile.write_text(ASKED)
+    told.unlink()
+    told.write_text(ASKED)
     assert scraper.scrape()["glusterfs_written_bytes_total"] == 4096000
     scraper.close()
     nothing = GlusterfsScraper("area", tmp_path / "nothing", [])

@@ -55,6 +55,8 @@ def conclude(dsn: str, statements: list[tuple[str, str | int]]) -> dict:
         with psycopg.connect(dsn, autocommit=True) as client:
             for statement, value in statements:
                 client.execute(statement, [value])
+            # Counts of scans come to the statistics a second later, or when the session has ended.
+            client.execute("SELECT pg_stat_force_next_flush()")
         return scraper.conclude()
     finally:
         scraper.close()

@@ -71,6 +71,7 @@ CASES = (
     StorageCase("ext4-without-journal", "size: 32 MiB, file_system: ext4, journal: false"),
     StorageCase("xfs", "size: 300 MiB, file_system: xfs"),
     StorageCase("btrfs", "size: 128 MiB, file_system: btrfs"),
+    StorageCase("btrfs-striped", "size: 256 MiB, file_system: btrfs, images: 2"),
     StorageCase("glusterfs-one", hosts=_BRICKS, services=_mount("ping_timeout: 2 s", "store-1")),
     StorageCase("glusterfs-direct", hosts=_BRICKS, services=_mount("direct: true, ping_timeout: 2 s")),
     StorageCase(

@@ -45,7 +45,9 @@ def test_hosts_need_programs_too(tmp_path: Path) -> None:
     assert found["hosts_mkfs.xfs"] == "apt-get install xfsprogs"
 
 
-def test_what_is_missing_comes_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_comes_with_its_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(packages.jvm, "find_program", lambda name: None)
     monkeypatch.setattr(packages, "find_program", lambda name: None)
     monkeypatch.setattr(packages, "postgresql_program", lambda name: None)
     found = {offer.name: (offer.status, offer.install) for offer in examine_services()}
@@ -94,3 +96,33 @@ def test_the_newest_postgresql_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     places = [Path(f"/usr/lib/postgresql/{version}/bin/postgres") for version in ("9.6", "15", "odd")]
     monkeypatch.setattr(Path, "glob", lambda self, pattern: iter(places))
     assert str(postgresql.program("postgres")) == "/usr/lib/postgresql/15/bin/postgres"
+
+
+REPOSITORY = SYSTEM.replace(
+    "content_server, host: here, settings: {database: postgresql}", "cmis_repository, host: here"
+)
+
+
+def test_files_that_no_package_has_are_needed_and_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = tmp_path / "system.yaml"
+    path.write_text(REPOSITORY)
+    needs = packages.needed(str(path))
+    assert [need.kind for need in needs] == ["haproxy", "postgresql", "java", "cmis_repository"]
+    files = needs[-1]
+    assert isinstance(files, packages.Download)
+    assert files.found() is None
+    assert files.install == "towtank doctor SYSTEM --install fetches 72 MB"
+    offer = next(offer for offer in examine_services() if offer.name == "cmis_files")
+    assert (offer.status, offer.note) == ("note", "not fetched; for a CMIS repository that others wrote")
+    fetched = []
+    monkeypatch.setattr(packages.downloads, "fetch", lambda artefacts, note: fetched.extend(artefacts))
+    # Without a package to install neither apt-get nor root is needed.
+    monkeypatch.setattr(packages.shutil, "which", lambda name: None)
+    packages.install([files], lambda command: 1)
+    assert [artefact.name for artefact in fetched] == [
+        "chemistry-opencmis-server-jcr",
+        "jackrabbit-webapp",
+        "jetty-runner",
+        "postgresql",
+    ]

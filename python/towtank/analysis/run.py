@@ -25,6 +25,7 @@ from towtank.analysis.generator import cores_of, generator
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.recovery import Happened
 from towtank.analysis.steady import SIGNIFICANCE, trend
+from towtank.analysis.storage import storage
 from towtank.analysis.tiers import Observed
 from towtank.analysis.window import Window
 from towtank.analysis.windows_by_stage import asked_stage
@@ -279,6 +280,7 @@ def describe(
     summary["generator"] = generator(data.measurement, data.chosen, data.engine, data.manifest)
     summary["connections"] = connections(data.measurement, data.chosen, data.engine)
     summary["balance"] = balance(data.observed, data.measurement, data.chosen)
+    summary["storage"] = storage(data.observed, data.measurement, data.chosen)
     summary["databases"] = databases(data.observed)
     errors_limit = float(limits.get("errors", verdict.ERRORS_SHARE))
     summary["events"] = recovery.describe(data.happened, data.measurement, data.steady_stage, errors_limit)

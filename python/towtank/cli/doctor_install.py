@@ -31,19 +31,25 @@ def tell_needs(text: str | None, *, json: bool, install: bool) -> int:
     from towtank.system import packages  # noqa: PLC0415
     from towtank.system.offers import offer_of  # noqa: PLC0415
 
-    needed = packages.PACKAGES if text is None else packages.needed(text)
-    missing = [package for package in needed if package.found() is None]
+    everything: list[packages.Need] = [*packages.PACKAGES, *packages.DOWNLOADS]
+    needed = everything if text is None else packages.needed(text)
+    missing = [need for need in needed if need.found() is None]
     if install and missing:
-        names = ", ".join(f"{' '.join(package.names)} ({package.purpose})" for package in missing)
-        console().print(f"installing {names}", soft_wrap=True, markup=False)
-        packages.install(missing, packages.run_quietly)
-        missing = [package for package in needed if package.found() is None]
-    offers = [offer_of(package) for package in needed]
+        progress = console()
+
+        def note(text: str) -> None:
+            progress.print(text, soft_wrap=True, markup=False)
+
+        if wanted := [need for need in missing if isinstance(need, packages.Package)]:
+            note("installing " + ", ".join(f"{' '.join(need.names)} ({need.purpose})" for need in wanted))
+        packages.install(missing, packages.run_quietly, note)
+    offers = [offer_of(need) for need in needed]
+    missing_names = [offer.name for offer in offers if offer.value is None]
     if json:
         checks = [offer.document() for offer in offers]
-        print_json({"schema": SCHEMA, "ready": not missing, "missing": [one.kind for one in missing], "checks": checks})
+        print_json({"schema": SCHEMA, "ready": not missing_names, "missing": missing_names, "checks": checks})
     elif offers:
         printer().print(table_of(offers))
     else:
         printer().print("It needs no server beyond what comes with Towtank.")
-    return ExitStatus.TARGET if missing else ExitStatus.DONE
+    return ExitStatus.TARGET if missing_names else ExitStatus.DONE

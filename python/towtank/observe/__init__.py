@@ -11,9 +11,11 @@ services for what they tell themselves. A scraper is one file of this package an
 
 from __future__ import annotations
 
+from towtank.observe.gc_log import GcLogScraper
 from towtank.observe.glusterfs import GlusterfsScraper
 from towtank.observe.haproxy import HaproxyScraper
 from towtank.observe.httpd import HttpdScraper
+from towtank.observe.jetty import JettyScraper
 from towtank.observe.nginx import NginxScraper
 from towtank.observe.observation import Observation
 from towtank.observe.openldap import OpenldapScraper
@@ -33,14 +35,18 @@ SCRAPERS = {
     GlusterfsScraper.source: GlusterfsScraper,
     RedisScraper.source: RedisScraper,
     OpenldapScraper.source: OpenldapScraper,
+    JettyScraper.source: JettyScraper,
+    GcLogScraper.source: GcLogScraper,
 }
 """Scrapers that ship, by their source."""
 
 __all__ = [
     "SCRAPERS",
+    "GcLogScraper",
     "GlusterfsScraper",
     "HaproxyScraper",
     "HttpdScraper",
+    "JettyScraper",
     "NginxScraper",
     "Observation",
     "OpenldapScraper",

@@ -27,8 +27,7 @@ while read -r line; do
   printf '\0end\n'
 done
 """
-_ASKED = re.compile(rf"{_TOP}\.cumulative\.(\w+) = (\d+),([\d.]+),")
-_SENT = re.compile(r"\.latency\.(\w+) = AVG:[\d.]+ CNT:(\d+) TOTAL:(\d+)")
+_CALL = re.compile(r"\.cumulative\.(\w+) = (\d+),([\d.]+),")
 _BYTES = {"data_read": "glusterfs_read_bytes_total", "data_written": "glusterfs_written_bytes_total"}
 _CACHE_FIELDS = {
     "cache_size": "glusterfs_cache_limit_bytes",
@@ -43,7 +42,7 @@ _NS = 1e9
 
 
 def parse_asked(text: str) -> dict[str, float]:
-    """Read the `profile` of `io-stats`: bytes, and calls with their time [ns]; calls never made are left out.
+    """Read what `io-stats` on top of a mount counted: bytes, and calls with their time; calls never made are left out.
 
     Raises
     ------
@@ -51,26 +50,30 @@ def parse_asked(text: str) -> dict[str, float]:
         If it is no such text.
     """
     if "cumulative.data_read" not in text:
-        raise ScrapeError(f"a profile must tell cumulative.data_read, got {text[:80]!r} instead")
+        raise ScrapeError(f"io-stats must tell cumulative.data_read, got {text[:80]!r} instead")
     fields = _fields(text)
     values = {name: fields[f"cumulative.{key}"] for key, name in _BYTES.items() if f"cumulative.{key}" in fields}
-    for call, count, total_ns in _ASKED.findall(text):
-        if int(count):
-            values[series("glusterfs_calls_total", call=call.lower())] = float(count)
-            values[series("glusterfs_call_seconds_total", call=call.lower())] = float(total_ns) / _NS
+    for call, count, seconds in _calls(text):
+        values[series("glusterfs_calls_total", call=call)] = count
+        values[series("glusterfs_call_seconds_total", call=call)] = seconds
     return values
 
 
 def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
-    """Read the `profile` of the translators that speak with one server: calls that went there, and their time [ns]."""
+    """Read what `io-stats` before each part of a server counted: calls that went there, and their time."""
     values: dict[str, float] = {}
     for text in texts:
-        for call, count, total_ns in _SENT.findall(text):
-            labels = {"server": server, "call": call.lower()}
-            for name, value in (("calls", float(count)), ("call_seconds", float(total_ns) / _NS)):
+        for call, count, seconds in _calls(text):
+            labels = {"server": server, "call": call}
+            for name, value in (("calls", count), ("call_seconds", seconds)):
                 key = series(f"glusterfs_server_{name}_total", **labels)
                 values[key] = values.get(key, 0.0) + value
     return values
+
+
+def _calls(text: str) -> list[tuple[str, float, float]]:
+    """Name, number and time [s] of each kind of call that was made; the file has nanoseconds."""
+    return [(call.lower(), float(count), float(ns) / _NS) for call, count, ns in _CALL.findall(text) if int(count)]
 
 
 def parse_private(text: str, fields: dict[str, str]) -> dict[str, float]:
@@ -99,7 +102,7 @@ class GlusterfsScraper:
     mount : Path
         Where the mount is, as this process sees it.
     clients : list of str
-        Translators that speak with servers, `SERVER-PART`.
+        Translators that count what goes to servers, `SERVER-PART`.
     """
 
     source = "glusterfs"
@@ -112,12 +115,12 @@ class GlusterfsScraper:
     def scrape(self) -> dict[str, float]:
         """Have all files read once."""
         texts = self._read()
-        values = parse_asked(texts.get(f"{_TOP}/profile", ""))
+        values = parse_asked(texts.get(f"{_TOP}/private", ""))
         values |= parse_private(texts.get(f"{_CACHE}/private", ""), _CACHE_FIELDS)
         values |= parse_private(texts.get(f"{_ATTRIBUTES}/private", ""), _ATTRIBUTE_FIELDS)
         by_server: dict[str, list[str]] = {}
         for client in self._clients:
-            by_server.setdefault(client.rpartition("-")[0], []).append(texts.get(f"{client}/profile", ""))
+            by_server.setdefault(client.rpartition("-")[0], []).append(texts.get(f"{client}/private", ""))
         for server, parts in by_server.items():
             values |= parse_sent(server, parts)
         return values
@@ -154,8 +157,8 @@ class GlusterfsScraper:
         return texts
 
     def _start(self) -> subprocess.Popen[bytes]:
-        names = [f"{_TOP}/profile", f"{_CACHE}/private", f"{_ATTRIBUTES}/private"]
-        files = [str(self._graph / name) for name in (*names, *(f"{client}/profile" for client in self._clients))]
+        names = [f"{_TOP}/private", f"{_CACHE}/private", f"{_ATTRIBUTES}/private"]
+        files = [str(self._graph / name) for name in (*names, *(f"{client}/private" for client in self._clients))]
         self._reader = subprocess.Popen(
             ["sh", "-c", _READER, "sh", *files],
             stdin=subprocess.PIPE,

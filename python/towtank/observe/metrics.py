@@ -383,7 +383,9 @@ VIRTUAL_HOST = Table(
         _counter("host_disk_write_bytes", "bytes", _BLOCK_STAT, "Written to the disk"),
         _counter("host_disk_read_operations", "1", _BLOCK_STAT, "Reads completed, after merging"),
         _counter("host_disk_write_operations", "1", _BLOCK_STAT, "Writes completed, after merging"),
-        _counter("host_disk_busy_seconds", "s", _BLOCK_STAT, "Time with at least one request"),
+        _counter(
+            "host_disk_busy_seconds", "s", _BLOCK_STAT, "Time with at least one request; of a striped disk the mean"
+        ),
         _counter("host_disk_queue_seconds", "s", _BLOCK_STAT, "Requests in hand, integrated over time"),
         _gauge("host_disk_size_bytes", "bytes", _STATVFS, "Room for data"),
         _gauge("host_disk_free_bytes", "bytes", _STATVFS, "Room that is left for users"),

@@ -11,10 +11,12 @@ _INFO = "`show info`"
 _STAT = "`show stat`"
 _REDIS = "`INFO all`"
 _IO_STATS = "`.meta`, `io-stats`"
-_CLIENT = "`.meta`, latency of `protocol/client`"
+_CLIENT = "`.meta`, `io-stats` before the server"
 _IO_CACHE = "`.meta`, `io-cache`"
 _MD_CACHE = "`.meta`, `md-cache`"
 _MONITOR = "`cn=Monitor`"
+_JETTY = "the statistics page"
+_GC_LOG = "the log of the collector"
 _STREAM = "`values` of the service's stream"
 
 
@@ -165,4 +167,52 @@ GLUSTERFS = Table(
         counter("glusterfs_attribute_misses", "1", _MD_CACHE, "Those that were not"),
     ),
 )
-TABLES = (HTTPD, NGINX, HAPROXY, REDIS, OPENLDAP, GLUSTERFS)
+JETTY = Table(
+    "Jetty",
+    _STREAM,
+    "one page over a kept connection; it is itself a request, counted with the others",
+    (
+        counter("jetty_requests", "1", _JETTY, "Requests, those for the statistics page included"),
+        gauge("jetty_requests_active", "1", _JETTY, "Requests in hand, the one for the page included"),
+        counter("jetty_request_seconds", "s", _JETTY, "Time in requests, each in whole milliseconds"),
+        counter("jetty_answers", "1", _JETTY, "Answers; label `status`: `2xx`, `3xx`, `4xx`, `5xx`"),
+        counter("jetty_connections", "1", _JETTY, "Connections opened"),
+        gauge("jetty_connections", "1", _JETTY, "Connections that are open"),
+        counter("jetty_received_bytes", "bytes", _JETTY, "Received"),
+        counter("jetty_sent_bytes", "bytes", _JETTY, "Sent"),
+        gauge("jvm_heap_used_bytes", "bytes", _JETTY, "Used of the heap, garbage included"),
+        gauge("jvm_non_heap_used_bytes", "bytes", _JETTY, "Used for classes and compiled code"),
+    ),
+)
+JVM = Table(
+    "Java virtual machines",
+    f"{_STREAM} `NAME-jvm`",
+    "what the log has grown by is read; the JVM is asked nothing. Writing the log costs it about 20 lines a collection",
+    (
+        counter(
+            "jvm_gc_pauses",
+            "1",
+            _GC_LOG,
+            "Pauses; label `kind`: `young`, `full`, `remark`, `cleanup` (G1), `mark_start`, `mark_end`, "
+            "`relocate_start` (Z)",
+        ),
+        counter("jvm_gc_pause_seconds", "s", _GC_LOG, "Time in pauses; label `kind`"),
+        gauge("jvm_gc_longest_pause_seconds", "s", _GC_LOG, "Longest pause since the reading before"),
+        counter(
+            "jvm_gc_concurrent_seconds", "s", _GC_LOG, "Time in which the collector (G1, Z) worked beside the load"
+        ),
+        counter("jvm_gc_stalls", "1", _GC_LOG, "Times that a thread waited for memory (Z)"),
+        counter("jvm_gc_stall_seconds", "s", _GC_LOG, "Time of these waits"),
+        counter(
+            "jvm_allocated_bytes",
+            "bytes",
+            _GC_LOG,
+            "Allocated up to the last collection: what the heap held before each less what the one before left. "
+            "The log tells whole MiB",
+        ),
+        gauge("jvm_heap_after_gc_bytes", "bytes", _GC_LOG, "Used of the heap after the last collection"),
+        gauge("jvm_heap_committed_bytes", "bytes", _GC_LOG, "Size of the heap"),
+        gauge("jvm_heap_limit_bytes", "bytes", _GC_LOG, "Most it may have"),
+    ),
+)
+TABLES = (HTTPD, NGINX, HAPROXY, REDIS, OPENLDAP, GLUSTERFS, JETTY, JVM)

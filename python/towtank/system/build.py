@@ -21,6 +21,7 @@ from towtank.system.system import System
 # Kind of a service to `module:class`; a module is imported when a system asks for it. Each class is made from the
 # service's name, its part of the system file, and the folder of that file.
 KINDS: dict[str, str] = {
+    "cmis_repository": "towtank.system.services.cmis_repository:CmisRepository",
     "content_server": "towtank.system.services.content_server:ContentServer",
     "existing": "towtank.system.services.existing:Existing",
     "glusterfs_mount": "towtank.system.services.glusterfs_mount:GlusterfsMount",

@@ -37,6 +37,9 @@ class Disk(FileModel):
     """A disk of a host: a file on this machine, as a block device with a file system of its own."""
 
     size: Size = Field(ge=LEAST_DISK_BYTES, description="Its size; the file is sparse.")
+    images: int = Field(
+        1, ge=1, le=16, description="Files that it is striped over, each with the limits below; btrfs only."
+    )
     file_system: Literal["ext4", "ext3", "ext2", "xfs", "btrfs"] = Field("ext4", description="What it is formatted as.")
     journal: bool = Field(True, description="`false` makes ext4 without a journal.")
     inodes: int | None = Field(None, ge=16, description="Files that it can hold; ext2, ext3 and ext4 only.")
@@ -49,8 +52,12 @@ class Disk(FileModel):
     @model_validator(mode="after")
     def _possible(self) -> Disk:
         least = {"xfs": _XFS_BYTES, "btrfs": _BTRFS_BYTES}.get(self.file_system, 0)
-        if self.size < least:
-            raise ValueError(f"must have a size of at least {least // 2**20} MiB for {self.file_system}, got less")
+        if self.size < least * self.images:
+            each = f" in {self.images} images" if self.images > 1 else ""
+            needed = least * self.images // 2**20
+            raise ValueError(f"must have a size of at least {needed} MiB for {self.file_system}{each}, got less")
+        if self.images > 1 and self.file_system != "btrfs":
+            raise ValueError(f"must only be striped over several images as btrfs, got {self.file_system}")
         if not self.journal and self.file_system != "ext4":
             raise ValueError(f"must only be without a journal as ext4, got {self.file_system}")
         if self.inodes is not None and not self.file_system.startswith("ext"):

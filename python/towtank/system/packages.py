@@ -16,12 +16,15 @@ from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import TargetError
+from towtank.system import downloads
 from towtank.system.build import make_service
 from towtank.system.host_model import NamespacesHost
 from towtank.system.hosts.capabilities import PROGRAMS, REMARKS
 from towtank.system.hosts.needs import host_needs
 from towtank.system.model import load_system
+from towtank.system.process import Note, no_note
 from towtank.system.service import Service
+from towtank.system.services import cmis_application, jvm
 from towtank.system.services.postgresql import program as postgresql_program
 from towtank.system.services.private_server import find_program
 from towtank.system.source import find_system
@@ -61,6 +64,49 @@ class Package:
         return f"apt-get install {' '.join(self.names)}"
 
 
+@dataclass(frozen=True)
+class Download:
+    """Files that one kind of service is made of, and that no package has.
+
+    Attributes
+    ----------
+    name : str
+        What it is called among the needs.
+    kind : str
+        The kind.
+    artefacts : tuple of Artefact
+        The files.
+    purpose : str
+        What for.
+    """
+
+    name: str
+    kind: str
+    artefacts: tuple[downloads.Artefact, ...]
+    purpose: str
+
+    @property
+    def missing(self) -> list[downloads.Artefact]:
+        """Files that have not been fetched."""
+        return [artefact for artefact in self.artefacts if not downloads.is_here(artefact)]
+
+    @property
+    def install(self) -> str:
+        """Command that fetches them."""
+        return f"towtank doctor SYSTEM --install fetches {sum(one.size for one in self.missing) / 1e6:.0f} MB"
+
+    def found(self) -> str | None:
+        """Where they are kept; None where one is missing."""
+        return None if self.missing else str(downloads.cache_folder())
+
+
+Need = Package | Download
+
+
+def _java() -> str | None:
+    return None if jvm.missing_programs() else find_program("java")
+
+
 def _postgresql() -> str | None:
     found = postgresql_program("postgres")
     return None if found is None else str(found)
@@ -84,11 +130,17 @@ PACKAGES = (
     ),
     Package("glusterfs_mount", ("glusterfs-client",), "mounts of GlusterFS", lambda: find_program("glusterfs")),
     Package("redis", ("redis-server",), "private Redis", lambda: find_program("redis-server")),
+    Package("java", ("default-jdk-headless",), "a CMIS repository that others wrote", _java),
 )
+DOWNLOADS = (
+    Download("cmis_files", "cmis_repository", cmis_application.ARTEFACTS, "a CMIS repository that others wrote"),
+)
+# Packages that have another name than the kind they are for.
+_SHARED = {"java": {"cmis_repository"}}
 
 
-def needed(text: str) -> list[Package]:
-    """Packages that a system, or the system of a study with all levels of its factors, needs.
+def needed(text: str) -> list[Need]:
+    """Packages and files that a system, or the system of a study with all levels of its factors, needs.
 
     Parameters
     ----------
@@ -102,7 +154,8 @@ def needed(text: str) -> list[Package]:
     """
     _, path = find_system(text)
     kinds = {service.kind for service in in_order(_services(path))} | set(_kinds_of_levels(text))
-    return [*_of_hosts(path), *(package for package in PACKAGES if package.kind in kinds)]
+    packages = [package for package in PACKAGES if kinds & _SHARED.get(package.kind, {package.kind})]
+    return [*_of_hosts(path), *packages, *(one for one in DOWNLOADS if one.kind in kinds)]
 
 
 def _of_hosts(path: Path) -> list[Package]:
@@ -138,21 +191,32 @@ def _kinds_of_levels(text: str) -> Iterator[str]:
             waiting += one
 
 
-def install(packages: Iterable[Package], run: Callable[[list[str]], int]) -> None:
-    """Install packages with apt-get; nothing that they bring is started.
+def install(needs: Iterable[Need], run: Callable[[list[str]], int], note: Note = no_note) -> None:
+    """Fetch files, and install packages with apt-get; nothing that they bring is started.
 
     Parameters
     ----------
-    packages : iterable of Package
+    needs : iterable of Package or Download
     run : callable
         Runs a command and gives its exit status.
+    note : callable
+        Tells the user what is being done.
 
     Raises
     ------
     TargetError
         If it cannot be done here, or fails.
     """
-    names = list(dict.fromkeys(name for package in packages for name in package.names))
+    wanted = list(needs)
+    names = list(dict.fromkeys(name for one in wanted if isinstance(one, Package) for name in one.names))
+    if names:
+        _install(names, run)
+    for one in wanted:
+        if isinstance(one, Download):
+            downloads.fetch(one.artefacts, note)
+
+
+def _install(names: list[str], run: Callable[[list[str]], int]) -> None:
     if shutil.which("apt-get") is None:
         raise TargetError(f"there is no apt-get here; install what is called {', '.join(names)} in Debian")
     if os.geteuid() != 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+from collections.abc import Mapping
 
 _TIMEOUT_S = 2.0
 
@@ -38,12 +39,14 @@ def refuses_unix(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
     return None
 
 
-def refuses_http(address: str, path: str, timeout_s: float = _TIMEOUT_S) -> str | None:
+def refuses_http(
+    address: str, path: str, timeout_s: float = _TIMEOUT_S, headers: Mapping[str, str] | None = None
+) -> str | None:
     """Ask for a page once; None when it is answered with 2xx, else why not."""
     host, port = split_address(address)
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers=dict(headers or {}))
         status = connection.getresponse().status
     except (OSError, http.client.HTTPException) as error:
         return f"http://{address}{path}: {getattr(error, 'strerror', None) or error}"

@@ -89,6 +89,9 @@ class Service(Protocol):
     def requires(self) -> list[Service]:
         """Services that must be up before this one, those included that it brings with it."""
 
+    def folders(self) -> list[Path]:
+        """Folders of this machine that its processes read, besides those that every service has; they exist."""
+
     def prepare(self, place: Place) -> None:
         """Make everything that must be there before the processes start; equal at every run."""
 
@@ -142,6 +145,10 @@ class PlainService:
 
     def requires(self) -> list[Service]:
         """It stands alone."""
+        return []
+
+    def folders(self) -> list[Path]:
+        """None."""
         return []
 
     def prepare(self, place: Place) -> None:

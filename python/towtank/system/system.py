@@ -195,7 +195,8 @@ class System:
         """What processes on a host with files of its own must see of ours: what they are given, and themselves."""
         assert self._scratch is not None
         self._logs.mkdir(parents=True, exist_ok=True)
-        folders = (self._data, self._scratch, self._logs, *self._kept, *program_folders())
+        own = [folder for service in self._services for folder in service.folders()]
+        folders = (self._data, self._scratch, self._logs, *self._kept, *own, *program_folders())
         return tuple(dict.fromkeys(folder.absolute() for folder in folders))
 
     def _place(self, service: Service) -> Place:

@@ -23,6 +23,8 @@ Make = Callable[..., VirtualHost]
 SLICE = "from towtank.system.hosts.timeslice import slice_of; print(round(slice_of() * 1e6))"
 # Burns the CPU time that it is given, whatever time that takes.
 BURN = "import time\nwhile time.process_time() < 0.2: pass"
+MIB = 2**20
+SIZES = {f"{size} MiB": size * MIB for size in (32, 128, 256, 300)}
 FILL = "import sys\nheld = bytearray(int(sys.argv[1]))\nfor place in range(0, len(held), 4096): held[place] = 1"
 
 
@@ -147,7 +149,9 @@ def test_page_cache_is_counted_as_memory(virtual: Make) -> None:
         ({"file_system": "ext2"}, "ext2"),
         ({"file_system": "ext4", "journal": False, "mount_options": ["noatime"]}, "ext4"),
         ({"file_system": "xfs", "size": "300 MiB"}, "xfs"),
+        ({"file_system": "ext3"}, "ext3"),
         ({"file_system": "btrfs", "size": "128 MiB"}, "btrfs"),
+        ({"file_system": "btrfs", "size": "256 MiB", "images": 2}, "btrfs"),
     ],
 )
 def test_a_disk_has_its_file_system(virtual: Make, keys: dict[str, Any], shown: str) -> None:
@@ -160,7 +164,34 @@ def test_a_disk_has_its_file_system(virtual: Make, keys: dict[str, Any], shown: 
     said(host, "dd", "if=/dev/zero", f"of={point}/file", "bs=1M", "count=2", "oflag=sync", "status=none")
     values = scraped(host)
     assert values['host_disk_write_bytes_total{disk="data"}'] >= 2 * 2**20
-    assert host.facts()["disks"]["data"]["device"].startswith("/dev/loop")
+    facts = host.facts()["disks"]["data"]
+    assert facts["device"].startswith("/dev/loop")
+    assert 0.3 * SIZES[keys.get("size", "32 MiB")] < facts["room_bytes"] <= SIZES[keys.get("size", "32 MiB")]
+    assert (facts["room_files"] > 0) == (shown != "btrfs")
+
+
+def test_a_striped_disk_writes_to_all_its_images(virtual: Make) -> None:
+    limits = {"write_rate": "200 MB/s", "write_operations": "5000 /s"}
+    host = virtual(disks={"data": {"size": "256 MiB", "file_system": "btrfs", "images": 2, **limits}})
+    host.confine()
+    devices = host.facts()["disks"]["data"]["devices"]
+    before = [written_to(device) for device in devices]
+    said(
+        host, "dd", "if=/dev/urandom", f"of={host.disk('data')}/file", "bs=1M", "count=16", "conv=fsync", "status=none"
+    )
+    shares = [written_to(device) - start for device, start in zip(devices, before, strict=True)]
+    assert len(shares) == 2
+    assert min(shares) > 6 * 2**20
+    values = scraped(host)
+    assert values['host_disk_write_bytes_total{disk="data"}'] >= 16 * 2**20
+    folder = host._group.folders.get("blkio")
+    if folder is not None:
+        assert (folder / "blkio.throttle.write_bps_device").read_text().count(" 200000000") == 2
+
+
+def written_to(device: str) -> int:
+    """Bytes that were written to a device."""
+    return 512 * int((Path("/sys/block") / Path(device).name / "stat").read_text().split()[6])
 
 
 def test_a_full_disk_and_used_up_inodes_are_seen(virtual: Make) -> None:

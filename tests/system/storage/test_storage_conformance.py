@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from storage_cases import CASES, StorageBench
 
+from towtank.observe.service_metrics import GLUSTERFS
 from towtank.system.hosts import cleaning
 
 # Bytes that tell their place; whole pages and a rest, more than one packet.
@@ -144,6 +146,27 @@ def test_nobody_else_sees_it(storage: StorageBench) -> None:
         assert line[2] == "fuse.glusterfs"
     else:
         assert line[0].startswith("/dev/loop")
+
+
+def test_what_is_done_is_told(storage: StorageBench) -> None:
+    if not storage.case.is_mount:
+        pytest.skip("disks are told by their host")
+    (scraper,) = storage.service("area").scrapers()
+    before = scraper.scrape()
+    path = storage.root / "told"
+    told(storage, WRITE, path, 70_000)
+    told(storage, READ, path)
+    grown = {key: value - before.get(key, 0.0) for key, value in scraper.scrape().items()}
+    scraper.close()
+    assert grown["glusterfs_written_bytes_total"] == 70_000
+    # The page cache of the host, where it is used, need not read again what was written; half pages it does.
+    expected = range(4096) if "direct" not in storage.case.services else [70_000]
+    assert grown["glusterfs_read_bytes_total"] in expected
+    assert grown['glusterfs_calls_total{call="create"}'] == 1
+    servers = sum(value for key, value in grown.items() if re.match(r'glusterfs_server_calls_total.*"write"', key))
+    assert servers >= (2 if storage.case.survives else 1)
+    names = {key.partition("{")[0] for key in before}
+    assert names == {metric.name for metric in GLUSTERFS.metrics}
 
 
 def test_a_server_that_was_killed_and_is_back_has_what_was_written(storage: StorageBench) -> None:

@@ -74,9 +74,10 @@ def stack(text: str) -> list[str]:
 def test_settings_stand_in_the_volume_files() -> None:
     servers = {"store-1": ("198.18.0.10", 1), "store-2": ("198.18.0.11", 2)}
     plain = mount_text(GlusterfsMountSettings(), servers)
-    assert stack(plain) == ["store-1-0", "store-2-0", "spread", "behind", "cache", "attributes", "asked"]
+    remote = ["remote-store-1-0", "store-1-0", "remote-store-2-0", "store-2-0"]
+    assert stack(plain) == [*remote, "spread", "behind", "cache", "attributes", "asked"]
     bare = mount_text(GlusterfsMountSettings.model_validate(NOTHING), servers)
-    assert stack(bare) == ["store-1-0", "store-2-0", "spread", "asked"]
+    assert stack(bare) == [*remote, "spread", "asked"]
     server = server_text(GlusterfsServerSettings.model_validate(TUNED), "/data", "198.18.0.10", 9)
     assert stack(server)[:4] == ["posix-0", "locks-0", "cache-0", "part-0"]
     for line in ("option o-direct on", "option cache-size 8388608", "option inode-lru-limit 77", "listen-port 9"):

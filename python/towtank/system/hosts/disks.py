@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,16 @@ _LIMITS = ("read_rate", "write_rate", "read_operations", "write_operations")
 _FORMAT_WITHIN_S = 300.0
 
 
-def make_command(disk: Disk, image: Path) -> list[str]:
-    """The command that puts the file system on the image."""
+def make_command(disk: Disk, places: Sequence[Path | str]) -> list[str]:
+    """The command that puts the file system on its image, or its devices where it is striped over several."""
+    named = [str(place) for place in places]
     if not disk.file_system.startswith("ext"):
-        return [f"mkfs.{disk.file_system}", "-q", "-f", str(image)]
+        # Kernels without md and device mapper stripe with btrfs only.
+        striped = ["-d", "raid0", "-m", "raid0"] if len(named) > 1 else []
+        return [f"mkfs.{disk.file_system}", "-q", "-f", *striped, *named]
     journal = [] if disk.journal else ["-O", "^has_journal"]
     inodes = [] if disk.inodes is None else ["-N", str(disk.inodes)]
-    return [f"mkfs.{disk.file_system}", "-q", "-F", *journal, *inodes, "-E", _EXT_AT_ONCE, str(image)]
+    return [f"mkfs.{disk.file_system}", "-q", "-F", *journal, *inodes, "-E", _EXT_AT_ONCE, *named]
 
 
 @dataclass
@@ -38,37 +42,44 @@ class MountedDisk:
     ----------
     disk : Disk
         What was asked for.
-    device : str
-        `/dev/loopN`.
+    devices : list of str
+        `/dev/loopN`, one for each image.
     point : Path
         Where the host sees it.
+    room_bytes, room_files : int
+        What it holds when new: bytes for users, and files; 0 files where that is not fixed.
     """
 
     disk: Disk
-    device: str
+    devices: list[str]
     point: Path
+    room_bytes: int
+    room_files: int
 
     @property
-    def number(self) -> str:
-        """Number of the device, as control groups and `/proc/diskstats` have it."""
-        number = Path(self.device).stat().st_rdev
-        return f"{os.major(number)}:{os.minor(number)}"
+    def numbers(self) -> list[str]:
+        """Numbers of the devices, as control groups and `/proc/diskstats` have them."""
+        found = [Path(device).stat().st_rdev for device in self.devices]
+        return [f"{os.major(number)}:{os.minor(number)}" for number in found]
 
     @property
     def direct(self) -> bool:
         """Whether it bypasses the page cache of the machine below it, so that pages are cached once."""
-        return _word(Path("/sys/block") / Path(self.device).name / "loop/dio") == "1"
+        return all(_word(Path("/sys/block") / Path(one).name / "loop/dio") == "1" for one in self.devices)
 
     def throttle(self, group: ControlGroup, folder: Path) -> None:
         """Put its limits in force for its host; `folder` remembers them."""
         if self.disk.throttled:
-            remember_throttled(folder, self.number)
-            group.throttle(self.number, {name: getattr(self.disk, name) for name in _LIMITS})
+            for number in self.numbers:
+                remember_throttled(folder, number)
+                group.throttle(number, {name: getattr(self.disk, name) for name in _LIMITS})
 
     def facts(self) -> dict[str, Any]:
         """For the run's manifest."""
         form = self.disk.model_dump(mode="json", exclude_none=True)
-        return {**form, "device": self.device, "direct": self.direct, "mounted_at": str(self.point)}
+        devices = {"device": self.devices[0], "devices": self.devices}
+        room = {"room_bytes": self.room_bytes, "room_files": self.room_files}
+        return {**form, **devices, **room, "direct": self.direct, "mounted_at": str(self.point)}
 
 
 def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: Disk) -> MountedDisk:
@@ -79,23 +90,46 @@ def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: D
     TargetError
         If there is no room for it, or the kernel refuses.
     """
-    image = site.images / f"{host}-{name}.img"
-    free = shutil.disk_usage(site.images).free
-    if free < disk.size:
-        raise TargetError(
-            f"host {host}: disk {name} of {disk.size} bytes does not fit: {free} bytes are free in {site.images.parent}"
-        )
-    with image.open("wb") as stream:
-        stream.truncate(disk.size)
-    site.run(make_command(disk, image), limit_s=_FORMAT_WITHIN_S)
-    device = _attach(site, image)
+    images = _images(site, host, name, disk)
+    if len(images) == 1:
+        site.run(make_command(disk, images), limit_s=_FORMAT_WITHIN_S)
+    devices = [_attach(site, image) for image in images]
+    if len(images) > 1:
+        site.run(make_command(disk, devices), limit_s=_FORMAT_WITHIN_S)
     point = site.folder / host / "disks" / name
     point.mkdir(parents=True)
-    options = ["-o", ",".join(disk.mount_options)] if disk.mount_options else []
-    site.run(namespaces.enter(["mount", "-t", disk.file_system, *options, device, str(point)]))
+    # A striped file system is mounted by its first device, and told of the others.
+    given = [*disk.mount_options, *(f"device={device}" for device in devices[1:])]
+    options = ["-o", ",".join(given)] if given else []
+    site.run(namespaces.enter(["mount", "-t", disk.file_system, *options, devices[0], str(point)]))
     # Any user may make folders on it, as in a temporary folder.
-    namespaces.outside(point).chmod(0o1777)
-    return MountedDisk(disk, device, point)
+    outside = namespaces.outside(point)
+    outside.chmod(0o1777)
+    room = os.statvfs(outside)
+    return MountedDisk(disk, devices, point, room.f_bavail * room.f_frsize, room.f_favail)
+
+
+def _images(site: Site, host: str, name: str, disk: Disk) -> list[Path]:
+    """Make the sparse files of a disk, equal parts of its size.
+
+    Raises
+    ------
+    TargetError
+        If there is no room for them.
+    """
+    free = shutil.disk_usage(site.images).free
+    if free < disk.size:
+        place = site.images.parent
+        raise TargetError(
+            f"host {host}: disk {name} of {disk.size} bytes does not fit: {free} bytes are free in {place}"
+        )
+    images = []
+    for number in range(disk.images):
+        image = site.images / f"{host}-{name}{f'-{number + 1}' if disk.images > 1 else ''}.img"
+        with image.open("wb") as stream:
+            stream.truncate(disk.size // disk.images)
+        images.append(image)
+    return images
 
 
 def _attach(site: Site, image: Path) -> str:

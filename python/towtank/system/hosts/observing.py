@@ -27,6 +27,7 @@ _DISK_FIELDS = {
     "host_disk_queue_seconds_total": (10, 0.001),
 }
 # Places in a line of /proc/net/dev.
+_BUSY = "host_disk_busy_seconds_total"
 _NETWORK_FIELDS = {
     "host_network_receive_bytes_total": 0,
     "host_network_receive_packets_total": 1,
@@ -163,9 +164,13 @@ class HostScraper:
         return {}
 
     def _disk(self, name: str, disk: MountedDisk) -> dict[str, float]:
-        fields = (Path("/sys/block") / Path(disk.device).name / "stat").read_text().split()
+        stats = [(Path("/sys/block") / Path(one).name / "stat").read_text().split() for one in disk.devices]
         space = os.statvfs(self._namespaces.outside(disk.point))
-        values = {key: float(fields[place]) * unit for key, (place, unit) in _DISK_FIELDS.items()}
+        values = {
+            key: sum(float(fields[place]) for fields in stats) * unit for key, (place, unit) in _DISK_FIELDS.items()
+        }
+        # Of a striped disk the mean, so that it is no more than the time that passes.
+        values[_BUSY] /= len(stats)
         values |= {
             "host_disk_size_bytes": float(space.f_blocks * space.f_frsize),
             "host_disk_free_bytes": float(space.f_bavail * space.f_frsize),

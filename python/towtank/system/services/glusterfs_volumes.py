@@ -10,6 +10,7 @@ PARTS = 2
 """Folders that each server gives. A file of one copy is in the first; the second holds the copies of a neighbour."""
 ASKED = "asked"
 """Translator on top of a mount, which counts what is asked of it."""
+_COUNTED = {"latency-measurement": True, "count-fop-hits": True}
 CACHE = "cache"
 ATTRIBUTES = "attributes"
 _MIB = 2**20
@@ -79,11 +80,13 @@ def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str
     servers : mapping of str to tuple
         Address and port of each server by its name, in their order.
     """
-    texts = [
-        volume(_client(name, part), "protocol/client", _remote(settings, address, port, part))
-        for name, (address, port) in servers.items()
-        for part in range(settings.copies)
-    ]
+    texts = []
+    for name, (address, port) in servers.items():
+        for part in range(settings.copies):
+            # What goes to a server is counted on its way: the client's own counts begin again whenever they are read.
+            remote = f"remote-{name}-{part}"
+            texts.append(volume(remote, "protocol/client", _remote(settings, address, port, part)))
+            texts.append(volume(_client(name, part), "debug/io-stats", _COUNTED, [remote]))
     sets = [_client(name, 0) for name in servers]
     if settings.copies > 1:
         sets = _copies(settings, list(servers), texts)
@@ -92,8 +95,7 @@ def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str
     for name, kind, options in _caches(settings):
         texts.append(volume(name, kind, options, [below]))
         below = name
-    counted = {"latency-measurement": True, "count-fop-hits": True}
-    texts.append(volume(ASKED, "debug/io-stats", counted, [below]))
+    texts.append(volume(ASKED, "debug/io-stats", _COUNTED, [below]))
     return "\n".join(texts)
 
 
@@ -159,5 +161,5 @@ def _size(size: int) -> str:
 
 
 def clients(settings: GlusterfsMountSettings, servers: Sequence[str]) -> list[str]:
-    """Translators of a mount that speak with servers."""
+    """Translators of a mount that count what goes to servers."""
     return [_client(name, part) for name in servers for part in range(settings.copies)]

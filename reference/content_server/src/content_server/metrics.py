@@ -95,6 +95,7 @@ class ServerCollector(Collector):
         yield from self._request_metrics()
         yield from self._database_metrics()
         yield from self._cache_metrics()
+        yield from self._storage_metrics()
         workers = self._workers
         yield _gauge("worker_threads", "Worker threads.", workers.threads)
         yield _gauge("worker_threads_busy", "Worker threads at work.", workers.busy)
@@ -140,6 +141,22 @@ class ServerCollector(Collector):
         for kind, elapsed in list(meter.seconds.items()):
             seconds.add_metric([kind], elapsed)
         yield seconds
+
+    def _storage_metrics(self) -> Iterator[Metric]:
+        storage = self._repository.storage
+        asked = CounterMetricFamily(
+            "content_server_storage_bytes",
+            "Asked of the storage area, caches of the server apart.",
+            labels=["direction"],
+        )
+        for direction, size in list(storage.meter.bytes.items()):
+            asked.add_metric([direction], size)
+        yield asked
+        calls = CounterMetricFamily("content_server_storage_calls", "Calls to the storage area.", labels=["call"])
+        # The cache of handles opens files, and each miss is one opened.
+        for call, count in {**storage.meter.calls, "open": storage.handles.misses}.items():
+            calls.add_metric([call], count)
+        yield calls
 
     def _cache_metrics(self) -> Iterator[Metric]:
         storage = self._repository.storage

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -38,6 +39,22 @@ def is_populated(content_id: str) -> bool:
     return content_id[_VERSION_PLACE] == "5"
 
 
+class StorageMeter:
+    """What was asked of the file system below: calls by kind, and bytes. Whether a disk was reached it cannot know."""
+
+    def __init__(self) -> None:
+        self.calls = dict.fromkeys(("read", "write", "sync", "rename", "remove"), 0)
+        self.bytes = {"read": 0, "write": 0}
+        self._lock = threading.Lock()
+
+    def count(self, call: str, size: int = 0) -> None:
+        """Count one call, with the bytes that it moved. [bytes]"""
+        with self._lock:
+            self.calls[call] += 1
+            if size:
+                self.bytes[call] += size
+
+
 class StorageArea:
     """A directory of content files, `ab/cd/<identifier>`.
 
@@ -59,6 +76,7 @@ class StorageArea:
         self._temporary.mkdir(parents=True, exist_ok=True)
         self._synchronous = synchronous
         self.cache = ContentCache(cache_bytes)
+        self.meter = StorageMeter()
         self.handles = HandleCache(handles)
 
     def path(self, content_id: str) -> Path:
@@ -76,11 +94,14 @@ class StorageArea:
                 shutil.copyfileobj(source, target, _COPY_BYTES)
                 length = target.tell()
                 target.flush()
+                self.meter.count("write", length)
                 if self._synchronous:
                     os.fsync(target.fileno())
+                    self.meter.count("sync")
             final = self.path(content_id)
             final.parent.mkdir(parents=True, exist_ok=True)
             temporary.rename(final)
+            self.meter.count("rename")
             if self._synchronous:
                 self._force_directory(final.parent)
         except OSError as error:
@@ -119,6 +140,7 @@ class StorageArea:
             return cached if count == length else cached[offset : offset + count]
         with self.handles.open(content_id, self.path(content_id)) as descriptor:
             data = os.pread(descriptor, count, offset)
+        self.meter.count("read", len(data))
         if len(data) != count:
             raise Storage("the content file is shorter than it should be")
         if count == length:
@@ -131,6 +153,7 @@ class StorageArea:
         self.handles.discard(content_id)
         if not is_populated(content_id):
             self.path(content_id).unlink(missing_ok=True)
+            self.meter.count("remove")
 
     def identifiers(self) -> Iterator[str]:
         """Identifiers of all files of the area, those of the population left out."""

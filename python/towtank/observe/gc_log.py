@@ -1,0 +1,168 @@
+"""What a JVM's log of its garbage collector tells: pauses, heap after a collection, allocation.
+
+The log is that of unified logging (JEP 158, JEP 271), `-Xlog:gc*=info:file=...:timenanos,level,tags`, the same for all
+collectors of the JVM. It is read as it grows; the JVM itself is asked nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from towtank.observe.scraper import ScrapeError, series
+
+# The decorations stand in brackets of fixed order: time, level, tags padded with blanks.
+_LINE = re.compile(r"\[(?P<time>\d+)ns\]\[\w+ *\]\[(?P<tags>[a-z,]+) *\] (?P<text>.*)")
+_COLLECTION = re.compile(r"GC\(\d+\) +(?P<text>.*)")
+_TOOK = re.compile(r"(?P<what>\D.*?) (?P<ms>\d+\.\d+)ms$")
+_PAUSE = re.compile(r"Pause (?P<kind>[A-Za-z ]+?)(?: \(.*| \d.*)?$")
+_SIZE = r"(\d+)([BKMG])"
+_CHANGE = re.compile(rf" {_SIZE}(?:\(\d+%\))?->{_SIZE}(?:\({_SIZE}\)|\(\d+%\))?(?: |$)")
+_LIMIT = re.compile(rf"(?:Heap )?Max Capacity: {_SIZE}$")
+_CAPACITY = re.compile(rf"Capacity: +.*?{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) *$")
+_WHILE_COLLECTING = re.compile(rf"Allocated: .*{_SIZE} \(\d+%\) .*$")
+_UNITS = {"B": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+# Of G1 the cycle as a whole is told beside its phases, which have other tags; of Z the phases alone.
+_CONCURRENT_TAGS = {"gc", "gc,phases"}
+
+
+def _bytes(number: str, unit: str) -> int:
+    return int(number) * _UNITS[unit]
+
+
+@dataclass
+class GcCounts:
+    """What the lines so far add up to.
+
+    Attributes
+    ----------
+    pauses, pause_s : dict
+        Number and time of pauses by kind. [1], [s]
+    longest_s : float
+        Longest pause since `take_longest`. [s]
+    concurrent_s : float
+        Time in which the collector worked beside the program. [s]
+    stalls, stall_s : int, float
+        Times that a thread waited for memory (Z only), and their sum. [1], [s]
+    used : int or None
+        Used by the heap after the last collection; None before the first. [byte]
+    committed, limit : int or None
+        Size of the heap, and the most it may have. [byte]
+    allocated : int
+        Allocated since the start, up to the last collection. [byte]
+    """
+
+    pauses: dict[str, int] = field(default_factory=dict)
+    pause_s: dict[str, float] = field(default_factory=dict)
+    longest_s: float = 0.0
+    concurrent_s: float = 0.0
+    stalls: int = 0
+    stall_s: float = 0.0
+    used: int | None = None
+    committed: int | None = None
+    limit: int | None = None
+    allocated: int = 0
+
+    def take(self, line: str) -> None:
+        """Add one line; one that tells nothing of this is passed over."""
+        found = _LINE.match(line)
+        if found is None:
+            return
+        tags, text = found["tags"], found["text"]
+        if tags == "gc,init" and (limit := _LIMIT.match(text)):
+            self.limit = _bytes(limit[1], limit[2])
+            return
+        inside = _COLLECTION.match(text)
+        text = inside["text"] if inside else text
+        if tags in _CONCURRENT_TAGS and (took := _TOOK.match(text)):
+            self._timed(took["what"], float(took["ms"]) / 1e3)
+        if tags == "gc" and (change := _CHANGE.search(text)):
+            self._changed(change)
+        elif tags == "gc,heap" and inside:
+            self._heap(text)
+
+    def _timed(self, what: str, took_s: float) -> None:
+        if pause := _PAUSE.match(what):
+            kind = pause["kind"].strip().lower().replace(" ", "_")
+            self.pauses[kind] = self.pauses.get(kind, 0) + 1
+            self.pause_s[kind] = self.pause_s.get(kind, 0.0) + took_s
+            self.longest_s = max(self.longest_s, took_s)
+        elif what.startswith("Concurrent "):
+            self.concurrent_s += took_s
+        elif what.startswith("Allocation Stall"):
+            self.stalls += 1
+            self.stall_s += took_s
+
+    def _changed(self, change: re.Match[str]) -> None:
+        before, after = _bytes(change[1], change[2]), _bytes(change[3], change[4])
+        self.allocated += before - (self.used or 0)
+        self.used = after
+        if change[5]:
+            self.committed = _bytes(change[5], change[6])
+
+    def _heap(self, text: str) -> None:
+        """Z tells in a table what was allocated while it collected, which before and after do not show."""
+        if found := _WHILE_COLLECTING.match(text):
+            self.allocated += _bytes(found[1], found[2])
+        elif found := _CAPACITY.match(text):
+            self.committed = _bytes(found[1], found[2])
+
+    def take_longest(self) -> float:
+        """The longest pause since this was asked last. [s]"""
+        longest, self.longest_s = self.longest_s, 0.0
+        return longest
+
+
+class GcLogScraper:
+    """Reads the log of one JVM as it grows.
+
+    Parameters
+    ----------
+    service, kind : str
+        Name of the stream, and kind of the service whose JVM it is.
+    path : Path
+        The log, as it is seen here.
+    """
+
+    source = "gc_log"
+
+    def __init__(self, service: str, kind: str, path: Path) -> None:
+        self.service, self.kind = service, kind
+        self._path, self._offset, self._rest = path, 0, b""
+        self._counts = GcCounts()
+        self._allocated = 0
+
+    def scrape(self) -> dict[str, float]:
+        """Read what has come since the last time; what the log has not told yet is left out."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                new = file.read()
+        except OSError as error:
+            raise ScrapeError(f"{self._path.name} cannot be read: {error.strerror}") from error
+        self._offset += len(new)
+        *lines, self._rest = (self._rest + new).split(b"\n")
+        for line in lines:
+            self._counts.take(line.decode("utf-8", "replace"))
+        return self._values()
+
+    def _values(self) -> dict[str, float]:
+        counts = self._counts
+        # Sizes are told in whole units of their own: a difference of two can be less than nothing by one of them.
+        self._allocated = max(self._allocated, counts.allocated)
+        values = {
+            "jvm_gc_concurrent_seconds_total": counts.concurrent_s,
+            "jvm_gc_stalls_total": counts.stalls,
+            "jvm_gc_stall_seconds_total": counts.stall_s,
+            "jvm_gc_longest_pause_seconds": counts.take_longest(),
+            "jvm_allocated_bytes_total": self._allocated,
+            **{series("jvm_gc_pauses_total", kind=kind): number for kind, number in counts.pauses.items()},
+            **{series("jvm_gc_pause_seconds_total", kind=kind): took for kind, took in counts.pause_s.items()},
+        }
+        sizes = {"after_gc": counts.used, "committed": counts.committed, "limit": counts.limit}
+        values |= {f"jvm_heap_{name}_bytes": size for name, size in sizes.items() if size is not None}
+        return {name: float(value) for name, value in values.items()}
+
+    def close(self) -> None:
+        """It is opened anew each time."""

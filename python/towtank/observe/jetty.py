@@ -1,0 +1,73 @@
+"""What Jetty's statistics servlet tells of requests, connections and the heap, as lines of `name: value`.
+
+The names are those of `org.eclipse.jetty.server.handler.StatisticsHandler` and `ConnectionStatistics` of Jetty 9.4.
+"""
+
+from __future__ import annotations
+
+from towtank.observe.page import Page
+from towtank.observe.scraper import ScrapeError, series
+
+# What is told, in which series and by which factor; times are told in whole milliseconds.
+_FIELDS = {
+    "requests": ("jetty_requests_total", 1.0),
+    "requestsActive": ("jetty_requests_active", 1.0),
+    "requestsTimeTotal": ("jetty_request_seconds_total", 1e-3),
+    "connections": ("jetty_connections_total", 1.0),
+    "connectionsOpen": ("jetty_connections", 1.0),
+    "bytesIn": ("jetty_received_bytes_total", 1.0),
+    "bytesOut": ("jetty_sent_bytes_total", 1.0),
+    "heapMemoryUsage": ("jvm_heap_used_bytes", 1.0),
+    "nonHeapMemoryUsage": ("jvm_non_heap_used_bytes", 1.0),
+}
+_CLASSES = ("2xx", "3xx", "4xx", "5xx")
+
+
+def parse(text: str) -> dict[str, float]:
+    """Read the page into numbers by series.
+
+    Raises
+    ------
+    ScrapeError
+        If it is no such page.
+    """
+    lines = [line.strip().partition(": ") for line in text.splitlines()]
+    # Sections have lines of their own, with nothing behind the colon.
+    told = {name: value for name, _, value in lines if value}
+    if "requestsActive" not in told:
+        raise ScrapeError(f"the statistics page must tell requestsActive, got {text[:80]!r} instead")
+    values = {name: _number(key, told[key]) * factor for key, (name, factor) in _FIELDS.items() if key in told}
+    answers = {each: told[f"responses{each}"] for each in _CLASSES if f"responses{each}" in told}
+    return values | {series("jetty_answers_total", status=each): _number(each, told) for each, told in answers.items()}
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ScrapeError(f"{name} must be a number, got {text[:40]!r} instead") from None
+
+
+class JettyScraper:
+    """Gets the statistics page of one server.
+
+    Parameters
+    ----------
+    service, kind : str
+        Name of the stream, and kind of the service that runs in this Jetty.
+    url : str
+        Address of the page.
+    """
+
+    source = "jetty"
+
+    def __init__(self, service: str, kind: str, url: str) -> None:
+        self.service, self.kind, self._page = service, kind, Page(url)
+
+    def scrape(self) -> dict[str, float]:
+        """Get the page and read it."""
+        return parse(self._page.get())
+
+    def close(self) -> None:
+        """Close the connection; the next scrape opens it again."""
+        self._page.close()

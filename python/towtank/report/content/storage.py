@@ -1,0 +1,104 @@
+"""What was asked of storage and what reached servers and disks, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank.report import format as people
+from towtank.report.document import Block, Column, Section, Table, paragraph
+from towtank.report.source import Json, Results, RunResult, dig
+
+_LOADS = ("users", "rate")
+
+
+def build(results: Results) -> Section | None:
+    """One row for each run, and one for each mount and server; None where nothing was told."""
+    runs = [run for run in results.measured if run.summary.get("storage")]
+    if not runs:
+        return None
+    said = (
+        "What the content servers asked of their storage area, and what reached the disks of all hosts of provider "
+        "namespaces in the same window. Between the two are caches, and file systems that write journals and metadata "
+        "of their own. Brackets hold confidence intervals of 95 %."
+    )
+    blocks: list[Block] = [paragraph(said), _sides(results, runs), *_mounts(results, runs)]
+    return Section("storage", "Storage", tuple(blocks))
+
+
+def _head(run: RunResult) -> tuple[str, str, str]:
+    levels = (f"{name} {level}" for name, level in run.factors.items() if name not in _LOADS)
+    return run.run_id, ", ".join(levels), people.plain(run.load)
+
+
+def _columns(results: Results) -> tuple[Column, ...]:
+    return Column("Run"), Column("Configuration"), Column(results.load_factor.capitalize(), numeric=True)
+
+
+def _sides(results: Results, runs: list[RunResult]) -> Table:
+    columns = (
+        *_columns(results),
+        Column("Read", "asked, B/s", numeric=True),
+        Column("Written", "asked, B/s", numeric=True),
+        Column("Calls", "asked, /s", numeric=True),
+        Column("Read", "from disks", numeric=True),
+        Column("Written", "to disks", numeric=True),
+        Column("Reads", "of disks, /s", numeric=True),
+        Column("Writes", "of disks, /s", numeric=True),
+    )
+    rows = tuple(
+        (
+            *_head(run),
+            people.size_rate(_value(run, "asked", "read_bytes_per_s")),
+            people.size_rate(_value(run, "asked", "write_bytes_per_s")),
+            people.plain_estimate(dig(run.summary, "storage", "asked", "calls_per_s")),
+            people.size_rate(_value(run, "reached", "read_bytes_per_s")),
+            people.size_rate(_value(run, "reached", "write_bytes_per_s")),
+            people.plain_estimate(dig(run.summary, "storage", "reached", "read_operations_per_s")),
+            people.plain_estimate(dig(run.summary, "storage", "reached", "write_operations_per_s")),
+        )
+        for run in runs
+    )
+    return Table("What was asked, and what reached the disks", columns, rows)
+
+
+def _value(run: RunResult, *path: str) -> float | None:
+    value = dig(run.summary, "storage", *path, "value")
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _mounts(results: Results, runs: list[RunResult]) -> list[Block]:
+    rows = tuple(row for run in runs for row in _rows(run))
+    columns = (
+        *_columns(results),
+        Column("Mount"),
+        Column("Calls", "to the mount, /s", numeric=True),
+        Column("Calls", "to its servers, /s", numeric=True),
+        Column("Cache", "of its limit", numeric=True),
+        Column("Files", "in the cache", numeric=True),
+        Column("Server"),
+        Column("Calls", "to it, /s", numeric=True),
+        Column("Share", "of reads", numeric=True),
+    )
+    return [Table("Mounts and their servers", columns, rows)] if rows else []
+
+
+def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
+    for name, mount in (dig(run.summary, "storage", "mounts") or {}).items():
+        first = (
+            *_head(run),
+            str(name),
+            people.plain_estimate(mount.get("calls_per_s")),
+            people.plain_estimate(mount.get("server_calls_per_s")),
+            _filled(mount),
+            people.count(round(mount["cache_files"])) if mount.get("cache_files") is not None else people.ABSENT,
+        )
+        for number, (server, one) in enumerate(mount.get("servers", {}).items()):
+            head = first if number == 0 else ("",) * len(first)
+            yield (*head, server, people.plain_estimate(one["calls_per_s"]), people.plain_estimate(one["read_share"]))
+
+
+def _filled(mount: Json) -> str:
+    used, limit = mount.get("cache_bytes"), mount.get("cache_limit_bytes")
+    if used is None or not limit:
+        return people.ABSENT
+    return f"{people.size(used)} of {people.size(limit)}"

@@ -1,0 +1,186 @@
+"""Files that servers are made of and that no package of the operating system has: fetched once, known by checksum.
+
+A file is named by its coordinates in a Maven repository and pinned by its SHA-256: whoever serves it, only these bytes
+are taken. It is kept in the cache folder of the user; an interrupted fetch goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import IO
+from xml.etree import ElementTree
+
+from towtank.errors import TargetError
+from towtank.system.process import Note, no_note
+
+ADDRESS_VARIABLE = "TOWTANK_MAVEN_REPOSITORY"
+_CENTRAL = "https://repo.maven.apache.org/maven2"
+# Names of the default repository that the `mirrorOf` of Maven's settings may give.
+_MIRRORED = {"*", "central", "external:*"}
+_TIMEOUT_S = 30.0
+_CHUNK_BYTES = 1 << 20
+_PARTIAL, _NOTHING_MORE = 206, 416
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """One file of a Maven repository.
+
+    Attributes
+    ----------
+    group, name, version, extension : str
+        Its coordinates.
+    sha256 : str
+        Digest of the only content that is taken, 64 hexadecimal digits.
+    size : int
+        Its size. [byte]
+    """
+
+    group: str
+    name: str
+    version: str
+    extension: str
+    sha256: str
+    size: int
+
+    @property
+    def file_name(self) -> str:
+        """Name of the file, in the repository and in the cache."""
+        return f"{self.name}-{self.version}.{self.extension}"
+
+    @property
+    def path(self) -> str:
+        """Path below the address of a repository."""
+        return f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{self.file_name}"
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the configuration sheet says of it."""
+        return {"name": f"{self.group}:{self.name}", "version": self.version, "sha256": self.sha256}
+
+
+def cache_folder() -> Path:
+    """`towtank` below `$XDG_CACHE_HOME`, else below `~/.cache` (XDG base directories)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    # A relative path is to be ignored, says the specification.
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "towtank"
+
+
+def place_of(artefact: Artefact) -> Path:
+    """Where it is kept once it is fetched; the digest in the path makes one that was pinned anew another file."""
+    return cache_folder() / "downloads" / artefact.sha256[:16] / artefact.file_name
+
+
+def is_here(artefact: Artefact) -> bool:
+    """Whether it was fetched. Its digest was verified before it got its name; here only its size is looked at."""
+    with suppress(OSError):
+        return place_of(artefact).stat().st_size == artefact.size
+    return False
+
+
+def repository_address() -> str:
+    """Where files are fetched from: `$TOWTANK_MAVEN_REPOSITORY`, else the mirror of Maven's settings, else Central.
+
+    Raises
+    ------
+    TargetError
+        If the address is no http or https address.
+    """
+    address = os.environ.get(ADDRESS_VARIABLE) or mirror_of_settings(Path.home() / ".m2" / "settings.xml") or _CENTRAL
+    if not address.startswith(("http://", "https://")):
+        raise TargetError(f"{ADDRESS_VARIABLE} must be an address as https://host/path, got {address!r} instead")
+    return address.rstrip("/")
+
+
+def mirror_of_settings(settings: Path) -> str | None:
+    """The mirror of the default repository that Maven's settings name; None without one.
+
+    Parameters
+    ----------
+    settings : Path
+        `settings.xml`; a file that is not there, or is no XML, names none.
+    """
+    try:
+        root = ElementTree.parse(settings).getroot()
+    except (OSError, ElementTree.ParseError):
+        return None
+    for mirror in root.findall("./{*}mirrors/{*}mirror"):
+        patterns = {part.strip() for part in (mirror.findtext("{*}mirrorOf") or "").split(",")}
+        url = (mirror.findtext("{*}url") or "").strip()
+        if patterns & _MIRRORED and "!central" not in patterns and url:
+            return url
+    return None
+
+
+def fetch(artefacts: Iterable[Artefact], note: Note = no_note) -> None:
+    """Fetch what is not here yet.
+
+    Raises
+    ------
+    TargetError
+        If one cannot be had, or is not what it must be.
+    """
+    for artefact in artefacts:
+        if not is_here(artefact):
+            note(f"fetching {artefact.file_name} ({artefact.size / 1e6:.0f} MB)")
+            _fetch(artefact, repository_address())
+
+
+def _fetch(artefact: Artefact, address: str) -> None:
+    target = place_of(artefact)
+    part = target.with_name(f"{target.name}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _receive(f"{address}/{artefact.path}", part)
+        if (size := part.stat().st_size) < artefact.size:
+            raise OSError(f"it ended after {size} of {artefact.size} bytes")
+        found = digest_of(part)
+    except (OSError, HTTPException) as error:
+        hint = f"with a network, or with another address in {ADDRESS_VARIABLE}; what has come is kept"
+        raise TargetError(f"{artefact.file_name} cannot be fetched from {address}: {_why(error)}", hint=hint) from error
+    if found != artefact.sha256:
+        part.unlink(missing_ok=True)
+        raise TargetError(
+            f"{artefact.file_name} from {address} must have the SHA-256 {artefact.sha256}, got {found} instead; "
+            "it was thrown away"
+        )
+    part.replace(target)
+
+
+def _why(error: OSError | HTTPException) -> str:
+    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+    return f"status {error.code} ({reason})" if isinstance(error, urllib.error.HTTPError) else str(reason)
+
+
+def _receive(url: str, part: Path) -> None:
+    """Append what is missing of a file, or all of it where the server does not give parts."""
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        answer: HTTPResponse = urllib.request.urlopen(request, timeout=_TIMEOUT_S)
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code == _NOTHING_MORE:  # nothing is missing; the digest tells whether it is right
+                return
+        raise
+    with answer, part.open("ab" if answer.status == _PARTIAL else "wb") as file:
+        _copy(answer, file)
+
+
+def _copy(answer: HTTPResponse, file: IO[bytes]) -> None:
+    while chunk := answer.read(_CHUNK_BYTES):
+        file.write(chunk)
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, as hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,125 @@
+"""A CMIS repository that others wrote, in a system file, and the virtual machine that it runs in. Pure data."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from towtank.fields import Duration, FileModel, Name, Size
+from towtank.system.service_model import Port, Service, service_kind
+
+# What settings of their own become; given twice, the JVM would take the one it reads last.
+_MANAGED = re.compile(
+    r"-Xmx|-Xms|-Xmn|-Xlog|-Dtowtank|-Djava\.io\.tmpdir|-XX:[+-](Use\w+GC\b|UsePerfData)"
+    r"|-XX:(ParallelGCThreads|ActiveProcessorCount)="
+)
+_LEAST_HEAP_BYTES = 64 * 2**20
+
+
+def _option(value: str) -> str:
+    """Check one option of the JVM; whether there is such an option, the JVM itself says when it is started."""
+    if not value.startswith(("-X", "-D")) or any(sign.isspace() for sign in value):
+        raise ValueError(f"must be an option of the JVM as -XX:MaxGCPauseMillis=50, got {value!r} instead")
+    if _MANAGED.match(value):
+        raise ValueError(
+            f"must be an option that has no setting of its own and that Towtank does not set, got {value!r}"
+        )
+    return value
+
+
+Option = Annotated[str, AfterValidator(_option)]
+
+
+class JvmSettings(FileModel):
+    """What can be tuned of a Java virtual machine."""
+
+    heap: Size = Field(512 * 2**20, description="`-Xmx`: most that the heap may have.")
+    initial_heap: Size | None = Field(
+        None, ge=2**20, description="`-Xms`: what the heap has at the start; the JVM's own choice without it."
+    )
+    nursery: Size | None = Field(
+        None, ge=2**20, description="`-Xmn`: part of the heap for new objects; the collector's own choice without it."
+    )
+    collector: Literal["g1", "parallel", "serial", "z"] = Field(
+        "g1", description="Garbage collector: `-XX:+UseG1GC`, `UseParallelGC`, `UseSerialGC`, `UseZGC`."
+    )
+    gc_threads: int | None = Field(
+        None, ge=1, le=512, description="`-XX:ParallelGCThreads`: threads that collect; by the CPUs without it."
+    )
+    cpus: int | None = Field(
+        None,
+        ge=1,
+        le=8192,
+        description="`-XX:ActiveProcessorCount`: CPUs that the JVM takes itself to have; those of its host without it.",
+    )
+    options: list[Option] = Field(default_factory=list, max_length=64, description="Further options of the JVM.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> JvmSettings:
+        if self.heap < _LEAST_HEAP_BYTES:
+            least = _LEAST_HEAP_BYTES // 2**20
+            raise ValueError(f"must have a heap of at least {least} MiB, got {self.heap / 2**20:g} MiB instead")
+        for name in ("initial_heap", "nursery"):
+            part: int | None = getattr(self, name)
+            if part is not None and part > self.heap:
+                raise ValueError(
+                    f"must have {name} of at most heap ({self.heap // 2**20} MiB), got {part // 2**20} MiB instead"
+                )
+        if self.collector == "z" and self.nursery is not None:
+            raise ValueError("must have no nursery with the collector z of this JVM, which has no generations")
+        return self
+
+
+class CmisRepositorySettings(FileModel):
+    """What can be tuned of the repository."""
+
+    nodes: int = Field(1, ge=1, le=16, description="Servers that share one database and one area for contents.")
+    threads: int = Field(200, ge=8, le=10000, description="`maxThreads` of Jetty per node.")
+    database_pool: int = Field(20, ge=2, le=1000, description="`maxPoolSize`: connections to the database per node.")
+    bundle_cache: Size = Field(
+        8 * 2**20, ge=2**20, description="`bundleCacheSize`: memory for nodes of the repository; whole MiB."
+    )
+    sync_delay: Duration = Field(
+        1.0, description="`syncDelay`: how often a node looks in the journal for what others have written."
+    )
+    inline_below: Size = Field(
+        1024,
+        ge=100,
+        le=32000,
+        description="`minRecordLength`: smaller contents lie in the database in place of the area for contents.",
+    )
+    jvm: JvmSettings = Field(default_factory=JvmSettings, description="The virtual machine of each node.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> CmisRepositorySettings:
+        if self.bundle_cache % 2**20:
+            raise ValueError("must have a bundle_cache in whole MiB")
+        if self.sync_delay < 0.001:
+            raise ValueError(f"must have a sync_delay of at least 1 ms, got {self.sync_delay:g} s instead")
+        return self
+
+
+class RepositoryPopulation(FileModel):
+    """What the repository holds before each run: documents of the content server's population, as they are there."""
+
+    scale: float = Field(0.0001, gt=0, le=1, description="Share of the 5.1 million documents of the full population.")
+    seed: int = Field(1, ge=0, description="The same seed makes the same documents.")
+
+
+@service_kind("cmis_repository")
+class CmisRepository(Service):
+    """Apache OpenCMIS over Apache Jackrabbit in Jetty: metadata in PostgreSQL, contents in a folder."""
+
+    summary: ClassVar[str] = (
+        "CMIS repository that others wrote, OpenCMIS over Jackrabbit in Jetty, over PostgreSQL; needs Java and "
+        "downloads, which towtank doctor SYSTEM --install fetches"
+    )
+
+    kind: Literal["cmis_repository"]
+    host: Name = Field(description="Name of the host it runs on.")
+    port: Port = Field(0, description="Port of the first node, the others follow; 0 takes any free ones.")
+    storage: Name | None = Field(None, description="Disk or mount of its host that the contents lie on.")
+    settings: CmisRepositorySettings = Field(default_factory=CmisRepositorySettings, description="What can be tuned.")
+    population: RepositoryPopulation = Field(default_factory=RepositoryPopulation, description="What it holds.")

@@ -1,0 +1,66 @@
+"""The content server's population, as a list that a CMIS repository of others is filled from.
+
+Both then hold the same documents under the same identifiers, so that one workload with one set of lists drives either.
+"""
+
+from __future__ import annotations
+
+import csv
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+SEARCHES_FOLDER = "7f3d2c86-6a54-5d0b-9c1e-5ea7c4e50001"
+"""Identifier of the folder `/searches`, whose documents stand for the content server's stored searches."""
+
+LISTS = ("documents", "folders", "searches", "terms", "accounts")
+"""Lists that a population leaves for workloads, `NAME.csv`."""
+
+
+def write_list(data: Path, target: Path) -> None:
+    """Write the list, in the form that `system/java/towtank/Populate.java` says.
+
+    Parameters
+    ----------
+    data : Path
+        Folder of a populated content server over SQLite.
+    target : Path
+        The list.
+    """
+    target.write_text("".join("\t".join(fields) + "\n" for fields in _objects(data)), "utf-8")
+
+
+def _objects(data: Path) -> Iterator[tuple[str, ...]]:
+    folders = {row["path"]: row["id"] for row in _rows(data, "folders")}
+    contents = _contents(data)
+    made: set[str] = set()
+    for path in folders:
+        yield from _folder(path, folders, made)
+    for row in _rows(data, "documents"):
+        yield "document", row["id"], row["path"], row["mime_type"], str(contents[row["id"]]), ""
+    yield "folder", SEARCHES_FOLDER, "/searches", "", "", ""
+    for row in _rows(data, "searches"):
+        yield "document", row["id"], f"/searches/{row['name']}", "text/plain", "", row["search_type"]
+
+
+def _folder(path: str, identifiers: dict[str, str], made: set[str]) -> Iterator[tuple[str, ...]]:
+    """A folder, after those it is in; those that no list names get an identifier by their path."""
+    if path == "" or path in made:
+        return
+    yield from _folder(path.rpartition("/")[0], identifiers, made)
+    made.add(path)
+    yield "folder", identifiers.get(path) or str(uuid.uuid5(uuid.NAMESPACE_URL, path)), path, "", "", ""
+
+
+def _rows(data: Path, name: str) -> Iterator[dict[str, str]]:
+    with (data / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def _contents(data: Path) -> dict[str, Path]:
+    """File of each document's content, by the document's identifier."""
+    with closing(sqlite3.connect(f"{(data / 'content.sqlite').as_uri()}?mode=ro", uri=True)) as database:
+        rows = database.execute("SELECT id, content_id FROM object WHERE latest = 1 AND content_id IS NOT NULL")
+        return {number: data / "area" / content[:2] / content[2:4] / content for number, content in rows}

@@ -1,0 +1,93 @@
+"""Storage in the summary of a run whose streams were written with known rates: both sides, mounts, servers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic_runs import MONOTONIC_NS, SECOND, WALL_NS, Script, Stage, even_schedule, write_run
+
+from towtank.analysis import summarize_run
+from towtank.results import lines
+from towtank.results.folder import RunFolder
+
+STAGES = [Stage("steady", "steady", 40.0, 4)]
+# Per second of the run.
+CONTENT = {
+    'content_server_storage_bytes_total{direction="read"}': 5e6,
+    'content_server_storage_bytes_total{direction="write"}': 1e5,
+    'content_server_storage_calls_total{call="read"}': 50.0,
+    'content_server_storage_calls_total{call="open"}': 20.0,
+}
+DISK = {'host_disk_read_bytes_total{disk="data"}': 1e6, 'host_disk_read_operations_total{disk="data"}': 10.0}
+MOUNT = {
+    "glusterfs_read_bytes_total": 5e6,
+    'glusterfs_calls_total{call="read"}': 60.0,
+    'glusterfs_calls_total{call="lookup"}': 40.0,
+    'glusterfs_server_calls_total{server="store-1",call="read"}': 30.0,
+    'glusterfs_server_calls_total{server="store-1",call="lookup"}': 5.0,
+    'glusterfs_server_calls_total{server="store-2",call="read"}': 10.0,
+}
+HOSTS = {"brick-1": {"provider": "namespaces"}, "brick-2": {"provider": "namespaces"}}
+
+
+def write_stream(run: RunFolder, name: str, kind: str, rates: dict[str, float], **gauges: float) -> None:
+    head = {"k": "header", "schema": "towtank/service-metrics/1", "service": name, "kind": kind}
+    with (run.observe / f"{name}.ndjson").open("wb") as stream:
+        stream.write(lines.encode({**head, "source": "prometheus"}))
+        for second in range(42):
+            values = {key: rate * second for key, rate in rates.items()} | gauges
+            at = {"t_ns": MONOTONIC_NS + second * SECOND, "wall_ns": WALL_NS + second * SECOND}
+            stream.write(lines.encode({"k": "metrics", **at, "took_s": 0.001, "cpu_s_total": 0.0, "values": values}))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    exchanges, starts, ends = even_schedule(
+        users=4, response_s=0.25, think_s=0.75, seconds=40.0, service_s=0.05, transactions=1
+    )
+    script = Script("r001", ["read"], STAGES, exchanges, {"users": "4"}, 4, user_starts=starts, user_ends=ends)
+    written = write_run(tmp_path / "r001", replace(script, tiers={"content": {"kind": "content_server", "cpus": [0]}}))
+    written.update(hosts=HOSTS)
+    return written
+
+
+def test_both_sides_are_told_with_intervals(run: RunFolder) -> None:
+    write_stream(run, "content", "content_server", CONTENT)
+    write_stream(run, "content-2", "content_server", CONTENT)
+    write_stream(run, "host-brick-1", "host", DISK)
+    write_stream(run, "host-brick-2", "host", DISK)
+    told: dict[str, Any] = summarize_run(run)["storage"]
+    assert told["asked"]["read_bytes_per_s"]["value"] == pytest.approx(1e7)
+    assert told["asked"]["read_bytes_per_s"]["low"] == pytest.approx(1e7)
+    assert told["asked"]["calls_per_s"]["value"] == pytest.approx(140.0)
+    assert told["reached"]["read_bytes_per_s"]["value"] == pytest.approx(2e6)
+    assert told["reached"]["read_operations_per_s"]["value"] == pytest.approx(20.0)
+    assert told["reached"]["write_bytes_per_s"]["value"] is None, "what was not told is not zero"
+    assert told["mounts"] == {}
+
+
+def test_a_mount_tells_what_went_to_each_server(run: RunFolder) -> None:
+    write_stream(run, "area", "glusterfs_mount", MOUNT, glusterfs_cache_bytes=3e6, glusterfs_cache_limit_bytes=4e6)
+    mount: dict[str, Any] = summarize_run(run)["storage"]["mounts"]["area"]
+    assert mount["calls_per_s"]["value"] == pytest.approx(100.0)
+    assert mount["server_calls_per_s"]["value"] == pytest.approx(45.0)
+    assert (mount["cache_bytes"], mount["cache_limit_bytes"], mount["cache_files"]) == (3e6, 4e6, None)
+    assert mount["servers"]["store-1"]["calls_per_s"]["value"] == pytest.approx(35.0)
+    shares = {name: one["read_share"]["value"] for name, one in mount["servers"].items()}
+    assert shares == {"store-1": pytest.approx(0.75), "store-2": pytest.approx(0.25)}
+
+
+def test_a_server_that_nobody_reads_from_has_no_share(run: RunFolder) -> None:
+    quiet = {key: rate for key, rate in MOUNT.items() if 'call="read"' not in key}
+    write_stream(run, "area", "glusterfs_mount", quiet)
+    servers = summarize_run(run)["storage"]["mounts"]["area"]["servers"]
+    assert list(servers) == ["store-1"]
+    assert servers["store-1"]["read_share"]["value"] is None
+
+
+def test_without_storage_there_is_none(run: RunFolder) -> None:
+    write_stream(run, "host-brick-1", "host", DISK)
+    assert summarize_run(run)["storage"] is None
