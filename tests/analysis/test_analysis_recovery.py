@@ -73,7 +73,9 @@ def test_recovery_counts_from_the_event_to_the_first_of_three_seconds_within_the
     # The event comes at 5.5 s; second 8 is within the band but not followed by two more.
     ok = [*BEFORE, 50.0, 0.0, 0.0, 100.0, 40.0, 100.0, 101.0, 99.0, 100.0]
     failed = [0.0] * 5 + [10.0, 0.0, 5.0] + [0.0] * 6
-    (one,) = describe(happened([event("event_begins", 5.5)], ORIGIN), measurement(ok, failed), asked(14.0), 0.01)
+    (one,) = describe(
+        happened([event("event_begins", 5.5)], ORIGIN), measurement(ok, failed), asked(14.0), 0.01
+    ).values()
     assert one["disturbed"] is True
     assert one["recovery_s"] == pytest.approx(10.0 - 5.5)
     assert one["during"]["failed_transactions"] == {"connect": 15}
@@ -84,20 +86,20 @@ def test_recovery_counts_from_the_event_to_the_first_of_three_seconds_within_the
 def test_failures_keep_a_system_from_being_back() -> None:
     failed = [0.0] * 5 + [20.0] * 2 + [0.0] * 4
     found = happened([event("event_begins", 5.0)], ORIGIN)
-    (one,) = describe(found, measurement([*BEFORE, *[100.0] * 6], failed), asked(11.0), 0.01)
+    (one,) = describe(found, measurement([*BEFORE, *[100.0] * 6], failed), asked(11.0), 0.01).values()
     assert one["recovery_s"] == pytest.approx(2.0)
 
 
 def test_what_is_not_back_within_the_stage_has_no_recovery() -> None:
     found = happened([event("event_begins", 5.0)], ORIGIN)
-    (one,) = describe(found, measurement([*BEFORE, *[10.0] * 6]), asked(11.0), 0.01)
+    (one,) = describe(found, measurement([*BEFORE, *[10.0] * 6]), asked(11.0), 0.01).values()
     assert (one["recovery_s"], one["why"]) == (None, "the steady stage ended before it was back")
     assert one["during"]["missed_transactions"] == 6 * 90.0
 
 
 def test_what_never_left_the_band_was_not_disturbed() -> None:
     found = happened([event("event_begins", 5.0), event("event_ends", 7.0)], ORIGIN)
-    (one,) = describe(found, measurement([*BEFORE, *[99.0] * 6]), asked(11.0), 0.01)
+    (one,) = describe(found, measurement([*BEFORE, *[99.0] * 6]), asked(11.0), 0.01).values()
     assert (one["disturbed"], one["recovery_s"]) == (False, 0.0)
     assert one["during"]["length_s"] == 2.0
 
@@ -109,18 +111,20 @@ def test_a_kill_lasts_until_the_service_is_started_again() -> None:
         {**event("event_ends", 9.0, "back"), "do": "start", "on": "content"},
     ]
     ended = {**event("event_ends", 5.1), "do": "kill", "on": "content-2"}
-    first, second = describe(happened([kill, ended, *start], ORIGIN), measurement([100.0] * 11), asked(11.0), 0.01)
+    first, second = describe(
+        happened([kill, ended, *start], ORIGIN), measurement([100.0] * 11), asked(11.0), 0.01
+    ).values()
     assert (first["until_s"], second["until_s"]) == (9.0, 9.0)
-    (alone,) = describe(happened([kill, ended], ORIGIN), measurement([100.0] * 11), asked(11.0), 0.01)
+    (alone,) = describe(happened([kill, ended], ORIGIN), measurement([100.0] * 11), asked(11.0), 0.01).values()
     assert alone["until_s"] == 11.0
 
 
 def test_without_seconds_before_or_outside_of_the_stage_nothing_is_judged() -> None:
     seconds = measurement([100.0] * 11)
-    (early,) = describe(happened([event("event_begins", 3.0)], ORIGIN), seconds, asked(11.0), 0.01)
+    (early,) = describe(happened([event("event_begins", 3.0)], ORIGIN), seconds, asked(11.0), 0.01).values()
     assert early["recovery_s"] is None
     assert "less than 5 s" in early["why"]
-    (after,) = describe(happened([event("event_begins", 10.5)], ORIGIN), seconds, asked(10.0), 0.01)
+    (after,) = describe(happened([event("event_begins", 10.5)], ORIGIN), seconds, asked(10.0), 0.01).values()
     assert "within the steady stage" in after["why"]
 
 

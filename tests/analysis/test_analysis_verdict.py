@@ -608,7 +608,7 @@ def test_a_death_that_was_asked_for_is_no_doubt_and_ends_the_window(run):
     assert not kinds & {"service_died", "service_restarted", "observation_gap"}
     assert (summary["window"]["asked_start_s"], summary["window"]["asked_end_s"]) == (2.0, 25.0)
     assert summary["window"]["note"] == "it ends where event lost begins"
-    (event,) = summary["events"]
+    event = summary["events"]["lost"]
     assert (event["begin_s"], event["end_s"], event["before"]["seconds"]) == (25.5, 28.0, 23)
 
 

@@ -22,7 +22,7 @@ def test_a_server_that_is_killed_and_comes_back_leaves_a_whole_run(bench: Bench)
     assert bench.statuses() == {"r001": "complete"}
     told = [one["k"] for one in bench.events("r001") if one["k"].startswith(("event_", "service_"))]
     assert told == ["event_begins", "event_ends"]
-    (event,) = summary["events"]
+    event = summary["events"]["lost"]
     assert event["disturbed"]
     assert event["end_s"] >= event["begin_s"] + 2.0
     assert event["during"]["failed_requests"]
@@ -39,7 +39,7 @@ def test_a_server_that_is_killed_and_comes_back_leaves_a_whole_run(bench: Bench)
 def test_a_server_that_stays_away_does_not_end_the_run(bench: Bench) -> None:
     summary = run(bench, "kill", steady="10 s")
     assert bench.statuses() == {"r001": "complete"}
-    (event,) = summary["events"]
+    event = summary["events"]["lost"]
     assert event["recovery_s"] is None
     assert event["until_s"] > event["end_s"]
     assert event["during"]["throughput_per_s"] < event["before"]["least_per_s"]

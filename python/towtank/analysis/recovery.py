@@ -117,8 +117,8 @@ def _error_shares(column: Column) -> Floats:
 
 def describe(
     found: Sequence[Happened], measurement: Measurement, asked: Window | None, errors_limit: float
-) -> list[dict[str, Any]]:
-    """Events of a run with what they did to it.
+) -> dict[str, dict[str, Any]]:
+    """Events of a run by name, with what they did to it.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def describe(
 
     Returns
     -------
-    list of dict
+    dict of dict
         As `docs/reference/summary.md` describes.
     """
     first = None if asked is None else first_inside(found, asked)
@@ -139,9 +139,8 @@ def describe(
     if asked is not None and first is not None and first.begin_s is not None:
         band = band_of(measurement, measurement.inside(asked.asked_start_s, first.begin_s), errors_limit)
     end = float(measurement.ends.max()) if measurement.bins else 0.0
-    return [
-        {
-            "name": one.name,
+    return {
+        one.name: {
             "do": one.do,
             "on": one.on,
             "begin_s": one.begin_s,
@@ -152,7 +151,7 @@ def describe(
             **_effect(one, found, measurement, asked, band),
         }
         for one in found
-    ]
+    }
 
 
 def _until(one: Happened, found: Sequence[Happened], end_s: float) -> float | None:

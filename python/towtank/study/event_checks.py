@@ -92,7 +92,7 @@ def _wrong_service(service: str | None, system: SystemFile) -> str | None:
 def _wrong_host(host: str | None, system: SystemFile) -> str | None:
     if host is None:
         return None
-    used = {part.host for part in system.services.values()}
+    used = {name for part in system.services.values() for name in (part.host, *part.hosts_used)}
     known = [name for name, part in system.hosts.items() if isinstance(part, NamespacesHost) and name in used]
     if host in known:
         return None

@@ -13,10 +13,13 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from towtank.engine import guarded
 from towtank.errors import TargetError
+
+if TYPE_CHECKING:
+    from towtank.system.hosts.host import Host
 
 # How many lines of a log are shown when a service fails; enough for a Python traceback's end.
 SHOWN_LINES = 15
@@ -55,12 +58,15 @@ class ProcessSpec:
         Added to the environment of the conductor.
     grace_s : float
         Time between TERM and KILL when it is ended. [s]
+    host : Host, optional
+        Where it runs; on the host of its service by default.
     """
 
     name: str
     command: list[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     grace_s: float = 5.0
+    host: Host | None = None
 
 
 class Process(Protocol):

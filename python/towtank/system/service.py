@@ -77,6 +77,7 @@ class Service(Protocol):
     name: str
     kind: str
     host: Host
+    hosts: list[Host]
     ready_within_s: float
     pages: list[str]
 
@@ -133,6 +134,8 @@ class PlainService:
         self.name = name
         # The builder of the system puts the host of the system file in its place.
         self.host: Host = LocalHost()
+        # Those of its processes, where they are on several.
+        self.hosts: list[Host] = []
         # Pages of metrics that the system file gives besides what the service tells by itself.
         self.pages: list[str] = []
 

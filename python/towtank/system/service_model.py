@@ -60,6 +60,11 @@ class Service(FileModel):
         return True
 
     @property
+    def hosts_used(self) -> list[str]:
+        """Names of the hosts that its processes run on."""
+        return [] if self.host is None else [self.host]
+
+    @property
     def disk_used(self) -> str | None:
         """Disk of its host that it asks for."""
         return getattr(self, "disk", None)

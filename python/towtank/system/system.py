@@ -22,7 +22,7 @@ from typing import IO, Any, Self
 from towtank.engine import binary
 from towtank.errors import EngineError, TargetError
 from towtank.system.hosts.group import Hosts
-from towtank.system.hosts.host import Room
+from towtank.system.hosts.host import Host, Room
 from towtank.system.process import Check, Note, Process, no_check, no_note
 from towtank.system.scratch import make_scratch
 from towtank.system.service import Place, Service, scrapers_of
@@ -211,7 +211,7 @@ class System:
         self._prepared.append(service)
         service.prepare(place)
         for spec in service.processes(place):
-            process = service.host.process(spec, self._logs / f"{spec.name}.log", self._cpus)
+            process = (spec.host or service.host).process(spec, self._logs / f"{spec.name}.log", self._cpus)
             self._processes.append((service, process))
             process.start()
         self._await(service, [process for owner, process in self._processes if owner is service], service.ready)
@@ -244,8 +244,8 @@ class System:
             tiers={
                 process.spec.name: {
                     "kind": service.kind,
-                    "host": service.host.name,
-                    "cpus": self._cpus_of(service),
+                    "host": (process.spec.host or service.host).name,
+                    "cpus": self._cpus_of(process.spec.host or service.host),
                 }
                 for service, process in self._processes
             },
@@ -259,9 +259,9 @@ class System:
             probes=self._hosts.probes(),
         )
 
-    def _cpus_of(self, service: Service) -> list[int]:
-        """CPUs of this machine that a service is pinned to; none for one on another machine."""
-        own = service.host.cpus
+    def _cpus_of(self, host: Host) -> list[int]:
+        """CPUs of this machine that processes of a host are pinned to; none for one on another machine."""
+        own = host.cpus
         return (self._cpus or []) if own is None else own
 
     def ended(self) -> list[Ended]:
@@ -341,7 +341,7 @@ class System:
             if old.status() is None:
                 raise TargetError(f"{old.spec.name} runs already")
             old.stop()  # lets go of what is held for it here
-            process = owner.host.process(old.spec, old.log, self._cpus)
+            process = (old.spec.host or owner.host).process(old.spec, old.log, self._cpus)
             process.start()
             self._processes[place] = (owner, process)
             self._taken_down.discard(old.spec.name)

@@ -37,8 +37,11 @@ def build(results: Results) -> Section | None:
         Column("Missed", "transactions", numeric=True),
         Column("Back after", numeric=True),
     )
-    rows = tuple(_row(run, one, first=not number) for run in runs for number, one in enumerate(run.summary["events"]))
-    notes = tuple(dict.fromkeys(note for run in runs for one in run.summary["events"] if (note := _note(run, one))))
+    told = [
+        (run, number, name, one) for run in runs for number, (name, one) in enumerate(run.summary["events"].items())
+    ]
+    rows = tuple(_row(run, name, one, first=not number) for run, number, name, one in told)
+    notes = tuple(note for run, _, name, one in told if (note := _note(run, name, one)))
     table = Table("Events and recovery", columns, rows, notes)
     return Section("events", "Events", (paragraph(_SAID), table, *_timelines(results, runs)))
 
@@ -48,7 +51,7 @@ def _timelines(results: Results, runs: list[RunResult]) -> list[Figure]:
     drawn = timeline.choose(results)
     best: dict[tuple[str, ...], RunResult] = {}
     for run in sorted(runs, key=lambda one: (-(one.load or 0.0), one.run_id)):
-        best.setdefault(tuple(f"{one.get('name')}" for one in run.summary["events"]), run)
+        best.setdefault(tuple(run.summary["events"]), run)
     shown = [run for run in best.values() if run is not drawn and dig(run.summary, "timeline", "t_s")]
     numbers = [timeline.of_run(results, run) for run in sorted(shown, key=lambda one: one.run_id)[:TIMELINES_AT_MOST]]
     return [timeline.make(results, one, f"timeline-{one.run.run_id}") for one in numbers if one.tracks]
@@ -59,15 +62,15 @@ def words(event: Json) -> str:
     return f"{event.get('do')} {event.get('on')}"
 
 
-def _row(run: RunResult, one: Json, *, first: bool) -> tuple[str, ...]:
+def _row(run: RunResult, name: str, one: Json, *, first: bool) -> tuple[str, ...]:
     before, during = dig(one, "before", "throughput_per_s"), dig(one, "during", "throughput_per_s")
     missed = dig(one, "during", "missed_transactions")
-    setting = ", ".join(f"{name} {level}" for name, level in run.factors.items() if name not in _LOADS)
+    setting = ", ".join(f"{factor} {level}" for factor, level in run.factors.items() if factor not in _LOADS)
     return (
         run.run_id if first else "",
         setting if first else "",
         people.plain(run.load) if first else "",
-        f"{one.get('name')}: {words(one)}",
+        f"{name}: {words(one)}",
         people.number(one.get("begin_s")),
         people.number(one.get("until_s")),
         "" if before is None else f"{people.number(before)} → {people.number(during)}",
@@ -92,16 +95,16 @@ def _back(one: Json) -> str:
     return "not within the stage" if one.get("disturbed") else "not judged"
 
 
-def _note(run: RunResult, one: Json) -> str:
+def _note(run: RunResult, name: str, one: Json) -> str:
     """What a row cannot hold: why there is no number, and how full a disk was."""
     if one.get("failed"):
-        return f"{run.run_id}, {one['name']}: did not happen as asked: {one['failed']}."
+        return f"{run.run_id}, {name}: did not happen as asked: {one['failed']}."
     if one.get("disturbed") is None and one.get("why"):
-        return f"{run.run_id}, {one['name']}: not judged, because {one['why']}."
+        return f"{run.run_id}, {name}: not judged, because {one['why']}."
     left = one.get("left")
     if left:
         return (
-            f"{run.run_id}, {one['name']}: the disk was left with {people.count(left.get('free_files', 0))} files and "
+            f"{run.run_id}, {name}: the disk was left with {people.count(left.get('free_files', 0))} files and "
             f"{people.count(left.get('free_bytes', 0))} bytes, what the file system keeps for itself included."
         )
     return ""

@@ -69,7 +69,7 @@ def of_run(results: Results, run: RunResult) -> Numbers:
         tracks=[track for track in _tracks(timeline) if track.lines],
         stages=list(timeline.get("stages") or ()),
         window=window,
-        events=[one for one in run.summary.get("events") or () if one.get("begin_s") is not None],
+        events=[one for one in (run.summary.get("events") or {}).values() if one.get("begin_s") is not None],
     )
 
 

@@ -115,7 +115,7 @@ def build_hosts(file: model.SystemFile, base: Path) -> Hosts:
     base : Path
         Folder that its relative paths start from.
     """
-    used = {service.host for service in file.services.values() if service.host is not None}
+    used = {name for service in file.services.values() for name in (service.host, *service.hosts_used) if name}
     parts = {name: part for name, part in file.hosts.items() if name in used}
     virtual = {name: part for name, part in parts.items() if isinstance(part, NamespacesHost)}
     site = None
