@@ -9,6 +9,7 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
+from towtank.study.across import across_faults
 from towtank.study.checks import StudyCheck
 from towtank.study.event_checks import event_faults
 from towtank.study.model import StudyFile
@@ -131,7 +132,8 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
     faults += _seams(workload.workload, system.system)
     made = _make((document, checked.tree, study), system.document, workload.workload, faults)
     if made is not None:
-        happening = event_faults(made if curve is None else replace(made, curve=curve))
+        whole = made if curve is None else replace(made, curve=curve)
+        happening = [*event_faults(whole), *across_faults(whole)]
         faults += happening
         made = None if happening else made
     if made is not None and sizing is not None:

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from towtank import units
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Rate, Share, mapping_or_plain
+from towtank.study.across_model import Predict
 from towtank.study.claims import Claim
 from towtank.study.events import Event
 from towtank.study.objectives import read_objective
@@ -238,6 +239,9 @@ class StudyFile(FileModel):
     limits: Limits = Field(default_factory=Limits, description="What a run must keep to.")
     objectives: list[Annotated[str, BeforeValidator(_objective)]] = Field(
         default_factory=list, description="What the system should reach, as `p95 of search < 1 s`."
+    )
+    predict: Predict | None = Field(
+        None, description="A configuration that is predicted from the runs of another before it is run."
     )
     size: str | None = Field(
         None, min_length=1, description="A sizing file, relative to this one, that the report answers from the results."
