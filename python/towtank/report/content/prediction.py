@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towtank.analysis.estimates import from_document
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
 from towtank.report.source import Json, Results, dig
@@ -69,8 +68,8 @@ def _measured(results: Results, told: Json) -> dict[float, Json]:
 
 
 def _row(row: Json, point: Json | None) -> tuple[str, ...]:
-    rate = None if point is None else from_document(point.get("throughput_per_s"))
-    response = None if point is None else from_document(dig(point, "response_time_s", "mean"))
+    rate = None if point is None else point.get("throughput_per_s")
+    response = None if point is None else dig(point, "response_time_s", "mean")
     return (
         people.plain(row["load"]),
         _band(row.get("throughput"), people.rate),
@@ -91,12 +90,12 @@ def _band(told: Json | None, show: Callable[[Any], str]) -> str:
 
 
 def verdict(told: Json | None, measured: people.Estimate | None) -> str:
-    """Where a measurement lies to the band of a prediction: `inside`, `above` or `below`; a dash without one of both."""
-    if told is None or measured is None or measured.value is None:
+    """Whether a measurement is `inside`, `above` or `below` the band of a prediction; a dash without one of both."""
+    value = None if measured is None else measured.get("value")
+    if told is None or measured is None or value is None:
         return people.ABSENT
     low, high = told["band_95"]
-    least = measured.value if measured.low is None else measured.low
-    most = measured.value if measured.high is None else measured.high
+    least, most = (value if (end := measured.get(key)) is None else end for key in ("low", "high"))
     if low is not None and most < low:
         return "below"
     return "above" if high is not None and least > high else "inside"
