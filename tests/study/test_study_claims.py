@@ -46,6 +46,12 @@ def test_a_level_of_another_preset_is_a_level(files: Files) -> None:
         assert load_study(path, preset).study.claims[0].measure is not None
 
 
+def test_a_level_that_is_called_all_is_one_level(files: Files) -> None:
+    files.edit("study", "    absent: {", "    all: {")
+    files.edit("study", "search_index: absent, users: all", "search_index: all, users: 10")
+    assert load_study(files.study).study.claims[0].measure is not None
+
+
 FAULTS = [
     ("search_index: absent", "⟦serch_index: absent", "must be a factor of the study", "did you mean 'search_index'"),
     ("search_index: absent", "search_index: ⟦absend", "a level of search_index", "did you mean 'absent'"),
