@@ -262,6 +262,25 @@ def throttled(run, group="content", share=0.2):
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
 
+def storage_filled(run, used_per_s=2.0):
+    """A disk of 100 inodes that are used up, or nearly, before the run ends."""
+    run.update(hosts={"web": {"provider": "namespaces", "cpus_virtual": None}})
+    head = {"k": "header", "schema": "towtank/service-metrics/1", "service": "host-web", "kind": "host"}
+    documents = [{**head, "source": "host"}]
+    for second in range(44):
+        left = max(0.0, 100.0 - used_per_s * second)
+        values = {"host_disk_size_bytes": 1e9, "host_disk_free_bytes": 9e8, "host_disk_inodes": 100.0}
+        values = {f'{key}{{disk="data"}}': value for key, value in (values | {"host_disk_free_inodes": left}).items()}
+        at = {"t_ns": MONOTONIC_NS + second * SECOND, "wall_ns": second * SECOND}
+        took = {"took_s": 0.001, "cpu_s_total": 0.0}
+        documents.append({"k": "metrics", **at, **took, "values": {**values, "host_cpu_seconds_total": 0.1 * second}})
+    (run.observe / "host-web.ndjson").write_bytes(b"".join(lines.encode(one) for one in documents))
+
+
+def storage_full(run):
+    storage_filled(run, used_per_s=4.0)
+
+
 def generator_throttled(run):
     throttled(run, "generator", 0.05)
 
@@ -417,6 +436,8 @@ CASES = [
     (throttled, Kind.THROTTLED, "note"),
     (generator_throttled, Kind.THROTTLED, "suspect"),
     (generator_throttled_much, Kind.THROTTLED, "invalid"),
+    (storage_full, Kind.STORAGE_FULL, "suspect"),
+    (storage_filled, Kind.STORAGE_FULL, "note"),
     (damaged, Kind.DATA_DAMAGED, "suspect"),
     (thread_missing, Kind.DATA_DAMAGED, "invalid"),
     (bad_histogram, Kind.DATA_DAMAGED, "suspect"),

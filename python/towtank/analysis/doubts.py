@@ -46,6 +46,7 @@ class Kind(StrEnum):
     THROTTLED = "throttled"
     NOT_PINNED = "not_pinned"
     DISK_FULL = "disk_full"
+    STORAGE_FULL = "storage_full"
     OBSERVATION_GAP = "observation_gap"
     OBSERVATION_COST = "observation_cost"
 
@@ -179,6 +180,11 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.DISK_FULL: (
         "The disk was full, so the recording ends early.",
         "free space or give another results folder, then repeat the run",
+    ),
+    Kind.STORAGE_FULL: (
+        "A disk of the system is full, or will be soon: of room, or of inodes while there is room. What writes fails "
+        "then, and what fails costs less than what works.",
+        "give the disk more room (size) or more inodes, or let runs write less; watch free inodes beside free room",
     ),
     Kind.OBSERVATION_GAP: (
         "The system was not observed for a while within the window; its CPU time there is interpolated.",

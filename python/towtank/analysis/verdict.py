@@ -11,6 +11,7 @@ from towtank.analysis import audit_check
 from towtank.analysis.backlog import BEYOND_NOISE, SHORT
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.rates import CLOCK_JUMP_S, GAP_S
+from towtank.analysis.storage_doubts import full_storage
 from towtank.analysis.tiers import Observed
 from towtank.analysis.window import GROSS, Window
 from towtank.results.observe import GENERATOR_GROUP
@@ -314,6 +315,12 @@ def _throttled(evidence: Evidence) -> Iterator[Doubt]:
         yield Doubt(Kind.THROTTLED, level, text, share, THROTTLED_SHARE)
 
 
+def _storage(evidence: Evidence) -> Iterator[Doubt]:
+    window = evidence.window
+    if window is not None:
+        yield from full_storage(evidence.summary["hosts"], window.end_s - window.start_s)
+
+
 def _start_lag(evidence: Evidence) -> Iterator[Doubt]:
     lag = evidence.summary["generator"]["start_lag_p99_s"]
     default = START_LAG_OPEN_S if evidence.is_open else START_LAG_CLOSED_S
@@ -497,6 +504,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Doubt]], ...] = (
     _host,
     _network,
     _throttled,
+    _storage,
     _observation,
     _damage,
 )

@@ -219,7 +219,7 @@ def _named(document: Document, tree: Node, key: str, name: str) -> _Named:
 
 def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
     """Targets and services that the workload names and the system must have."""
-    faults = target_faults(workload, list(system.all_targets))
+    faults = target_faults(workload, system.spoken)
     services = list(system.services)
     for path, text in workload.texts():
         for export in templates.exports(text):

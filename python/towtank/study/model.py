@@ -222,7 +222,8 @@ class StudyFile(FileModel):
     )
     overrides: Overrides = Field(
         default_factory=dict,
-        description="Values of all runs by path: `services.NAME.settings.KEY`, `hosts.NAME.KEY`, `parameters.NAME`.",
+        description="Values of all runs by path: `services.NAME.settings.KEY`, `hosts.NAME.KEY`, `network.KEY`, "
+        "`parameters.NAME`.",
     )
     load: AnyLoad = Field(description="Amount of load, its form, and the stages of a run.")
     pinning: Pinning = Field(

@@ -1,7 +1,7 @@
 """Overrides: values of the system and the workload that a study sets by dotted path.
 
 `services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service; `hosts.NAME.KEY`;
-`parameters.NAME`.
+`network.KEY`; `parameters.NAME`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 from towtank.errors import Fault
 from towtank.yamlfile import Node, did_you_mean, put, where
 
-_FORMS = "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY or parameters.NAME"
+_FORMS = "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY, network.KEY or parameters.NAME"
 # Sections of a system file with parts by name, and what one of them is called.
 _SECTIONS = {"services": "service", "hosts": "host"}
-FIRST_PARTS = frozenset({*_SECTIONS, "parameters"})
+FIRST_PARTS = frozenset({*_SECTIONS, "network", "parameters"})
 """What a path begins with."""
 
 
@@ -72,6 +72,8 @@ def check_override(override: Override, system: Node | None, parameters: list[str
         known = ", ".join(parameters) or "there is none"
         near = did_you_mean(path[1], parameters)
         return override.fault(f"must be a parameter of the workload ({known}), got {path[1]!r} instead{near}")
+    if first == "network" and len(path) == 2 and path[1]:
+        return None
     if first not in _SECTIONS or len(path) < 3 or not all(path):
         near = did_you_mean(first, sorted(FIRST_PARTS)) if first not in FIRST_PARTS else ""
         return override.fault(f"must be a path as {_FORMS}, got {written!r} instead{near}")

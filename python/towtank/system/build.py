@@ -33,6 +33,7 @@ KINDS: dict[str, str] = {
     "openldap": "towtank.system.services.openldap:Openldap",
     "postgresql": "towtank.system.services.postgresql:Postgresql",
     "redis": "towtank.system.services.redis:Redis",
+    "sqlite": "towtank.system.services.sqlite:Sqlite",
 }
 
 

@@ -28,6 +28,7 @@ from towtank.system import repository_model, server_models  # noqa: F401 - regis
 from towtank.system.host_model import AnyHost, ExistingHost, NamespacesHost, Network, SshHost
 from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind
+from towtank.system.sql_models import SqlPopulation
 from towtank.system.storage_models import storage_faults
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document
@@ -188,6 +189,7 @@ class Postgresql(Service):
         "private PostgreSQL, made anew for every run; needs the server programs (apt-get install postgresql)"
     )
     serves_http: ClassVar[bool] = False
+    driven_by: ClassVar[str | None] = "sql"
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["postgresql"]
@@ -195,6 +197,7 @@ class Postgresql(Service):
     port: Port = Field(0, description="Where it listens; 0 takes any free port.")
     disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
     settings: PostgresqlSettings = Field(default_factory=PostgresqlSettings, description="What can be tuned.")
+    population: SqlPopulation | None = Field(None, description="What it holds before a run.")
 
 
 def _service(value: Any) -> Service:
@@ -261,7 +264,7 @@ Http = Annotated[Literal["1.1", "2"], BeforeValidator(_http, json_schema_input_t
 class Target(FileModel):
     """Where requests go: the addresses of a service."""
 
-    service: Name = Field(description="Name of a service that speaks HTTP.")
+    service: Name = Field(description="Name of a service that users can talk to.")
     balance: Literal["round_robin", "random"] = Field(
         "round_robin", description="How users are spread over the addresses of the service."
     )
@@ -299,7 +302,16 @@ class SystemFile(FileModel):
         """The targets, those that need not be written included."""
         if self.targets:
             return dict(self.targets)
-        return {name: Target(service=name) for name, service in self.services.items() if service.serves_http}
+        web = [name for name, service in self.services.items() if service.serves_http]
+        # What other servers use is asked by users only where the file says so, or where there is nothing else to ask.
+        named = web or [name for name, service in self.services.items() if service.spoken is not None]
+        return {name: Target(service=name) for name in named}
+
+    @property
+    def spoken(self) -> dict[str, str]:
+        """What is spoken with each target."""
+        services = {name: self.services.get(target.service) for name, target in self.all_targets.items()}
+        return {name: (service and service.spoken) or "http" for name, service in services.items()}
 
     def is_secure(self, target: Target) -> bool:
         """Whether TLS is spoken with a target."""

@@ -136,6 +136,10 @@ class HaproxySettings(FileModel):
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin", description="`balance`: `roundrobin`, `random(1)`, `leastconn`, `source`."
     )
+    sticky: bool = Field(
+        False,
+        description="Whether a client stays with the member of its first request, by a cookie: `cookie ... insert`.",
+    )
     threads: int = Field(1, ge=1, le=64, description="`nbthread`.")
     max_connections: int = Field(2000, ge=1, le=1000000, description="`maxconn`: connections of clients at once.")
     member_connections: int | None = Field(

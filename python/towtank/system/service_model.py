@@ -45,6 +45,8 @@ class Service(FileModel):
 
     summary: ClassVar[str] = ""
     serves_http: ClassVar[bool] = True
+    # What a driver speaks with it: the `speaks` of a step; None where none does.
+    driven_by: ClassVar[str | None] = None
     # Whether it can be started on a machine whose files are not seen here.
     starts_remotely: ClassVar[bool] = False
     # Whether it can only be on a host with files of its own.
@@ -53,6 +55,11 @@ class Service(FileModel):
     kind: str = Field(description="What it is.")
     host: Name | None = Field(None, description="Name of the host it runs on.")
     observe: Observe | None = Field(None, description="What else is watched: pages of metrics of exporters.")
+
+    @property
+    def spoken(self) -> str | None:
+        """What virtual users can speak with it."""
+        return "http" if self.serves_http else self.driven_by
 
     @property
     def starts(self) -> bool:

@@ -14,6 +14,8 @@ from towtank.system.services.private_server import PrivateGateway
 _POLICIES = {"round_robin": "roundrobin", "random": "random(1)", "least_busy": "leastconn", "by_client": "source"}
 # The random draw falls on a ring with points of each member in proportion to its weight: few points are uneven ones.
 _WEIGHT = 256
+# Clients send it back; HAProxy takes it out before a request goes on.
+_COOKIE = "MEMBER"
 
 
 class Haproxy(PrivateGateway):
@@ -53,7 +55,11 @@ class Haproxy(PrivateGateway):
             "  default_backend members",
             "backend members",
             f"  balance {_POLICIES[given.policy]}",
-            *(f"  server {name} {address} weight {_WEIGHT}{most}" for name, address in self.members.items()),
+            *([f"  cookie {_COOKIE} insert indirect nocache"] if given.sticky else []),
+            *(
+                f"  server {name} {address} weight {_WEIGHT}{most}{f' cookie {name}' if given.sticky else ''}"
+                for name, address in self.members.items()
+            ),
         ]
         self.write("haproxy.cfg", "\n".join(lines) + "\n")
 
