@@ -172,6 +172,17 @@ def test_bounds_of_a_sum_add_up() -> None:
     )
 
 
+def test_a_share_of_failures_of_one_run_has_the_exact_binomial_interval() -> None:
+    # None of 100: the upper bound of Clopper and Pearson is 1 - 0.025^(1/100) = 3.62 %.
+    transactions = {"add": {"count": 100, "errors": 0}, "read": {"count": 300, "errors": 100}}
+    runs = [run("a", {}, 1.0, transactions=transactions, errors={"count": 100, "share": 0.2})]
+    none = judged({"measure": {"value": {"of": "errors of add"}}, "holds": "< 4 %"}, [], runs)
+    assert (none["verdict"], none["measured"]["method"]) == ("confirmed", "binomial")
+    assert none["measured"]["high"] == pytest.approx(1 - 0.025**0.01)
+    every = judged({"measure": {"value": {"of": "errors"}}, "holds": "> 30 %"}, [], runs)
+    assert (every["verdict"], every["measured"]["value"]) == ("refuted", 0.2)
+
+
 def course(*values: float, half: float = 0.1) -> list[dict[str, Any]]:
     return [
         run(f"r{n}", {"files": level}, value, half)

@@ -128,6 +128,10 @@ def test_all_faults_of_all_claims_come_at_once(files: Files, capfd: pytest.Captu
         ("tiers.db.cpus_used", ("tiers", "db", "cpus_used"), ""),
         ("hosts.a.disks.*.read_bytes_per_s", ("hosts", "a", "disks", "*", "read_bytes_per_s"), "B/s"),
         ('services.db.hits{table="a.b"}.per_s', ("services", "db", 'hits{table="a.b"}', "per_s"), ""),
+        ("hosts.a.disks.d.size_bytes", ("hosts", "a", "disks", "d", "size_bytes"), "B"),
+        ("storage.reached.read_operations_per_s", ("storage", "reached", "read_operations_per_s"), "/s"),
+        ("storage.mounts.m.cache_bytes", ("storage", "mounts", "m", "cache_bytes"), "B"),
+        ("storage.mounts.m.servers.s.read_share", ("storage", "mounts", "m", "servers", "s", "read_share"), ""),
         ("hosts.a.throttled_s_per_s", ("hosts", "a", "throttled_s_per_s"), ""),
     ],
 )

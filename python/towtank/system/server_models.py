@@ -147,6 +147,13 @@ class HaproxySettings(FileModel):
     )
     keep_alive: bool = Field(True, description="Whether clients' connections are kept; else `option httpclose`.")
     keep_alive_timeout: PositiveDuration = Field(10.0, description="`timeout http-keep-alive`.")
+    health_check: PositiveDuration | None = Field(
+        None,
+        description=(
+            "`check inter`: how often each member is tried; one that fails twice gets no requests until it answers "
+            "again, and what failed to connect goes to another (`option redispatch`). Without it, all get their share."
+        ),
+    )
     queue_timeout: PositiveDuration = Field(5.0, description="`timeout queue`: how long a request waits for a member.")
     timeout: PositiveDuration = Field(60.0, description="`timeout client` and `timeout server`.")
 

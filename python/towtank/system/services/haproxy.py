@@ -35,6 +35,7 @@ class Haproxy(PrivateGateway):
         given = self._settings
         wait = f"{round(1000 * given.timeout)}ms"
         most = f" maxconn {given.member_connections}" if given.member_connections is not None else ""
+        check = "" if given.health_check is None else f" check inter {round(1000 * given.health_check)}ms fall 2 rise 2"
         lines = [
             "global",
             f"  maxconn {given.max_connections}",
@@ -50,6 +51,7 @@ class Haproxy(PrivateGateway):
             f"  timeout queue {round(1000 * given.queue_timeout)}ms",
             f"  timeout http-keep-alive {round(1000 * given.keep_alive_timeout)}ms",
             *([] if given.keep_alive else ["  option httpclose"]),
+            *([] if given.health_check is None else ["  option redispatch 1"]),
             "frontend front",
             f"  bind {self.address}",
             "  default_backend members",
@@ -57,7 +59,7 @@ class Haproxy(PrivateGateway):
             f"  balance {_POLICIES[given.policy]}",
             *([f"  cookie {_COOKIE} insert indirect nocache"] if given.sticky else []),
             *(
-                f"  server {name} {address} weight {_WEIGHT}{most}{f' cookie {name}' if given.sticky else ''}"
+                f"  server {name} {address} weight {_WEIGHT}{most}{check}{f' cookie {name}' if given.sticky else ''}"
                 for name, address in self.members.items()
             ),
         ]
