@@ -78,6 +78,9 @@ def test_a_host_has_its_rates_and_levels(summary: dict[str, Any]) -> None:
     assert (disk["write_bytes_per_s"], disk["utilization"]) == (pytest.approx(1e6), pytest.approx(0.2))
     assert disk["free_inodes_least"] == 60.0
     assert disk["free_bytes_least"] is None
+    assert (disk["size_bytes"], disk["size_inodes"]) == (1e9, None)
+    # One file a second; 60 are left at the end of the window.
+    assert disk["inodes_full_in_s"] == pytest.approx(60.0)
 
 
 def test_a_tier_is_measured_by_what_its_host_was_given(summary: dict[str, Any]) -> None:

@@ -110,6 +110,10 @@ def restarted(run):
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
 
+def event_failed(run):
+    run.event("event_failed", event="lost", do="kill", on="content", reason="no process content was started")
+
+
 def died(run):
     def change(document, at):
         document["groups"]["content"]["alive"] = at < 20
@@ -262,6 +266,25 @@ def throttled(run, group="content", share=0.2):
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
 
+def storage_filled(run, used_per_s=2.0):
+    """A disk of 100 inodes that are used up, or nearly, before the run ends."""
+    run.update(hosts={"web": {"provider": "namespaces", "cpus_virtual": None}})
+    head = {"k": "header", "schema": "towtank/service-metrics/1", "service": "host-web", "kind": "host"}
+    documents = [{**head, "source": "host"}]
+    for second in range(44):
+        left = max(0.0, 100.0 - used_per_s * second)
+        values = {"host_disk_size_bytes": 1e9, "host_disk_free_bytes": 9e8, "host_disk_inodes": 100.0}
+        values = {f'{key}{{disk="data"}}': value for key, value in (values | {"host_disk_free_inodes": left}).items()}
+        at = {"t_ns": MONOTONIC_NS + second * SECOND, "wall_ns": second * SECOND}
+        took = {"took_s": 0.001, "cpu_s_total": 0.0}
+        documents.append({"k": "metrics", **at, **took, "values": {**values, "host_cpu_seconds_total": 0.1 * second}})
+    (run.observe / "host-web.ndjson").write_bytes(b"".join(lines.encode(one) for one in documents))
+
+
+def storage_full(run):
+    storage_filled(run, used_per_s=4.0)
+
+
 def generator_throttled(run):
     throttled(run, "generator", 0.05)
 
@@ -397,6 +420,7 @@ CASES = [
     (died_by_event, Kind.SERVICE_DIED, "invalid"),
     (died_and_stopped, Kind.SERVICE_DIED, "invalid"),
     (never_came_up, Kind.SERVICE_DIED, "invalid"),
+    (event_failed, Kind.EVENT_FAILED, "invalid"),
     (engine_failed, Kind.ENGINE_FAILED, "invalid"),
     (disk_full, Kind.DISK_FULL, "invalid"),
     (stopped, Kind.INTERRUPTED, "invalid"),
@@ -417,6 +441,8 @@ CASES = [
     (throttled, Kind.THROTTLED, "note"),
     (generator_throttled, Kind.THROTTLED, "suspect"),
     (generator_throttled_much, Kind.THROTTLED, "invalid"),
+    (storage_full, Kind.STORAGE_FULL, "suspect"),
+    (storage_filled, Kind.STORAGE_FULL, "note"),
     (damaged, Kind.DATA_DAMAGED, "suspect"),
     (thread_missing, Kind.DATA_DAMAGED, "invalid"),
     (bad_histogram, Kind.DATA_DAMAGED, "suspect"),
@@ -579,3 +605,37 @@ def test_the_heaviest_reason_comes_first(run):
     levels = [one["level"] for one in summarize_run(run, tables=False)["verdict"]["reasons"]]
     order = ["invalid", "suspect", "note"]
     assert levels == sorted(levels, key=order.index)
+
+
+def test_a_death_that_was_asked_for_is_no_doubt_and_ends_the_window(run):
+    origin = MONOTONIC_NS
+
+    def told(kind, at_s, **more):
+        return lines.encode(
+            {"k": kind, "t_ns": origin + round(at_s * SECOND), "event": "lost", "on": "content", **more}
+        )
+
+    begins = told("event_begins", 25.5, do="restart", processes=["content"])
+    (run.path / "events.ndjson").write_bytes(begins + told("event_ends", 28.0, do="restart"))
+
+    def change(document, at):
+        group = document["groups"]["content"]
+        group["alive"] = not 25.5 < at < 27.5
+        group["root_start_ticks"] += 777 if at > 27.5 else 0
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    summary = summarize_run(run, tables=False)
+    kinds = {one["kind"] for one in summary["verdict"]["reasons"]}
+    assert not kinds & {"service_died", "service_restarted", "observation_gap"}
+    assert (summary["window"]["asked_start_s"], summary["window"]["asked_end_s"]) == (2.0, 25.0)
+    assert summary["window"]["note"] == "it ends where event lost begins"
+    event = summary["events"]["lost"]
+    assert (event["begin_s"], event["end_s"], event["before"]["seconds"]) == (25.5, 28.0, 23)
+
+
+def test_the_same_death_unasked_is_one(run):
+    def change(document, at):
+        document["groups"]["content"]["alive"] = not 25.5 < at < 27.5
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    assert "service_died" in reasons(run)

@@ -12,10 +12,10 @@ from cases import case
 
 from towtank.errors import StudyError
 from towtank.model import load_model, solve_models
+from towtank.model.percentiles import EXACT, erlang_b, erlang_c, mmm_percentile, response_percentiles
+from towtank.model.stations import stations_of
 from towtank.size.growth import GivenGrowth, HistoricGrowth, reached
 from towtank.size.history import History, read_history
-from towtank.size.network import stations_of
-from towtank.size.percentiles import EXACT, erlang_b, erlang_c, mmm_percentile, response_percentiles
 from towtank.size.quantities import YEAR_D
 from towtank.size.resources import square_root_staffing, staffing_factor
 
@@ -197,7 +197,7 @@ def test_the_step_of_a_season_can_be_done_by_hand() -> None:
 def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
     """The rates that a fit writes for m servers, D(u) = D (1 + (r - 1) (1 - u)), are those for m' with the same r."""
     from towtank.model.fitting.dependent_curve import DependentCurve  # noqa: PLC0415
-    from towtank.size.network import rates_with, servers_of  # noqa: PLC0415
+    from towtank.model.stations import rates_with, servers_of  # noqa: PLC0415
 
     parameters = np.array([0.03, 0.05, 1.6])
     of_two = list(DependentCurve(2, 1.0).rates(parameters))

@@ -46,6 +46,12 @@ def test_a_level_of_another_preset_is_a_level(files: Files) -> None:
         assert load_study(path, preset).study.claims[0].measure is not None
 
 
+def test_a_level_that_is_called_all_is_one_level(files: Files) -> None:
+    files.edit("study", "    absent: {", "    all: {")
+    files.edit("study", "search_index: absent, users: all", "search_index: all, users: 10")
+    assert load_study(files.study).study.claims[0].measure is not None
+
+
 FAULTS = [
     ("search_index: absent", "⟦serch_index: absent", "must be a factor of the study", "did you mean 'search_index'"),
     ("search_index: absent", "search_index: ⟦absend", "a level of search_index", "did you mean 'absent'"),
@@ -122,6 +128,10 @@ def test_all_faults_of_all_claims_come_at_once(files: Files, capfd: pytest.Captu
         ("tiers.db.cpus_used", ("tiers", "db", "cpus_used"), ""),
         ("hosts.a.disks.*.read_bytes_per_s", ("hosts", "a", "disks", "*", "read_bytes_per_s"), "B/s"),
         ('services.db.hits{table="a.b"}.per_s', ("services", "db", 'hits{table="a.b"}', "per_s"), ""),
+        ("hosts.a.disks.d.size_bytes", ("hosts", "a", "disks", "d", "size_bytes"), "B"),
+        ("storage.reached.read_operations_per_s", ("storage", "reached", "read_operations_per_s"), "/s"),
+        ("storage.mounts.m.cache_bytes", ("storage", "mounts", "m", "cache_bytes"), "B"),
+        ("storage.mounts.m.servers.s.read_share", ("storage", "mounts", "m", "servers", "s", "read_share"), ""),
         ("hosts.a.throttled_s_per_s", ("hosts", "a", "throttled_s_per_s"), ""),
     ],
 )

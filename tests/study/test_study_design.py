@@ -110,6 +110,13 @@ def test_overrides_reach_system_and_workload(files: Files) -> None:
     assert plan["groups"][0]["think"] == {"dist": "exponential", "mean_s": 2.0}
 
 
+def test_the_link_of_the_generator_is_set_by_path(files: Files) -> None:
+    study = load_study(files.study, changes={"network.mtu": "8992"})
+    assert {run.system.network.mtu for run in study.design()} == {8992}
+    with pytest.raises(StudyError, match="unknown key 'mtuu'"):
+        load_study(files.study, changes={"network.mtuu": "8992"})
+
+
 def test_plan_of_a_run(files: Files) -> None:
     run = next(run for run in load_study(files.study).design() if run.users == 20)
     plan = run.plan(Path("/tmp/out"), ADDRESSES, {"content": {"x_csv": Path("/x")}}, 2, [1, 2])

@@ -13,11 +13,13 @@ import heapq
 import itertools
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from hdrh.histogram import HdrHistogram
 
 from towtank.results import lines
@@ -84,6 +86,8 @@ class Script:
     status: str = "complete"
     plan: dict[str, Any] | None = None
     """The engine's plan; no file without it."""
+    work: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    """By tier, when one of its CPUs was busy, shape (n_stretches, 2); in place of `service` of the exchanges. [s]"""
 
 
 def stage_table(stages: Sequence[Stage]) -> list[dict[str, Any]]:
@@ -362,12 +366,41 @@ def _series(of: str, number: int, mine: Sequence[Exchange], t0: float, t1: float
 
 def _spent(script: Script, at: float, database: bool = False) -> float:
     """CPU time of the system under test until an instant. [s]"""
+    if script.work:
+        return sum(_busy_until(stretches, at) for stretches in script.work.values())
     total = 0.0
     for one in script.exchanges:
         share = (script.database_share or [0.0] * len(script.transactions))[one.transaction] if database else 1.0
         if one.service:
             total += share * min(one.service, max(0.0, at - (one.end - one.service)))
     return total
+
+
+def _busy_until(stretches: npt.NDArray[np.float64], at: float) -> float:
+    return float(np.clip(np.minimum(at, stretches[:, 1]) - stretches[:, 0], 0.0, None).sum())
+
+
+def _groups(script: Script, at: float, done: int) -> dict[str, Any]:
+    """What the probe tells of every tier."""
+    tiers = {name: _busy_until(script.work[name], at) for name in script.tiers} if script.work else {}
+    return {name: _group(script, spent, done) for name, spent in (tiers or {"content": _spent(script, at)}).items()}
+
+
+def _group(script: Script, spent: float, done: int) -> dict[str, Any]:
+    return {
+        "cpu_user_s_total": (1 - script.system_share) * spent,
+        "cpu_system_s_total": script.system_share * spent,
+        "resident_bytes": 90_000_000 + 1000 * done,
+        "page_faults_total": 3 * done,
+        "major_page_faults_total": 0,
+        "read_bytes_total": 4096 * (done // 10),
+        "write_bytes_total": 16384 * (done // 4),
+        "threads": 12,
+        "processes": 1,
+        "open_files": 40,
+        "root_start_ticks": 400_000,
+        "alive": True,
+    }
 
 
 def _sample_times(script: Script) -> list[float]:
@@ -391,7 +424,7 @@ def _write_probe(run: RunFolder, script: Script) -> None:
                         "clock_ticks": 100,
                     },
                     "interval_s": 1.0,
-                    "groups": {"content": {"pid": 4711}},
+                    "groups": {name: {"pid": 4711 + place} for place, name in enumerate(script.tiers)},
                 }
             )
         )
@@ -445,22 +478,7 @@ def _sample(script: Script, at: float) -> dict[str, Any]:
                 "drops_total": 0,
             }
         },
-        "groups": {
-            "content": {
-                "cpu_user_s_total": user,
-                "cpu_system_s_total": system,
-                "resident_bytes": 90_000_000 + 1000 * done,
-                "page_faults_total": 3 * done,
-                "major_page_faults_total": 0,
-                "read_bytes_total": 4096 * (done // 10),
-                "write_bytes_total": 16384 * (done // 4),
-                "threads": 12,
-                "processes": 1,
-                "open_files": 40,
-                "root_start_ticks": 400_000,
-                "alive": True,
-            }
-        },
+        "groups": _groups(script, at, done),
         "probe": {"cpu_s_total": 0.0008 * up, "resident_bytes": 3_000_000, "late_s": 0.0002},
     }
 

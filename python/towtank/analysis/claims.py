@@ -166,10 +166,10 @@ def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Level
 
 
 def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Estimate:
-    here = places.quantity(given.of, given.per, at)
     if not isinstance(given, PairMeasure):
-        return here
-    there = places.quantity(given.of, given.per, {**at, **places.one_place(given.to)})
+        return places.quantity(given.of, given.per, at)
+    other = {**at, **places.one_place(given.to)}
+    here, there = (places.quantity(given.of, given.per, place) for place in (at, other))
     made = difference_interval(here, there) if kind == DIFFERENCE else ratio_interval(here, there)
     if made.value is None:
         raise UntestableError(f"{given.of} is zero where it would divide")

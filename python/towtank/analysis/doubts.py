@@ -27,6 +27,7 @@ class Kind(StrEnum):
     ERRORS_ABOVE_LIMIT = "errors_above_limit"
     SERVICE_RESTARTED = "service_restarted"
     SERVICE_DIED = "service_died"
+    EVENT_FAILED = "event_failed"
     ENGINE_FAILED = "engine_failed"
     INTERRUPTED = "interrupted"
     ACCOUNTING = "accounting"
@@ -46,6 +47,7 @@ class Kind(StrEnum):
     THROTTLED = "throttled"
     NOT_PINNED = "not_pinned"
     DISK_FULL = "disk_full"
+    STORAGE_FULL = "storage_full"
     OBSERVATION_GAP = "observation_gap"
     OBSERVATION_COST = "observation_cost"
 
@@ -89,6 +91,11 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.SERVICE_DIED: (
         "A service ended within the run; what follows measures its absence.",
         "see the last lines of its log, then repeat the run",
+    ),
+    Kind.EVENT_FAILED: (
+        "What the study wanted to happen to the system did not, or not when it should have, so the run shows something "
+        "else than was asked.",
+        "see the reason, and the log of the service; lengthen the stage where the time did not suffice",
     ),
     Kind.ENGINE_FAILED: (
         "The load generator did not do the run to its end.",
@@ -179,6 +186,11 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.DISK_FULL: (
         "The disk was full, so the recording ends early.",
         "free space or give another results folder, then repeat the run",
+    ),
+    Kind.STORAGE_FULL: (
+        "A disk of the system is full, or will be soon: of room, or of inodes while there is room. What writes fails "
+        "then, and what fails costs less than what works.",
+        "give the disk more room (size) or more inodes, or let runs write less; watch free inodes beside free room",
     ),
     Kind.OBSERVATION_GAP: (
         "The system was not observed for a while within the window; its CPU time there is interpolated.",

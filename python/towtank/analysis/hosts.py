@@ -39,6 +39,7 @@ _DISK_RATES = {
     "queue_length": "host_disk_queue_seconds_total",
 }
 _DISK_LEAST = {"free_bytes": "host_disk_free_bytes", "free_inodes": "host_disk_free_inodes"}
+_DISK_SIZES = {"bytes": "host_disk_size_bytes", "inodes": "host_disk_inodes"}
 _DISK = re.compile(r'host_disk_size_bytes\{disk="([^"]+)"\}')
 
 
@@ -128,7 +129,23 @@ def _disk(samples: Samples, disk: str, start_s: float, end_s: float) -> dict[str
     label = f'{{disk="{disk}"}}'
     rates = {out: samples.track("values", key + label).rate(start_s, end_s) for out, key in _DISK_RATES.items()}
     least = {out: samples.gauge(start_s, end_s, "values", key + label) for out, key in _DISK_LEAST.items()}
-    return {**rates, **{f"{out}_least": min(values) if values else None for out, values in least.items()}}
+    return {
+        **rates,
+        **{f"{out}_least": min(values) if values else None for out, values in least.items()},
+        **{f"size_{what}": _last(samples, start_s, end_s, key + label) for what, key in _DISK_SIZES.items()},
+        **{f"{what}_full_in_s": _full_in(least[f"free_{what}"], end_s - start_s) for what in _DISK_SIZES},
+    }
+
+
+def _last(samples: Samples, start_s: float, end_s: float, key: str) -> float | None:
+    values = samples.gauge(start_s, end_s, "values", key)
+    return values[-1] if values else None
+
+
+def _full_in(free: list[float], length_s: float) -> float | None:
+    """Time from the end of the window until nothing is free at its mean rate [s]; None where it does not shrink."""
+    used = free[0] - free[-1] if len(free) > 1 else 0.0
+    return free[-1] * length_s / used if used > 0 else None
 
 
 def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:

@@ -11,14 +11,22 @@ from towtank.cli.options import COMMAND_LINE, Given
 from towtank.errors import ExitStatus, StudyError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from towtank.model.fitting import Answer, Wish
+    from towtank.model.fitting.networks import NetworkAnswer
 
 _CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent", "auto")
+_NETWORK = "network"
 
 
 def command(
     curve: Annotated[
-        str, typer.Argument(metavar="[CURVE]", help="usl, amdahl, linear, closed, load-dependent; auto if left out.")
+        str,
+        typer.Argument(
+            metavar="[CURVE]",
+            help="usl, amdahl, linear, closed, load-dependent; auto if left out; network for one of all resources.",
+        ),
     ],
     source: Annotated[
         Path | None, typer.Argument(metavar="CSV|RESULTS", help="CSV file of any tool, or a results folder.")
@@ -43,9 +51,9 @@ def command(
     from towtank.model.fitting import Columns, Wish, is_results  # noqa: PLC0415
 
     given = Given()
-    if source is None and curve not in _CURVES:
+    if source is None and curve not in (*_CURVES, _NETWORK):
         curve, source = "auto", Path(curve)
-    given.one_of("CURVE", curve, _CURVES)
+    given.one_of("CURVE", curve, (*_CURVES, _NETWORK))
     if source is None:
         given.fault("CSV|RESULTS", "must name a CSV file or a results folder, got none")
         given.refuse_faults()
@@ -67,14 +75,58 @@ def command(
         think_s = None
         if configuration is not None:
             given.fault("--configuration", f"must be given with a results folder only, got {configuration!r}")
-    if out is not None and curve not in ("closed", "load-dependent", "auto"):
+    if out is not None and curve not in ("closed", "load-dependent", "auto", _NETWORK):
         given.fault(
-            "--out", f"must be given with closed, load-dependent or auto, got {curve!r}: other curves are no network"
+            "--out", f"must be given with closed, load-dependent, auto or network, got {curve!r}: others are no network"
         )
+    if curve == _NETWORK:
+        _check_network(given, source, servers=servers, think=think, results=results)
     given.refuse_faults()
+    if curve == _NETWORK:
+        return _network(source, configuration, loads, hold_out or 1, out, json=json)
     wish = Wish(curve, servers, loads, hold_out, think_s)
     answers = _answers(source, Columns(x, y, response, error, think, busy), wish, configuration, results=results)
     return _show(answers, source, out, results=results, json=json)
+
+
+def _check_network(given: Given, source: Path, *, servers: int | None, think: str | None, results: bool) -> None:
+    if source.exists() and not results:
+        given.fault("CSV|RESULTS", f"must be a results folder for a network of resources, got {str(source)!r}")
+    for option, value in (("--servers", servers), ("--think", think)):
+        if value is not None:
+            given.fault(option, f"must not be given with network, which takes it from the results, got {value!r}")
+
+
+def _network(
+    source: Path, configuration: str | None, loads: list[float] | None, hold_out: int, out: Path | None, *, json: bool
+) -> int:
+    from towtank.cli.network_table import network_lines  # noqa: PLC0415
+    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.model.fitting.networks import SCHEMA, network_answers, written_network  # noqa: PLC0415
+
+    answers = network_answers(source, configuration, loads, hold_out)
+    if not answers:
+        message = f"must be part of the label of a configuration, got {configuration!r} instead"
+        raise StudyError.at(COMMAND_LINE, message, where="--configuration")
+    if out is not None:
+        _one_only(answers)
+        answers[0].document["model"] = written_network(answers[0], str(source), out)
+    documents = [one.document for one in answers]
+    if json:
+        print_json({"schema": SCHEMA, "source": str(source), "configurations": documents})
+    else:
+        for line in (each for document in documents for each in network_lines(document)):
+            printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
+    told = any(one["refused"] is None for one in documents)
+    return ExitStatus.DONE if told else ExitStatus.INVALID_MEASUREMENT
+
+
+def _one_only(answers: Sequence[Answer | NetworkAnswer]) -> None:
+    """A model file is of one configuration."""
+    if len(answers) > 1:
+        labels = "; ".join(str(one.document["label"]) for one in answers)
+        message = f"must be given for one configuration, choose it with --configuration, got {labels}"
+        raise StudyError.at(COMMAND_LINE, message, where="--out")
 
 
 def _loads(given: Given, text: str | None) -> list[float] | None:
@@ -108,10 +160,7 @@ def _show(answers: list[Answer], source: Path, out: Path | None, *, results: boo
     from towtank.model.fitting import written_model  # noqa: PLC0415
 
     if out is not None:
-        if len(answers) > 1:
-            labels = "; ".join(str(one.document["label"]) for one in answers)
-            message = f"must be given for one configuration, choose it with --configuration, got {labels}"
-            raise StudyError.at(COMMAND_LINE, message, where="--out")
+        _one_only(answers)
         answers[0].document["model"] = written_model(answers[0], str(source), out)
     documents = [one.document for one in answers]
     if json and results:

@@ -53,6 +53,9 @@ def command(
     what_if: Annotated[_Texts, typer.Option(help="A change to the answer, as 'cpu x1.5'; repeatable.")] = None,
     configuration: Annotated[str | None, typer.Option(help="Of results: part of the label of the one to size.")] = None,
     servers: Annotated[int | None, typer.Option(help="Of results: servers of the bottleneck.")] = None,
+    model: Annotated[
+        str, typer.Option(help="Of results: network of resources, or curve; auto takes what tells more.")
+    ] = "auto",
     explain: Annotated[bool, typer.Option("--explain", help="Show every step of the arithmetic.")] = False,
     exhaustive: Annotated[bool, typer.Option("--exhaustive", help="Try every candidate in the order of cost.")] = False,
     simulation: Annotated[bool, typer.Option(help="Simulate percentiles near their limits.")] = True,
@@ -66,6 +69,9 @@ def command(
     given = Given()
     _check_source(given, source, keep=keep)
     given.at_least_one("--servers", servers)
+    given.one_of("--model", model, ("auto", "network", "curve"))
+    if model == "network" and servers is not None:
+        given.fault("--servers", f"must not be given with --model network, which takes it from results, got {servers}")
     given.refuse_faults()
     options: dict[str, Any] = {
         "load.users": users, "load.rate": rate, "load.think": think, "load.mix": mix, "load.peak": peak,
@@ -76,7 +82,7 @@ def command(
         "machine_files": [str(one.absolute()) for one in machines or ()], "measured_on": measured_on,
         "what_if": what_if,
     }  # fmt: skip
-    document = _sized(source, file, options, (configuration, servers), (exhaustive, simulation, beyond))
+    document = _sized(source, file, options, (configuration, servers, model), (exhaustive, simulation, beyond))
     if keep:
         _keep(source, document)
     _show(document, json=json, explain=explain)
@@ -96,17 +102,17 @@ def _sized(
     source: Path,
     file: Path | None,
     options: dict[str, Any],
-    of: tuple[str | None, int | None],
+    of: tuple[str | None, int | None, str],
     how: tuple[bool, bool, bool],
 ) -> dict[str, Any]:
     from towtank.errors import StudyError  # noqa: PLC0415
-    from towtank.size.basis import load_basis  # noqa: PLC0415
+    from towtank.size.basis import Wanted, load_basis  # noqa: PLC0415
     from towtank.size.reading import read_sizing  # noqa: PLC0415
     from towtank.size.sizing import Manner, size  # noqa: PLC0415
 
     checked = read_sizing(file, options)
     try:
-        basis = load_basis(source, *of)
+        basis = load_basis(source, Wanted(*of))
     except StudyError as error:
         raise StudyError(sorted({*error.faults, *checked.faults}), hint=error.hint) from None
     return size(basis, checked, file.parent if file is not None else Path(), Manner(*how))

@@ -38,6 +38,10 @@ def _classes(answer: dict[str, Any]) -> Table:
             number(one["users_in_system"]),
         ]
         table.add_row(*cells, *([number(one["dropped_per_s"])] if dropping else []))
+        for each, part in one.get("transactions", {}).items():
+            rate, time = number(part["throughput_per_s"]), format_duration(part["response_time_s"])
+            cells = [f"  {each}", rate, "", time, "", number(part["users_in_system"])]
+            table.add_row(*cells, *([""] if dropping else []))
     return table
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from towtank.fields import Duration, FileModel, Name, PositiveRate, mapping_or_plain, one_or_more
+from towtank.fields import Share as Part
 from towtank.model.behaviour import BalancerFile, ClassBehaviour, StationBehaviour
 
 SCHEMA: Literal["towtank/model/1"] = "towtank/model/1"
@@ -25,6 +26,13 @@ Distribution = Literal[
 Count = Annotated[int, Field(ge=1, le=COUNT_AT_MOST)]
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class TransactionFile(FileModel):
+    """A transaction of a closed class, picked by share whenever a user begins another one."""
+
+    share: Part = Field(description="Share of all that the users of the class do; the shares make 100 % together.")
+    think: Duration | None = Field(None, description="Mean pause after it; that of the class if left out.")
 
 
 class ClassFile(ClassBehaviour):
@@ -47,6 +55,9 @@ class ClassFile(ClassBehaviour):
         None, description="Form of the times between arrivals; `exponential` makes Poisson arrivals."
     )
     arrival_scv: Number | None = Field(None, description="Squared coefficient of variation of times between arrivals.")
+    transactions: dict[Name, TransactionFile] = Field(
+        {}, description="What users of a closed class do, one at a time; stations may have values for each."
+    )
 
 
 class StationFile(StationBehaviour):
@@ -61,6 +72,11 @@ class StationFile(StationBehaviour):
         None, description="Visits of a transaction, with `service_time`; 1 if none."
     )
     service_time: PerClass[Duration] | None = Field(None, description="Service time of one visit.")
+    at_once: Count | None = Field(
+        None,
+        description="At discipline `ps`: most jobs that share the servers, the others wait in turn. Tells how the time "
+        "here is parted among the transactions of a class, and changes nothing for the class.",
+    )
     capacity: Count | None = Field(
         None, description="Most jobs here, those in service included; who comes to a full station is dropped."
     )
@@ -110,6 +126,12 @@ class FittedFile(FileModel):
     verdict: Literal["supported", "doubtful"] = Field(description="How well the points support the curve.")
     held_out_error: float | None = Field(
         None, description="Predicted over measured throughput, less 1, at the highest load, left out of the fit."
+    )
+    kind: Literal["curve", "network"] = Field(
+        "curve", description="Whether a closed curve was fitted to throughput, or every station measured."
+    )
+    percentiles: dict[Name, Annotated[list[Number], Field(min_length=3, max_length=3)]] = Field(
+        {}, description="By class or transaction, measured over worked-out 95th percentile: mean, least, largest."
     )
     draws: dict[Name, list[Number]] = Field(
         {}, description="By station, its demand over that of the file in each replicate of the bootstrap."

@@ -10,12 +10,14 @@ from typing import Any
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.model.behaviour import behaviour_document, behaviour_faults
-from towtank.model.file import ModelFile, StationFile
+from towtank.model.file import ClassFile, ModelFile, StationFile
 from towtank.model.solving import check_models
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document, Node, fault_at, find
 
 COMMAND_LINE = "<command line>"
+SHARES_WITHIN = 1e-6
+"""Shares are decimal numbers: their sum is off by their rounding. [ratio]"""
 
 
 @dataclass
@@ -135,6 +137,7 @@ def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
         if load.rate is not None and load.think is not None:
             message = "must be left out: arrivals of an open class do not wait for answers"
             faults.append(fault_at(tree, ("classes", name, "think"), message))
+    faults += _transaction_faults(tree, model)
     for name, station in model.stations.items():
         faults += _station_faults(whole, tree, model, name, station)
     for name, pool in model.pools.items():
@@ -142,6 +145,28 @@ def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
             faults.append(fault_at(tree, ("pools", name, "holds"), "must have at least one station or pool, got none"))
     faults += _draw_faults(tree, model)
     return [*faults, *behaviour_faults(tree, model)]
+
+
+def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
+    """Transactions are of closed classes, have names of their own, and shares that make a whole."""
+    faults, owner = [], dict.fromkeys(model.classes, "a class")
+    for name, load in model.classes.items():
+        path = ("classes", name, "transactions")
+        if load.transactions and load.rate is not None:
+            message = "must be left out: an open class has no users that do one after the other; give it a class each"
+            faults.append(fault_at(tree, path, message, key=True))
+        if load.transactions and name in model.routing:
+            message = "must be left out for a class with a routing: give the stations visits"
+            faults.append(fault_at(tree, path, message, key=True))
+        total = sum(one.share for one in load.transactions.values())
+        if load.transactions and abs(total - 1) > SHARES_WITHIN:
+            faults.append(fault_at(tree, path, f"must be shares that make 100 % together, got {100 * total:.6g} %"))
+        for each in load.transactions:
+            if each in owner:
+                message = f"must be a name of its own, got {each!r}, which is {owner[each]} too"
+                faults.append(fault_at(tree, (*path, each), message, key=True))
+            owner.setdefault(each, f"a transaction of {name}")
+    return faults
 
 
 def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
@@ -165,6 +190,8 @@ def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, statio
     def tell(key: str, message: str, *rest: str) -> None:
         faults.append(fault_at(tree, ("stations", name, key, *rest), message, key=bool(rest)))
 
+    chains = _chains(model)
+    known = [*model.classes, *chains]
     if station.demand is not None and (station.service_time is not None or station.visits is not None):
         tell("demand", "must not be given together with 'service_time' and 'visits': it is their product")
     given = find(whole, ("stations", name))[0].value
@@ -173,17 +200,20 @@ def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, statio
     for key in ("demand", "service_time", "visits", "scv", "distribution"):
         value = getattr(station, key)
         for one in value if isinstance(value, dict) else ():
-            if one not in model.classes:
-                near = yamlfile.did_you_mean(one, list(model.classes))
-                tell(key, f"must be a class of the model ({', '.join(model.classes)}), got {one!r} instead{near}", one)
+            if one not in known:
+                near = yamlfile.did_you_mean(one, known)
+                tell(key, f"must be a class of the model ({', '.join(known)}), got {one!r} instead{near}", one)
     if station.demand is not None:
         routed = [one for one in model.routing if one in _times(model, station)]
         if routed:
             tell("demand", f"must be 'service_time' here: the routing of {routed[0]!r} says how often it comes")
+    if station.at_once is not None and (station.discipline != "ps" or station.at_once < station.servers):
+        tell("at_once", f"must be at discipline ps, and {station.servers} at least, which is the number of servers")
     if station.priority is not None:
         if station.discipline != "priority":
             tell("priority", "must be left out: the discipline is not priority")
-        missing = [one for one in _times(model, station) if one not in station.priority]
+        coming = dict.fromkeys(chains.get(one, one) for one in _times(model, station))
+        missing = [one for one in coming if one not in station.priority]
         unknown = [one for one in station.priority if one not in model.classes]
         if missing or unknown:
             got = f"{missing[0]!r} is missing" if missing else f"{unknown[0]!r} is no class"
@@ -197,9 +227,21 @@ def _times(model: ModelFile, station: StationFile) -> dict[str, float]:
     return {} if value is None else _each(model, value)
 
 
+def _chains(model: ModelFile) -> dict[str, str]:
+    """The class of each transaction."""
+    return {each: name for name, load in model.classes.items() for each in load.transactions}
+
+
 def _each(model: ModelFile, value: Any) -> dict[str, Any]:
-    """One value for each class that is meant."""
-    return value if isinstance(value, dict) else dict.fromkeys(model.classes, value)
+    """One value for each class, or transaction of one, that is meant."""
+    given = value if isinstance(value, dict) else dict.fromkeys(model.classes, value)
+    found: dict[str, Any] = {}
+    for name, load in model.classes.items():
+        for each in load.transactions or (name,):
+            if each in given or name in given:
+                # What is said of a transaction goes before what is said of its class.
+                found[each] = given.get(each, given.get(name))
+    return found
 
 
 def _document(model: ModelFile) -> dict[str, Any]:
@@ -214,6 +256,7 @@ def _document(model: ModelFile) -> dict[str, Any]:
                 "arrival_rate_per_s": load.rate,
                 "arrivals": _variation(load.arrival_distribution, load.arrival_scv),
                 "priority": load.priority,
+                **_transactions(load),
             }
             for name, load in model.classes.items()
         ],
@@ -228,6 +271,17 @@ def _document(model: ModelFile) -> dict[str, Any]:
     }
 
 
+def _transactions(load: ClassFile) -> dict[str, Any]:
+    """What users of a class do, where the file says it; the engine does not know the key."""
+    if not load.transactions:
+        return {}
+    return {
+        "transactions": [
+            {"name": name, "share": one.share, "think_time_s": one.think} for name, one in load.transactions.items()
+        ]
+    }
+
+
 def _variation(distribution: str | None, scv: float | None) -> dict[str, Any]:
     return {"distribution": distribution, "scv": scv}
 
@@ -236,6 +290,7 @@ def _station(model: ModelFile, name: str, station: StationFile) -> dict[str, Any
     visits = _each(model, station.visits) if station.visits is not None else {}
     scv = _each(model, station.scv) if station.scv is not None else {}
     forms = _each(model, station.distribution) if station.distribution is not None else {}
+    chains = _chains(model)
     ranks = {one: place for place, one in enumerate(station.priority or (), start=1)}
     return {
         "name": name,
@@ -243,6 +298,7 @@ def _station(model: ModelFile, name: str, station: StationFile) -> dict[str, Any
         "servers": station.servers,
         "rates": station.rates or [],
         "capacity": station.capacity,
+        "at_once": station.at_once,
         "preemptive": station.preemptive,
         "services": [
             {
@@ -250,7 +306,7 @@ def _station(model: ModelFile, name: str, station: StationFile) -> dict[str, Any
                 "visits": visits.get(one),
                 "service_time_s": time,
                 "variation": _variation(forms.get(one), scv.get(one)),
-                "priority": ranks.get(one),
+                "priority": ranks.get(chains.get(one, one)),
             }
             for one, time in _times(model, station).items()
         ],

@@ -8,6 +8,7 @@ from typing import Any
 
 from towtank.engine import binary
 from towtank.errors import EngineError
+from towtank.model.transactions import chained, spread
 
 METHODS = ("auto", "exact", "bard-schweitzer", "linearizer")
 
@@ -18,7 +19,7 @@ def solve_models(models: list[dict[str, Any]], method: str = "auto") -> list[dic
     Parameters
     ----------
     models : list of dict
-        Models in the engine's form (`docs/reference/model.md`).
+        Models in the engine's form (`docs/reference/model.md`); classes may have `transactions`.
     method : str, default "auto"
         One of `METHODS`.
 
@@ -27,12 +28,17 @@ def solve_models(models: list[dict[str, Any]], method: str = "auto") -> list[dic
     list of dict
         For each model either `{"answer": {...}}` or `{"faults": [{"path", "message"}]}`.
     """
-    return _engine(models, "--method", method)
+    chains = [chained(one) for one in models]
+    told = _engine(chains, "--method", method)
+    return [
+        {**each, "answer": spread(model, chain, each["answer"])} if "answer" in each else each
+        for model, chain, each in zip(models, chains, told, strict=True)
+    ]
 
 
 def check_models(models: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """Faults of models, as `[{"path", "message"}]` for each; nothing is solved."""
-    return [each.get("faults", []) for each in _engine(models, "--check")]
+    return [each.get("faults", []) for each in _engine([chained(one) for one in models], "--check")]
 
 
 def _engine(models: list[dict[str, Any]], *options: str) -> list[dict[str, Any]]:

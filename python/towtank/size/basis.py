@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,9 +14,15 @@ from towtank.errors import MeasurementError, ModelError, StudyError
 from towtank.model import load_model, solve_models
 from towtank.model.file import FittedFile
 from towtank.model.fitting import Answer, Wish, fit_results, is_results, written_model
+from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.networks import NetworkAnswer, network_answers, network_text
 from towtank.model.fitting.observations import Floats
+from towtank.model.transactions import chain_by_transaction
 
 Json = dict[str, Any]
+AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
+MODELS = ("auto", "network", "curve")
+"""What may be made of results."""
 DRAWS = 200
 SEED = 20260101
 """The same question gives the same answer."""
@@ -35,12 +42,33 @@ class Basis:
         What it rests on; None where nothing is said of it.
     assumptions : list of dict
         `{assumes, tested}`, as the fit tells them.
+    why : str
+        Why this model was made of results; empty for one of a file.
+    doubts : tuple of str
+        What the fit doubts.
     """
 
     source: str
     document: Json
     fitted: FittedFile | None = None
     assumptions: tuple[Json, ...] = ()
+    why: str = ""
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """`curve` or `network` of measurements, or `file` where nothing is said of a measurement."""
+        return "file" if self.fitted is None else self.fitted.kind
+
+    @property
+    def transactions(self) -> dict[str, str]:
+        """The class of each transaction."""
+        return chain_by_transaction(self.document)
+
+    def correction(self, name: str | None) -> float | None:
+        """Percentiles of a class or transaction as measured over those worked out; None where it is not known."""
+        found = {} if self.fitted is None else self.fitted.percentiles
+        return None if name is None or name not in found else found[name][0]
 
     @property
     def classes(self) -> dict[str, Json]:
@@ -75,26 +103,37 @@ class Basis:
         return {name: np.exp(width * stream.standard_normal(DRAWS) - width**2 / 2) for name in self.stations}
 
 
-def load_basis(source: Path, configuration: str | None = None, servers: int | None = None) -> Basis:
-    """Read a model file, or fit the closed curve of a results folder.
+@dataclass(frozen=True)
+class Wanted:
+    """Which model is made of results.
 
-    Parameters
+    Attributes
     ----------
-    source : Path
-    configuration : str, optional
+    configuration : str or None
         Part of the label of the configuration of a study.
-    servers : int, optional
-        Of the bottleneck, where the results do not tell.
+    servers : int or None
+        Of the bottleneck of a curve, where the results do not tell.
+    model : str
+        One of `MODELS`; `auto` is the network where it tells resources apart and passes its test, else the curve.
+    """
+
+    configuration: str | None = None
+    servers: int | None = None
+    model: str = "auto"
+
+
+def load_basis(source: Path, wanted: Wanted | None = None) -> Basis:
+    """Read a model file, or make the network or the closed curve of a results folder.
 
     Raises
     ------
     StudyError
         If the file is wrong.
     MeasurementError
-        If no run may be modelled, or the points reject the curve.
+        If no run may be modelled, or the points reject the model.
     """
     if is_results(source):
-        return _fitted(source, configuration, servers)
+        return _measured(source, wanted or Wanted())
     if source.is_dir():
         message = "must be a model file or a results folder, got a folder without results"
         raise StudyError.at(source, message)
@@ -118,20 +157,71 @@ def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
         )
 
 
-def _fitted(source: Path, configuration: str | None, servers: int | None) -> Basis:
-    answers = fit_results(source, Wish("auto", servers=servers), configuration)
+def _measured(source: Path, wanted: Wanted) -> Basis:
+    """The network where it is wanted, or tells more than the curve; else the curve."""
+    if wanted.model == "curve" or (wanted.model == "auto" and wanted.servers is not None):
+        return _curve(source, wanted, "the closed curve was asked for")
+    answers = network_answers(source, wanted.configuration)
+    answer = _the_only(answers)
+    why_not = _why_no_network(answer)
+    if wanted.model == "network" and answer.network is not None:
+        # What is asked for is refused only where the network itself is.
+        return _network(source, answer, "it was asked for")
+    if wanted.model == "network":
+        raise MeasurementError(f"{source}: what was measured gives no network to size from: {why_not}")
+    if why_not:
+        return _curve(source, wanted, f"no network of resources: {why_not}")
+    names = ", ".join(answer.document["stations"])
+    return _network(source, answer, f"{names} can be told apart, and the test of the network passed")
+
+
+def _why_no_network(answer: NetworkAnswer) -> str:
+    told = answer.document
+    if told["refused"] is not None:
+        return str(told["refused"])
+    if told["verdict"]["level"] == REJECTED:
+        return "; ".join(one["text"] for one in told["verdict"]["reasons"] if one["level"] == REJECTED)
+    if len(told["stations"]) < 2:
+        name = next(iter(told["stations"]))
+        return f"{name} is the only resource that was observed; --model network sizes it by transaction"
+    return ""
+
+
+def _network(source: Path, answer: NetworkAnswer, why: str) -> Basis:
+    try:
+        text = network_text(answer, str(source))
+    except ModelError as error:
+        raise MeasurementError(f"{source}: what was measured gives no model to size from: {error}") from None
+    doubts = tuple(one["text"] for one in answer.document["verdict"]["reasons"])
+    return _of_text(source, text, tuple(answer.document["assumptions"]), why, doubts)
+
+
+def _the_only(answers: Sequence[AnyAnswer]) -> AnyAnswer:
     if len(answers) != 1:
         labels = "; ".join(str(one.document["label"]) for one in answers) or "none"
         message = f"must choose one configuration of the study by part of its label, got {labels}"
         raise StudyError.at("<command line>", message, where="--configuration")
-    answer = answers[0]
+    return answers[0]
+
+
+def _curve(source: Path, wanted: Wanted, why: str) -> Basis:
+    answer = _the_only(fit_results(source, Wish("auto", servers=wanted.servers), wanted.configuration))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         _write(answer, str(source), path)
+        text = path.read_text("utf-8")
+    return _of_text(source, text, _assumptions(answer), why)
+
+
+def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, doubts: tuple[str, ...] = ()) -> Basis:
+    """A basis of a model file that was just made: what a user would get from the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.yaml"
+        path.write_text(text, "utf-8")
         problem = load_model(path)
     node = problem.tree.child("fitted")
     assert node is not None
-    return Basis(str(source), problem.document, FittedFile.model_validate(node.plain()), _assumptions(answer))
+    return Basis(str(source), problem.document, FittedFile.model_validate(node.plain()), assumptions, why, doubts)
 
 
 def _assumptions(answer: Answer) -> tuple[Json, ...]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.model import solve_models
+from towtank.model.percentiles import response_percentiles
+from towtank.model.stations import StationAnswer, servers_of, stations_of
 from towtank.size.load import Load
-from towtank.size.network import Layout, StationAnswer, on_layouts, servers_of, stations_of
-from towtank.size.percentiles import response_percentiles
+from towtank.size.network import Layout, on_layouts
 from towtank.size.question import Check, Question
 from towtank.size.tiers import Candidate
 from towtank.units import format_duration, format_rate
@@ -18,6 +19,7 @@ from towtank.units import format_duration, format_rate
 Json = dict[str, Any]
 BATCH = 2000
 """Models in one call of the engine: some megabytes of JSON. [1]"""
+CORRECTED = "worked out from the network, and corrected by what was measured"
 # What the rounding of a solution may add to an objective that is met exactly.
 _ROUNDING = 1e-9
 
@@ -196,7 +198,7 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
     methods: dict[str, str] = {}
     values = []
     for number, check in enumerate(question.checks):
-        value = _value(check, model, answer, stations, methods)
+        value = _value(check, model, answer, stations, methods) * _correction(question, check, methods)
         values.append(value * job.scale.get(number, 1.0))
     return Outcome(
         job,
@@ -214,17 +216,29 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
 def _value(
     check: Check, model: Json, answer: Json, stations: Mapping[str, StationAnswer], methods: dict[str, str]
 ) -> float:
-    classes = answer["classes"]
-    if check.upward:
-        chosen = [check.name] if check.name is not None else list(classes)
-        return float(sum(classes[name]["throughput_per_s"] for name in chosen if name in classes))
+    classes = {**answer["classes"]}
+    if check.upward and check.name is None:
+        return float(sum(one["throughput_per_s"] for one in classes.values()))
+    for one in answer["classes"].values():
+        classes |= one.get("transactions", {})
     if check.name not in classes:
-        return 0.0  # a class without load waits for nothing
+        return 0.0  # a class without load waits for nothing, and does nothing
+    if check.upward:
+        return float(classes[check.name]["throughput_per_s"])
     if check.objective.metric == "mean":
         return float(classes[check.name]["response_time_s"])
     percentile, method = response_percentiles(model, answer, stations, str(check.name))
     methods[str(check.name)] = method
     return percentile(check.share)
+
+
+def _correction(question: Question, check: Check, methods: dict[str, str]) -> float:
+    """What percentiles measured are over those worked out, where that is known. [ratio]"""
+    found = question.basis.correction(check.name) if check.is_percentile else None
+    if found is None:
+        return 1.0
+    methods[str(check.name)] = CORRECTED
+    return found
 
 
 def worst(question: Question, found: Sequence[Outcome]) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from towtank.errors import Fault
@@ -28,12 +28,15 @@ class Load:
     rate : dict of str to float
         Of open classes. [1/s]
     think_s : dict of str to float
-        Of closed classes. [s]
+        Of closed classes, and of transactions that have one of their own. [s]
+    shares : dict of str to dict of str to float
+        Of the transactions of a class, where they are not those of the model. [ratio]
     """
 
     users: Mapping[str, float]
     rate: Mapping[str, float]
     think_s: Mapping[str, float]
+    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def times(self, factor: float) -> Load:
         """The same mix, more of it."""
@@ -46,7 +49,7 @@ class Load:
     def changes(self, demand: Mapping[tuple[str, str | None], float] | None = None) -> Changes:
         """For the solver; users are rounded up, as half a user cannot be served half as long."""
         whole = {name: max(1, math.ceil(one - 1e-9)) if one > 0 else 0 for name, one in self.users.items()}
-        return Changes(whole, dict(self.rate), dict(self.think_s), demand or {})
+        return Changes(whole, dict(self.rate), dict(self.think_s), demand or {}, self.shares)
 
     @property
     def total(self) -> tuple[float, str]:
@@ -60,8 +63,9 @@ def load_faults(tree: Node, file: SizingFile, basis: Basis) -> list[Fault]:
     closed = [name for name, one in basis.classes.items() if one.get("users")]
     opened = [name for name in basis.classes if name not in closed]
     asked = file.load
+    ones = list(basis.transactions)
     kinds = (("users", asked.users, closed, "closed"), ("rate", asked.rate, opened, "open"),
-             ("think", asked.think, closed, "closed"))  # fmt: skip
+             ("think", asked.think, [*closed, *ones], "closed"))  # fmt: skip
     for key, value, names, kind in kinds:
         if value is not None and not names:
             found.append(fault_at(tree, ("load", key), f"must be left out: the model has no {kind} class", key=True))
@@ -70,17 +74,31 @@ def load_faults(tree: Node, file: SizingFile, basis: Basis) -> list[Fault]:
                 near = did_you_mean(name, names)
                 message = f"must be a {kind} class of the model ({', '.join(names)}), got {name!r} instead{near}"
                 found.append(fault_at(tree, ("load", key, name), message, key=True))
+    mixed = mixed_names(basis)
     for name in asked.mix or ():
-        if name not in basis.classes:
-            near = did_you_mean(name, list(basis.classes))
-            message = f"must be a class of the model ({', '.join(basis.classes)}), got {name!r} instead{near}"
+        if name not in mixed:
+            near = did_you_mean(name, mixed)
+            message = f"must be a class of the model ({', '.join(mixed)}), got {name!r} instead{near}"
             found.append(fault_at(tree, ("load", "mix", name), message, key=True))
     if asked.mix is not None and closed and opened:
         message = "must be left out: the model has closed and open classes, whose loads have no common sum"
         found.append(fault_at(tree, ("load", "mix"), message, key=True))
-    if asked.mix is not None and (isinstance(asked.users, dict) or isinstance(asked.rate, dict)):
+    given = isinstance(asked.users, dict) or isinstance(asked.rate, dict)
+    if asked.mix is not None and given and not basis.transactions:
         found.append(fault_at(tree, ("load", "mix"), "must be left out where the load is given by class", key=True))
     return found
+
+
+def mixed_names(basis: Basis) -> list[str]:
+    """What a mix is of: the transactions of the only class, else the classes."""
+    if len(basis.classes) == 1 and basis.transactions:
+        return list(basis.transactions)
+    return list(basis.classes)
+
+
+def shares_of(basis: Basis, mix: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """A mix of transactions by their class; what is not named has no share."""
+    return {basis.transactions[name]: {each: mix.get(each, 0.0) for each in basis.transactions} for name in mix}
 
 
 def load_now(file: SizingFile, basis: Basis) -> Load:
@@ -93,6 +111,9 @@ def load_now(file: SizingFile, basis: Basis) -> Load:
         think |= asked.think
     elif asked.think is not None:
         think = dict.fromkeys(think, asked.think)
+    if asked.mix is not None and mixed_names(basis) == list(basis.transactions):
+        shares = shares_of(basis, asked.mix)
+        return Load(_by_class(users, asked.users, None), _by_class(rate, asked.rate, None), think, shares)
     return Load(_by_class(users, asked.users, asked.mix), _by_class(rate, asked.rate, asked.mix), think)
 
 

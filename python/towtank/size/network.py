@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-Json = dict[str, Any]
-NODE = "@"
-"""Between the name of a station and the number of its node; no name of a file has it."""
+from towtank.model.stations import NODE, rates_with
+from towtank.model.transactions import chain_by_transaction, transactions_of
 
-_WRITTEN = 1e-6
-"""Model files hold rates with nine digits. [ratio]"""
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -41,15 +38,19 @@ class Changes:
     Attributes
     ----------
     users, rate, think_s : dict of str to number
-        By class; that of the model where a class is missing, and no such class where it is 0. [1], [1/s], [s]
+        By class; that of the model where a class is missing, and no such class where it is 0. Think times of
+        transactions, too. [1], [1/s], [s]
     demand : dict of (str, str or None) to float
-        Factor of the demand by station and class; None is every class. [ratio]
+        Factor of the demand by station and class or transaction; None is every class. [ratio]
+    shares : dict of str to dict of str to float
+        By class, the shares of its transactions, where they are others. [ratio]
     """
 
     users: Mapping[str, int] = field(default_factory=dict)
     rate: Mapping[str, float] = field(default_factory=dict)
     think_s: Mapping[str, float] = field(default_factory=dict)
     demand: Mapping[tuple[str, str | None], float] = field(default_factory=dict)
+    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def on_layouts(
@@ -73,13 +74,14 @@ def on_layouts(
     nothing of the queues does. One station with all servers is what an ideal balancer could reach at most.
     """
     gone = {name for loads in (changes.users, changes.rate) for name, amount in loads.items() if amount == 0}
+    chains = chain_by_transaction(document)
     names: dict[str, list[str]] = {}
     stations = []
     for one in document["stations"]:
         name = one["name"]
         layout = layouts.get(name)
         shares = _services(one, layout, changes, (factors or {}).get(name, 1.0))
-        shares = [each for each in shares if each["class"] not in gone]
+        shares = [each for each in shares if each["class"] not in gone and chains.get(each["class"]) not in gone]
         nodes = 1 if layout is None else layout.nodes
         names[name] = [name] if nodes == 1 else [f"{name}{NODE}{number}" for number in range(1, nodes + 1)]
         stations += [{**one, **_strength(one, layout), "name": node, "services": shares} for node in names[name]]
@@ -93,7 +95,13 @@ def _strength(station: Json, layout: Layout | None) -> Json:
     """Servers of a node, or its rates where the speed depends on the jobs."""
     if layout is None:
         return {}
-    return {"rates": rates_with(station["rates"], layout.servers)} if station["rates"] else {"servers": layout.servers}
+    if station["rates"]:
+        return {"rates": rates_with(station["rates"], layout.servers)}
+    found: Json = {"servers": layout.servers}
+    if station.get("at_once"):
+        # As many for each server as before.
+        found["at_once"] = max(layout.servers, round(station["at_once"] * layout.servers / station["servers"]))
+    return found
 
 
 def _services(station: Json, layout: Layout | None, changes: Changes, factor: float) -> list[Json]:
@@ -112,12 +120,28 @@ def _services(station: Json, layout: Layout | None, changes: Changes, factor: fl
 def _load(one: Json, changes: Changes) -> Json:
     name = one["name"]
     if one.get("users"):
-        return {
+        found = {
             **one,
             "users": changes.users.get(name, one["users"]),
             "think_time_s": changes.think_s.get(name, one["think_time_s"]),
         }
+        return found | _mixed(one, changes) if transactions_of(one) else found
     return {**one, "arrival_rate_per_s": changes.rate.get(name, one["arrival_rate_per_s"])}
+
+
+def _mixed(one: Json, changes: Changes) -> Json:
+    """Transactions of a class with other shares and think times."""
+    shares = changes.shares.get(one["name"], {})
+    return {
+        "transactions": [
+            {
+                **each,
+                "share": shares.get(each["name"], each["share"]),
+                "think_time_s": changes.think_s.get(each["name"], each["think_time_s"]),
+            }
+            for each in transactions_of(one)
+        ]
+    }
 
 
 def _with_nodes(document: Json, names: Mapping[str, list[str]], layouts: Mapping[str, Layout]) -> Json:
@@ -137,66 +161,3 @@ def _with_nodes(document: Json, names: Mapping[str, list[str]], layouts: Mapping
         ],
         "forks": [{**one, "branches": [spread(branch) for branch in one["branches"]]} for one in document["forks"]],
     }
-
-
-def servers_of(station: Json) -> int | None:
-    """Servers of a station; of one whose speed depends on its jobs, those that a fit meant; None for other rates.
-
-    Notes
-    -----
-    `towtank model fit` writes a demand that depends on the utilization as rates(j) = min(j, m) / (1 + (r - 1)
-    (1 - min(j - 1, m) / m)) for 1 to m + 1 jobs, with the demand r times as large at no use. Only of this form it is
-    known what other numbers of servers would do.
-    """
-    rates = station["rates"]
-    if not rates:
-        return int(station["servers"])
-    servers: int = round(rates[-1])
-    known = servers >= 1 and len(rates) == servers + 1
-    if known and all(
-        math.isclose(a, b, rel_tol=_WRITTEN) for a, b in zip(rates, rates_with(rates, servers), strict=True)
-    ):
-        return servers
-    return None
-
-
-def rates_with(rates: list[float], servers: int) -> list[float]:
-    """Rates of a fitted station with another number of servers: the same demand at the same utilization."""
-    ratio = 1 / rates[0]
-    return [
-        min(jobs, servers) / (1 + (ratio - 1) * (1 - min(jobs - 1, servers) / servers))
-        for jobs in range(1, servers + 2)
-    ]
-
-
-@dataclass(frozen=True)
-class StationAnswer:
-    """What was found at a station, over all its nodes.
-
-    Attributes
-    ----------
-    utilization : float
-        Of all servers of all nodes. [ratio]
-    queue_length : float
-        Jobs at all nodes, those in service included. [1]
-    residence_s : dict of str to float
-        Of a transaction, over all its visits, by class. [s]
-    """
-
-    utilization: float
-    queue_length: float
-    residence_s: Mapping[str, float]
-
-
-def stations_of(answer: Json) -> dict[str, StationAnswer]:
-    """Stations of an answer by their names in the model, nodes together."""
-    groups: dict[str, list[Json]] = {}
-    for name, one in answer["stations"].items():
-        groups.setdefault(name.partition(NODE)[0], []).append(one)
-    found = {}
-    for name, nodes in groups.items():
-        classes = dict.fromkeys(each for one in nodes for each in one["residence_time_s"])
-        residence = {each: sum(one["residence_time_s"].get(each) or 0.0 for one in nodes) for each in classes}
-        used = sum(one["utilization"] for one in nodes) / len(nodes)
-        found[name] = StationAnswer(used, sum(one["queue_length"] for one in nodes), residence)
-    return found

@@ -10,8 +10,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from towtank.model import solve_models
+from towtank.model.stations import NODE
 from towtank.size.evaluate import Job, Outcome, layouts_of, model_of
-from towtank.size.network import NODE
 from towtank.size.quantities import YEAR_D
 from towtank.size.question import Question
 from towtank.size.sizing_file import MemoryFile, SizingFile, WantedPoolFile

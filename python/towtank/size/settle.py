@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from towtank.errors import Fault, ModelError, StudyError
+from towtank.model.stations import servers_of
 from towtank.size.basis import DRAWS, SEED, Basis
 from towtank.size.growth import GivenGrowth, Growing, HistoricGrowth
 from towtank.size.history import read_history
 from towtank.size.load import Load, load_at_horizon, load_faults, load_now
 from towtank.size.machines import Machine, Ratio, catalogue
-from towtank.size.network import servers_of
 from towtank.size.question import Check, Question
 from towtank.size.reading import contradictions
 from towtank.size.resources import disk_room, disks_needed
@@ -114,7 +114,8 @@ def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> 
         objective = read_objective(text)
         names: list[str | None] = list(basis.classes)
         if objective.transaction is not None:
-            _known((tree, ("objectives", place)), objective.transaction, "class", list(basis.classes), faults)
+            known = [*basis.classes, *basis.transactions]
+            _known((tree, ("objectives", place)), objective.transaction, "class", known, faults)
             names = [objective.transaction]
         elif objective.metric == "throughput":
             names = [None]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.model import SimulationSettings, simulate_models
+from towtank.model.percentiles import EXACT
 from towtank.size.evaluate import Job, Outcome, model_of
-from towtank.size.percentiles import EXACT
 from towtank.size.question import Question
 from towtank.size.tiers import Candidate
 
@@ -39,7 +39,11 @@ class Simulated:
 
 def simulate(question: Question, outcome: Outcome) -> Simulated | None:
     """Simulate the scenario of an outcome; None where there is nothing to hold against it, or it is no steady state."""
-    checks = {n: one for n, one in enumerate(question.checks) if one.is_percentile and one.name in outcome.response_s}
+    checks = {
+        n: one
+        for n, one in enumerate(question.checks)
+        if one.is_percentile and one.name in outcome.response_s and question.basis.correction(one.name) is None
+    }
     if not checks or outcome.method == EXACT or outcome.why_not:
         return None
     settings = SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED)
@@ -61,8 +65,9 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
 
 
 def needs_simulation(question: Question, outcome: Outcome) -> bool:
-    """Whether percentiles of an outcome are approximate."""
-    return any(one.is_percentile for one in question.checks) and outcome.method != EXACT
+    """Whether percentiles of an outcome are approximate, and were not measured."""
+    asked = [one for one in question.checks if one.is_percentile and question.basis.correction(one.name) is None]
+    return bool(asked) and outcome.method != EXACT
 
 
 def job_with(candidate: Candidate, question: Question, lost: str | None, found: Simulated | None) -> Job:

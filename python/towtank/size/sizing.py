@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from towtank.model import solve_models
+from towtank.model.stations import stations_of
 from towtank.size.answer_steps import answer_steps
 from towtank.size.basis import Basis
 from towtank.size.capacity import Bottleneck, bottlenecks, limits
 from towtank.size.dates import dates
 from towtank.size.documents import answer_document, other_document, rejected_document
-from towtank.size.network import Layout, on_layouts, stations_of
+from towtank.size.network import Layout, on_layouts
 from towtank.size.resources import connections, memory_of, pool_size
 from towtank.size.search import Found, Search, neighbours, search, strongest
 from towtank.size.settle import Settled, as_it_is, settle

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from towtank.errors import MeasurementError
-from towtank.size.evaluate import Job, outcomes
+from towtank.model.percentiles import EXACT
+from towtank.model.stations import servers_of
+from towtank.size.evaluate import CORRECTED, Job, outcomes
 from towtank.size.growth import Growing
-from towtank.size.network import servers_of
-from towtank.size.percentiles import EXACT
 from towtank.size.question import Question
 from towtank.size.search import Found, Search
 
@@ -45,7 +45,8 @@ def trust(question: Question, search: Search, growing: Growing | None) -> Json:
     """What the answer rests on."""
     fitted = question.basis.fitted
     doubts = _doubts(question, search.answer, growing)
-    found: Json = {"measured": None, "range": "unknown", "held_out_error": None, "assumptions": _assumptions(question)}
+    found: Json = {"measured": None, "range": "unknown", "held_out_error": None, "assumptions": _assumptions(question),
+                   "model": question.basis.kind, "model_why": question.basis.why or None}  # fmt: skip
     if fitted is not None:
         asked = sum(search.answer.outcomes[0].throughput.values()) if search.answer else None
         inside = asked is not None and asked <= fitted.throughput
@@ -64,10 +65,10 @@ def trust(question: Question, search: Search, growing: Growing | None) -> Json:
 
 
 def _doubts(question: Question, answer: Found | None, growing: Growing | None) -> list[str]:
-    told = []
+    told: list[str] = []
     fitted = question.basis.fitted
     if fitted is not None and fitted.verdict != "supported":
-        told.append("the points support the model only with doubts: see `towtank model fit`")
+        told += question.basis.doubts or ["the points support the model only with doubts: see `towtank model fit`"]
     if not question.draws:
         told.append("how sure the demands are is not known, so neither is the probability: give `uncertainty`")
     if answer is not None:
@@ -91,7 +92,7 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
     if not first.exact:
         told.append("the network has no exact solution: the answer rests on an approximation")
     simulated = any(one is not None for one in answer.simulated)
-    if first.method and first.method != EXACT and not simulated:
+    if first.method and first.method not in (EXACT, CORRECTED) and not simulated:
         told.append(f"percentiles are approximate ({first.method}) and were not simulated")
     return told
 
@@ -108,7 +109,17 @@ def _assumptions(question: Question) -> list[Json]:
                 "tested": "no: one that looks at the queues does better",
             }
         )
-    if any(check.is_percentile for check in question.checks):
+    percentiles = [check for check in question.checks if check.is_percentile]
+    corrected = [check for check in percentiles if question.basis.correction(check.name) is not None]
+    if corrected:
+        told = ", ".join(f"{check.name} {question.basis.correction(check.name):.2g}" for check in corrected)
+        known.append(
+            {
+                "assumes": f"percentiles are those worked out, times measured over worked-out 95th percentiles: {told}",
+                "tested": "at the levels measured",
+            }
+        )
+    if len(corrected) < len(percentiles):
         known.append(
             {"assumes": "service times vary as the model says: exponentially, where it says nothing", "tested": "no"}
         )

@@ -11,7 +11,7 @@ Grammar of a change, several with commas between:
     users [CLASS=]NUMBER           users; of all classes in the same mix
     rate [CLASS=]RATE              arrivals
     think [CLASS=]TIME             think time
-    mix CLASS=SHARE CLASS=SHARE    shares of the classes
+    mix CLASS=SHARE CLASS=SHARE    shares of the classes, or of the transactions of the only one
     demand STATION[.CLASS] xFACTOR a demand
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 
 from towtank import units
 from towtank.errors import ModelError
-from towtank.size.load import Load
+from towtank.size.load import Load, mixed_names, shares_of
 from towtank.size.question import Question
 from towtank.size.sizing_file import HitRatioFile
 from towtank.size.tiers import Candidate, Option
@@ -242,6 +242,8 @@ def _hit_ratio(cache: HitRatioFile, size: int) -> float:
 def _load(word: str, name: str | None, value: str, question: Question) -> Change:
     loads: dict[str, Any] = {"users": question.load.users, "rate": question.load.rate, "think": question.load.think_s}
     names = list(loads[word])
+    if word == "think":
+        names = list(dict.fromkeys([*names, *question.basis.transactions]))
     if not names:
         raise ValueError(
             f"must be about what the model has, got {word} but it has no {'open' if word == 'rate' else 'closed'} class"
@@ -259,20 +261,26 @@ def _load(word: str, name: str | None, value: str, question: Question) -> Change
         if word == "think":
             return replace(
                 variant,
-                load=replace(load, think_s={**load.think_s, **dict.fromkeys([name] if name else names, amount)}),
+                load=replace(load, think_s={**load.think_s, **dict.fromkeys([name] if name else load.think_s, amount)}),
             )
         old = load.users if word == "users" else load.rate
         scale = amount / sum(old.values())
         new = {**old, name: float(amount)} if name else {each: one * scale for each, one in old.items()}
-        return replace(variant, load=replace(load, **{"users" if word == "users" else "rate": new}))
+        return replace(variant, load=_with(load, word, new))
 
     return change
+
+
+def _with(load: Load, key: str, new: Mapping[str, float]) -> Load:
+    """A load with other users, or another rate."""
+    return replace(load, users=new) if key == "users" else replace(load, rate=new)
 
 
 def _mix(rest: str, question: Question) -> Change:
     pairs = _SHARE.findall(rest)
     loads = question.load
-    known = list(loads.users or loads.rate)
+    ones = mixed_names(question.basis)
+    known = ones if ones == list(question.basis.transactions) else list(loads.users or loads.rate)
     if not pairs or _SHARE.sub("", rest).strip() or (loads.users and loads.rate):
         raise ValueError(f"must be 'mix CLASS=60 % CLASS=40 %' of classes of one kind, got {rest!r} instead")
     shares = {_one_of("class", name, known): units.share(share) for name, share in pairs}
@@ -280,10 +288,12 @@ def _mix(rest: str, question: Question) -> Change:
         raise ValueError(f"must be shares that make 100 % together, got {100 * sum(shares.values()):g} %")
 
     def change(variant: Variant) -> Variant:
+        if known == list(question.basis.transactions):
+            return replace(variant, load=replace(variant.load, shares=shares_of(question.basis, shares)))
         key = "users" if variant.load.users else "rate"
         old = variant.load.users or variant.load.rate
         new = {name: sum(old.values()) * shares.get(name, 0.0) for name in old}
-        return replace(variant, load=replace(variant.load, **{key: new}))
+        return replace(variant, load=_with(variant.load, key, new))
 
     return change
 

@@ -79,7 +79,7 @@ class ClaimsCheck:
         to = given.to if isinstance(given, PairMeasure | CourseMeasure) else None
         yield from self._place(to or {}, (*at, "to"), several=False)
         for factor in to or {}:
-            if isinstance(given.at.get(factor), list) or given.at.get(factor) == ALL:
+            if self._is_several(factor, given.at.get(factor)):
                 yield (
                     (*at, "to", factor),
                     f"must be a factor of which `at` names one level, got {factor!r} instead",
@@ -103,7 +103,7 @@ class ClaimsCheck:
                 yield (*at, factor), self._no_factor(factor), True
                 continue
             chosen = written if isinstance(written, list) else [written]
-            if not several and (isinstance(written, list) or (written == ALL and ALL not in self.levels[factor])):
+            if not several and self._is_several(factor, written):
                 yield (*at, factor), f"must be one level here, got {' and '.join(chosen)} instead", False
                 continue
             for place_in_list, level in enumerate(chosen):
@@ -145,6 +145,10 @@ class ClaimsCheck:
             for level in holds.levels:
                 if given.over in self.levels and not self._is_level(given.over, level):
                     yield at, self._no_level(given.over, level), False
+
+    def _is_several(self, factor: str, written: str | list[str] | None) -> bool:
+        """Whether more than one level is meant; `all` may be the name of one."""
+        return isinstance(written, list) or (written == ALL and ALL not in self.levels.get(factor, ()))
 
     def _is_level(self, factor: str, level: str) -> bool:
         return level in self.levels[factor] or level in (*ENDS, ALL)

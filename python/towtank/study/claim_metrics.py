@@ -49,8 +49,20 @@ _FORMS: tuple[str, ...] = (
     *(f"hosts.<host>.{key}" for key in ("major_faults_per_s", "out_of_memory_kills", *_NETWORK)),
     *(f"hosts.<host>.{key}" for key in ("receive_drops", "transmit_drops", "pressure.<any>")),
     *(f"hosts.<host>.disks.<any>.{key}" for key in _DISK),
+    *(
+        f"hosts.<host>.disks.<any>.{key}"
+        for key in ("size_bytes", "size_inodes", "bytes_full_in_s", "inodes_full_in_s")
+    ),
+    *(f"storage.{side}.{key}" for side in ("asked", "reached") for key in _DISK[:2]),
+    *(f"storage.reached.{key}" for key in _DISK[2:4]),
+    "storage.asked.calls_per_s",
+    *(f"storage.mounts.<service>.{key}" for key in (*_DISK[:2], "calls_per_s", "server_calls_per_s")),
+    *(f"storage.mounts.<service>.{key}" for key in ("cache_limit_bytes", "cache_bytes", "cache_files")),
+    *(f"storage.mounts.<service>.servers.<service>.{key}" for key in ("calls_per_s", "read_share")),
     *(f"machine.{key}" for key in ("cpus_used", "overcommit", "throttled_s_per_s", "steal")),
     *(f"balance.<any>.{key}" for key in ("fairness", "members.<any>.share")),
+    "events.<any>.recovery_s",
+    *(f"events.<any>.during.{key}" for key in ("throughput_per_s", "missed_transactions", "worst_p95_s")),
     *(f"services.<service>.<any>.{key}" for key in ("per_s", "mean", "max")),
     *(f"generator.{key}" for key in ("cpus_used", "cpu_us_per_request")),
     *(f"connections.{key}" for key in ("open_mean", "opened_per_s", "wait_time_s.mean", "wait_time_s.p99")),
@@ -128,7 +140,7 @@ def unit_of(path: tuple[str, ...]) -> str:
     for end, unit in (("bytes_per_s", "B/s"), ("_s_per_s", ""), ("per_s", "/s"), ("_bytes", "B"), ("_s", "s")):
         if last.endswith(end):
             return unit
-    return "B" if last == "free_bytes_least" else ""
+    return "B" if last in ("free_bytes_least", "size_bytes") else ""
 
 
 def _path_of_words(text: str, metric: str, transaction: str | None, phase: str | None) -> tuple[str, ...]:

@@ -80,6 +80,7 @@ def build_system(
     hosts = build_hosts(file, base)
     for service in services:
         service.host = hosts.of(file.services[service.name].host)
+        service.hosts = [hosts.of(name) for name in file.services[service.name].hosts_used]
         service.ready_within_s = file.start_timeout
         watched = file.services[service.name].observe
         service.pages = [] if watched is None else list(watched.prometheus)

@@ -120,6 +120,6 @@ class CmisRepository(Service):
     kind: Literal["cmis_repository"]
     host: Name = Field(description="Name of the host it runs on.")
     port: Port = Field(0, description="Port of the first node, the others follow; 0 takes any free ones.")
-    disk: Name | None = Field(None, description="Disk of its host that the contents lie on.")
+    storage: Name | None = Field(None, description="Disk or mount of its host that the contents lie on.")
     settings: CmisRepositorySettings = Field(default_factory=CmisRepositorySettings, description="What can be tuned.")
     population: RepositoryPopulation = Field(default_factory=RepositoryPopulation, description="What it holds.")

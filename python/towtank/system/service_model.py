@@ -67,6 +67,11 @@ class Service(FileModel):
         return True
 
     @property
+    def hosts_used(self) -> list[str]:
+        """Names of the hosts that its processes run on."""
+        return [] if self.host is None else [self.host]
+
+    @property
     def disk_used(self) -> str | None:
         """Disk of its host that it asks for."""
         return getattr(self, "disk", None)
@@ -76,6 +81,10 @@ class Service(FileModel):
         """The settings in force, with defaults, as plain data."""
         settings = getattr(self, "settings", None)
         return settings.model_dump(mode="json") if isinstance(settings, FileModel) else {}
+
+    def processes(self, name: str) -> list[str]:
+        """Names of the processes that are started for a service of this name."""
+        return [name] if self.starts else []
 
     @property
     def forwards_to(self) -> list[str]:

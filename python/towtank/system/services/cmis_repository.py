@@ -21,12 +21,13 @@ from towtank.system.reach import refuses_http
 from towtank.system.repository_model import CmisRepository as Part
 from towtank.system.service import Place, PlainService, Service
 from towtank.system.services import cmis_application, cmis_configuration, cmis_population, jvm
+from towtank.system.services.mount import MountService
 from towtank.system.services.postgresql import Postgresql
 from towtank.system.services.private_server import find_program
 
 _GRACE_S = 8.0
 _POPULATE_WITHIN_S = 3600.0
-_STATISTICS = "/stats/"
+_STATISTICS = "/statistics"
 _READY = f"/browser/{cmis_configuration.REPOSITORY}?cmisselector=repositoryInfo"
 # Any user may: the repository lets everybody in, but wants a name.
 _LOGIN = {"Authorization": "Basic " + base64.b64encode(b"towtank:towtank").decode()}
@@ -43,6 +44,7 @@ class CmisRepository(PlainService):
         super().__init__(name)
         self._part, self._base = part, base
         self._database: Postgresql | None = None
+        self._mount: MountService | None = None
         self._ports: list[int] = []
         self._data, self._contents, self._application, self._logs = Path(), Path(), Path(), Path()
 
@@ -63,6 +65,8 @@ class CmisRepository(PlainService):
         """Take the PostgreSQL of the system, or bring one."""
         found = [other for other in others if isinstance(other, Postgresql)]
         self._database = found[0] if found else self._own_database()
+        mounts = [other for other in others if isinstance(other, MountService) and other.name == self._part.storage]
+        self._mount = mounts[0] if mounts else None
 
     def _own_database(self) -> Postgresql:
         part = model.Postgresql(kind="postgresql", host=self._part.host)
@@ -78,8 +82,8 @@ class CmisRepository(PlainService):
         return self._database
 
     def requires(self) -> list[Service]:
-        """Its database."""
-        return [self.database]
+        """Its database, and the mount that its contents lie on."""
+        return [self.database, *([] if self._mount is None else [self._mount])]
 
     def folders(self) -> list[Path]:
         """The cache, where its programs are."""
@@ -94,14 +98,18 @@ class CmisRepository(PlainService):
         place.note(f"{self.name}: preparing the population")
         self._application = cmis_application.build_application()
         self._make_documents(place)
-        disk = self._part.disk
-        self._contents = (place.scratch if disk is None else self.host.disk(disk)) / "contents"
+        self._contents = self._place_of_contents(place) / f"{self.name}-contents"
         self.host.make_folder(self._contents)
         first = place.scratch / "population"
         self._fill(place, first)
         for number in range(1, len(self._ports) + 1):
             self._make_node(place, first, number)
         shutil.rmtree(first)
+
+    def _place_of_contents(self, place: Place) -> Path:
+        if self._mount is not None:
+            return self._mount.point
+        return place.scratch if self._part.storage is None else self.host.disk(self._part.storage)
 
     def _choose_ports(self) -> list[int]:
         nodes, port = self._part.settings.nodes, self._part.port
@@ -134,7 +142,10 @@ class CmisRepository(PlainService):
         objects = home / "objects.tsv"
         cmis_population.write_list(self._data, objects)
         command = [*self._java(home, None, place.logs / f"{self.name}-population-gc.log"), "-cp", self._class_path()]
-        spec = ProcessSpec(f"{self.name}-population", [*command, "towtank.Populate", str(objects)])
+        clustered = home / "cluster.xml"
+        clustered.write_text(self._configuration("population"), "utf-8")
+        arguments = ["towtank.Populate", str(objects), str(clustered)]
+        spec = ProcessSpec(f"{self.name}-population", [*command, *arguments])
         place.run(spec, cpus=_all_cpus(place), limit_s=_POPULATE_WITHIN_S)
 
     def _class_path(self) -> str:
@@ -150,9 +161,11 @@ class CmisRepository(PlainService):
         self._configure(home, f"node{number}")
 
     def _configure(self, home: Path, node: str | None) -> None:
-        text = cmis_configuration.repository_xml(self._part.settings, self.database.dsn, self._contents, node)
-        (home / "repository.xml").write_text(text, "utf-8")
+        (home / "repository.xml").write_text(self._configuration(node), "utf-8")
         (home / cmis_configuration.TEXT_FILE).write_text(cmis_configuration.text_xml(), "utf-8")
+
+    def _configuration(self, node: str | None) -> str:
+        return cmis_configuration.repository_xml(self._part.settings, self.database.dsn, self._contents, node)
 
     def _java(self, home: Path, node: str | None, log: Path) -> list[str]:
         """The JVM with its options and the properties that the classes of `system/java` look at."""
@@ -203,7 +216,7 @@ class CmisRepository(PlainService):
         return {
             **self._part.configuration,
             "population": self._part.population.model_dump(mode="json"),
-            "files": [artefact.facts for artefact in cmis_application.ARTEFACTS],
+            "files": {artefact.title: artefact.facts for artefact in cmis_application.ARTEFACTS},
             "jvm_told": {self._node(number): jvm.told(self._gc_log(number)) for number, _ in enumerate(self._ports, 1)},
         }
 

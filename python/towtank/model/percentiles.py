@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from scipy.optimize import brentq
-from scipy.special import gammaincinv
+from scipy.special import gammainc, gammaincinv
 
-from towtank.size.network import NODE, StationAnswer, servers_of
+from towtank.model.stations import NODE, StationAnswer, servers_of
+from towtank.model.transactions import chain_by_transaction, squared_variation, transactions_of
 
 Json = dict[str, Any]
 EXACT = "exact for M/M/m"
 GAMMA = "gamma distribution with the mean of the solution and the variances of the stations"
-_SCV = {"exponential": 1.0, "deterministic": 0.0, None: 1.0}
 
 
 def erlang_b(servers: int, work: float) -> float:
@@ -112,50 +112,79 @@ def response_percentiles(model: Json, answer: Json, stations: Mapping[str, Stati
     stations : dict of str to StationAnswer
         The stations of the solution, nodes together.
     name : str
-        The class.
+        The class, or a transaction of one.
     """
+    parts = transactions_of(next((one for one in model["classes"] if one["name"] == name), {}))
+    if parts:
+        gammas = [(one["share"], _gamma(model, answer, stations, one["name"])) for one in parts if one["share"] > 0]
+        return lambda share: _of_mixture(gammas, share), f"{GAMMA}, of each transaction"
     known = {one["name"]: one for one in model["stations"]}
     visited = [each for each, one in stations.items() if one.residence_s.get(name)]
     alone = _lone_queue(model, known, visited, name)
     if alone is not None:
         rate, service, servers = alone
         return lambda share: mmm_percentile(rate, service, servers, share), EXACT
-    mean = float(answer["classes"][name]["response_time_s"])
+    shape, mean = _gamma(model, answer, stations, name)
+    return lambda share: _of_gamma(shape, mean, share), GAMMA
+
+
+def _of_gamma(shape: float, mean: float, share: float) -> float:
+    """Percentile of a gamma distribution; the mean itself where nothing varies."""
+    return mean if math.isinf(shape) else float(gammaincinv(shape, share)) * mean / shape
+
+
+def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -> float:
+    """Percentile of all transactions together, each with its gamma distribution."""
+    ends = [_of_gamma(*gamma, share) for _, gamma in gammas]
+    low, high = min(ends), max(ends)
+    if high - low <= 1e-12 * high:
+        return high
+
+    def beyond(time: float) -> float:
+        below = sum(
+            part * (float(time >= mean) if math.isinf(shape) else float(gammainc(shape, time * shape / mean)))
+            for part, (shape, mean) in gammas
+        )
+        return below - share
+
+    return float(brentq(beyond, low, high, xtol=1e-9 * high)) if beyond(low) < 0 < beyond(high) else high
+
+
+def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[float, float]:
+    """Shape and mean of the response time of a class or transaction; an infinite shape where nothing varies."""
+    chain = chain_by_transaction(model).get(name)
+    told = answer["classes"][name] if chain is None else answer["classes"][chain]["transactions"][name]
+    known = {one["name"]: one for one in model["stations"]}
+    mean = float(told["response_time_s"])
     nodes = Counter(each.partition(NODE)[0] for each in known)
     variance = 0.0
-    for each in visited:
-        station = known.get(each) or known[f"{each}{NODE}1"]
-        variance += _variance(station, nodes[each], stations[each], name)
-    if mean <= 0 or variance <= 0:
-        return lambda _: mean, GAMMA
-    shape = mean**2 / variance
-    return lambda share: float(gammaincinv(shape, share)) * mean / shape, GAMMA
+    for each, found in stations.items():
+        if found.residence_s.get(name):
+            station = known.get(each) or known[f"{each}{NODE}1"]
+            variance += _variance(station, nodes[each], found, name)
+    return (mean**2 / variance, mean) if mean > 0 and variance > 0 else (math.inf, mean)
 
 
 def _lone_queue(
     model: Json, known: Mapping[str, Json], visited: list[str], name: str
 ) -> tuple[float, float, int] | None:
     """Rate, service time and servers where a class meets one M/M/m station and nothing else; nodes share the rate."""
-    load = {one["name"]: one for one in model["classes"]}[name]
+    load = {one["name"]: one for one in model["classes"]}.get(name, {})
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
         return None
     station = known.get(visited[0]) or known[f"{visited[0]}{NODE}1"]
     service = station["services"][0]
     nodes = 1 if visited[0] in known else sum(each.partition(NODE)[0] == visited[0] for each in known)
-    poisson = load.get("arrivals", {}).get("distribution") in (None, "exponential") and _scv(load.get("arrivals")) == 1
+    poisson = (
+        load.get("arrivals", {}).get("distribution") in (None, "exponential")
+        and squared_variation(load.get("arrivals")) == 1
+    )
     plain = station["discipline"] == "fcfs" and not station["rates"] and station["capacity"] is None
     once = abs((service["visits"] or 1.0) * nodes - 1) < 1e-9
     held = model["pools"] or model["forks"] or model["routing"]
-    if not (poisson and plain and once) or held or _scv(service["variation"]) != 1:
+    if not (poisson and plain and once) or held or squared_variation(service["variation"]) != 1:
         return None
     return float(load["arrival_rate_per_s"]) / nodes, float(service["service_time_s"]), int(station["servers"])
-
-
-def _scv(variation: Json | None) -> float:
-    if not variation:
-        return 1.0
-    given = variation.get("scv")
-    return float(given) if given is not None else _SCV.get(variation.get("distribution"), 1.0)
 
 
 def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> float:
@@ -174,7 +203,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
            Journal of the ACM 17(1), 123-130, 1970, doi:10.1145/321556.321568.
     """
     service = next(one for one in station["services"] if one["class"] == name)
-    time, scv = float(service["service_time_s"]), _scv(service["variation"])
+    time, scv = float(service["service_time_s"]), squared_variation(service["variation"])
     # A node gets a part of the visits; all nodes together get them all.
     visits = max((1.0 if service["visits"] is None else service["visits"]) * nodes, 1e-12)
     residence = max(found.residence_s[name] / visits, time)

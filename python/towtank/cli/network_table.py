@@ -1,0 +1,178 @@
+"""What `towtank model fit network` prints for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from towtank.units import format_duration
+
+Json = dict[str, Any]
+
+
+def network_lines(document: Json) -> list[RenderableType]:
+    """Verdict, stations, transactions, levels, held-out level, predictions, what limits."""
+    label = document["label"]
+    left_out = [f"  left out, {one['run']}: {one['why']}" for one in document["excluded"]]
+    if document["refused"] is not None:
+        return [f"{label}: no network", *left_out, f"  {document['refused']}"]
+    verdict = document["verdict"]
+    lines: list[RenderableType] = [f"{label}: network of {_count(document)} - {verdict['level']}", *left_out]
+    lines += [f"  {one['text']}" for one in verdict["reasons"]]
+    lines.append(_stations(document))
+    lines += _groups(document)
+    lines += [_transactions(document), _levels(document)]
+    if document["held_out"]:
+        lines += [_held_out(document["held_out"]), _held_out_classes(document["held_out"])]
+    lines += [_predictions(document), *_refused(document), document["sentence"]]
+    if "model" in document:
+        lines.append(f"model written to {document['model']['file']}")
+    return lines
+
+
+def _count(document: Json) -> str:
+    stations, ones = len(document["stations"]), len(document["transactions"])
+    return f"{stations} resource{'s' if stations > 1 else ''} and {ones} transaction{'s' if ones > 1 else ''}"
+
+
+def _stations(document: Json) -> Table:
+    table = Table("resource", "servers", "demand of the mix", "95 % interval", "background", "other programs")
+    for name, one in document["stations"].items():
+        others = one["other_programs"]
+        table.add_row(
+            name,
+            str(one["servers"]),
+            format_duration(one["demand_s"]["value"]),
+            _interval(one["demand_s"]),
+            f"{one['background']['value']:.3g}",
+            f"{min(others):.2g} - {max(others):.2g}",
+        )
+    return table
+
+
+def _groups(document: Json) -> list[str]:
+    """Which transactions share a demand because they cannot be told apart."""
+    lines = []
+    for name, one in document["stations"].items():
+        merged = [" + ".join(group) for group in one["told_apart"] if len(group) > 1]
+        if merged:
+            lines.append(f"{name}: not told apart, with one demand {one['within_groups']}: {'; '.join(merged)}")
+    return lines
+
+
+def _transactions(document: Json) -> Table:
+    stations = document["stations"]
+    columns = [f"at {name}" for name in stations]
+    table = Table("transaction", "share", "requests", *columns, "elsewhere", "p95 measured / worked out")
+    for name, one in document["transactions"].items():
+        tail = document["percentiles"].get(name)
+        demands = [each["demands_s"][name] for each in stations.values()]
+        table.add_row(
+            name,
+            f"{100 * one['share']:.1f} %",
+            f"{one['requests']:.3g}",
+            *(f"{format_duration(each['value'])} ({_interval(each)})" for each in demands),
+            format_duration(one["elsewhere_s"]["value"]),
+            "-" if tail is None else f"{tail['ratio']:.2f} ({tail['low']:.2f} - {tail['high']:.2f})",
+        )
+    return table
+
+
+def _levels(document: Json) -> Table:
+    names = list(document["stations"])
+    heads = [f"{name} used, fitted" for name in names]
+    table = Table("users", "throughput, 1/s", "fitted", "response time", "fitted ", *heads)
+    for row in document["levels"]:
+        used = [row["utilization"][name] for name in names]
+        table.add_row(
+            f"{row['load']:g}",
+            f"{row['throughput']:.4g}",
+            f"{row['fitted_throughput']:.4g}",
+            format_duration(row["response_s"]),
+            format_duration(row["fitted_response_s"]),
+            *(f"{100 * one['measured']:.1f} %, {100 * one['fitted']:.1f} %" for one in used),
+        )
+    return table
+
+
+def _held_out(held: Json) -> Table:
+    names = list(held["points"][0]["utilization"])
+    heads = [f"{name} used, predicted" for name in names]
+    table = Table(
+        "held out, users", "measured, 1/s", "predicted, 1/s", "error", "R measured", "R predicted", "error ", *heads
+    )
+    for row in held["points"]:
+        used = [row["utilization"][name] for name in names]
+        table.add_row(
+            f"{row['load']:g}",
+            f"{row['measured_throughput']:.4g}",
+            f"{row['predicted_throughput']:.4g}{_pair(row['throughput_band_95'], '{:.4g}')}",
+            f"{100 * row['error']:+.2g} %",
+            format_duration(row["measured_response_s"]),
+            f"{format_duration(row['predicted_response_s'])}{_pair(row['response_band_95'], None)}",
+            f"{100 * row['response_error']:+.2g} %",
+            *(f"{100 * one['measured']:.1f} %, {100 * one['predicted']:.1f} %" for one in used),
+        )
+    return table
+
+
+def _held_out_classes(held: Json) -> Table:
+    """Response times by transaction at the highest level held out."""
+    row = held["points"][-1]
+    table = Table(f"at {row['load']:g} users", "ended", "R measured", "R predicted", "error")
+    for name, one in row["classes"].items():
+        measured = one["measured_response_s"]
+        table.add_row(
+            name,
+            f"{one['count']:.0f}",
+            "-" if measured is None else format_duration(measured),
+            f"{format_duration(one['predicted_response_s'])}{_pair(one['band_95'], None)}",
+            "-" if one["error"] is None else f"{100 * one['error']:+.2g} %",
+        )
+    return table
+
+
+def _predictions(document: Json) -> Table:
+    names = list(document["stations"])
+    table = Table("users", "", "throughput, 1/s", "95 %", "response time", "95 % ", *(f"{name} used" for name in names))
+    for row in document["predictions"]:
+        if "refused" in row:
+            continue
+        rate, time = row["throughput"], row["response_s"]
+        table.add_row(
+            f"{row['load']:g}",
+            row["range"],
+            f"{rate['median']:.4g}",
+            _pair(rate["band_95"], "{:.4g}").strip(),
+            format_duration(time["median"]),
+            _pair(time["band_95"], None).strip(),
+            *(f"{100 * row['utilization'][name]['median']:.1f} %" for name in names),
+        )
+    return table
+
+
+def _refused(document: Json) -> list[str]:
+    reasons: dict[str, list[str]] = {}
+    for row in document["predictions"]:
+        if "refused" in row:
+            reasons.setdefault(row["refused"], []).append(f"{row['load']:g}")
+    return [f"no prediction at {', '.join(loads)}: {reason}" for reason, loads in reasons.items()]
+
+
+def _interval(estimate: Json) -> str:
+    if estimate["low"] is None or estimate["high"] is None:
+        return "-"
+    return f"{format_duration(estimate['low'])} - {format_duration(estimate['high'])}"
+
+
+def _pair(pair: list[float | None], form: str | None) -> str:
+    low, high = pair
+    if low is None or high is None:
+        return ""
+    return f" [{_one(low, form)}, {_one(high, form)}]"
+
+
+def _one(value: float, form: str | None) -> str:
+    return format_duration(value) if form is None else form.format(value)

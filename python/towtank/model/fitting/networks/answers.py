@@ -1,0 +1,300 @@
+"""The answer to `towtank model fit network`: one document for each configuration of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from towtank.errors import MeasurementError
+from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.intervals import percentiles
+from towtank.model.fitting.measured import Configuration, read_configurations
+from towtank.model.fitting.networks.closed import Condition, Solved, conditions, solve
+from towtank.model.fitting.networks.groups import ALIKE
+from towtank.model.fitting.networks.judging import held_out_document, hold_out, judged
+from towtank.model.fitting.networks.replicates import Network, fit_network
+from towtank.model.fitting.networks.seconds import Measured, measured
+from towtank.model.fitting.networks.tails import corrections, doubts
+from towtank.model.fitting.observations import Floats
+from towtank.model.fitting.prediction import BANDS, FARTHEST, FARTHEST_SATURATED, SATURATED
+
+SCHEMA = "towtank/model-network/1"
+BEYOND = (1.25, 1.5, 2.0)
+"""Loads beyond the highest measured at which predictions are made where none are asked for. [ratio]"""
+Json = dict[str, Any]
+
+
+@dataclass
+class NetworkAnswer:
+    """One configuration, answered.
+
+    Attributes
+    ----------
+    document : dict
+        As `docs/reference/model-fit.md` describes; `refused` says why where there is no network.
+    network : Network or None
+    configuration : Configuration
+    """
+
+    document: Json
+    network: Network | None
+    configuration: Configuration
+
+
+def network_answers(
+    path: Path, wanted: str | None = None, loads: Sequence[float] | None = None, highest: int = 1
+) -> list[NetworkAnswer]:
+    """Make a network of every configuration of a results folder, or of those whose label holds `wanted`.
+
+    Parameters
+    ----------
+    path : Path
+    wanted : str, optional
+    loads : sequence of float, optional
+        Users to predict for; the levels and some beyond if none.
+    highest : int, default 1
+        Levels that the test leaves out. [1]
+    """
+    found = [one for one in read_configurations(path) if one.points and (wanted is None or wanted in one.label)]
+    return [network_answer(one, loads, highest) for one in found]
+
+
+def network_answer(one: Configuration, loads: Sequence[float] | None = None, highest: int = 1) -> NetworkAnswer:
+    """Make a network of one configuration."""
+    head = {"label": one.label, "key": one.key, "excluded": one.excluded, "refused": None}
+    try:
+        of = measured(one)
+        network = fit_network(of)
+    except MeasurementError as error:
+        why = " ".join(line.strip() for line in str(error).split("\n")[1:] or [str(error)])
+        return NetworkAnswer({**head, "refused": why}, None, one)
+    solved = solve(of, [(network.parameters, at) for at in conditions(of)])
+    test = hold_out(of, highest)
+    held_out = None if test is None else held_out_document(test)
+    tails = corrections(one, of, solved)
+    verdict = judged(network, solved, held_out, doubts(tails))
+    document = {
+        **head,
+        "verdict": verdict,
+        "stations": _stations(network),
+        "transactions": _transactions(network),
+        "in_turn": network.parameters.in_turn,
+        "at_once": network.parameters.at_once,
+        "think_s": float(np.mean(of.think)),
+        "levels": _levels(of, solved),
+        "held_out": held_out,
+        "predictions": _predictions(network, verdict["level"], loads),
+        "percentiles": tails,
+        "limits": limits(network),
+        "sentence": sentence(network),
+        "assumptions": _assumptions(network),
+        "draws": len(network.draws),
+    }
+    return NetworkAnswer(document, network, one)
+
+
+def _estimate(value: float, samples: Floats) -> Json:
+    low, high = percentiles(samples)
+    return {"value": float(value), "low": low, "high": high, "confidence": 0.95}
+
+
+def typical(of: Measured) -> Condition:
+    """The mean mix, think time and other programs of the levels, for loads that were not measured."""
+    levels = of.levels()
+    shares = levels.counts.sum(axis=0) / levels.counts.sum()
+    return Condition(round(float(of.loads[-1])), float(np.mean(of.think)), shares, of.others.mean(axis=0))
+
+
+def _stations(network: Network) -> Json:
+    of, found = network.measured, {}
+    shares = typical(of).shares
+    for place, (station, grouping) in enumerate(zip(of.stations, network.groupings, strict=True)):
+        demands = network.parameters.demands[place]
+        drawn = np.array([one.demands[place] for one in network.draws])
+        found[station.name] = {
+            "kind": station.kind,
+            "servers": station.servers,
+            "tiers": list(station.tiers),
+            "demand_s": _estimate(demands @ shares, drawn @ shares),
+            "background": _estimate(
+                network.parameters.background[place], np.array([one.background[place] for one in network.draws])
+            ),
+            "other_programs": [float(one) for one in of.others[:, place]],
+            "demands_s": {name: _estimate(demands[number], drawn[:, number]) for number, name in enumerate(of.classes)},
+            "told_apart": [[of.classes[each] for each in group] for group in grouping.groups],
+            "within_groups": grouping.within,
+            "condition_number": grouping.condition if np.isfinite(grouping.condition) else None,
+            "variance_inflation": grouping.inflation if np.isfinite(grouping.inflation) else None,
+            "condition_number_apart": grouping.before if np.isfinite(grouping.before) else None,
+            "largest_miss": float(np.abs(network.misses[:, place]).max()),
+        }
+    return found
+
+
+def _transactions(network: Network) -> Json:
+    of = network.measured
+    shares, drawn = typical(of).shares, np.array([one.delays for one in network.draws])
+    return {
+        name: {
+            "share": float(shares[place]),
+            "requests": float(of.visits[place]),
+            "elsewhere_s": _estimate(network.parameters.delays[place], drawn[:, place]),
+            "explained_too_much_s": float(network.over[place]),
+        }
+        for place, name in enumerate(of.classes)
+    }
+
+
+def _levels(of: Measured, solved: Solved) -> list[Json]:
+    levels = of.levels()
+    return [
+        {
+            "load": float(load),
+            "think_s": float(of.think[place]),
+            "throughput": float(levels.throughput[place]),
+            "fitted_throughput": float(solved.throughput[place]),
+            "response_s": float(levels.response[place]),
+            "fitted_response_s": float(solved.response[place]),
+            "utilization": {
+                station.name: {
+                    "measured": float(levels.busy[place, number] / station.servers),
+                    "fitted": float(solved.utilization[place, number]),
+                }
+                for number, station in enumerate(of.stations)
+            },
+        }
+        for place, load in enumerate(of.loads)
+    ]
+
+
+def farthest(network: Network) -> tuple[float, str]:
+    """The highest number of users that may be predicted, and the reason for it."""
+    of = network.measured
+    top, first = float(of.loads[-1]), limits(network)[0]
+    reached = float(of.levels().throughput.max()) / first["limit_throughput"]["value"]
+    if reached >= SATURATED:
+        reason = f"{first['station']} was measured at {100 * min(reached, 1.0):.0f} % of its limit"
+        return FARTHEST_SATURATED * top, reason
+    return (
+        FARTHEST * top,
+        f"the highest throughput measured is {100 * reached:.0f} % of what {first['station']} carries",
+    )
+
+
+def _predictions(network: Network, level: str, loads: Sequence[float] | None) -> list[Json]:
+    of = network.measured
+    top, (limit, why) = float(of.loads[-1]), farthest(network)
+    wanted = loads if loads is not None else [*of.loads, *(round(share * top) for share in BEYOND)]
+    rows: list[Json] = []
+    for load in wanted:
+        inside = "measured" if load in of.loads else "between" if of.loads[0] <= load <= top else "beyond"
+        row: Json = {"load": float(load), "range": inside}
+        if level == REJECTED and inside == "beyond":
+            row["refused"] = "the network is rejected, and so is what it says where nothing was measured"
+        elif load > limit * (1 + 1e-9):
+            row["refused"] = f"beyond {limit:g}, {limit / top:g} times the highest load measured: {why}"
+        rows.append(row)
+    able = [row for row in rows if "refused" not in row]
+    for row, told in zip(able, predicted(network, [row["load"] for row in able]), strict=True):
+        row.update(told)
+    return rows
+
+
+def predicted(network: Network, loads: Sequence[float]) -> list[Json]:
+    """What the network says at numbers of users, with the bands of its replicates."""
+    of, mean = network.measured, typical(network.measured)
+    at = [Condition(max(1, round(load)), mean.think_s, mean.shares, mean.others) for load in loads]
+    best = solve(of, [(network.parameters, one) for one in at]) if at else None
+    drawn = solve(of, [(each, one) for one in at for each in network.draws]) if at else None
+    found = []
+    for place in range(len(at)):
+        assert best is not None
+        assert drawn is not None
+        rows = slice(place * len(network.draws), (place + 1) * len(network.draws))
+        found.append(
+            {
+                "throughput": _with_bands(best.throughput[place], drawn.throughput[rows]),
+                "response_s": _with_bands(best.response[place], drawn.response[rows]),
+                "responses_s": {
+                    name: _with_bands(best.responses[place, number], drawn.responses[rows, number])
+                    for number, name in enumerate(of.classes)
+                },
+                "utilization": {
+                    station.name: _with_bands(best.utilization[place, number], drawn.utilization[rows, number])
+                    for number, station in enumerate(of.stations)
+                },
+            }
+        )
+    return found
+
+
+def _with_bands(best: float, samples: Floats) -> Json:
+    bands = {name: list(percentiles(samples, share)) for name, share in BANDS.items()}
+    return {"curve": float(best), "median": float(np.median(samples)), **bands}
+
+
+def limits(network: Network) -> list[Json]:
+    """What each station carries at most, the tightest first."""
+    of, mean = network.measured, typical(network.measured)
+    servers = np.array([float(one.servers) for one in of.stations])
+
+    def carried(one: Any) -> Floats:
+        work = one.held_up(servers, mean.others) @ mean.shares
+        return np.asarray(np.divide(servers, work, out=np.full(len(work), np.inf), where=work > 0), dtype=float)
+
+    best, drawn = carried(network.parameters), np.array([carried(one) for one in network.draws])
+    rows = [
+        {"station": station.name, "limit_throughput": _estimate(best[place], drawn[:, place])}
+        for place, station in enumerate(of.stations)
+        if np.isfinite(best[place])
+    ]
+    return sorted(rows, key=lambda row: float(row["limit_throughput"]["value"]))
+
+
+def sentence(network: Network) -> str:
+    """What limits the system, and what would limit it next."""
+    rows = limits(network)
+    told = [f"{row['station']} carries {row['limit_throughput']['value']:.4g} transactions/s at most" for row in rows]
+    if len(told) == 1:
+        return f"the bottleneck is {rows[0]['station']}: {told[0]}"
+    return f"the bottleneck is {rows[0]['station']}: {told[0]}; the next one is {rows[1]['station']}: {told[1]}"
+
+
+def _assumptions(network: Network) -> list[Json]:
+    of = network.measured
+    off = 100 * float(np.abs(network.misses).max())
+    spread = 100 * float(np.ptp(of.levels().shares, axis=0).max())
+    at_once = network.parameters.at_once
+    found = [
+        {
+            "assumes": "demands do not depend on the load",
+            "tested": f"the busy time of each resource at each level is met within {off:.2g} %",
+        },
+        {
+            "assumes": "what no resource explains at low load is as long at any load",
+            "tested": "only by the response times at the levels",
+        },
+        {
+            "assumes": "users pick transactions at random, by the shares measured",
+            "tested": f"shares of the levels differ by {spread:.2g} points",
+        },
+    ]
+    merged = [one for grouping in network.groupings for one in grouping.groups if len(one) > 1]
+    if merged:
+        ways = {grouping.within for grouping in network.groupings}
+        how = "alike" if ways == {ALIKE} else "as their response times at low load are"
+        found.append(
+            {
+                "assumes": f"transactions that cannot be told apart demand {how}",
+                "tested": "only by the response times at the levels",
+            }
+        )
+    told = "requests are served in turn" if network.parameters.in_turn else "requests share the servers"
+    if at_once is not None:
+        told += f", {at_once} each at once, and the others wait in turn"
+    found.append({"assumes": told, "tested": "chosen by the response times of transactions at the levels"})
+    return found

@@ -1,0 +1,132 @@
+"""Demands and background of every resource: how transactions compare from the seconds, how much from the levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from towtank.model.fitting.networks.groups import Grouping, regressed, stacked
+from towtank.model.fitting.networks.seconds import Measured
+from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
+
+MOST_BACKGROUND = 0.9
+"""Background of more than this share of the servers is the load, and no background. [ratio]"""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What a network is made of.
+
+    Attributes
+    ----------
+    demands : ndarray of shape (n_stations, n_classes)
+        D. [s]
+    background : ndarray of shape (n_stations,)
+        Servers that are busy without transactions, b. [1]
+    delays : ndarray of shape (n_classes,)
+        Time of a transaction at no resource. [s]
+    in_turn : bool
+        Whether requests go one after the other, so that their wait grows with how much service times vary.
+    at_once : int or None
+        Where they do not: requests that share each server, where the others wait in turn, every one the same time;
+        None where all share, and each is held up by the same factor. [1]
+    """
+
+    demands: Floats
+    background: Floats
+    delays: Floats
+    in_turn: bool = False
+    at_once: int | None = None
+
+    def held_up(self, servers: Floats, others: Floats) -> Floats:
+        """Demands where background and other programs take their share of the servers. [s]
+
+        Notes
+        -----
+        m servers of which b + o are taken serve transactions m / (m - b - o) times more slowly.
+        """
+        left = np.maximum(servers - self.background - others, (1 - MOST_BACKGROUND) * servers / 2)
+        return np.asarray(self.demands * (servers / left)[:, None], dtype=float)
+
+
+def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None = None) -> Parameters:
+    """Demands and background, delays not yet known.
+
+    Parameters
+    ----------
+    of : Measured
+    groupings : sequence of Grouping
+        By station.
+    noise : ndarray of shape (n_levels, n_stations), optional
+        Factors of the busy time of each level, of a replicate.
+
+    Notes
+    -----
+    The seconds of all runs tell how the demands of transactions compare: U = b + sum_c X_c D_c, not below zero.
+    Counts of short intervals are uncertain, which draws such demands towards each other and into the background [1]_,
+    so that how large they are is told by the means of the levels: U = b + s W with W = sum_c X_c D_c of the level,
+    by relative errors, neither b nor s below zero.
+
+    References
+    ----------
+    .. [1] S. Van Huffel and J. Vandewalle, *The Total Least Squares Problem*, SIAM, 1991,
+           doi:10.1137/1.9781611971002.
+    """
+    levels = of.levels()
+    demands = np.zeros((len(of.stations), len(of.classes)))
+    background = np.zeros(len(of.stations))
+    for place, grouping in enumerate(groupings):
+        rates, busy = stacked(of, place)
+        factors = regressed(grouping.columns(rates), busy)[0]
+        compared = grouping.demands(factors[1:])
+        if not (levels.rates @ compared > 0).all():
+            # Nothing told apart: all transactions alike, or nothing at all.
+            compared = np.ones(len(of.classes))
+        seen = levels.busy[:, place] * (1.0 if noise is None else noise[:, place])
+        base, size = _line(levels.rates @ compared, seen)
+        demands[place] = size * compared
+        background[place] = min(base, MOST_BACKGROUND * of.stations[place].servers)
+    return Parameters(demands, background, np.zeros(len(of.classes)))
+
+
+def _line(work: Floats, busy: Floats) -> tuple[float, float]:
+    """Background and slope of busy servers over work, by relative errors; one level has no background."""
+    if len(work) < 2 or not (busy > 0).all():
+        return 0.0, float(busy.sum() / work.sum())
+    design = np.stack([np.ones(len(work)), work], axis=1) / busy[:, None]
+    scale = np.linalg.norm(design, axis=0)
+    found = nnls(design / scale, np.ones(len(work)))[0] / scale
+    if found[1] <= 0:
+        # Busy time that does not grow with the work at all is none of a transaction; all of it is put down to them.
+        return 0.0, float(busy.sum() / work.sum())
+    return float(found[0]), float(found[1])
+
+
+def misses(of: Measured, parameters: Parameters) -> Floats:
+    """Busy time of each level and station over what the parameters make of it, less 1."""
+    levels = of.levels()
+    made = parameters.background + levels.rates @ parameters.demands.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(made > 0, levels.busy / made - 1, 0.0)
+
+
+def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) -> Floats:
+    """Factors of busy time by level and station: what a straight line leaves between levels comes back elsewhere.
+
+    Notes
+    -----
+    Residuals of each station over all levels, enlarged by sqrt(n / (n - 2)) and by sqrt(f / chi2_f), are drawn with
+    replacement (Davison and Hinkley 1997, section 6.2), no smaller than what no measurement is better than. f counts
+    what all stations leave, and three at least: the seconds of the runs tell the size of errors as well.
+    """
+    left = np.log1p(misses(of, parameters))
+    count, stations = left.shape
+    freedom = max(3, stations * (count - 2))
+    drawn = np.take_along_axis(left, stream.integers(0, count, (count, stations)), axis=0)
+    size = math.sqrt(count / max(1, count - 2)) * math.sqrt(freedom / stream.chisquare(freedom))
+    floor = LEAST_RELATIVE_ERROR * stream.standard_normal((count, stations))
+    return np.asarray(np.exp(drawn * size + floor), dtype=float)

@@ -1,0 +1,191 @@
+"""Which transactions can be told apart at a resource; those that cannot share one demand.
+
+Starting from all apart, the pair whose union the seconds of the runs mind least is made one, as long as a demand is
+not known well enough, or longer than its transactions take at low load, and the union does not contradict the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import nnls
+
+from towtank.model.fitting.demand_estimators import Series, condition_number, variance_inflation
+from towtank.model.fitting.networks.seconds import Measured
+from towtank.model.fitting.observations import Floats
+
+KNOWN_WITHIN = 0.5
+"""Half of an interval of 95 % over the demand, or over that of the mean transaction where that is larger: demands
+known less well are taken together with others. [ratio]"""
+MINDS = 0.01
+"""A union whose F test has a smaller p-value contradicts the data."""
+ALIKE, BY_RESPONSE = "alike", "by response time at low load"
+_NORMAL_95 = 1.959964
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Groups of transactions at one resource.
+
+    Attributes
+    ----------
+    groups : tuple of tuple of int
+        Classes by their place.
+    within : str
+        How demands within a group relate: `ALIKE`, or `BY_RESPONSE`.
+    weights : ndarray of shape (n_classes,)
+        Of the classes within their groups. [1]
+    condition, inflation : float
+        Condition number, and largest variance inflation, of the groups.
+    before : float
+        Condition number of all classes apart.
+    unsure : tuple of int
+        Groups, by their place, that differ from all others and yet are not known well.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    within: str
+    weights: Floats
+    condition: float
+    inflation: float
+    before: float
+    unsure: tuple[int, ...] = ()
+
+    def columns(self, rates: Floats) -> Floats:
+        """Throughputs of the groups, each class with its weight."""
+        return np.stack([rates[:, list(each)] @ self.weights[list(each)] for each in self.groups], axis=1)
+
+    def demands(self, factors: Floats) -> Floats:
+        """Demands of the classes from those of the groups."""
+        found = np.zeros(len(self.weights))
+        for factor, each in zip(factors, self.groups, strict=True):
+            found[list(each)] = factor * self.weights[list(each)]
+        return found
+
+
+def stacked(of: Measured, station: int) -> tuple[Floats, Floats]:
+    """Throughputs and busy servers in all intervals of all runs."""
+    rates = np.concatenate([run.counts / run.seconds[:, None] for run in of.runs])
+    busy = np.concatenate([run.busy[:, station] / run.seconds for run in of.runs])
+    return rates, busy
+
+
+def regressed(columns: Floats, busy: Floats) -> tuple[Floats, float]:
+    """Background and factors, none below zero, and the sum of squares that is left."""
+    design = np.hstack([np.ones((len(busy), 1)), columns])
+    # Columns of one size: the solver's tolerance is absolute.
+    scale = np.linalg.norm(design, axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    factors, left = nnls(design / scale, busy)
+    return np.asarray(factors / scale, dtype=float), float(left) ** 2
+
+
+# Fewer than this at low load have no mean response time that a demand could be held against.
+_ENOUGH = 10
+LONGER = 1.25
+"""A demand that is so many times the response time at low load is put down to the wrong transaction. [ratio]"""
+
+
+def grouped(of: Measured, station: int) -> Grouping:
+    """Groups at one resource, with demands within a group in the relation that the seconds prefer."""
+    rates, busy = stacked(of, station)
+    levels = of.levels()
+    counts = levels.counts[0]
+    times = np.where(counts > 0, levels.responses[0], np.nan)
+    known = np.isfinite(times) & (times > 0)
+    mean = float(np.average(times[known], weights=counts[known])) if known.any() else 1.0
+    by_response = np.where(known, times / mean, 1.0)
+    longest = np.where(counts >= _ENOUGH, LONGER * np.nan_to_num(times, nan=np.inf), np.inf)
+    found = []
+    for within, weights in ((ALIKE, np.ones(len(of.classes))), (BY_RESPONSE, by_response)):
+        groups, unsure = _united(rates, busy, weights, longest)
+        grouping = _described((rates, busy), groups, within, weights, unsure)
+        left = regressed(grouping.columns(rates), busy)[1]
+        # The sum of squares, and a penalty for each parameter (Akaike, with a correction for few intervals).
+        free = len(busy) - len(groups) - 2
+        found.append(
+            (len(busy) * np.log(max(left, 1e-300)) + 2 * len(busy) * (len(groups) + 1) / max(free, 1), grouping)
+        )
+    return min(found, key=lambda pair: pair[0])[1]
+
+
+def _united(
+    rates: Floats, busy: Floats, weights: Floats, longest: Floats
+) -> tuple[list[tuple[int, ...]], tuple[int, ...]]:
+    groups: list[tuple[int, ...]] = [(place,) for place in range(rates.shape[1])]
+    while True:
+        poor = _poorly_known(rates, busy, weights, groups, longest)
+        if len(groups) == 1 or not poor:
+            return groups, ()
+        now = regressed(_columns(rates, weights, groups), busy)[1]
+        pairs = {(min(a, b), max(a, b)) for a in poor for b in range(len(groups)) if a != b}
+        trials = [
+            (regressed(_columns(rates, weights, _joined(groups, *pair)), busy)[1], pair) for pair in sorted(pairs)
+        ]
+        least, pair = min(trials)
+        freedom = len(busy) - len(groups) - 1
+        exact = now <= 1e-20 * float(busy @ busy)
+        if freedom > 0 and not exact:
+            worth = (least - now) / (now / freedom)
+            if float(stats.f.sf(max(worth, 0.0), 1, freedom)) < MINDS:
+                return groups, tuple(poor)
+        groups = _joined(groups, *pair)
+
+
+def _joined(groups: list[tuple[int, ...]], first: int, second: int) -> list[tuple[int, ...]]:
+    rest = [each for place, each in enumerate(groups) if place not in (first, second)]
+    return [*rest, tuple(sorted(groups[first] + groups[second]))]
+
+
+def _columns(rates: Floats, weights: Floats, groups: list[tuple[int, ...]]) -> Floats:
+    return np.stack([rates[:, list(each)] @ weights[list(each)] for each in groups], axis=1)
+
+
+def _poorly_known(
+    rates: Floats, busy: Floats, weights: Floats, groups: list[tuple[int, ...]], longest: Floats
+) -> list[int]:
+    """Groups whose demand has too wide an interval, by least squares, or is longer than a transaction takes at all."""
+    columns = _columns(rates, weights, groups)
+    design = np.hstack([np.ones((len(busy), 1)), columns])
+    scale = np.linalg.norm(design, axis=0)
+    if (scale <= 0).any() or np.linalg.cond(design / scale) > 1e10:
+        return list(range(len(groups)))
+    factors, left = regressed(columns, busy)
+    freedom = max(1, len(busy) - design.shape[1])
+    unit = design / scale
+    errors = np.sqrt(left / freedom * np.diag(np.linalg.inv(unit.T @ unit))) / scale
+    mean = float(busy.sum() / rates.sum())
+    found = []
+    for place, each in enumerate(groups):
+        shares = rates[:, list(each)].sum(axis=0)
+        # Of the mean transaction of the group.
+        weight = float(shares @ weights[list(each)] / shares.sum()) if shares.sum() > 0 else 1.0
+        demand, half = factors[1 + place] * weight, _NORMAL_95 * errors[1 + place] * weight
+        members = list(each)
+        too_long = bool((factors[1 + place] * weights[members] > longest[members]).all())
+        if half > KNOWN_WITHIN * max(demand, mean) or too_long:
+            found.append(place)
+    return found
+
+
+def _described(
+    seconds: tuple[Floats, Floats], groups: list[tuple[int, ...]], within: str, weights: Floats, unsure: tuple[int, ...]
+) -> Grouping:
+    rates, busy = seconds
+    runs = np.zeros(len(busy))
+
+    def series(columns: Floats) -> Series:
+        return Series(busy, columns, None, 1, runs)
+
+    columns = series(_columns(rates, weights, groups))
+    return Grouping(
+        tuple(groups),
+        within,
+        weights,
+        condition_number(columns),
+        max(variance_inflation(columns)),
+        condition_number(series(rates)),
+        unsure,
+    )

@@ -1,0 +1,127 @@
+"""A network fitted to measurements, and to other draws of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from towtank.errors import MeasurementError
+from towtank.model.fitting.networks.closed import conditions, low_levels, solve, with_delays
+from towtank.model.fitting.networks.estimate import Parameters, estimate, misses, noise_of
+from towtank.model.fitting.networks.groups import Grouping, grouped
+from towtank.model.fitting.networks.seconds import Measured
+from towtank.model.fitting.observations import Floats
+from towtank.model.fitting.replicates import SEED
+
+DRAWS = 200
+"""Percentiles of 2.5 % rest on five of them; a model file carries as many. [1]"""
+AT_ONCE = (1, 2, 4, 8, 16, 32, 64, None)
+"""Requests that share a server, as tried; None is any number. [1]"""
+HARDLY_WORSE = 1.1
+"""Squared errors within this factor of the least tell nothing between two ways. [ratio]"""
+LEAST_LEVELS = 2
+"""One level cannot tell background from demand. [1]"""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of measurements.
+
+    Attributes
+    ----------
+    measured : Measured
+    groupings : tuple of Grouping
+        By station.
+    parameters : Parameters
+    draws : tuple of Parameters
+        Of replicates.
+    misses : ndarray of shape (n_levels, n_stations)
+        Busy time over what the parameters make of it, less 1.
+    over : ndarray of shape (n_classes,)
+        What the resources explain more of the response time at low load than was measured. [s]
+    """
+
+    measured: Measured
+    groupings: tuple[Grouping, ...]
+    parameters: Parameters
+    draws: tuple[Parameters, ...]
+    misses: Floats
+    over: Floats
+
+
+def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
+    """Fit a network.
+
+    Raises
+    ------
+    MeasurementError
+        If there is too little to make one of.
+
+    Notes
+    -----
+    Replicates are of the runs of each level, of blocks of neighbours within each run (Künsch 1989), and of what the
+    line through the levels leaves. Which transactions are told apart stays as the measurements tell it.
+    """
+    _refuse_too_little(of)
+    groupings = tuple(grouped(of, place) for place in range(len(of.stations)))
+    plain = estimate(of, groupings)
+    stream = np.random.default_rng(seed)
+    samples, found = [of], [plain]
+    for _ in range(count):
+        sample = of.drawn(stream)
+        samples.append(sample)
+        found.append(estimate(sample, groupings, noise_of(of, plain, stream)))
+    in_turn, at_once = _waiting(of, plain)
+    found = [replace(one, in_turn=in_turn, at_once=at_once) for one in found]
+    settled, over = with_delays(samples, found)
+    return Network(of, groupings, settled[0], tuple(settled[1:]), misses(of, plain), over[0])
+
+
+def _waiting(of: Measured, plain: Parameters) -> tuple[bool, int | None]:
+    """How requests wait, as response times by transaction tell at levels that delays are not read at.
+
+    Returns
+    -------
+    bool, int or None
+        Whether they go in turn; else how many share each server at once.
+
+    Notes
+    -----
+    Each of `AT_ONCE` is tried, and going in turn. What counts are squared errors of the logarithms of responses,
+    weighted by the transactions that ended. Of those whose errors are hardly larger than the least, the smallest
+    number is taken: servers work on so many requests at a time and no more, and levels below saturation do not tell
+    such a number from any larger one. Going in turn has no exact solution, and must be clearly better.
+    """
+    places = [place for place in range(len(of.loads)) if place not in low_levels(of)]
+    if not places or len(of.classes) < 2:
+        return False, None
+    shared = [_error(of, replace(plain, at_once=number), places) for number in AT_ONCE]
+    if HARDLY_WORSE * _error(of, replace(plain, in_turn=True), places) < min(shared):
+        return True, None
+    pairs = zip(AT_ONCE, shared, strict=True)
+    return False, next(number for number, one in pairs if one <= HARDLY_WORSE * min(shared))
+
+
+def _error(of: Measured, tried: Parameters, places: list[int]) -> float:
+    levels, at = of.levels(), conditions(of)
+    settled = with_delays([of], [tried])[0][0]
+    counts = levels.counts[places]
+    made = solve(of, [(settled, at[place]) for place in places]).responses
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = np.where(counts > 0, np.log(made / levels.responses[places]) ** 2, 0.0)
+    return float((errors * counts).sum() / counts.sum())
+
+
+def _refuse_too_little(of: Measured) -> None:
+    reasons = list(of.left_out)
+    if not of.stations:
+        reasons.append("no resource was observed in every run")
+    if not of.classes:
+        reasons.append("no transaction ended twenty times")
+    if len(of.loads) < LEAST_LEVELS:
+        reasons.append(f"a network needs {LEAST_LEVELS} load levels or more, and there are {len(of.loads)}")
+    if not of.stations or not of.classes or len(of.loads) < LEAST_LEVELS:
+        raise MeasurementError(
+            "\n".join([f"{of.label}: no network can be made of it:", *(f"  {one}" for one in reasons)])
+        )

@@ -1,0 +1,275 @@
+"""What runs tell a network: intervals of every run, levels of load, and other draws of the same measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from towtank.errors import MeasurementError
+from towtank.model.fitting.demand_series import RunSeries, read_series
+from towtank.model.fitting.measured import Configuration
+from towtank.model.fitting.observations import Floats
+
+DISK = "disk "
+"""What names of disks begin with."""
+PART = " / "
+"""Between a tier and a part of it, which shares its CPUs and is no station; and between a transaction and a step."""
+# A transaction that ended less often than this at all levels together has no mean worth the name.
+_LEAST_COUNT = 20
+
+
+@dataclass(frozen=True)
+class Station:
+    """A resource that can limit.
+
+    Attributes
+    ----------
+    name : str
+    servers : int
+        CPUs, or 1 for a disk. [1]
+    tiers : tuple of str
+        Whose CPUs they are; none for a disk.
+    """
+
+    name: str
+    servers: int
+    tiers: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """`cpu` or `disk`."""
+        return "cpu" if self.tiers else "disk"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Intervals of one run in its steady window.
+
+    Attributes
+    ----------
+    level : int
+        Which level of load.
+    seconds : ndarray of shape (n_intervals,)
+        [s]
+    counts, response_sums : ndarray of shape (n_intervals, n_classes)
+        Transactions that ended, and the sum of their response times. [1], [s]
+    busy : ndarray of shape (n_intervals, n_stations)
+        Busy time, NaN where it was not observed. [s]
+    """
+
+    level: int
+    seconds: Floats
+    counts: Floats
+    response_sums: Floats
+    busy: Floats
+
+    def drawn(self, stream: np.random.Generator) -> Run:
+        """As many intervals, in blocks of neighbours drawn with replacement (Künsch 1989)."""
+        rows = len(self.seconds)
+        length = max(1, round(rows ** (1 / 3)))
+        firsts = stream.integers(0, rows, -(-rows // length))
+        # The series is closed to a ring, so that its ends are drawn as often as its middle.
+        chosen = ((firsts[:, None] + np.arange(length)) % rows).ravel()[:rows]
+        return Run(self.level, self.seconds[chosen], self.counts[chosen], self.response_sums[chosen], self.busy[chosen])
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Means by level of load.
+
+    Attributes
+    ----------
+    rates : ndarray of shape (n_levels, n_classes)
+        X_c. [1/s]
+    responses : ndarray of shape (n_levels, n_classes)
+        R_c, NaN where none ended. [s]
+    counts : ndarray of shape (n_levels, n_classes)
+        [1]
+    busy : ndarray of shape (n_levels, n_stations)
+        Busy servers. [1]
+    """
+
+    rates: Floats
+    responses: Floats
+    counts: Floats
+    busy: Floats
+
+    @property
+    def throughput(self) -> Floats:
+        """X. [1/s]"""
+        return np.asarray(self.rates.sum(axis=1), dtype=float)
+
+    @property
+    def shares(self) -> Floats:
+        """Share of each class."""
+        return np.asarray(self.rates / self.throughput[:, None], dtype=float)
+
+    @property
+    def response(self) -> Floats:
+        """R of all. [s]"""
+        known = np.where(self.counts > 0, self.responses, 0.0)
+        return np.asarray((known * self.counts).sum(axis=1) / self.counts.sum(axis=1), dtype=float)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A configuration as a network sees it.
+
+    Attributes
+    ----------
+    label : str
+    classes : tuple of str
+        Transactions that ended.
+    stations : tuple of Station
+    loads : ndarray of shape (n_levels,)
+        Users. [1]
+    think : ndarray of shape (n_levels,)
+        Z. [s]
+    others : ndarray of shape (n_levels, n_stations)
+        Servers that other programs kept busy. [1]
+    visits : ndarray of shape (n_classes,)
+        Requests of a transaction; 1 where they were not counted. [1]
+    runs : tuple of Run
+    left_out : tuple of str
+        What cannot take part, and why.
+    """
+
+    label: str
+    classes: tuple[str, ...]
+    stations: tuple[Station, ...]
+    loads: Floats
+    think: Floats
+    others: Floats
+    visits: Floats
+    runs: tuple[Run, ...]
+    left_out: tuple[str, ...] = ()
+
+    def levels(self) -> Levels:
+        """Means of each level."""
+        count = len(self.loads)
+        rates = np.zeros((count, len(self.classes)))
+        sums, counts = rates.copy(), rates.copy()
+        busy = np.zeros((count, len(self.stations)))
+        seconds = np.zeros(count)
+        for run in self.runs:
+            seconds[run.level] += run.seconds.sum()
+            counts[run.level] += run.counts.sum(axis=0)
+            sums[run.level] += run.response_sums.sum(axis=0)
+            busy[run.level] += run.busy.sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            responses = np.where(counts > 0, sums / counts, np.nan)
+        return Levels(counts / seconds[:, None], responses, counts, busy / seconds[:, None])
+
+    def below(self, highest: int) -> Measured:
+        """Without the highest levels."""
+        kept = len(self.loads) - highest
+        return replace(
+            self,
+            loads=self.loads[:kept],
+            think=self.think[:kept],
+            others=self.others[:kept],
+            runs=tuple(run for run in self.runs if run.level < kept),
+        )
+
+    def drawn(self, stream: np.random.Generator) -> Measured:
+        """Another draw: of the runs of each level, and of the intervals of each run in blocks."""
+        runs: list[Run] = []
+        for level in range(len(self.loads)):
+            of_level = [run for run in self.runs if run.level == level]
+            runs += [of_level[place].drawn(stream) for place in stream.integers(0, len(of_level), len(of_level))]
+        return replace(self, runs=tuple(runs))
+
+
+def measured(one: Configuration) -> Measured:
+    """What a configuration tells a network; without levels where no run has intervals enough.
+
+    Raises
+    ------
+    MeasurementError
+        If there are no runs to read, but a study summary alone.
+    """
+    if not one.folders:
+        raise MeasurementError(f"{one.label}: no network can be made of it:\n  it needs the runs, got a summary alone")
+    found, servers = read_series(one.folders, one.resources)
+    series = {run.name: run for run in found}
+    told, left_out = [], []
+    for point in one.points:
+        names = [str(name) for name in point["runs"] if str(name) in series]
+        if names:
+            told.append((point, [series[name] for name in names]))
+        else:
+            left_out.append(f"{point['load']:g} users: too short for its response times, four intervals are needed")
+    kept = [run for _, runs in told for run in runs]
+    classes = _classes(kept)
+    stations = _stations(one, kept, servers)
+    runs = tuple(_run(level, run, classes, stations) for level, (_, runs) in enumerate(told) for run in runs)
+    return Measured(
+        one.label,
+        classes,
+        stations,
+        np.array([float(point["load"]) for point, _ in told]),
+        np.array([float(point.get("think_time_s") or 0.0) for point, _ in told]),
+        _others(one, [point for point, _ in told], stations),
+        _visits(one, classes),
+        runs,
+        tuple(left_out),
+    )
+
+
+def _classes(runs: Sequence[RunSeries]) -> tuple[str, ...]:
+    counts: dict[str, float] = {}
+    for run in runs:
+        for name, column in run.counts.items():
+            counts[name] = counts.get(name, 0.0) + float(column.sum())
+    return tuple(sorted(name for name, count in counts.items() if count >= _LEAST_COUNT))
+
+
+def _stations(one: Configuration, runs: Sequence[RunSeries], servers: dict[str, int]) -> tuple[Station, ...]:
+    """CPUs of tiers, and disks, that every run observed; a tier in parts counts as a whole."""
+    names = [name for name in (runs[0].busy if runs else ()) if PART not in name]
+    seen = [name for name in names if all(name in run.busy and np.isfinite(run.busy[name]).all() for run in runs)]
+    tiers = {resource.name: resource.tiers for resource in one.resources}
+    return tuple(Station(name, servers[name], tiers.get(name, ())) for name in seen)
+
+
+def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[Station, ...]) -> Run:
+    zero = np.zeros(len(run.seconds))
+
+    def columns(of: dict[str, Floats], names: Sequence[str]) -> Floats:
+        return np.stack([of.get(name, zero) for name in names], axis=1) if names else np.zeros((len(zero), 0))
+
+    names = [one.name for one in stations]
+    return Run(
+        level, run.seconds, columns(run.counts, classes), columns(run.response_sums, classes), columns(run.busy, names)
+    )
+
+
+def _visits(one: Configuration, classes: tuple[str, ...]) -> Floats:
+    """Requests of a transaction, as counted by name: steps are called `transaction / step`."""
+    found = np.ones(len(classes))
+    for place, name in enumerate(classes):
+        requests = sum(
+            float(row["count"])
+            for run in one.runs
+            for key, row in (run.get("steps") or {}).items()
+            if key.partition(PART)[0] == name
+        )
+        ended = sum(float(run["transactions"].get(name, {}).get("count") or 0) for run in one.runs)
+        if requests > 0 and ended > 0:
+            # Less than one request for each transaction is none that failed, but the edges of the window.
+            found[place] = max(1.0, requests / ended)
+    return found
+
+
+def _others(one: Configuration, points: list[dict[str, object]], stations: tuple[Station, ...]) -> Floats:
+    """Servers of each station that other programs kept busy; they use the CPUs of all tiers alike."""
+    shares = {str(run["run"]): run["host"].get("foreign_share") for run in one.runs}
+    found = np.zeros((len(points), len(stations)))
+    for row, point in enumerate(points):
+        told = [shares.get(str(name)) for name in point["runs"]]  # type: ignore[attr-defined]
+        known = [float(share) for share in told if share is not None]
+        if known:
+            found[row] = [np.mean(known) * station.servers if station.tiers else 0.0 for station in stations]
+    return found

@@ -1,0 +1,121 @@
+"""A network of measurements as a model file that `towtank model solve` reads and `towtank size` sizes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from towtank.errors import ModelError
+from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.networks.answers import NetworkAnswer, typical
+from towtank.model.fitting.networks.closed import CLASS, ELSEWHERE, document, station_names
+from towtank.model.fitting.networks.replicates import Network
+from towtank.model.fitting.observations import Floats
+from towtank.units import exact_duration, exact_rate
+
+Json = dict[str, Any]
+_DIGITS = 5
+
+
+def written_network(answer: NetworkAnswer, source: str, path: Path) -> Json:
+    """Write the network of an answer as a model file.
+
+    Raises
+    ------
+    ModelError
+        If there is no network, or it is rejected.
+    """
+    path.write_text(network_text(answer, source), "utf-8")
+    return {"file": str(path)}
+
+
+def network_text(answer: NetworkAnswer, source: str) -> str:
+    """The model file, with a comment that says where its numbers come from; raises as `written_network` does."""
+    network, told = answer.network, answer.document
+    if network is None:
+        raise ModelError(f"there is no network: {told['refused']}")
+    if told["verdict"]["level"] == REJECTED:
+        reasons = "; ".join(one["text"] for one in told["verdict"]["reasons"] if one["level"] == REJECTED)
+        raise ModelError(f"the network is rejected: {reasons}")
+    model = document(network.measured, network.parameters, typical(network.measured))
+    lines = [*_comment(network, source), "schema: towtank/model/1", *_classes(model), "stations:"]
+    for station in model["stations"]:
+        lines += _station(station)
+    return "\n".join(lines + _fitted(network, told, source)) + "\n"
+
+
+def _comment(network: Network, source: str) -> list[str]:
+    of = network.measured
+    background = [
+        f"{name} {base + other:.3g}"
+        for name, base, other in zip(station_names(of), network.parameters.background, typical(of).others, strict=True)
+    ]
+    return [
+        f"# Made by `towtank model fit network` of {source}:",
+        f"# {len(of.loads)} levels from {of.loads[0]:g} to {of.loads[-1]:g} users, {len(of.runs)} runs.",
+        "# Demands are of servers of which background and other programs keep so many busy: " + ", ".join(background),
+    ]
+
+
+def _classes(model: Json) -> list[str]:
+    one = model["classes"][0]
+    lines = [
+        "classes:",
+        f"  {CLASS}:",
+        f"    users: {one['users']}",
+        f"    think: {exact_duration(one['think_time_s'])}",
+    ]
+    lines.append("    transactions:")
+    return lines + [f"      {each['name']}: {{share: {100 * each['share']:.12g} %}}" for each in one["transactions"]]
+
+
+def _station(one: Json) -> list[str]:
+    if not one["services"]:
+        return []
+    if one["discipline"] == "delay":
+        times = ", ".join(f"{each['class']}: {exact_duration(each['service_time_s'])}" for each in one["services"])
+        return [f"  {one['name']}:  # what no resource explains at low load", "    discipline: delay",
+                f"    demand: {{{times}}}"]  # fmt: skip
+    times = ", ".join(f"{each['class']}: {exact_duration(each['service_time_s'])}" for each in one["services"])
+    visits = ", ".join(f"{each['class']}: {each['visits']:.6g}" for each in one["services"])
+    lines = [f"  {one['name']}:", f"    discipline: {one['discipline']}", f"    servers: {one['servers']}"]
+    if one["at_once"] is not None:
+        lines.append(f"    at_once: {one['at_once']}")
+    return [*lines, f"    visits: {{{visits}}}", f"    service_time: {{{times}}}"]
+
+
+def _fitted(network: Network, told: Json, source: str) -> list[str]:
+    of = network.measured
+    lines = [
+        "fitted:",
+        f"  source: {json.dumps(source, ensure_ascii=False)}",
+        "  kind: network",
+        f"  users: [{of.loads[0]:g}, {of.loads[-1]:g}]",
+        f"  throughput: {exact_rate(float(of.levels().throughput.max()))}",
+        f"  verdict: {told['verdict']['level']}",
+    ]
+    if told["held_out"] is not None:
+        lines.append(f"  held_out_error: {float(told['held_out']['worst_error']):.4g}")
+    lines.append("  percentiles:  # 95th percentile measured over the one worked out: mean, least and largest")
+    lines += [
+        f"    {name}: [{one['ratio']:.4g}, {one['low']:.4g}, {one['high']:.4g}]"
+        for name, one in told["percentiles"].items()
+    ]
+    lines.append("  draws:  # demand over that of above, in replicates of the bootstrap")
+    return lines + [f"    {name}: [{', '.join(f'{each:.{_DIGITS}g}' for each in row)}]" for name, row in draws(network)]
+
+
+def draws(network: Network) -> list[tuple[str, Floats]]:
+    """Demand of the mean transaction at every station in each replicate, over that of the network."""
+    of, mean = network.measured, typical(network.measured)
+    servers = np.array([float(one.servers) for one in of.stations])
+    best = network.parameters.held_up(servers, mean.others) @ mean.shares
+    drawn = np.array([one.held_up(servers, mean.others) @ mean.shares for one in network.draws])
+    rows = [(name, drawn[:, place] / best[place]) for place, name in enumerate(station_names(of)) if best[place] > 0]
+    delay = float(network.parameters.delays @ mean.shares)
+    if delay > 0:
+        rows.append((ELSEWHERE, np.array([one.delays @ mean.shares for one in network.draws]) / delay))
+    return rows

@@ -1,0 +1,64 @@
+"""Disks that are full or will be soon, of room or of inodes; and those that are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from towtank.analysis.doubts import Doubt, Kind, Level
+from towtank.analysis.hosts import _full_in
+from towtank.analysis.storage_doubts import full_storage
+
+ROOMY = {
+    "size_bytes": 1e9,
+    "free_bytes_least": 8e8,
+    "bytes_full_in_s": None,
+    "size_inodes": 3000.0,
+    "free_inodes_least": 1500.0,
+    "inodes_full_in_s": None,
+}
+
+
+def doubts(**values: Any) -> list[Doubt]:
+    return list(full_storage({"web": {"disks": {"contents": {**ROOMY, **values}}}}, window_s=40.0))
+
+
+def test_no_inodes_while_there_is_room_make_a_run_suspect() -> None:
+    (doubt,) = doubts(free_inodes_least=0.0)
+    assert (doubt.kind, doubt.level) == (Kind.STORAGE_FULL, Level.SUSPECT)
+    assert doubt.message == "disk contents of host web had no inodes left: 0 of 3,000, while 80 % of its room is free"
+
+
+def test_no_room_makes_a_run_suspect() -> None:
+    (doubt,) = doubts(free_bytes_least=4096.0)
+    assert doubt.level is Level.SUSPECT
+    assert "had no room left: 4,096 of 1,000,000,000, while 50 % of its inodes is free" in doubt.message
+
+
+def test_what_is_used_up_within_ten_windows_is_noted_before_it_is() -> None:
+    (doubt,) = doubts(inodes_full_in_s=95.4)
+    assert (doubt.level, doubt.seen, doubt.limit, doubt.unit) == (Level.NOTE, 95.4, 400.0, "s")
+    assert "has 50 % of its inodes left, used up 95 s after the window at the rate of the window" in doubt.message
+    assert doubts(inodes_full_in_s=401.0) == []
+
+
+def test_little_is_noted_although_it_lasts() -> None:
+    (doubt,) = doubts(free_bytes_least=4e7, bytes_full_in_s=1e6)
+    assert (doubt.level, doubt.seen, doubt.limit) == (Level.NOTE, pytest.approx(0.04), 0.05)
+
+
+def test_a_roomy_disk_and_one_without_a_number_of_inodes_are_no_doubt() -> None:
+    assert doubts() == []
+    assert doubts(size_inodes=0.0, free_inodes_least=0.0) == []
+    assert doubts(size_inodes=None, size_bytes=None) == []
+    assert list(full_storage({"far": {"disks": {"vda": {"utilization": 0.1}}}}, 40.0)) == []
+    assert list(full_storage({"here": {}}, 40.0)) == []
+
+
+def test_the_time_until_full_is_that_of_the_mean_rate() -> None:
+    # 100 free at the start of 10 s, 60 at the end: 4 /s, 15 s more.
+    assert _full_in([100.0, 95.0, 60.0], 10.0) == pytest.approx(15.0)
+    assert _full_in([60.0, 60.0], 10.0) is None
+    assert _full_in([60.0, 70.0], 10.0) is None
+    assert _full_in([60.0], 10.0) is None

@@ -1,0 +1,113 @@
+"""The studies of storage at small scale, by the real command line on real file systems: each shows what it is about."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Bench
+from host_support import requires, virtual_host
+from ruamel.yaml import YAML
+
+from towtank.system.packages import needed
+
+STUDIES = Path(__file__).parents[2] / "studies"
+DISK = {"size": "400 MiB", "file_system": "xfs", "write_rate": "20 MB/s"}
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **parameters: str) -> dict[str, Any]:
+    """Run a study with some levels of its factors only, some seconds each; summaries by the levels of its factors."""
+    pytest.importorskip("content_server")
+    requires(virtual_host(cpus=0.5, memory="64 MiB", network={"offloads": False}, disks={"data": DISK}))
+    missing = [package for package in needed(str(STUDIES / name)) if package.found() is None]
+    if missing:
+        pytest.skip("; ".join(f"{package.kind}: {package.install}" for package in missing))
+    shutil.copytree(STUDIES, bench.folder / "studies")
+    study = bench.folder / "studies" / name / "study.yaml"
+    yaml = YAML()
+    document = yaml.load(study)
+    del document["claims"]
+    document["repetitions"] = 1
+    document["factors"]["users"] = [users]
+    for factor, kept in levels.items():
+        document["factors"][factor] = {level: document["factors"][factor][level] for level in kept}
+    if "inodes" in levels:  # so few that some seconds use them up
+        document["factors"]["inodes"]["few"] = {"hosts.web.disks.contents.inodes": 700}
+    document["load"]["stages"] = {"ramp_up": "500 ms", "settle": "2 s", "steady": "6 s"}
+    given = {"services.content.population.scale": 0.00004, **parameters}
+    document["overrides"] = {**document.get("overrides", {}), **given}
+    yaml.dump(document, study)
+    ended = bench.towtank("run", study, "--out", bench.results, "--quiet", "--no-report")
+    assert ended.returncode in (0, 4), ended.stdout + ended.stderr
+    assert set(bench.statuses().values()) == {"complete"}
+    summaries = [json.loads(path.read_text()) for path in sorted(bench.results.glob("runs/*/summary.json"))]
+    return {"/".join(one["factors"][factor] for factor in levels): one for one in summaries}
+
+
+def value(summary: dict[str, Any], *path: str) -> float:
+    """The value of an estimate below `storage`."""
+    one: Any = summary["storage"]
+    for key in path:
+        one = one[key]
+    assert one["value"] is not None, path
+    return float(one["value"])
+
+
+def test_one_node_on_both_file_systems(bench: Bench) -> None:
+    found = small(bench, "content-scaling", 20, {"file_system": ["local", "parallel"]})
+    for summary in found.values():
+        assert value(summary, "asked", "calls_per_s") > 1
+        assert summary["errors"]["share"] == 0
+    servers = found["parallel"]["storage"]["mounts"]["area"]["servers"]
+    assert set(servers) == {"store-1", "store-2"}
+    assert value(found["parallel"], "mounts", "area", "server_calls_per_s") > 1
+    assert value(found["parallel"], "mounts", "area", "write_bytes_per_s") > 0
+    # The mount that nobody uses in the other level answers the look of the observer only.
+    assert value(found["local"], "mounts", "area", "write_bytes_per_s") == 0
+    assert set(found["parallel"]["tiers"]) == {"store-1", "store-2", "area", "content"}
+
+
+def test_order_of_servers_and_place_of_the_cache(bench: Bench) -> None:
+    levels = ["same_order", "rotated_order", "cache_on_servers", "cache_on_client"]
+    found = small(bench, "content-network-storage", 20, {"storage": levels})
+    assert value(found["same_order"], "mounts", "area", "servers", "store-1", "read_share") == 1
+    assert 0.1 < value(found["rotated_order"], "mounts", "area", "servers", "store-1", "read_share") < 0.9
+    asked = {level: value(found[level], "mounts", "area", "calls_per_s") for level in levels}
+    sent = {level: value(found[level], "mounts", "area", "server_calls_per_s") for level in levels}
+    assert sent["cache_on_client"] / asked["cache_on_client"] < sent["cache_on_servers"] / asked["cache_on_servers"]
+    assert found["cache_on_client"]["storage"]["mounts"]["area"]["cache_bytes"] > 2**20
+
+
+def test_both_limits_of_the_cache_take_effect(bench: Bench) -> None:
+    levels = {"cache": ["4_MiB", "128_MiB"], "files": ["few", "many"]}
+    found = small(bench, "content-cache", 20, levels)
+    mounts = {level: summary["storage"]["mounts"]["area"] for level, summary in found.items()}
+    assert mounts["128_MiB/few"]["cache_files"] < mounts["128_MiB/many"]["cache_files"]
+    assert mounts["4_MiB/many"]["cache_bytes"] <= 1.1 * 4 * 2**20
+    assert mounts["128_MiB/many"]["cache_bytes"] > 2 * mounts["4_MiB/many"]["cache_bytes"]
+    resident = {level: summary["tiers"]["area"]["resident_bytes"] for level, summary in found.items()}
+    assert resident["128_MiB/many"] > resident["4_MiB/few"]
+
+
+def failed(summary: dict[str, Any], transaction: str) -> int:
+    """Transactions of a kind that failed in the window; there were some at all."""
+    told = summary["transactions"][transaction]
+    assert told["count"] + told["errors"] > 5
+    return int(told["errors"])
+
+
+def test_inodes_run_out_and_nothing_that_was_stored_is_lost(bench: Bench) -> None:
+    found = small(bench, "content-full-disk", 24, {"inodes": ["enough", "few"]}, **{"parameters.think_mean": "200 ms"})
+    full = found["few"]
+    disk = full["hosts"]["web"]["disks"]["contents"]
+    assert failed(full, "add_document") > 5
+    for reading in ("download", "read_back"):
+        assert failed(full, reading) == 0, "what is stored is read as before"
+    assert disk["free_bytes_least"] > 0.5 * disk["size_bytes"]
+    reasons = {one["kind"]: one for one in full["verdict"]["reasons"]}
+    assert "had no inodes left" in reasons["storage_full"]["message"]
+    assert failed(found["enough"], "add_document") == 0

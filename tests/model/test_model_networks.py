@@ -1,0 +1,278 @@
+"""A network of measurements: demands that are known come back, and what it says beyond them is judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from results_1 import RESULTS_1
+from two_tiers import (
+    DEMANDS_S,
+    ELSEWHERE_S,
+    LEVELS,
+    SHARES,
+    STATIONS,
+    THINK_S,
+    TIERS,
+    TRANSACTIONS,
+    measured,
+    write_two_tiers,
+)
+
+from towtank.errors import MeasurementError
+from towtank.model import load_model, solve_models
+from towtank.model.fitting.goodness import DOUBTFUL, REJECTED, SUPPORTED
+from towtank.model.fitting.networks.answers import limits, network_answers, predicted
+from towtank.model.fitting.networks.closed import CLASS, Condition, conditions, safe_names, solve
+from towtank.model.fitting.networks.estimate import Parameters
+from towtank.model.fitting.networks.judging import held_out_document, hold_out, judged
+from towtank.model.fitting.networks.replicates import fit_network
+from towtank.model.fitting.networks.seconds import Measured, Run
+from towtank.model.fitting.networks.written import network_text
+
+BACKGROUND = np.array([0.1, 0.05])
+TRUTH = Parameters(np.array([DEMANDS_S[tier] for tier in TIERS]), BACKGROUND, np.array(ELSEWHERE_S))
+# Factors of the rates in the intervals of a level; their means are 1, and they tell the classes apart.
+WAVES = np.array([[1.3, 0.8], [0.7, 1.0], [1.1, 1.4], [0.9, 0.8], [1.0, 1.0], [1.0, 1.0]])
+
+
+def exact() -> Measured:
+    """Measurements without any error: what the solver says of the truth."""
+    empty = Measured(
+        "exact",
+        TRANSACTIONS,
+        STATIONS,
+        np.array(LEVELS, dtype=float),
+        np.full(len(LEVELS), THINK_S),
+        np.zeros((len(LEVELS), len(STATIONS))),
+        np.ones(len(TRANSACTIONS)),
+        (),
+    )
+    at = [Condition(users, THINK_S, np.array(SHARES), np.zeros(len(STATIONS))) for users in LEVELS]
+    solved = solve(empty, [(TRUTH, one) for one in at])
+    runs = []
+    for level in range(len(LEVELS)):
+        rates = WAVES * solved.throughput[level] * np.array(SHARES)
+        seconds = np.full(len(WAVES), 100.0)
+        counts = rates * seconds[:, None]
+        busy = (BACKGROUND + rates @ TRUTH.demands.T) * seconds[:, None]
+        runs.append(Run(level, seconds, counts, counts * solved.responses[level], busy))
+    return dataclasses.replace(empty, runs=tuple(runs))
+
+
+@pytest.fixture(scope="module")
+def known() -> Measured:
+    return exact()
+
+
+def test_exact_measurements_give_back_the_network_and_its_answers(known: Measured) -> None:
+    network = fit_network(known, count=3)
+    assert [grouping.groups for grouping in network.groupings] == [((0,), (1,))] * 2
+    np.testing.assert_allclose(network.parameters.demands, TRUTH.demands, rtol=1e-7)
+    np.testing.assert_allclose(network.parameters.background, BACKGROUND, rtol=1e-6)
+    # Delays are found in three rounds, each nearer by the share of the response that hangs on them.
+    np.testing.assert_allclose(network.parameters.delays, ELSEWHERE_S, rtol=1e-5)
+    solved = solve(known, [(network.parameters, one) for one in conditions(known)])
+    np.testing.assert_allclose(solved.throughput, known.levels().throughput, rtol=1e-7)
+    np.testing.assert_allclose(solved.responses, known.levels().responses, rtol=1e-6)
+    np.testing.assert_allclose(solved.utilization * [2, 1], known.levels().busy, rtol=1e-6)
+
+
+def test_the_level_held_out_is_predicted_and_the_verdict_supports_it(known: Measured) -> None:
+    test = hold_out(known, 1)
+    assert test is not None
+    told = held_out_document(test)
+    assert abs(told["worst_error"]) < 1e-6
+    row = told["points"][0]
+    assert row["load"] == LEVELS[-1]
+    assert abs(row["response_error"]) < 1e-5
+    network = fit_network(known, count=3)
+    solved = solve(known, [(network.parameters, one) for one in conditions(known)])
+    assert judged(network, solved, told, [])["level"] == SUPPORTED
+
+
+def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) -> None:
+    """At the highest level everything takes twice as long: a lock, a pool, whatever no lower level shows."""
+    runs = tuple(
+        dataclasses.replace(run, counts=run.counts / 2, response_sums=run.response_sums, busy=run.busy / 2)
+        if run.level == len(LEVELS) - 1
+        else run
+        for run in known.runs
+    )
+    spoilt = dataclasses.replace(known, runs=runs)
+    test = hold_out(spoilt, 1)
+    assert test is not None
+    told = held_out_document(test)
+    assert told["worst_error"] > 0.5
+    network = fit_network(spoilt, count=3)
+    solved = solve(spoilt, [(network.parameters, one) for one in conditions(spoilt)])
+    verdict = judged(network, solved, told, [])
+    assert verdict["level"] == REJECTED
+    assert f"made without {LEVELS[-1]} users, it predicts the throughput there" in str(verdict["reasons"])
+
+
+def test_transactions_that_always_come_together_are_taken_as_one(known: Measured) -> None:
+    waves = WAVES[:, :1]
+    runs = []
+    for run in known.runs:
+        mean = run.counts.mean(axis=0)
+        rates = waves * mean / run.seconds[0]
+        busy = (BACKGROUND + rates @ TRUTH.demands.T) * run.seconds[:, None]
+        runs.append(dataclasses.replace(run, counts=waves * mean, busy=busy))
+    network = fit_network(dataclasses.replace(known, runs=tuple(runs)), count=3)
+    assert [grouping.groups for grouping in network.groupings] == [((0, 1),)] * 2
+    # One demand for both is right for the mix, which is all that the data tell.
+    np.testing.assert_allclose(network.parameters.demands @ SHARES, TRUTH.demands @ SHARES, rtol=1e-6)
+    assert not any(grouping.unsure for grouping in network.groupings)
+
+
+def test_other_programs_take_their_share_of_the_servers(known: Measured) -> None:
+    at = Condition(LEVELS[-1], THINK_S, np.array(SHARES), np.array([0.0, 0.45]))
+    freed = dataclasses.replace(at, others=np.zeros(2))
+    held_up, free = (solve(known, [(TRUTH, one)]) for one in (at, freed))
+    assert held_up.throughput[0] < free.throughput[0]
+    # One CPU, of which half is left to app: at most 0.5 / D.
+    crowd = dataclasses.replace(at, users=2000)
+    limit = 0.5 / float(TRUTH.demands[1] @ SHARES)
+    assert solve(known, [(TRUTH, crowd)]).throughput[0] == pytest.approx(limit, rel=1e-6)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    """Of 30 simulated measurements, 95 % intervals hold each demand in 24 at least (P = 0.998 if 90 % do)."""
+    inside = np.zeros((len(TIERS), len(TRANSACTIONS)))
+    mixes = np.zeros(len(TIERS))
+    sets = 30
+    for seed in range(sets):
+        network = fit_network(measured(65.0, 1000 * (seed + 1)), count=80)
+        drawn = np.array([one.demands for one in network.draws])
+        low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+        inside += (low <= TRUTH.demands) & (TRUTH.demands <= high)
+        low, high = np.quantile(drawn @ SHARES, [0.025, 0.975], axis=0)
+        mixes += (low <= TRUTH.demands @ SHARES) & (TRUTH.demands @ SHARES <= high)
+    assert inside.min() >= 0.8 * sets
+    assert mixes.min() >= 0.85 * sets
+
+
+def test_the_bottleneck_after_the_next_is_told_in_order(known: Measured) -> None:
+    network = fit_network(known, count=3)
+    rows = limits(network)
+    carried = [(servers - base) / (np.array(DEMANDS_S[tier]) @ SHARES)
+               for (tier, servers), base in zip(TIERS.items(), BACKGROUND, strict=True)]  # fmt: skip
+    assert [row["station"] for row in rows] == ["app", "web"]
+    assert rows[0]["limit_throughput"]["value"] == pytest.approx(carried[1], rel=1e-6)
+    assert rows[1]["limit_throughput"]["value"] == pytest.approx(carried[0], rel=1e-6)
+    far = predicted(network, [1000])[0]
+    assert far["throughput"]["curve"] == pytest.approx(carried[1], rel=1e-6)
+
+
+def test_one_level_or_no_resource_make_no_network(known: Measured) -> None:
+    with pytest.raises(MeasurementError, match="needs 2 load levels or more, and there are 1"):
+        fit_network(known.below(len(LEVELS) - 1))
+    blind = dataclasses.replace(known, stations=(), others=np.zeros((len(LEVELS), 0)))
+    with pytest.raises(MeasurementError, match="no resource was observed in every run"):
+        fit_network(blind)
+    assert hold_out(known.below(2), 1) is None
+
+
+def test_names_of_the_model_are_allowed_and_their_own() -> None:
+    names = ("GET /a", "GET  a", "users", "7", "buy")
+    assert safe_names(names, CLASS) == ["GET_a", "GET_a_2", "users_2", "a_7", "buy"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("two") / "results"
+    write_two_tiers(path)
+    return path
+
+
+def towtank(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "towtank", *map(str, arguments)],
+        check=False, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+def test_a_results_folder_becomes_a_model_file_that_says_the_same(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model.yaml"
+    done = towtank("model", "fit", "network", folder, "--out", out, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert told["schema"] == "towtank/model-network/1"
+    one = told["configurations"][0]
+    assert list(one["stations"]) == ["web", "app"]
+    assert {name: row["servers"] for name, row in one["stations"].items()} == TIERS
+    for tier, row in one["stations"].items():
+        for name, truth in zip(TRANSACTIONS, DEMANDS_S[tier], strict=True):
+            assert row["demands_s"][name]["low"] < truth < row["demands_s"][name]["high"]
+    held = one["held_out"]["points"][0]
+    assert held["load"] == LEVELS[-1]
+    assert abs(held["error"]) < 0.1
+    assert one["verdict"]["level"] in (SUPPORTED, DOUBTFUL)
+    # The file says at the highest level what the document says there.
+    answer = solve_models([load_model(out).document])[0]["answer"]["classes"]["users"]
+    row = next(row for row in one["predictions"] if row["load"] == LEVELS[-1])
+    assert answer["throughput_per_s"] == pytest.approx(row["throughput"]["curve"], rel=1e-6)
+    for name in TRANSACTIONS:
+        said = answer["transactions"][name]["response_time_s"]
+        assert said == pytest.approx(row["responses_s"][name]["curve"], rel=1e-5)
+    assert towtank("validate", out).returncode == 0
+
+
+def test_sizing_takes_the_network_where_tiers_can_be_told_apart(folder: Path) -> None:
+    done = towtank("size", folder, "--users", 100, "--objective", "p95 of buy < 800 ms", "--json",
+                   "--what-if", "demand app.buy x0.5", "--what-if", "mix buy=100 %")  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert told["trust"]["model"] == "network"
+    assert "web, app can be told apart" in told["trust"]["model_why"]
+    tiers = told["answer"]["tiers"]
+    assert set(tiers) == set(TIERS)
+    # The truth needs 100 / (1 + R) * 20.6 ms = about 2 CPUs of app, so that the next bottlenecks are of both tiers.
+    assert {one["station"] for one in told["bottlenecks"]} == set(TIERS)
+    plain, halved, bought = (row["classes"]["users"] for row in told["what_if"])
+    assert halved["response_time_s"] < plain["response_time_s"] < bought["response_time_s"]
+
+
+def test_one_tier_is_sized_by_the_curve_and_it_is_said_why() -> None:
+    arguments = ("size", RESULTS_1, "--configuration", "present", "--users", 100, "--objective", "p95 < 2 s", "--json")
+    told = json.loads(towtank(*arguments).stdout)
+    assert told["trust"]["model"] == "curve"
+    assert "content is the only resource that was observed" in told["trust"]["model_why"]
+    asked = json.loads(towtank(*arguments, "--model", "network").stdout)
+    assert asked["trust"]["model"] == "network"
+    assert asked["answer"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--servers", 2), "--servers: must not be given with network"),
+        (("--think", "1 s"), "--think: must not be given with network"),
+    ],
+)
+def test_what_a_network_takes_from_results_must_not_be_given(arguments: tuple[Any, ...], told: str) -> None:
+    done = towtank("model", "fit", "network", RESULTS_1, *arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+def test_a_csv_file_makes_no_network(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text("users,throughput\n1,1\n2,2\n", "utf-8")
+    done = towtank("model", "fit", "network", path)
+    assert done.returncode == 2
+    assert "must be a results folder for a network of resources" in done.stderr
+
+
+def test_a_rejected_network_is_not_written(known: Measured) -> None:
+    answer = network_answers(RESULTS_1, "present")[0]
+    answer.document["verdict"] = {"level": REJECTED, "reasons": [{"level": REJECTED, "text": "it misses"}]}
+    with pytest.raises(Exception, match="the network is rejected: it misses"):
+        network_text(answer, "somewhere")
