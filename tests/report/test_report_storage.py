@@ -13,7 +13,7 @@ def estimate(value: float | None) -> dict[str, Any]:
     return {"value": value, "low": None, "high": None, "confidence": 0.95, "method": "none", "n": 1}
 
 
-TOLD = {
+TOLD: dict[str, Any] = {
     "asked": {
         "read_bytes_per_s": estimate(2048.0),
         "write_bytes_per_s": estimate(1024.0),
@@ -49,6 +49,15 @@ def test_both_sides_stand_side_by_side() -> None:
     first, second = mounts.rows
     assert first[3:] == ("area", "20.0", "5.00", "1.00 MiB of 4.00 MiB", "32", "store-1", "4.00", "1.00")
     assert second[3:] == ("", "", "", "", "", "store-2", "1.00", "–")
+
+
+def test_a_cache_that_is_counted_wrong_is_told() -> None:
+    wrong = {**TOLD["mounts"]["area"], "cache_bytes": 5.5e8}
+    for mount, told in ((TOLD["mounts"]["area"], False), (wrong, True)):
+        section = storage.build(results(storage={**TOLD, "mounts": {"area": mount}}))
+        assert section is not None
+        table = [block for block in section.blocks if isinstance(block, Table)][-1]
+        assert any("counted wrong by GlusterFS" in note for note in table.footnotes) == told
 
 
 def test_no_section_where_nothing_was_told() -> None:

@@ -161,7 +161,12 @@ GLUSTERFS = Table(
         counter("glusterfs_server_calls", "1", _CLIENT, "Calls that went to a server; labels `server`, `call`"),
         counter("glusterfs_server_call_seconds", "s", _CLIENT, "Time until it answered; labels `server`, `call`"),
         gauge("glusterfs_cache_limit_bytes", "bytes", _IO_CACHE, "What the cache of contents may hold"),
-        gauge("glusterfs_cache_bytes", "bytes", _IO_CACHE, "What it holds; each file counts in pages of 128 KiB"),
+        gauge(
+            "glusterfs_cache_bytes",
+            "bytes",
+            _IO_CACHE,
+            "What it holds as GlusterFS counts it: too much where files were forgotten with their pages",
+        ),
         gauge("glusterfs_cache_files", "1", _IO_CACHE, "Files whose contents or inodes it holds"),
         counter("glusterfs_attribute_hits", "1", _MD_CACHE, "Attributes that were found in the cache"),
         counter("glusterfs_attribute_misses", "1", _MD_CACHE, "Those that were not"),

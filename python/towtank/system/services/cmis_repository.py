@@ -216,7 +216,7 @@ class CmisRepository(PlainService):
         return {
             **self._part.configuration,
             "population": self._part.population.model_dump(mode="json"),
-            "files": [artefact.facts for artefact in cmis_application.ARTEFACTS],
+            "files": {artefact.title: artefact.facts for artefact in cmis_application.ARTEFACTS},
             "jvm_told": {self._node(number): jvm.told(self._gc_log(number)) for number, _ in enumerate(self._ports, 1)},
         }
 
