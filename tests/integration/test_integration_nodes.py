@@ -6,7 +6,6 @@ import pytest
 from conftest import Bench
 from host_support import requires, virtual_host
 
-from towtank.system.hosts import cleaning
 from towtank.system.services.postgresql import program
 from towtank.system.services.private_server import find_program
 
@@ -25,7 +24,6 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     requires(virtual_host(cpus=0.5, memory="64 MiB"))
     if find_program("haproxy") is None or program("postgres") is None:
         pytest.skip("haproxy or PostgreSQL is not installed")
-    before = set(cleaning.prefixes())
     changes = [part for change in SMALLER for part in ("--set", change)]
     command = ("run", "content-nodes", "--quick", "--quiet", "--no-report", "--out", bench.results, *changes)
     ended = bench.towtank(*command)
@@ -48,4 +46,3 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     assert event["on"] == "content-3"
     assert summary["window"]["asked_end_s"] <= event["begin_s"]
     assert not {one["kind"] for one in summary["verdict"]["reasons"]} & {"service_died", "event_failed"}
-    assert set(cleaning.prefixes()) <= before
