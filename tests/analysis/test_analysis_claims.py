@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -172,6 +173,17 @@ def test_bounds_of_a_sum_add_up() -> None:
     )
 
 
+def test_a_share_of_failures_of_one_run_has_the_exact_binomial_interval() -> None:
+    # None of 100: the upper bound of Clopper and Pearson is 1 - 0.025^(1/100) = 3.62 %.
+    transactions = {"add": {"count": 100, "errors": 0}, "read": {"count": 300, "errors": 100}}
+    runs = [run("a", {}, 1.0, transactions=transactions, errors={"count": 100, "share": 0.2})]
+    none = judged({"measure": {"value": {"of": "errors of add"}}, "holds": "< 4 %"}, [], runs)
+    assert (none["verdict"], none["measured"]["method"]) == ("confirmed", "binomial")
+    assert none["measured"]["high"] == pytest.approx(1 - 0.025**0.01)
+    every = judged({"measure": {"value": {"of": "errors"}}, "holds": "> 30 %"}, [], runs)
+    assert (every["verdict"], every["measured"]["value"]) == ("refuted", 0.2)
+
+
 def course(*values: float, half: float = 0.1) -> list[dict[str, Any]]:
     return [
         run(f"r{n}", {"files": level}, value, half)
@@ -273,3 +285,21 @@ def test_claims_are_written_beside_the_summary_and_counted_in_it(tmp_path: Any) 
     assert (written["schema"], written["claims"][0]["why"]) == ("towtank/claims/1", "There is none.")
     write_json(folder.path / "study.json", {"schema": "towtank/study-results/1", "study": {"name": "s"}})
     assert "claims" not in summarize_study(folder)
+
+
+def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None:
+    # Equal normal levels, three runs each: the first level is wrongly ruled out as the lowest in at most 5 % of
+    # studies, and a ratio of exactly 1 is wrongly confirmed as above 1 in at most 2.5 %. Limits are five standard
+    # deviations of a binomial count beyond that, so that they are passed by chance in less than 1 of 10^6 tests.
+    draws, studies = random.Random(20261122), 400
+    ruled_out = confirmed = 0
+    for _ in range(studies):
+        runs = [
+            run(f"r{level}{n}", {"files": level}, draws.gauss(100, 3)) for level in SIZES["levels"] for n in range(3)
+        ]
+        ruled_out += "4" not in judged(over("lowest", "inside"), [SIZES], runs)["may_be"]
+        claim = {"of": "throughput", "at": {"files": "20"}, "to": {"files": "4"}}
+        found = judged({"measure": {"ratio": claim}, "holds": "> 1"}, [SIZES], runs)
+        confirmed += found["verdict"] == "confirmed"
+    assert ruled_out <= 0.05 * studies + 5 * (0.05 * 0.95 * studies) ** 0.5
+    assert confirmed <= 0.025 * studies + 5 * (0.025 * 0.975 * studies) ** 0.5

@@ -110,6 +110,10 @@ def restarted(run):
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
 
+def event_failed(run):
+    run.event("event_failed", event="lost", do="kill", on="content", reason="no process content was started")
+
+
 def died(run):
     def change(document, at):
         document["groups"]["content"]["alive"] = at < 20
@@ -416,6 +420,7 @@ CASES = [
     (died_by_event, Kind.SERVICE_DIED, "invalid"),
     (died_and_stopped, Kind.SERVICE_DIED, "invalid"),
     (never_came_up, Kind.SERVICE_DIED, "invalid"),
+    (event_failed, Kind.EVENT_FAILED, "invalid"),
     (engine_failed, Kind.ENGINE_FAILED, "invalid"),
     (disk_full, Kind.DISK_FULL, "invalid"),
     (stopped, Kind.INTERRUPTED, "invalid"),
@@ -600,3 +605,37 @@ def test_the_heaviest_reason_comes_first(run):
     levels = [one["level"] for one in summarize_run(run, tables=False)["verdict"]["reasons"]]
     order = ["invalid", "suspect", "note"]
     assert levels == sorted(levels, key=order.index)
+
+
+def test_a_death_that_was_asked_for_is_no_doubt_and_ends_the_window(run):
+    origin = MONOTONIC_NS
+
+    def told(kind, at_s, **more):
+        return lines.encode(
+            {"k": kind, "t_ns": origin + round(at_s * SECOND), "event": "lost", "on": "content", **more}
+        )
+
+    begins = told("event_begins", 25.5, do="restart", processes=["content"])
+    (run.path / "events.ndjson").write_bytes(begins + told("event_ends", 28.0, do="restart"))
+
+    def change(document, at):
+        group = document["groups"]["content"]
+        group["alive"] = not 25.5 < at < 27.5
+        group["root_start_ticks"] += 777 if at > 27.5 else 0
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    summary = summarize_run(run, tables=False)
+    kinds = {one["kind"] for one in summary["verdict"]["reasons"]}
+    assert not kinds & {"service_died", "service_restarted", "observation_gap"}
+    assert (summary["window"]["asked_start_s"], summary["window"]["asked_end_s"]) == (2.0, 25.0)
+    assert summary["window"]["note"] == "it ends where event lost begins"
+    event = summary["events"]["lost"]
+    assert (event["begin_s"], event["end_s"], event["before"]["seconds"]) == (25.5, 28.0, 23)
+
+
+def test_the_same_death_unasked_is_one(run):
+    def change(document, at):
+        document["groups"]["content"]["alive"] = not 25.5 < at < 27.5
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    assert "service_died" in reasons(run)

@@ -181,7 +181,8 @@ def test_one_level_or_no_resource_make_no_network(known: Measured) -> None:
 
 
 def test_names_of_the_model_are_allowed_and_their_own() -> None:
-    assert safe_names(["GET /a", "GET  a", "users", "7", "buy"], CLASS) == ["GET_a", "GET_a_2", "users_2", "a_7", "buy"]
+    names = ("GET /a", "GET  a", "users", "7", "buy")
+    assert safe_names(names, CLASS) == ["GET_a", "GET_a_2", "users_2", "a_7", "buy"]
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ def test_the_figures_are_drawn_with_their_units(results: Results) -> None:
 def test_predicted_against_measured_stands_in_a_table(results: Results) -> None:
     section = capacity_model.build(results)
     found = tables(section)
-    held = found["Held-out levels: predicted against measured"]
+    held = found["Held-out levels: predicted by the curve against measured"]
     assert [row[1] for row in held.rows] == ["72", "72"]
     assert all(row[4].endswith("%") and row[4][0] in "+−" for row in held.rows)
     assert "Knees: where the curve bends, by several definitions" in found

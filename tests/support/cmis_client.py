@@ -81,6 +81,13 @@ class CmisClient:
         answer = self.send("/root", {"objectId": folder}, body, f"multipart/form-data; boundary={_BOUNDARY}")
         return self._properties(answer, 201)
 
+    def children(self, folder: str) -> list[dict[str, Any]]:
+        """Objects in a folder, 10,000 at most."""
+        query = {"objectId": folder, "cmisselector": "children", "succinct": "true", "maxItems": "10000"}
+        status, body = self.send("/root", query)
+        assert status == 200, body[:300]
+        return [child["object"]["succinctProperties"] for child in json.loads(body)["objects"]]
+
     def query(self, statement: str) -> list[dict[str, Any]]:
         """Results of a query, 1,000 at most."""
         query = {"cmisselector": "query", "succinct": "true", "maxItems": "1000", "q": statement}

@@ -39,7 +39,7 @@ def test_private_instance_comes_up_with_its_settings_and_leaves_nothing(tmp_path
         assert ask(database.dsn, "SHOW shared_buffers") == "32MB"
         assert ask(database.dsn, "SELECT 1 + 1") == "2"
         assert endpoints.settings["database"]["shared_buffers"] == "32MB"
-        assert endpoints.addresses == {}
+        assert endpoints.addresses == {"database": [database.dsn]}
         assert endpoints.tiers["database"]["kind"] == "postgresql"
     assert not folder.parent.exists()
 

@@ -25,11 +25,13 @@ pub enum Failure {
     DataExhausted,
     /// A fault of the engine itself.
     Internal,
+    /// A server that a driver speaks with said no.
+    Refused,
 }
 
 impl Failure {
     /// Number of kinds.
-    pub const COUNT: usize = 11;
+    pub const COUNT: usize = 12;
 
     /// All kinds, in the order of their index.
     pub const ALL: [Self; Self::COUNT] = [
@@ -44,6 +46,7 @@ impl Failure {
         Self::Extract,
         Self::DataExhausted,
         Self::Internal,
+        Self::Refused,
     ];
 
     /// Place in [`Failure::ALL`], in `[0, COUNT)`.
@@ -67,6 +70,7 @@ impl Failure {
             Self::Extract => "extract",
             Self::DataExhausted => "data_exhausted",
             Self::Internal => "internal",
+            Self::Refused => "refused",
         }
     }
 
@@ -91,6 +95,7 @@ impl Failure {
                 | Self::StatusOther
                 | Self::Check
                 | Self::Extract
+                | Self::Refused
         )
     }
 }

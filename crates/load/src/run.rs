@@ -10,17 +10,20 @@ mod timeline;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use towtank_drivers::{Location, Server};
+
 use crate::gate::Gate;
 use crate::http::response::Limits;
 use crate::pause::nanoseconds;
-use crate::plan::{ConnectionMode, Fault, Load, Plan};
+use crate::plan::{ConnectionMode, Fault, Load, Plan, Target};
 use crate::program::{self, Program};
 use crate::recorder::writer::{Header, Named};
 use crate::recorder::{LiveCounts, Totals};
 use crate::schedule::{Arrivals, Course, Moves, assign_groups};
 use crate::sys;
 use crate::worker::{
-    Edits, Ended, Http2Counts, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed, work,
+    CallsEnded, Edits, Ended, Http2Counts, LEAVE, Ownership, Setup, Shared, Sources, WorkerFailed,
+    work,
 };
 
 use commands::Commander;
@@ -161,6 +164,7 @@ impl Prepared {
             edits,
             targets: targets.collect(),
             ownership: self.ownership(worker),
+            servers: self.servers(),
             streams: self.streams(),
             sources: &self.sources,
             limits: Limits {
@@ -176,6 +180,14 @@ impl Prepared {
             folder: self.folder.clone(),
             shared,
         }
+    }
+
+    /// What drivers speak with.
+    fn servers(&self) -> Vec<Option<(Server, Vec<Location>)>> {
+        let places = self.plan.targets.iter().zip(&self.targets);
+        let server =
+            |(target, place): (&Target, &Place)| Some((target.driver.clone()?, place.locations()));
+        places.map(server).collect()
     }
 
     /// Requests at once over a connection that speaks HTTP/2.
@@ -269,6 +281,7 @@ impl Prepared {
         let mut end_ns = 0;
         let mut connect_failures = BTreeMap::<String, u64>::new();
         let mut http2 = Http2Counts::default();
+        let mut calls = CallsEnded::default();
         let mut failure = None;
         for result in results {
             match result {
@@ -277,6 +290,7 @@ impl Prepared {
                     counts.merge(&ended.counts);
                     end_ns = end_ns.max(ended.end_ns);
                     http2.add(ended.http2);
+                    calls.add(&ended.calls);
                     for (reason, count) in ended.connect_failures {
                         *connect_failures.entry(reason).or_default() += count;
                     }
@@ -303,6 +317,7 @@ impl Prepared {
             counts: &counts,
             connect_failures: &connect_failures,
             http2,
+            calls: &calls,
             end_ns,
             spread: self.spread,
             stages: control.stages(),

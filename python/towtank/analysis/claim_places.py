@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from scipy import stats
+
 from towtank.analysis import estimates
 from towtank.analysis.aggregation import combined
 from towtank.analysis.estimates import Estimate
@@ -13,6 +15,8 @@ from towtank.analysis.statistics import ratio_interval
 from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
+BINOMIAL = "binomial"
+"""Method of the interval of a share of failures in one run."""
 Json = Mapping[str, Any]
 Levels = dict[str, str]
 
@@ -124,10 +128,27 @@ def leaves(found: Any, path: Sequence[str]) -> list[Any]:
     if not isinstance(found, Mapping):
         return []
     if path == ("errors_share",):
-        ended = found.get("errors", 0) + found.get("count", 0)
-        return [found["errors"] / ended] if ended else []
+        return [_share_failed([found])]
+    if path == ("errors", "share") and "transactions" in found:
+        return [_share_failed(list(found["transactions"].values()))]
     names = list(found) if path[0] == EACH else [path[0]]
     return [leaf for name in names if name in found for leaf in leaves(found[name], path[1:])]
+
+
+def _share_failed(transactions: Sequence[Json]) -> Estimate:
+    """Share that failed, with the exact interval of a binomial share: as if each failed for itself.
+
+    References
+    ----------
+    .. [1] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+           binomial", Biometrika 26(4), 404-413, 1934, doi:10.1093/biomet/26.4.404.
+    """
+    failed = sum(one.get("errors", 0) for one in transactions)
+    ended = failed + sum(one.get("count", 0) for one in transactions)
+    if not ended:
+        return estimates.NOTHING
+    bounds = stats.binomtest(failed, ended).proportion_ci(estimates.CONFIDENCE, method="exact")
+    return Estimate(failed / ended, float(bounds.low), float(bounds.high), BINOMIAL, ended)
 
 
 def _sum(found: Sequence[Any]) -> Estimate:
@@ -146,6 +167,8 @@ def _sum(found: Sequence[Any]) -> Estimate:
 
 
 def _read(leaf: Any) -> Estimate:
+    if isinstance(leaf, Estimate):
+        return leaf
     if isinstance(leaf, Mapping):
         return estimates.from_document(dict(leaf))
     is_number = isinstance(leaf, int | float) and not isinstance(leaf, bool)

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     ERRORS_ABOVE_LIMIT = "errors_above_limit"
     SERVICE_RESTARTED = "service_restarted"
     SERVICE_DIED = "service_died"
+    EVENT_FAILED = "event_failed"
     ENGINE_FAILED = "engine_failed"
     INTERRUPTED = "interrupted"
     ACCOUNTING = "accounting"
@@ -90,6 +91,11 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.SERVICE_DIED: (
         "A service ended within the run; what follows measures its absence.",
         "see the last lines of its log, then repeat the run",
+    ),
+    Kind.EVENT_FAILED: (
+        "What the study wanted to happen to the system did not, or not when it should have, so the run shows something "
+        "else than was asked.",
+        "see the reason, and the log of the service; lengthen the stage where the time did not suffice",
     ),
     Kind.ENGINE_FAILED: (
         "The load generator did not do the run to its end.",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from towtank import __version__
-from towtank.analysis import audit, estimates, hosts, laws, load, objective_scopes, tiers, verdict
+from towtank.analysis import audit, estimates, hosts, laws, load, objective_scopes, recovery, tiers, verdict
 from towtank.analysis import window as windows
 from towtank.analysis.asked import moves
 from towtank.analysis.backlog import backlog
@@ -23,6 +23,7 @@ from towtank.analysis.doubts import Kind, level_of
 from towtank.analysis.found_limit import Found, search_of, stage_of
 from towtank.analysis.generator import cores_of, generator
 from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.recovery import Happened
 from towtank.analysis.steady import SIGNIFICANCE, trend
 from towtank.analysis.storage import storage
 from towtank.analysis.tiers import Observed
@@ -76,11 +77,31 @@ class RunData:
         return None if best is None else stage_of(self.measurement, best)
 
     @cached_property
+    def happened(self) -> list[Happened]:
+        """Events that the study made happen."""
+        return recovery.happened(self.events, self.observed.origin_ns)
+
+    @cached_property
+    def steady_stage(self) -> Window | None:
+        """The steady stage as asked, events or not; None where nothing of it was recorded."""
+        return windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
+
+    @cached_property
     def window(self) -> Window | None:
-        """The window that is analysed; None where nothing steady was recorded."""
-        window = windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
-        if window is None:
+        """The window that is analysed: up to the first event; None where nothing steady was recorded."""
+        window = self.steady_stage
+        first = None if window is None else recovery.first_inside(self.happened, window)
+        if window is None or first is None or first.begin_s is None:
+            return None if window is None else self._judged(window)
+        shortened = windows.shortened(self.measurement, window, first.begin_s)
+        if shortened is None:
             return None
+        judged = self._judged(shortened)
+        judged.note = "; ".join(text for text in (f"it ends where event {first.name} begins", judged.note) if text)
+        return judged
+
+    def _judged(self, window: Window) -> Window:
+        """A window tested for a steady state, where the load was to hold still over it."""
         if any(moves(self.plan, self.measurement.stages, number) for number in self._stages_of(window)):
             return windows.untested(window)
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
@@ -261,6 +282,8 @@ def describe(
     summary["balance"] = balance(data.observed, data.measurement, data.chosen)
     summary["storage"] = storage(data.observed, data.measurement, data.chosen)
     summary["databases"] = databases(data.observed)
+    errors_limit = float(limits.get("errors", verdict.ERRORS_SHARE))
+    summary["events"] = recovery.describe(data.happened, data.measurement, data.steady_stage, errors_limit)
     summary["timeline"] = {
         **load.timeline(data.measurement),
         **tiers.timeline(data.observed, data.measurement),
@@ -426,6 +449,7 @@ def _evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) ->
         generator_cores=cores_of(data.engine, data.recording.workers),
         settle=_settle(data),
         lag_grows=_lag_grows(data),
+        happened=data.happened,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from towtank.analysis import audit_check
 from towtank.analysis.backlog import BEYOND_NOISE, SHORT
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.rates import CLOCK_JUMP_S, GAP_S
+from towtank.analysis.recovery import Happened
 from towtank.analysis.storage_doubts import full_storage
 from towtank.analysis.tiers import Observed
 from towtank.analysis.window import GROSS, Window
@@ -100,6 +101,8 @@ class Evidence:
         The event of the settle stage before the window, where it ended without the evidence asked for.
     relative_half_width : float or None
         Half width of the interval of the mean response time, relative to it.
+    happened : sequence of Happened
+        Events that the study made happen.
     """
 
     manifest: dict[str, Any]
@@ -124,6 +127,7 @@ class Evidence:
     generator_cores: int = 1
     settle: dict[str, Any] | None = None
     lag_grows: bool = False
+    happened: Sequence[Happened] = ()
 
     @property
     def is_open(self) -> bool:
@@ -179,7 +183,8 @@ def _services(evidence: Evidence) -> Iterator[Doubt]:
         alive = [
             (at, group["alive"], group.get("root_start_ticks"))
             for at, one in zip(evidence.observed.samples.times_s, evidence.observed.probe.samples, strict=True)
-            if 0 <= at <= end and "alive" in (group := one.get("groups", {}).get(name, {}))
+            if 0 <= at <= min(end, _taken_down_at(evidence, name))
+            and "alive" in (group := one.get("groups", {}).get(name, {}))
         ]
         dead = [at for at, is_alive, _ in alive if not is_alive]
         ticks = {tick for _, is_alive, tick in alive if is_alive and tick is not None}
@@ -204,6 +209,19 @@ def _services(evidence: Evidence) -> Iterator[Doubt]:
         if kind is not None:
             name = event.get("service", "a service")
             yield Doubt(kind, Level.INVALID, str(event.get("message") or f"{name}: {str(kind).replace('_', ' ')}"))
+
+
+def _taken_down_at(evidence: Evidence, process: str) -> float:
+    """When an event first ended a process: what becomes of it from there on was asked for. [s]"""
+    begins = [one.begin_s for one in evidence.happened if process in one.processes and one.begin_s is not None]
+    return min(begins, default=float("inf"))
+
+
+def _events(evidence: Evidence) -> Iterator[Doubt]:
+    for one in evidence.happened:
+        if one.failed is not None:
+            text = f"event {one.name} ({one.do} {one.on}) did not happen as asked: {one.failed}"
+            yield Doubt(Kind.EVENT_FAILED, Level.INVALID, text)
 
 
 def _errors(evidence: Evidence) -> Iterator[Doubt]:
@@ -488,6 +506,7 @@ def _damage(evidence: Evidence) -> Iterator[Doubt]:
 CHECKS: tuple[Callable[[Evidence], Iterator[Doubt]], ...] = (
     _ended_early,
     _services,
+    _events,
     _errors,
     _generator,
     _overflow,

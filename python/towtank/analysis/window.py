@@ -132,6 +132,15 @@ def untested(window: Window) -> Window:
     return window
 
 
+def shortened(measurement: Measurement, window: Window, end_s: float) -> Window | None:
+    """A window that ends before something; None where nothing is left of it."""
+    chosen = measurement.inside(window.asked_start_s, end_s)
+    if not chosen.any():
+        return None
+    end = float(measurement.ends[chosen].max())
+    return Window(window.start_s, end, window.asked_start_s, end, end)
+
+
 def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floats]) -> Window:
     """Test a window and set what of it is analysed.
 

@@ -15,10 +15,15 @@ if TYPE_CHECKING:
     from towtank.conduct.study import StudyOutcome
 
 
+QUICK = "quick"
+"""Name of the preset that studies which ship have for a first look."""
+
+
 def command(
     study: Annotated[str | None, typer.Argument(help="Study: a file, a folder, or the name of one that ships.")] = None,
     *,
     preset: Annotated[str | None, typer.Option(help="Preset of the study.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The preset quick.")] = False,
     out: Annotated[Path | None, typer.Option(help="Results folder; results/NAME-DATE-TIME if left out.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on in this results folder.")] = None,
     repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each combination.")] = None,
@@ -40,6 +45,10 @@ def command(
     from towtank.conduct.request import StudyRequest, new_folder, recorded_request  # noqa: PLC0415
     from towtank.conduct.study import run_study  # noqa: PLC0415
 
+    if quick and preset not in (None, QUICK):
+        message = f"must be left out, or be {QUICK}, beside --quick, got {preset!r} instead"
+        raise StudyError.at(COMMAND_LINE, message, where="--preset")
+    preset = QUICK if quick else preset
     if resume is not None:
         request = recorded_request(resume, study)
     elif study is not None:

@@ -117,7 +117,8 @@ def _by(scenario: Json, check: Json) -> str:
         low, high = told["confidence_interval"]
         return f"simulated ({format_duration(low)} to {format_duration(high)})"
     if check["objective"].startswith("p"):
-        return "exact" if (scenario["percentiles"] or "").startswith("exact") else "approximate"
+        how = scenario["percentiles"] or ""
+        return "exact" if how.startswith("exact") else "corrected" if "corrected" in how else "approximate"
     return "solved" if scenario["exact"] else "approximate"
 
 
@@ -268,6 +269,8 @@ def _trust(document: Json) -> Iterator[str]:
         highest = format_rate(measured["throughput_per_s"])
         yield f"this rests on {measured['source']}, {low:g} to {high:g} users, up to {highest}"
         yield f"  it is {trust['range']} what was measured{where}"
+    if trust.get("model_why"):
+        yield f"  the model is the {trust['model']}: {trust['model_why']}"
     if trust["held_out_error"] is not None:
         yield f"the highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %"
     for one in trust["assumptions"]:

@@ -16,6 +16,7 @@ from towtank.conduct.drive import (
 )
 from towtank.errors import Fault, StudyError
 from towtank.results.folder import RunFolder
+from towtank.workload import drivers
 from towtank.workload.targets import check_targets, host_and_port
 
 if TYPE_CHECKING:
@@ -77,7 +78,20 @@ def prepare_plan(
 
 def _places(addresses: list[str], allowed: list[str]) -> list[str]:
     """Where to connect: paths of Unix sockets as they are, everything else in numbers."""
-    return [each if each.startswith(UNIX) else _numeric([each], allowed)[0] for each in addresses]
+    return [_place(each, allowed) for each in addresses]
+
+
+def _place(address: str, allowed: list[str]) -> str:
+    if address.startswith(UNIX):
+        return address
+    if drivers.speaks([address]) == "http":
+        return _numeric([address], allowed)[0]
+    try:
+        place = drivers.network_address(address)
+        drivers.target_part([address])
+    except ValueError as error:
+        raise StudyError.at(COMMAND_LINE, str(error), where="--address") from None
+    return address if place is None else drivers.with_place(address, _numeric([place], allowed)[0])
 
 
 def _numeric(addresses: list[str], allowed: list[str]) -> list[str]:
@@ -109,8 +123,8 @@ def _workload_plan(
         raise StudyError.at(COMMAND_LINE, message, where="--address")
     compiled = compile_workload(workload, targets=targets, options=options)
     compiled["connections"] = reach.connections_part(compiled["connections"])
-    for each in targets.values():
-        for address in each:
+    for target in compiled["targets"]:
+        for address in target["addresses"]:
             require_reachable(address)
     return {"limits": {}, **compiled, **frame_part(run, load)}
 

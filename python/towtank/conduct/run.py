@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import generator_facts
+from towtank.conduct.happenings import Happenings
 from towtank.conduct.outlets import Outlets
 from towtank.conduct.pinning import Pinning, on_generator
 from towtank.conduct.stopping import StopRequest
@@ -29,6 +30,7 @@ from towtank.system.system import Ended, Endpoints, System
 
 if TYPE_CHECKING:
     from towtank.conduct.steering import Steering
+    from towtank.study.events import Event
 
 # Marks every process of a run, so that strays can be found and named.
 MARKER = "TOWTANK_RUN"
@@ -77,6 +79,8 @@ class RunTask:
         Makes what steers the load from its plan and from how the engine is told; by default it goes as planned.
     outlets : Outlets
         Where it is sent while it goes on.
+    events : mapping of str to Event
+        What happens to the system while the load goes on, by name.
     """
 
     run: RunFolder
@@ -87,6 +91,7 @@ class RunTask:
     pinning: Pinning
     steer: Steer | None = None
     outlets: Outlets = field(default_factory=Outlets)
+    events: Mapping[str, Event] = field(default_factory=dict)
 
 
 @dataclass
@@ -202,9 +207,20 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
                 display=display,
                 started=(lambda pid: observation.add_group(GENERATOR_GROUP, pid)) if watched else None,
                 steer=task.steer,
+                happenings=_happenings(task, plan, system, observation, display),
             )
         run.event("observation_stopped", failures=observation.failures())
     run.event("system_down")
+
+
+def _happenings(
+    task: RunTask, plan: dict[str, Any], system: System, observation: Observing, display: Display
+) -> Happenings | None:
+    """What makes the events of the run happen; None without any."""
+    if not task.events:
+        return None
+    stages = list(plan["load"]["stages"])
+    return Happenings(task.run, task.events, stages, system, observation.add_group, display.note)
 
 
 def drive_engine(
@@ -218,6 +234,7 @@ def drive_engine(
     display: Display,
     started: Callable[[int], None] | None = None,
     steer: Steer | None = None,
+    happenings: Happenings | None = None,
 ) -> None:
     """Let the engine do a plan that is in the run folder already, watching it and the services.
 
@@ -239,6 +256,8 @@ def drive_engine(
         Told the process id of the engine.
     steer : callable, optional
         Makes what steers the load; by default it goes as planned.
+    happenings : Happenings, optional
+        What makes things happen to the system; by default nothing does.
     """
     run.update(**generator_facts(plan))
     display.run_starts(title, planned_s(plan))
@@ -250,9 +269,13 @@ def drive_engine(
             started(engine.pid)
         watch = _Watch(run=run, engine=engine, ended=ended, outcome=outcome, stop=stop, display=display)
         watch.steering = None if steer is None else steer(plan, engine.tell)
+        watch.happenings = happenings
         watch.until_end(planned_s(plan), drain_s(plan))
     finally:
         stop.on_second = None
+        if happenings is not None:
+            happenings.finish()
+            outcome.notes += happenings.failures
         engine.close()
     _judge(run, engine, outcome, stop)
 
@@ -306,6 +329,7 @@ class _Watch:
     stage: str = ""
     asked: bool = False
     steering: Steering | None = None
+    happenings: Happenings | None = None
     begun: float = 0.0
     deadline: float = 0.0
     drain: float = 0.0
@@ -335,6 +359,8 @@ class _Watch:
             if frame.get("k") == "stage":
                 self.stage = str(frame.get("name", ""))
                 self.run.event("stage", name=self.stage, engine_t_s=frame.get("t_s"))
+                if self.happenings is not None:
+                    self.happenings.stage(self.stage, float(frame.get("t_s") or 0.0))
             elif frame.get("k") == "appended" and not self.asked:
                 self._allow(float(frame["end_s"]))
             if self.steering is not None:

@@ -18,6 +18,7 @@ from towtank.conduct.stopping import StopRequest
 from towtank.conduct.wiring import make_task
 from towtank.errors import EngineError, ExitStatus, StudyError, TowtankError
 from towtank.results.folder import ResultsFolder, RunFolder
+from towtank.study.across import is_source
 
 if TYPE_CHECKING:
     from towtank.sending.receiver import Receiver
@@ -149,11 +150,26 @@ class _Runs:
                 break
             if is_done(self.results, spec.run):
                 continue
+            if not is_source(self.study, spec.factors):
+                self._predict()
             title = f"{spec.run} ({number}/{len(specs)}) " + ", ".join(f"{k} {v}" for k, v in spec.factors.items())
             ended.append(self._one(spec, title))
             if ended[-1].disk_full:
                 raise _disk_full(self.results.path)
         return ended
+
+    def _predict(self) -> None:
+        """Predict what the study asks for, once, from the runs that came first."""
+        if self.study.study.predict is None:
+            return
+        from towtank.model.fitting.across import FILE, write_prediction  # noqa: PLC0415 - only where it is asked for
+
+        if (self.results.path / FILE).exists():
+            return
+        made = write_prediction(self.results.path)
+        refused = None if made is None else made["refused"]
+        self.results.event("predicted", refused=refused)
+        self.display.note("predicted" if refused is None else f"not predicted: {refused}")
 
     def _one(self, spec: RunSpec, title: str) -> RunOutcome:
         set_aside(self.results, spec.run)

@@ -32,6 +32,7 @@ def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, disp
         observe=_observation,
         pinning=pinning,
         steer=_steer(spec, run, display),
+        events=spec.events,
     )
 
 

@@ -72,13 +72,12 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
         `{"answers": [...], "comparisons": [...]}`, each further model compared with the first, or
         `{"faults": [{"model", "path", "message"}]}`, `model` counted from 0.
     """
+    chains = [chained(one) for one in models]
     command = [str(binary()), "simulate", *(settings or SimulationSettings()).options()]
-    done = subprocess.run(
-        command, input=json.dumps([chained(one) for one in models]), capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, input=json.dumps(chains), capture_output=True, text=True, check=False)
     if done.returncode not in (0, 2) or not done.stdout:
         raise EngineError(f"towtank-engine simulate ended with status {done.returncode}: {done.stderr.strip()}")
     outcome: dict[str, Any] = json.loads(done.stdout)
     if "answers" in outcome:
-        outcome["answers"] = [spread(*both) for both in zip(models, outcome["answers"], strict=True)]
+        outcome["answers"] = [spread(*each) for each in zip(models, chains, outcome["answers"], strict=True)]
     return outcome

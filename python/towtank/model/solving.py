@@ -28,10 +28,11 @@ def solve_models(models: list[dict[str, Any]], method: str = "auto") -> list[dic
     list of dict
         For each model either `{"answer": {...}}` or `{"faults": [{"path", "message"}]}`.
     """
-    told = _engine([chained(one) for one in models], "--method", method)
+    chains = [chained(one) for one in models]
+    told = _engine(chains, "--method", method)
     return [
-        {**each, "answer": spread(model, each["answer"])} if "answer" in each else each
-        for model, each in zip(models, told, strict=True)
+        {**each, "answer": spread(model, chain, each["answer"])} if "answer" in each else each
+        for model, chain, each in zip(models, chains, told, strict=True)
     ]
 
 

@@ -98,15 +98,17 @@ def _visits(service: Json) -> float:
     return 1.0 if service["visits"] is None else float(service["visits"])
 
 
-def spread(document: Json, answer: Json) -> Json:
+def spread(document: Json, chain: Json, answer: Json) -> Json:
     """The answer for the chains with what belongs to each transaction.
 
     Parameters
     ----------
     document : dict
         The model with its transactions.
+    chain : dict
+        `chained(document)`.
     answer : dict
-        Of the engine, for `chained(document)`.
+        Of the engine, for the chain.
 
     Returns
     -------
@@ -125,7 +127,7 @@ def spread(document: Json, answer: Json) -> Json:
         return answer
     stations = {name: {**one, "residence_time_by_transaction_s": {}} for name, one in answer["stations"].items()}
     classes = dict(answer["classes"])
-    chains = {one["name"]: one for one in chained(document)["stations"]}
+    chains = {one["name"]: one for one in chain["stations"]}
     for one in document["classes"]:
         ones, told = transactions_of(one), answer["classes"].get(one["name"])
         if not ones or told is None:

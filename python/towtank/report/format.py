@@ -119,6 +119,11 @@ def share(value: Any) -> str:
     return ABSENT if finite is None else f"{number(finite * 100)} %"
 
 
+def signed_share(error: float) -> str:
+    """Format a relative error in per cent, with its sign: `+4.2 %`."""
+    return f"{'+' if error >= 0 else ''}{share(error)}"
+
+
 def quantity(value: Any, unit: str) -> str:
     """Format a value given in the base unit named: `s`, `B`, `B/s`, `1/s`, `ratio`, or any other unit."""
     known = {"s": seconds, "B": size, "bytes": size, "B/s": size_rate, "1/s": rate, "ratio": share}

@@ -21,6 +21,7 @@ from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, wri
 
 MODEL_FILE = "model.json"
 CLAIMS_FILE = "claims.json"
+PREDICTION_FILE = "prediction.json"
 STATES = ("valid", "suspect", "invalid")
 Json = Mapping[str, Any]
 
@@ -108,6 +109,8 @@ class Results:
         Answer of a sizing, or `{"refused": why}`; None where nobody asked.
     claims : dict
         Claims with their verdicts (`claims.json`); empty where the study has none.
+    prediction : dict
+        A configuration predicted from another (`prediction.json`); empty where none was asked for.
     """
 
     name: str
@@ -118,6 +121,7 @@ class Results:
     model: Json = field(default_factory=dict)
     sizing: Json | None = None
     claims: Json = field(default_factory=dict)
+    prediction: Json = field(default_factory=dict)
 
     @property
     def study(self) -> Json:
@@ -212,6 +216,7 @@ def load(path: Path) -> Results:
         model=_model(folder),
         sizing=sizing_of(path, manifest),
         claims=_json(path / CLAIMS_FILE) if summary.get("claims") else {},
+        prediction=_json(path / PREDICTION_FILE),
     )
 
 

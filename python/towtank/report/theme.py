@@ -17,6 +17,7 @@ SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "trian
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (1, 3), (10, 4))
 
 INK = "#222222"
+EVENT = "#D55E00"
 MUTED = "#6b6b6b"
 GRID = "#e4e4e4"
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"

@@ -12,9 +12,10 @@ from towtank.study.claim_metrics import Names
 from towtank.study.design import LOAD_FACTORS
 from towtank.study.model import EachRamp, FindLimit, Load, Stages, StudyFile
 from towtank.study.objectives import read_objective
-from towtank.study.overrides import apply_to_system, check_override, overrides_of, parameters_of
+from towtank.study.overrides import apply_to_events, apply_to_system, check_override, overrides_of, parameters_of
 from towtank.study.schedulechecks import check_schedule
 from towtank.system.model import check_tree
+from towtank.treecheck import validate_tree
 from towtank.workload.loading import check_workload
 from towtank.yamlfile import Document, Node, Path_, did_you_mean, fault_at
 
@@ -179,13 +180,17 @@ class StudyCheck:
         parameters = self._parameters()
         good = []
         for override in overrides_of(node):
-            fault = check_override(override, system, parameters)
+            fault = check_override(override, system, parameters, list(self.study.events))
             if fault is not None:
                 yield fault
             else:
                 good.append(override)
         if system is not None and self.system_is_right:
             yield from check_tree(apply_to_system(system, good))[1]
+        if any(override.is_event for override in good):
+            known = validate_tree(self.tree, StudyFile).faults
+            changed_events = validate_tree(apply_to_events(self.tree, good), StudyFile)
+            yield from (fault for fault in changed_events.faults if fault not in known)
         changed = parameters_of(good)
         if self.workload is not None and self.workload_is_right and changed:
             _, faults = check_workload(self.workload, changed)

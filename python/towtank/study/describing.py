@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from towtank import units
+from towtank.study.across import describe_across
 from towtank.study.model import EachRamp, FindLimit, PinnedCpus
 from towtank.study.search import amount
 from towtank.study.settle import SettleUntil, settle_document, settle_length
@@ -36,6 +37,8 @@ def describe(study: Study) -> dict[str, Any]:
         "claims": [claim.document() for claim in file.claims],
         "load": _load(study),
         "stages": stages(study),
+        "predict": describe_across(study),
+        "events": [{**event.document(name), "happens": event.happens} for name, event in file.events.items()],
         "mix": mix(workload),
         "think": {name: think_words(workload, group) for name, group in workload.groups.items()},
         "workload": _workload(study, workload),

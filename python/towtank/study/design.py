@@ -22,6 +22,7 @@ from towtank.workload.compiling import compile_workload
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from towtank.study.events import Event
     from towtank.study.study import Study
 
 LOAD_FACTORS = ("users", "rate")
@@ -112,6 +113,11 @@ class RunSpec:
         return self.study.parameters_with(self.factors)
 
     @property
+    def events(self) -> dict[str, Event]:
+        """What happens to the system in this run, by name."""
+        return self.study.events_with(self.factors)
+
+    @property
     def stages(self) -> list[dict[str, Any]]:
         """What the run goes through, as in the plan."""
         stages: list[dict[str, Any]] = self.study.load_part(self.levels)["stages"]
@@ -135,6 +141,7 @@ class RunSpec:
             "seed": self.seed,
             "settle": settle_document(self.study.study.settle),
             "search": self.search,
+            "events": [event.document(name) for name, event in self.events.items()] or None,
         }
 
     def plan(
@@ -192,12 +199,29 @@ def design(study: Study) -> list[RunSpec]:
     cells = list(itertools.product(*(range(len(factor.levels)) for factor in study.factors)))
     shuffler = random.Random(f"{file.seed}/order")
     runs: list[RunSpec] = []
-    for repetition in range(1, file.repetitions + 1):
-        block = list(cells)
-        if file.order == "random":
-            shuffler.shuffle(block)
-        runs += [_run(study, len(runs) + place, repetition, cell) for place, cell in enumerate(block, start=1)]
+    for part in _parts(study, cells):
+        for repetition in range(1, file.repetitions + 1):
+            block = list(part)
+            if file.order == "random":
+                shuffler.shuffle(block)
+            runs += [_run(study, len(runs) + place, repetition, cell) for place, cell in enumerate(block, start=1)]
     return runs
+
+
+def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
+    """All cells; where one configuration is predicted from another, those of the other first."""
+    source = {} if study.study.predict is None else study.study.predict.from_
+    if not source:
+        return [cells]
+    first = [
+        cell
+        for cell in cells
+        if all(
+            source.get(factor.name) in (None, factor.levels[level])
+            for factor, level in zip(study.factors, cell, strict=True)
+        )
+    ]
+    return [first, [cell for cell in cells if cell not in first]]
 
 
 def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> RunSpec:

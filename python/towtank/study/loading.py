@@ -9,7 +9,9 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
+from towtank.study.across import across_faults
 from towtank.study.checks import StudyCheck
+from towtank.study.event_checks import event_faults
 from towtank.study.model import StudyFile
 from towtank.study.overrides import FIRST_PARTS, apply_to_system, overrides_of
 from towtank.study.study import Study
@@ -64,7 +66,7 @@ def load_study(path: Path | str, preset: str | None = None, *, changes: dict[str
         _check_one(document, _with_preset(document, None), faults)
     if faults or study is None:
         raise StudyError(sorted(set(faults)))
-    return Study(**{**study.__dict__, "preset": preset})
+    return replace(study, preset=preset)
 
 
 def _presets(document: Document) -> list[str]:
@@ -129,6 +131,11 @@ def _check_one(document: Document, tree: Node, faults: list[Fault]) -> Study | N
         return None
     faults += _seams(workload.workload, system.system)
     made = _make((document, checked.tree, study), system.document, workload.workload, faults)
+    if made is not None:
+        whole = made if curve is None else replace(made, curve=curve)
+        happening = [*event_faults(whole), *across_faults(whole)]
+        faults += happening
+        made = None if happening else made
     if made is not None and sizing is not None:
         made = replace(made, files={**made.files, sizing.path.name: sizing.text})
     return made if made is None or curve is None else _with_curve(made, curve)
@@ -219,7 +226,7 @@ def _named(document: Document, tree: Node, key: str, name: str) -> _Named:
 
 def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
     """Targets and services that the workload names and the system must have."""
-    faults = target_faults(workload, list(system.all_targets))
+    faults = target_faults(workload, system.spoken)
     services = list(system.services)
     for path, text in workload.texts():
         for export in templates.exports(text):

@@ -8,7 +8,9 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from towtank import units
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Rate, Share, mapping_or_plain
+from towtank.study.across_model import Predict
 from towtank.study.claims import Claim
+from towtank.study.events import Event
 from towtank.study.objectives import read_objective
 from towtank.study.search import SearchLoad
 from towtank.study.settle import Settle, SettleUntil
@@ -222,16 +224,24 @@ class StudyFile(FileModel):
     )
     overrides: Overrides = Field(
         default_factory=dict,
-        description="Values of all runs by path: `services.NAME.settings.KEY`, `hosts.NAME.KEY`, `network.KEY`, "
-        "`parameters.NAME`.",
+        description=(
+            "Values of all runs by path: `services.NAME.settings.KEY`, `hosts.NAME.KEY`, `network.KEY`, "
+            "`parameters.NAME`, `events.NAME.KEY`."
+        ),
     )
     load: AnyLoad = Field(description="Amount of load, its form, and the stages of a run.")
+    events: dict[Name, Event] = Field(
+        default_factory=dict, description="What happens to the system in every run while it is loaded, by name."
+    )
     pinning: Pinning = Field(
         "auto", description="`auto` keeps system and generator on different CPUs where there are two."
     )
     limits: Limits = Field(default_factory=Limits, description="What a run must keep to.")
     objectives: list[Annotated[str, BeforeValidator(_objective)]] = Field(
         default_factory=list, description="What the system should reach, as `p95 of search < 1 s`."
+    )
+    predict: Predict | None = Field(
+        None, description="A configuration that is predicted from the runs of another before it is run."
     )
     size: str | None = Field(
         None, min_length=1, description="A sizing file, relative to this one, that the report answers from the results."

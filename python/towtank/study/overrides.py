@@ -1,7 +1,7 @@
 """Overrides: values of the system and the workload that a study sets by dotted path.
 
 `services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service; `hosts.NAME.KEY`;
-`network.KEY`; `parameters.NAME`.
+`network.KEY`; `parameters.NAME`; `events.NAME.KEY` of the study itself.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from typing import Any
 from towtank.errors import Fault
 from towtank.yamlfile import Node, did_you_mean, put, where
 
-_FORMS = "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY, network.KEY or parameters.NAME"
+_FORMS = (
+    "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY, network.KEY, parameters.NAME or "
+    "events.NAME.KEY"
+)
 # Sections of a system file with parts by name, and what one of them is called.
 _SECTIONS = {"services": "service", "hosts": "host"}
-FIRST_PARTS = frozenset({*_SECTIONS, "network", "parameters"})
+EVENTS = "events"
+FIRST_PARTS = frozenset({*_SECTIONS, "network", "parameters", EVENTS})
 """What a path begins with."""
 
 
@@ -42,6 +46,11 @@ class Override:
         """Whether it goes to the workload."""
         return self.path[0] == "parameters"
 
+    @property
+    def is_event(self) -> bool:
+        """Whether it is about what happens to the system."""
+        return self.path[0] == EVENTS
+
     def fault(self, message: str) -> Fault:
         """Make a fault at the path."""
         return Fault(self.value.file, *self.place, where(self.value.path), message)
@@ -54,7 +63,9 @@ def overrides_of(node: Node | None) -> list[Override]:
     return [Override(tuple(path.split(".")), value, node.keys[path]) for path, value in node.value.items()]
 
 
-def check_override(override: Override, system: Node | None, parameters: list[str] | None) -> Fault | None:
+def check_override(
+    override: Override, system: Node | None, parameters: list[str] | None, events: list[str]
+) -> Fault | None:
     """Check that a path leads somewhere; whether the value fits is seen when it is in place.
 
     Parameters
@@ -63,20 +74,25 @@ def check_override(override: Override, system: Node | None, parameters: list[str
         The system file; None where it could not be read, and nothing can be said.
     parameters : list of str or None
         Names of the parameters of the workload; None where it could not be read.
+    events : list of str
+        Names of the events of the study.
     """
     first, path = override.path[0], override.path
     written = ".".join(path)
     if first == "parameters" and len(path) == 2:
-        if parameters is None or path[1] in parameters:
-            return None
-        known = ", ".join(parameters) or "there is none"
-        near = did_you_mean(path[1], parameters)
-        return override.fault(f"must be a parameter of the workload ({known}), got {path[1]!r} instead{near}")
+        return _unknown_parameter(override, parameters)
     if first == "network" and len(path) == 2 and path[1]:
         return None
+    if first == EVENTS and len(path) == 3:
+        return _unknown_event(override, events)
     if first not in _SECTIONS or len(path) < 3 or not all(path):
         near = did_you_mean(first, sorted(FIRST_PARTS)) if first not in FIRST_PARTS else ""
         return override.fault(f"must be a path as {_FORMS}, got {written!r} instead{near}")
+    return _unknown_part(override, system)
+
+
+def _unknown_part(override: Override, system: Node | None) -> Fault | None:
+    first, path = override.path[0], override.path
     section = system.child(first) if system is not None else None
     if section is None or not isinstance(section.value, dict) or path[1] in section.value:
         return None
@@ -86,11 +102,36 @@ def check_override(override: Override, system: Node | None, parameters: list[str
     return override.fault(f"must be a path to a {what} of the system ({known}), got {path[1]!r} instead{near}")
 
 
+def _unknown_parameter(override: Override, parameters: list[str] | None) -> Fault | None:
+    name = override.path[1]
+    if parameters is None or name in parameters:
+        return None
+    known, near = ", ".join(parameters) or "there is none", did_you_mean(name, parameters)
+    return override.fault(f"must be a parameter of the workload ({known}), got {name!r} instead{near}")
+
+
+def _unknown_event(override: Override, events: list[str]) -> Fault | None:
+    name = override.path[1]
+    if name in events:
+        return None
+    known, near = ", ".join(events) or "there is none", did_you_mean(name, events)
+    return override.fault(f"must be a path to an event of the study ({known}), got {name!r} instead{near}")
+
+
 def apply_to_system(system: Node, overrides: list[Override]) -> Node:
     """Lay overrides over a system file; the tree given is not changed."""
     tree = system.copy()
     for override in overrides:
-        if not override.is_parameter:
+        if not override.is_parameter and not override.is_event:
+            put(tree, override.path, override.value, override.place)
+    return tree
+
+
+def apply_to_events(study: Node, overrides: list[Override]) -> Node:
+    """Lay overrides over the events of a study file; the tree given is not changed."""
+    tree = study.copy()
+    for override in overrides:
+        if override.is_event:
             put(tree, override.path, override.value, override.place)
     return tree
 

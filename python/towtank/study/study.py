@@ -11,15 +11,17 @@ from towtank import units
 from towtank.errors import StudyError
 from towtank.study import describing
 from towtank.study.design import LOAD_FACTORS, Factor, RunSpec, design
+from towtank.study.events import Event
 from towtank.study.model import FindLimit, StudyFile
 from towtank.study.objectives import Objective, read_objective
-from towtank.study.overrides import Override, apply_to_system, overrides_of, parameters_of
+from towtank.study.overrides import Override, apply_to_events, apply_to_system, overrides_of, parameters_of
 from towtank.study.schedules import Groups, levels_of
 from towtank.study.search import amount
 from towtank.study.search_stages import plan_search
 from towtank.study.stages import plan_load
 from towtank.study.traces import Curve
 from towtank.system.model import SystemFile, check_tree
+from towtank.treecheck import validate_tree
 from towtank.workload.loading import Workload
 from towtank.yamlfile import Document, Node
 
@@ -151,6 +153,17 @@ class Study:
         if faults or system is None:
             raise StudyError(faults)
         return system
+
+    def events_with(self, factors: dict[str, str]) -> dict[str, Event]:
+        """What happens in a run of these levels, by name; what does not happen there is left out."""
+        overrides = self.overrides_with(factors)
+        if not any(override.is_event for override in overrides):
+            events = self.study.events
+        else:
+            checked = validate_tree(apply_to_events(self.tree, overrides), StudyFile)
+            assert checked.model is not None  # loading has seen to it that it fits
+            events = checked.model.events
+        return {name: event for name, event in events.items() if event.happens}
 
     def parameters_with(self, factors: dict[str, str]) -> dict[str, Any]:
         """Values of parameters that these levels set."""

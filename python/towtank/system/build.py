@@ -33,6 +33,7 @@ KINDS: dict[str, str] = {
     "openldap": "towtank.system.services.openldap:Openldap",
     "postgresql": "towtank.system.services.postgresql:Postgresql",
     "redis": "towtank.system.services.redis:Redis",
+    "sqlite": "towtank.system.services.sqlite:Sqlite",
 }
 
 
@@ -77,6 +78,7 @@ def build_system(
     hosts = build_hosts(file, base)
     for service in services:
         service.host = hosts.of(file.services[service.name].host)
+        service.hosts = [hosts.of(name) for name in file.services[service.name].hosts_used]
         service.ready_within_s = file.start_timeout
         watched = file.services[service.name].observe
         service.pages = [] if watched is None else list(watched.prometheus)

@@ -62,9 +62,14 @@ class Artefact:
         return f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{self.file_name}"
 
     @property
-    def facts(self) -> dict[str, str]:
+    def title(self) -> str:
+        """What the configuration sheet calls it."""
+        return f"{self.group}:{self.name}"
+
+    @property
+    def facts(self) -> str:
         """What the configuration sheet says of it."""
-        return {"name": f"{self.group}:{self.name}", "version": self.version, "sha256": self.sha256}
+        return f"{self.version}, SHA-256 {self.sha256}"
 
 
 def cache_folder() -> Path:

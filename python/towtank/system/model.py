@@ -25,9 +25,10 @@ from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
 from towtank.system import repository_model, server_models  # noqa: F401 - register the kinds of servers of others
-from towtank.system.host_model import AnyHost, ExistingHost, NamespacesHost, Network, SshHost
+from towtank.system.host_model import AnyHost, ExistingHost, LocalHost, NamespacesHost, Network, SshHost
 from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind
+from towtank.system.sql_models import SqlPopulation
 from towtank.system.storage_models import storage_faults
 from towtank.treecheck import validate_tree
 from towtank.yamlfile import Document
@@ -107,11 +108,31 @@ class ContentServer(Service):
     kind: Literal["content_server"]
     host: Name = Field(description="Name of the host it runs on.")
     disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
+    hosts: list[Name] = Field(
+        default_factory=list,
+        max_length=64,
+        description="Hosts of its nodes in turn: the first node on the first, and so on; all on `host` by default.",
+    )
     storage: Name | None = Field(
         None, description="Disk or mount of its host that its contents lie on; with the rest of its data by default."
     )
     settings: ContentServerSettings = Field(default_factory=ContentServerSettings, description="What can be tuned.")
     population: Population = Field(default_factory=Population, description="What it holds.")
+
+    def processes(self, name: str) -> list[str]:
+        """One for each node; the first has the name of the service."""
+        return [name, *(f"{name}-{number}" for number in range(2, self.settings.nodes + 1))]
+
+    @property
+    def hosts_used(self) -> list[str]:
+        """Those that a node is on."""
+        return self.hosts[: self.settings.nodes] or [self.host]
+
+    @model_validator(mode="after")
+    def _shared_data(self) -> ContentServer:
+        if self.hosts and (self.disk is not None or self.storage is not None):
+            raise ValueError("must not have hosts beside disk or storage, which only one host sees, got both")
+        return self
 
 
 @service_kind("existing")
@@ -188,6 +209,7 @@ class Postgresql(Service):
         "private PostgreSQL, made anew for every run; needs the server programs (apt-get install postgresql)"
     )
     serves_http: ClassVar[bool] = False
+    driven_by: ClassVar[str | None] = "sql"
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["postgresql"]
@@ -195,6 +217,7 @@ class Postgresql(Service):
     port: Port = Field(0, description="Where it listens; 0 takes any free port.")
     disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
     settings: PostgresqlSettings = Field(default_factory=PostgresqlSettings, description="What can be tuned.")
+    population: SqlPopulation | None = Field(None, description="What it holds before a run.")
 
 
 def _service(value: Any) -> Service:
@@ -261,7 +284,7 @@ Http = Annotated[Literal["1.1", "2"], BeforeValidator(_http, json_schema_input_t
 class Target(FileModel):
     """Where requests go: the addresses of a service."""
 
-    service: Name = Field(description="Name of a service that speaks HTTP.")
+    service: Name = Field(description="Name of a service that users can talk to.")
     balance: Literal["round_robin", "random"] = Field(
         "round_robin", description="How users are spread over the addresses of the service."
     )
@@ -299,7 +322,16 @@ class SystemFile(FileModel):
         """The targets, those that need not be written included."""
         if self.targets:
             return dict(self.targets)
-        return {name: Target(service=name) for name, service in self.services.items() if service.serves_http}
+        web = [name for name, service in self.services.items() if service.serves_http]
+        # What other servers use is asked by users only where the file says so, or where there is nothing else to ask.
+        named = web or [name for name, service in self.services.items() if service.spoken is not None]
+        return {name: Target(service=name) for name in named}
+
+    @property
+    def spoken(self) -> dict[str, str]:
+        """What is spoken with each target."""
+        services = {name: self.services.get(target.service) for name, target in self.all_targets.items()}
+        return {name: (service and service.spoken) or "http" for name, service in services.items()}
 
     def is_secure(self, target: Target) -> bool:
         """Whether TLS is spoken with a target."""
@@ -333,6 +365,13 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
             faults.append(_unknown(tree, ("services", name, "host"), "host", service.host, hosts))
         elif service.host is not None and service.host in system.hosts:
             faults += _misplaced(tree, system, name)
+        for number, host in enumerate(getattr(service, "hosts", [])):
+            at = ("services", name, "hosts", number)
+            if host not in hosts:
+                faults.append(_unknown(tree, at, "host", host, hosts))
+            elif not isinstance(system.hosts.get(host), NamespacesHost | LocalHost | None):
+                message = f"must be a host of this machine, where nodes share their data, got {host!r} instead"
+                faults.append(yamlfile.fault_at(tree, at, message))
     for name, target in system.targets.items():
         if target.service not in services:
             faults.append(_unknown(tree, ("targets", name, "service"), "service", target.service, services))

@@ -13,10 +13,13 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from towtank.engine import guarded
 from towtank.errors import TargetError
+
+if TYPE_CHECKING:
+    from towtank.system.hosts.host import Host
 
 # How many lines of a log are shown when a service fails; enough for a Python traceback's end.
 SHOWN_LINES = 15
@@ -55,12 +58,15 @@ class ProcessSpec:
         Added to the environment of the conductor.
     grace_s : float
         Time between TERM and KILL when it is ended. [s]
+    host : Host, optional
+        Where it runs; on the host of its service by default.
     """
 
     name: str
     command: list[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     grace_s: float = 5.0
+    host: Host | None = None
 
 
 class Process(Protocol):
@@ -84,6 +90,15 @@ class Process(Protocol):
 
     def stop(self) -> None:
         """End the tree; returns when nothing of it is left."""
+
+    def signal(self, what: str) -> None:
+        """`kill` the tree without asking, `hold` it, or let it `go on`.
+
+        Raises
+        ------
+        TargetError
+            If nothing of it runs.
+        """
 
     def last_lines(self) -> str:
         """The last lines of the log, for the end of a message."""
@@ -186,6 +201,13 @@ class ServiceProcess:
         except subprocess.TimeoutExpired:
             guard.kill()
             guard.wait()
+
+    def signal(self, what: str) -> None:
+        """Kill the tree without asking, hold it, or let it go on."""
+        from towtank.system.hosts.local import execute  # noqa: PLC0415 - hosts are made of processes
+        from towtank.system.trees import signal_tree  # noqa: PLC0415
+
+        signal_tree(execute, self.pid, what)
 
     def last_lines(self) -> str:
         """The last lines of the log, indented, for the end of a message; empty when it holds none."""

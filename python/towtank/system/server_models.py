@@ -136,6 +136,10 @@ class HaproxySettings(FileModel):
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin", description="`balance`: `roundrobin`, `random(1)`, `leastconn`, `source`."
     )
+    sticky: bool = Field(
+        False,
+        description="Whether a client stays with the member of its first request, by a cookie: `cookie ... insert`.",
+    )
     threads: int = Field(1, ge=1, le=64, description="`nbthread`.")
     max_connections: int = Field(2000, ge=1, le=1000000, description="`maxconn`: connections of clients at once.")
     member_connections: int | None = Field(
@@ -143,6 +147,13 @@ class HaproxySettings(FileModel):
     )
     keep_alive: bool = Field(True, description="Whether clients' connections are kept; else `option httpclose`.")
     keep_alive_timeout: PositiveDuration = Field(10.0, description="`timeout http-keep-alive`.")
+    health_check: PositiveDuration | None = Field(
+        None,
+        description=(
+            "`check inter`: how often each member is tried; one that fails twice gets no requests until it answers "
+            "again, and what failed to connect goes to another (`option redispatch`). Without it, all get their share."
+        ),
+    )
     queue_timeout: PositiveDuration = Field(5.0, description="`timeout queue`: how long a request waits for a member.")
     timeout: PositiveDuration = Field(60.0, description="`timeout client` and `timeout server`.")
 

@@ -77,6 +77,7 @@ class Service(Protocol):
     name: str
     kind: str
     host: Host
+    hosts: list[Host]
     ready_within_s: float
     pages: list[str]
 
@@ -100,6 +101,9 @@ class Service(Protocol):
 
     def ready(self) -> str | None:
         """None when the service answers, else what is not yet so."""
+
+    def process_ready(self, process: str) -> str | None:
+        """The same of one of its processes, by name, whatever becomes of the others."""
 
     def stopping(self) -> None:
         """Ask the service to end in its own way, before its processes are ended."""
@@ -130,6 +134,8 @@ class PlainService:
         self.name = name
         # The builder of the system puts the host of the system file in its place.
         self.host: Host = LocalHost()
+        # Those of its processes, where they are on several.
+        self.hosts: list[Host] = []
         # Pages of metrics that the system file gives besides what the service tells by itself.
         self.pages: list[str] = []
 
@@ -158,6 +164,10 @@ class PlainService:
     def ready(self) -> str | None:
         """Ready at once."""
         return None
+
+    def process_ready(self, process: str) -> str | None:  # noqa: ARG002
+        """Of a service that is one process, the same."""
+        return self.ready()
 
     def stopping(self) -> None:
         """TERM is enough."""

@@ -45,6 +45,8 @@ class Service(FileModel):
 
     summary: ClassVar[str] = ""
     serves_http: ClassVar[bool] = True
+    # What a driver speaks with it: the `speaks` of a step; None where none does.
+    driven_by: ClassVar[str | None] = None
     # Whether it can be started on a machine whose files are not seen here.
     starts_remotely: ClassVar[bool] = False
     # Whether it can only be on a host with files of its own.
@@ -55,9 +57,19 @@ class Service(FileModel):
     observe: Observe | None = Field(None, description="What else is watched: pages of metrics of exporters.")
 
     @property
+    def spoken(self) -> str | None:
+        """What virtual users can speak with it."""
+        return "http" if self.serves_http else self.driven_by
+
+    @property
     def starts(self) -> bool:
         """Whether it is started by us, and so needs a host that starts services."""
         return True
+
+    @property
+    def hosts_used(self) -> list[str]:
+        """Names of the hosts that its processes run on."""
+        return [] if self.host is None else [self.host]
 
     @property
     def disk_used(self) -> str | None:
@@ -69,6 +81,10 @@ class Service(FileModel):
         """The settings in force, with defaults, as plain data."""
         settings = getattr(self, "settings", None)
         return settings.model_dump(mode="json") if isinstance(settings, FileModel) else {}
+
+    def processes(self, name: str) -> list[str]:
+        """Names of the processes that are started for a service of this name."""
+        return [name] if self.starts else []
 
     @property
     def forwards_to(self) -> list[str]:

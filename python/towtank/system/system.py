@@ -11,8 +11,10 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -20,12 +22,14 @@ from typing import IO, Any, Self
 from towtank.engine import binary
 from towtank.errors import EngineError, TargetError
 from towtank.system.hosts.group import Hosts
-from towtank.system.hosts.host import Room
+from towtank.system.hosts.host import Host, Room
 from towtank.system.process import Check, Note, Process, no_check, no_note
 from towtank.system.scratch import make_scratch
 from towtank.system.service import Place, Service, scrapers_of
 
 _POLL_S = 0.1
+# The kernel lets go of a killed tree in milliseconds, unless a disk holds it; the guard then waits its time of grace.
+_KILLED_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,8 @@ class System:
         self._check, self._note = check, note
         self._processes: list[tuple[Service, Process]] = []
         self._prepared: list[Service] = []
+        # Names of processes that an event has ended: their absence is no news.
+        self._taken_down: set[str] = set()
         self._scratch: Path | None = None
         self._lock: IO[str] | None = None
 
@@ -205,17 +211,18 @@ class System:
         self._prepared.append(service)
         service.prepare(place)
         for spec in service.processes(place):
-            process = service.host.process(spec, self._logs / f"{spec.name}.log", self._cpus)
+            process = (spec.host or service.host).process(spec, self._logs / f"{spec.name}.log", self._cpus)
             self._processes.append((service, process))
             process.start()
-        self._await(service)
+        self._await(service, [process for owner, process in self._processes if owner is service], service.ready)
 
-    def _await(self, service: Service) -> None:
+    def _await(self, service: Service, own: list[Process], ready: Callable[[], str | None]) -> None:
+        """Wait until some processes of a service are ready."""
         deadline = time.monotonic() + service.ready_within_s
-        while (reason := service.ready()) is not None:
+        while (reason := ready()) is not None:
             self._check()
-            for owner, process in self._processes:
-                if owner is service and process.status() is not None:
+            for process in own:
+                if process.status() is not None:
                     raise TargetError(
                         f"{process.spec.name} {process.ended_text()} before it was ready{process.last_lines()}"
                     )
@@ -237,8 +244,8 @@ class System:
             tiers={
                 process.spec.name: {
                     "kind": service.kind,
-                    "host": service.host.name,
-                    "cpus": self._cpus_of(service),
+                    "host": (process.spec.host or service.host).name,
+                    "cpus": self._cpus_of(process.spec.host or service.host),
                 }
                 for service, process in self._processes
             },
@@ -252,9 +259,9 @@ class System:
             probes=self._hosts.probes(),
         )
 
-    def _cpus_of(self, service: Service) -> list[int]:
-        """CPUs of this machine that a service is pinned to; none for one on another machine."""
-        own = service.host.cpus
+    def _cpus_of(self, host: Host) -> list[int]:
+        """CPUs of this machine that processes of a host are pinned to; none for one on another machine."""
+        own = host.cpus
         return (self._cpus or []) if own is None else own
 
     def ended(self) -> list[Ended]:
@@ -262,9 +269,86 @@ class System:
         ended = [
             Ended(process.spec.name, process.ended_text(), process.last_lines())
             for _, process in self._processes
-            if process.status() is not None
+            if process.status() is not None and process.spec.name not in self._taken_down
         ]
         return ended + [Ended(f"host {name}", text) for name, text in self._hosts.ended()]
+
+    @property
+    def hosts(self) -> Hosts:
+        """Its hosts."""
+        return self._hosts
+
+    def _meant(self, name: str) -> list[tuple[int, Service, Process]]:
+        """Processes that a name means, with their places: all of a service, or one by its own name."""
+        known = list(enumerate(self._processes))
+        found = [(place, owner, process) for place, (owner, process) in known if owner.name == name]
+        found = found or [(place, owner, process) for place, (owner, process) in known if process.spec.name == name]
+        if not found:
+            raise TargetError(f"no process {name} was started")
+        return found
+
+    def processes_of(self, name: str) -> list[str]:
+        """Names of the processes that a name means."""
+        return [process.spec.name for _, _, process in self._meant(name)]
+
+    def signal(self, name: str, what: str) -> None:
+        """Kill a service, or one of its processes, without asking; hold it, or let it go on.
+
+        Parameters
+        ----------
+        name : str
+            Name of the service, for all of its processes, or of one of them.
+        what : str
+            `kill`, `hold` or `go on`.
+
+        Raises
+        ------
+        TargetError
+            If it does not run.
+        """
+        for _, _, process in self._meant(name):
+            if what == "kill":
+                self._taken_down.add(process.spec.name)
+            process.signal(what)
+            if what == "kill":
+                process.wait(limit_s=process.spec.grace_s + _KILLED_WITHIN_S)
+
+    def stop(self, name: str) -> None:
+        """End a service, or one of its processes, as when the system goes down; what it holds stays."""
+        meant = self._meant(name)
+        self._taken_down.update(process.spec.name for _, _, process in meant)
+        owner = meant[0][1]
+        if owner.name == name and any(process.status() is None for _, _, process in meant):
+            owner.stopping()
+        for _, _, process in reversed(meant):
+            process.stop()
+
+    def start(self, name: str) -> dict[str, int]:
+        """Start a service, or one of its processes, again on what it left; returns when it is ready.
+
+        Returns
+        -------
+        dict of str to int
+            Root process ids of the new processes of this machine, by name.
+
+        Raises
+        ------
+        TargetError
+            If it runs already, or does not become ready.
+        """
+        started: dict[str, int] = {}
+        for place, owner, old in self._meant(name):
+            if old.status() is None:
+                raise TargetError(f"{old.spec.name} runs already")
+            old.stop()  # lets go of what is held for it here
+            process = (old.spec.host or owner.host).process(old.spec, old.log, self._cpus)
+            process.start()
+            self._processes[place] = (owner, process)
+            self._taken_down.discard(old.spec.name)
+            self._await(owner, [process], partial(owner.process_ready, old.spec.name))
+            if process.pid is not None:
+                started[old.spec.name] = process.pid
+        return started
 
     def status(self) -> dict[str, dict[str, Any]]:
         """Per tier: root process id and whether it runs."""

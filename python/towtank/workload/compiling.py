@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from towtank.errors import Fault, StudyError
-from towtank.workload import datafiles, references, templates
+from towtank.workload import datafiles, drivers, references, templates
+from towtank.workload.calls import CallStep
 from towtank.workload.loading import Workload
 from towtank.workload.model import Group, Page, Pool, Transaction
 from towtank.workload.requests import RequestWriter
@@ -43,7 +45,7 @@ def compile_workload(
     workload : Workload
         As loaded.
     targets : dict of str to list of str
-        Addresses by name of target, `host:port` or `http://host:port`.
+        Addresses by name of target, `host:port` or `http://host:port`, or as `drivers.target_part` takes them.
     exports : dict of str to dict of str to str
         What the running system offers, by service and name: paths of data files.
     parameters : dict, optional
@@ -96,6 +98,7 @@ class _Compiler:
         self.balance = balance
         self.options = options
         self.target_index = {name: index for index, name in enumerate(targets)}
+        self.spoken = {name: drivers.speaks(addresses) for name, addresses in targets.items()}
         self.variables, self.lists = _Indexes(), _Indexes()
         self.steps, self.pages = _Indexes(), _Indexes()
         self.transactions = {name: index for index, name in enumerate(self.file.transactions)}
@@ -147,7 +150,7 @@ class _Compiler:
         return self.workload.fault(path, message)
 
     def _missing_targets(self) -> list[Fault]:
-        return target_faults(self.workload, list(self.targets))
+        return target_faults(self.workload, self.spoken)
 
     def _idle_streams(self) -> list[Fault]:
         """Several requests at once over a connection need a target that speaks HTTP/2."""
@@ -172,12 +175,15 @@ class _Compiler:
         return faults
 
     def _target(self, name: str, addresses: list[str]) -> dict[str, Any]:
+        balance = self.balance.get(name, "round_robin")
+        if self.spoken[name] != "http":
+            return {"name": name, "balance": balance, **drivers.target_part(addresses)}
         plain = [address.removeprefix("http://").rstrip("/") for address in addresses]
         return {
             "name": name,
             "scheme": "http",
             "addresses": plain,
-            "balance": self.balance.get(name, "round_robin"),
+            "balance": balance,
             "host": plain[0],
             **self.options.get(name, {}),
         }
@@ -269,13 +275,38 @@ class _Compiler:
         if isinstance(step, Request):
             index = self.steps((transaction, step.title))
             return self.requests.write(step, index, self._target_of(step))
+        if isinstance(step, CallStep):
+            return self._call(step, transaction)
         if isinstance(step, Branch | If | Repeat):
             return self._block(step, transaction)
         return self._simple(step)
 
-    def _target_of(self, step: Request) -> int:
-        name = step.target or self.file.defaults.target
-        return 0 if name is None else self.target_index[name]
+    def _target_of(self, step: Request | CallStep) -> int:
+        found = target_of(step, self.file.defaults.target, self.spoken)
+        return 0 if found is None else self.target_index[found]
+
+    def _call(self, step: CallStep, transaction: str) -> dict[str, Any]:
+        write = Writer(self.variables, self.exports).write
+        return {
+            "op": "call",
+            "step": self.steps((transaction, step.title)),
+            "target": self._target_of(step),
+            "do": step.operation(),
+            "values": [None if text is None else write(text) for _, text in step.values()],
+            "extract": [
+                {
+                    "into": {"list": self.lists(name)} if spec.fills_list else {"variable": self.variables(name)},
+                    "column": 0 if spec.column is None else spec.column,
+                    "pick": spec.pick,
+                    "required": spec.required and spec.default is None,
+                    "default": spec.default,
+                }
+                for name, spec in step.extract.items()
+            ],
+            "checks": [] if step.expect is None else step.expect.plan(write),
+            "timeout_s": step.timeout,
+            "on_failure": step.on_failure,
+        }
 
     def _simple(self, step: Think | Draw | Set | Push | Pop | Pick) -> dict[str, Any]:
         """Write a step without steps inside."""
@@ -339,9 +370,29 @@ class _Compiler:
         }
 
 
-def target_faults(workload: Workload, known: list[str]) -> list[Fault]:
-    """Targets a workload names that are not among the known ones, or that it leaves open where there are several."""
+def target_of(step: Request | CallStep, default: str | None, spoken: Mapping[str, str]) -> str | None:
+    """The target of a step: the one it names, the default one if that fits, or the only one that does."""
+    if step.target is not None:
+        return step.target
+    wanted = step.speaks if isinstance(step, CallStep) else "http"
+    fitting = [name for name, spoken_there in spoken.items() if spoken_there == wanted]
+    if default in fitting:
+        return default
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
+    """Targets a workload names that are not there, do not speak what it needs, or that it leaves open.
+
+    Parameters
+    ----------
+    workload : Workload
+        As loaded.
+    spoken : mapping of str to str
+        What is spoken with each target there is, by name.
+    """
     faults = []
+    known = list(spoken)
     default = workload.file.defaults.target
     names = ", ".join(known) or "there is none"
 
@@ -354,9 +405,28 @@ def target_faults(workload: Workload, known: list[str]) -> list[Fault]:
     for transaction_name, transaction in workload.file.transactions.items():
         for path, step in references.walk(transaction, ("transactions", transaction_name)):
             faults += [unknown((*path, *p.path), p.text) for p in references.targets(step) if p.text not in known]
-            if default is None and len(known) > 1 and isinstance(step, Request) and step.target is None:
-                faults.append(workload.fault(path, f"must name its target ({names}), as the system has several"))
+            if isinstance(step, Request | CallStep):
+                faults += [workload.fault(path, message) for message in _unfit(step, default, spoken)]
     return faults
+
+
+def _unfit(step: Request | CallStep, default: str | None, spoken: Mapping[str, str]) -> list[str]:
+    """Say why a step has no target that speaks what it needs; a name that is not there is told elsewhere."""
+    wanted = step.speaks if isinstance(step, CallStep) else "http"
+    fitting = [name for name, spoken_there in spoken.items() if spoken_there == wanted]
+    shown = {"http": "HTTP", "sql": "SQL"}.get(wanted, wanted)
+    found = target_of(step, default, spoken)
+    if found is not None:
+        if found in fitting or found not in spoken:
+            return []
+        return [
+            f"must have a target that speaks {shown} ({', '.join(fitting) or 'there is none'}), got {found!r} instead"
+        ]
+    if fitting:
+        return [f"must name its target ({', '.join(fitting)}), as the system has several"]
+    if wanted == "http" and (default is not None or not spoken):
+        return []  # told already, at the default target
+    return [f"must have a target that speaks {shown}, got none in the system"]
 
 
 def _between_thinks(steps: list[Step]) -> list[list[Step]]:

@@ -9,7 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 
 from towtank.fields import PARAMETER, FileModel, Name, PositiveDuration, Share, Text, mapping_or_plain
 from towtank.workload.pauses import Pause, PauseModel, read_pacing
-from towtank.workload.steps import Auth, Step, Template
+from towtank.workload.steps import Auth, Step
+from towtank.workload.texts import Template
 
 SCHEMA = "towtank/workload/1"
 

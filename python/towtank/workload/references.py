@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.workload import templates
+from towtank.workload.calls import CallStep
 from towtank.workload.model import Defaults, Page, Transaction
 from towtank.workload.steps import (
     Auth,
@@ -67,13 +68,15 @@ def _walk_step(step: Step, path: Path_) -> Iterator[tuple[Path_, Step]]:
 
 def has_request(step: Step) -> bool:
     """Whether a request is made in a step, at any depth."""
-    return any(isinstance(inner, Request) for _, inner in _walk_step(step, ()))
+    return any(isinstance(inner, Request | CallStep) for _, inner in _walk_step(step, ()))
 
 
 def templates_of(step: Step) -> Iterator[Placed]:
     """Every template of a step itself, without the steps inside it."""
     if isinstance(step, Request):
         yield from _templates_of_request(step)
+    elif isinstance(step, CallStep):
+        yield from (Placed(path, text) for path, text in step.texts())
     elif isinstance(step, Set):
         for name, text in step.set.items():
             yield Placed(("set", name), text)
@@ -138,7 +141,7 @@ def sets(step: Step) -> Iterator[Placed]:
         yield from (Placed(("set", name), name) for name in step.set)
     elif isinstance(step, Pop | Pick):
         yield Placed(("into",), step.into)
-    elif isinstance(step, Request):
+    elif isinstance(step, Request | CallStep):
         yield from (Placed(("extract", name), name) for name, spec in step.extract.items() if not spec.fills_list)
 
 
@@ -146,7 +149,7 @@ def fills(step: Step) -> Iterator[Placed]:
     """Lists a step adds to."""
     if isinstance(step, Push):
         yield Placed(("to",), step.to)
-    elif isinstance(step, Request):
+    elif isinstance(step, Request | CallStep):
         yield from (Placed(("extract", name), name) for name, spec in step.extract.items() if spec.fills_list)
 
 
@@ -170,7 +173,7 @@ def files(step: Step) -> Iterator[Placed]:
 
 def targets(step: Step) -> Iterator[Placed]:
     """Targets a step names."""
-    if isinstance(step, Request) and step.target is not None:
+    if isinstance(step, Request | CallStep) and step.target is not None:
         yield Placed(("target",), step.target)
 
 

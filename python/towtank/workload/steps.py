@@ -28,14 +28,15 @@ from towtank.fields import (
     one_or_more,
 )
 from towtank.workload import expressions, templates
+from towtank.workload.calls import CALLS, Sql
 from towtank.workload.pauses import Pause
+from towtank.workload.texts import Template
 
 _PLACE = re.compile(r"\$\{[^}]*\}")
 _BLANK = re.compile(r"[\s\x00-\x1f]")
 
 METHODS = ("get", "post", "put", "delete", "head", "patch")
 
-Template = Annotated[Text, AfterValidator(templates.check)]
 JsonPath = Annotated[str, AfterValidator(expressions.json_path)]
 Regex = Annotated[str, AfterValidator(expressions.regex)]
 CapturingRegex = Annotated[str, AfterValidator(expressions.capturing_regex)]
@@ -371,6 +372,7 @@ class Repeat(FileModel):
 # Tags are in brackets because pydantic puts them into the paths of its errors, beside the keys of the file.
 _KINDS = {
     **dict.fromkeys(METHODS, "<request>"),
+    **{key: f"<{key}>" for key in CALLS},
     **{key: f"<{key}>" for key in ("think", "draw", "set", "push", "pop", "branch", "if", "loop")},
 }
 
@@ -385,6 +387,7 @@ def _kind(value: Any) -> str | None:
 
 Step = Annotated[
     Annotated[Request, Tag("<request>")]
+    | Annotated[Sql, Tag("<sql>")]
     | Annotated[Think, Tag("<think>")]
     | Annotated[Draw, Tag("<draw>")]
     | Annotated[Set, Tag("<set>")]

@@ -351,36 +351,48 @@ impl Extract {
 
     /// Whether what is required was found.
     fn take(&self, answer: &Answer, document: Option<&Value>, context: &mut Context<'_>) -> bool {
-        let mut found = self.find(answer, document);
-        if self.pick == ExtractPick::Count {
-            found = vec![found.len().to_string().into_bytes()];
-        } else if found.is_empty() {
-            if self.required {
-                return false;
-            }
-            found.extend(self.default.as_ref().map(|text| text.clone().into_bytes()));
-        }
-        let chosen = match self.pick {
-            ExtractPick::All | ExtractPick::Append => None,
-            ExtractPick::First | ExtractPick::Count => Some(0),
-            ExtractPick::Last => Some(found.len().saturating_sub(1)),
-            ExtractPick::Random if found.is_empty() => Some(0),
-            ExtractPick::Random => Some(context.random.below(found.len() as u64) as usize),
-        };
-        let value =
-            chosen.map(|index| found.get_mut(index).map(std::mem::take).unwrap_or_default());
-        match (self.into, value) {
-            (Destination::Variable(index), value) => {
-                context.memory.variables[index] = value.unwrap_or_default();
-            }
-            (Destination::List(index), Some(value)) => context.memory.lists[index].push(value),
-            (Destination::List(index), None) if self.pick == ExtractPick::All => {
-                context.memory.lists[index] = found;
-            }
-            (Destination::List(index), None) => context.memory.lists[index].append(&mut found),
-        }
-        true
+        let found = self.find(answer, document);
+        let (required, default) = (self.required, self.default.as_deref());
+        take_found(found, self.into, self.pick, required, default, context)
     }
+}
+
+/// Puts what was found where it belongs; whether what is required was found.
+pub(crate) fn take_found(
+    mut found: Vec<Vec<u8>>,
+    into: Destination,
+    pick: ExtractPick,
+    required: bool,
+    default: Option<&str>,
+    context: &mut Context<'_>,
+) -> bool {
+    if pick == ExtractPick::Count {
+        found = vec![found.len().to_string().into_bytes()];
+    } else if found.is_empty() {
+        if required {
+            return false;
+        }
+        found.extend(default.map(|text| text.as_bytes().to_vec()));
+    }
+    let chosen = match pick {
+        ExtractPick::All | ExtractPick::Append => None,
+        ExtractPick::First | ExtractPick::Count => Some(0),
+        ExtractPick::Last => Some(found.len().saturating_sub(1)),
+        ExtractPick::Random if found.is_empty() => Some(0),
+        ExtractPick::Random => Some(context.random.below(found.len() as u64) as usize),
+    };
+    let value = chosen.map(|index| found.get_mut(index).map(std::mem::take).unwrap_or_default());
+    match (into, value) {
+        (Destination::Variable(index), value) => {
+            context.memory.variables[index] = value.unwrap_or_default();
+        }
+        (Destination::List(index), Some(value)) => context.memory.lists[index].push(value),
+        (Destination::List(index), None) if pick == ExtractPick::All => {
+            context.memory.lists[index] = found;
+        }
+        (Destination::List(index), None) => context.memory.lists[index].append(&mut found),
+    }
+    true
 }
 
 /// `user:password` as the value of an Authorization header (RFC 7617).

@@ -1,6 +1,7 @@
 //! Where requests go, and over which connections.
 
 use serde::Deserialize;
+use towtank_drivers::Server;
 
 /// A set of addresses that requests may go to.
 #[derive(Debug, Clone, Deserialize)]
@@ -8,14 +9,16 @@ use serde::Deserialize;
 pub struct Target {
     /// Name, for people.
     pub name: String,
-    /// With or without TLS.
+    /// How it is spoken to.
     pub scheme: Scheme,
-    /// `host:port` or `unix:/path` each.
+    /// `host:port` or `unix:/path` each; none where the driver needs none.
+    #[serde(default)]
     pub addresses: Vec<String>,
     /// How an address is picked when a connection is opened.
     #[serde(default)]
     pub balance: Balance,
     /// Value of the Host header.
+    #[serde(default)]
     pub host: String,
     /// How TLS is spoken; only with `https`, where all of it has defaults.
     #[serde(default)]
@@ -23,6 +26,9 @@ pub struct Target {
     /// Which HTTP is spoken.
     #[serde(default)]
     pub http: HttpVersion,
+    /// What speaks with it, with scheme `driver`.
+    #[serde(default)]
+    pub driver: Option<Server>,
 }
 
 /// A version of HTTP.
@@ -45,6 +51,8 @@ pub enum Scheme {
     Http,
     /// Over TLS.
     Https,
+    /// By a driver; not HTTP.
+    Driver,
 }
 
 /// How an address of a target is picked.

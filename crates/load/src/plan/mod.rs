@@ -2,6 +2,7 @@
 //!
 //! [`read`] turns a file into a [`Plan`] or into every fault it has. Nothing here runs anything.
 
+mod call;
 mod connections;
 mod operation;
 mod read;
@@ -10,6 +11,7 @@ mod validate;
 
 use serde::Deserialize;
 
+pub use call::*;
 pub use connections::*;
 pub use operation::*;
 pub use read::{Fault, read, read_stages, read_text};

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Pause, Request};
+use super::{Call, Pause, Request};
 
 /// Text with places to fill.
 pub type Template = Vec<Part>;
@@ -89,6 +89,8 @@ pub enum Op {
     },
     /// Make an exchange.
     Request(Box<Request>),
+    /// Make a call of a driver.
+    Call(Box<Call>),
     /// Pause.
     Think {
         /// How long.

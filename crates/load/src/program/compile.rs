@@ -1,6 +1,9 @@
 //! From operations to instructions.
 
+use towtank_drivers::Task;
+
 use super::body::Files;
+use super::call::Call;
 use super::request::Request;
 use super::{Constants, GroupCode, Instruction, Program};
 use crate::plan::{Fault, Group, Op, Plan};
@@ -22,6 +25,9 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         plan,
         code: Vec::new(),
         requests: Vec::new(),
+        calls: Vec::new(),
+        tasks: Vec::new(),
+        first_step: None,
         files: Files::default(),
         constants: Constants::default(),
         faults,
@@ -38,20 +44,17 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
     let mut first_steps = Vec::with_capacity(plan.transactions.len());
     for (index, transaction) in plan.transactions.iter().enumerate() {
         entries.push(compiler.here());
-        let requests_before = compiler.requests.len();
+        compiler.first_step = None;
         compiler.code.push(Instruction::Begin(index as u32));
         compiler.ops(&transaction.ops, base);
         compiler.code.push(Instruction::End);
-        first_steps.push(
-            compiler
-                .requests
-                .get(requests_before)
-                .map(|request| request.step),
-        );
+        first_steps.push(compiler.first_step);
     }
     let Compiler {
         code,
         requests,
+        calls,
+        tasks,
         constants,
         mut faults,
         deepest,
@@ -68,6 +71,8 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         first_steps,
         groups,
         requests,
+        calls,
+        tasks: tasks.into(),
         constants: constants.into_all(),
         pools,
         loop_slots: deepest as usize,
@@ -103,6 +108,10 @@ struct Compiler<'a> {
     plan: &'a Plan,
     code: Vec<Instruction>,
     requests: Vec<Request>,
+    calls: Vec<Call>,
+    tasks: Vec<Task>,
+    /// Step of the first request or call of the transaction in hand.
+    first_step: Option<usize>,
     files: Files,
     constants: Constants,
     faults: Vec<Fault>,
@@ -155,6 +164,7 @@ impl Compiler<'_> {
                 self.code.push(Instruction::PageEnd);
             }
             Op::Request(request) => self.request(request),
+            Op::Call(call) => self.call(call),
             Op::Think { pause } => self.code.push(Instruction::Think(pause.clone())),
             Op::Set { variable, value } => self
                 .code
@@ -243,6 +253,7 @@ impl Compiler<'_> {
 
     fn request(&mut self, request: &crate::plan::Request) {
         let index = self.requests.len() as u32;
+        self.first_step.get_or_insert(request.step);
         match Request::new(request, self.plan, &mut self.files, &mut self.constants) {
             Ok(request) => self.requests.push(request),
             Err(message) => {
@@ -251,5 +262,18 @@ impl Compiler<'_> {
             }
         }
         self.code.push(Instruction::Request(index));
+    }
+
+    fn call(&mut self, call: &crate::plan::Call) {
+        let index = self.calls.len() as u32;
+        self.first_step.get_or_insert(call.step);
+        let (response_s, capture_bytes) = (
+            self.plan.timeouts.response_s,
+            self.plan.limits.capture_bytes,
+        );
+        let (call, task) = Call::new(call, index, response_s, capture_bytes);
+        self.calls.push(call);
+        self.tasks.push(task);
+        self.code.push(Instruction::Drive(index));
     }
 }

@@ -237,7 +237,7 @@ impl Making<'_> {
         let target = &plan.targets[self.request.target];
         self.add_constant(":method", self.request.method.as_bytes());
         let scheme: &[u8] = match target.scheme {
-            Scheme::Http => b"http",
+            Scheme::Http | Scheme::Driver => b"http",
             Scheme::Https => b"https",
         };
         self.add_constant(":scheme", scheme);

@@ -1,9 +1,12 @@
 //! A plan compiled to what a thread runs: one flat array of instructions, and requests ready to be filled in.
 
 pub mod body;
+pub mod call;
 mod compile;
 mod fields;
 pub mod request;
+
+use towtank_drivers::Task;
 
 use crate::http2::hpack::Constant;
 use crate::plan::{Count, Is, Pause, Pick};
@@ -28,6 +31,8 @@ pub enum Instruction {
     PageEnd,
     /// Make an exchange.
     Request(u32),
+    /// Make a call of a driver.
+    Drive(u32),
     /// Pause.
     Think(Pause),
     /// Give a variable a value.
@@ -102,6 +107,10 @@ pub struct Program {
     pub groups: Vec<GroupCode>,
     /// The requests.
     pub requests: Vec<Request>,
+    /// The calls of drivers.
+    pub calls: Vec<call::Call>,
+    /// What the drivers are asked, by call.
+    pub tasks: std::sync::Arc<[Task]>,
     /// Fields of requests by HTTP/2 that never change, by number.
     pub constants: Vec<Constant>,
     /// Data.

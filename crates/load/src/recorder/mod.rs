@@ -281,6 +281,18 @@ impl Recorder {
         self.lag.record(lag_ns);
     }
 
+    /// A call is begun; its lag is known when it comes back.
+    #[inline]
+    pub fn begun(&mut self, step: usize) {
+        self.steps[step].started += 1;
+    }
+
+    /// A call left so long after its intended start.
+    #[inline]
+    pub fn lag(&mut self, lag_ns: u64) {
+        self.lag.record(lag_ns);
+    }
+
     /// A request that was due will not be begun.
     pub fn not_started(&mut self, step: usize, reason: NotStarted) {
         self.steps[step].not_started[reason.index()] += 1;

@@ -97,6 +97,10 @@ fn need(plan: &Plan, places: &[Place], ports: Option<u64>) -> Need {
 
 /// Connections to a target that there are ports for; `None`: no limit known.
 fn reach(plan: &Plan, place: &Place, ports: Option<u64>) -> Option<u64> {
+    if place.addresses.is_empty() {
+        // What has no address takes no port.
+        return None;
+    }
     let sources: Vec<IpAddr> = (plan.connections.sources.iter())
         .filter_map(|text| text.parse().ok())
         .collect();
@@ -189,6 +193,7 @@ fn users_of(plan: &Plan, target: usize, groups: &[u16]) -> u64 {
 fn uses(plan: &Plan, ops: &[Op], target: usize) -> bool {
     ops.iter().any(|op| match op {
         Op::Request(request) => request.target == target,
+        Op::Call(call) => call.target == target,
         Op::Transaction { transaction } => uses(plan, &plan.transactions[*transaction].ops, target),
         Op::Page { ops, .. } | Op::Loop { ops, .. } => uses(plan, ops, target),
         Op::Branch {

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 
+use towtank_drivers::Location;
+
 use crate::plan::{Balance, Fault, HttpVersion, Plan, Scheme};
 use crate::sys::{Address, Socket};
 use crate::tls::Secured;
@@ -16,6 +18,15 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// The addresses as drivers know them.
+    pub(super) fn locations(&self) -> Vec<Location> {
+        let each = self.addresses.iter().map(|address| match address {
+            Address::Tcp(address) => Location::Tcp(*address),
+            Address::Unix(path) => Location::Unix(path.clone()),
+        });
+        each.collect()
+    }
+
     /// What one thread needs: counters and sessions are its own.
     pub(super) fn for_thread(&self, balance: Balance, worker: usize) -> TargetPlace {
         let tls = self.secured.as_ref().map(|secured| {
@@ -52,7 +63,7 @@ pub(super) fn resolve(plan: &Plan) -> (Vec<Place>, Vec<Fault>) {
             }
         }
         let secured = match target.scheme {
-            Scheme::Http => None,
+            Scheme::Http | Scheme::Driver => None,
             Scheme::Https => match Secured::new(&format!("targets[{number}]"), target) {
                 Ok(secured) => Some(secured),
                 Err(more) => {

@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::recorder::writer::Stage;
 use crate::recorder::{LiveCounts, Totals};
 use crate::sys;
-use crate::worker::Http2Counts;
+use crate::worker::{CallsEnded, Http2Counts};
 
 use super::files::Spread;
 
@@ -30,6 +30,8 @@ pub struct Report<'a> {
     pub connect_failures: &'a BTreeMap<String, u64>,
     /// Connections that speak HTTP/2.
     pub http2: Http2Counts,
+    /// Calls of drivers.
+    pub calls: &'a CallsEnded,
     /// End of the run. [ns]
     pub end_ns: u64,
     /// The stages as they were.
@@ -101,6 +103,11 @@ impl Report<'_> {
                 "goaways": self.http2.goaways,
                 "cancelled": self.http2.cancelled,
                 "sent_again": self.http2.sent_again,
+            },
+            "calls": {
+                "refusals": self.calls.refusals,
+                "cpu_waiting_s": self.calls.costs.waiting_ns as f64 / 1e9,
+                "cpu_working_s": self.calls.costs.working_ns as f64 / 1e9,
             },
             "generator": {
                 "cpu_s": cpu_s,

@@ -92,6 +92,14 @@ impl Sources {
 }
 
 impl TargetPlace {
+    /// The address of the next session of a driver; there may be none to choose from.
+    pub(super) fn session_turn(&mut self, random: impl FnOnce(u64) -> u64) -> usize {
+        if self.addresses.is_empty() {
+            return 0;
+        }
+        self.turn(random).0
+    }
+
     /// The address of the next connection and the turn of its source. Sources change once all addresses had their turn,
     /// so that each pair comes up.
     fn turn(&mut self, random: impl FnOnce(u64) -> u64) -> (usize, usize) {
@@ -121,6 +129,8 @@ pub(super) enum Reason {
     NoHttp2,
     /// The server closed before it had said how it speaks HTTP/2.
     NoSettings,
+    /// What a driver said.
+    Driver(String),
     /// Anything beyond [`REASONS_AT_MOST`].
     Other,
 }
@@ -139,6 +149,7 @@ impl Reason {
             Self::Tls(text) => format!("TLS: {text}"),
             Self::NoHttp2 => "no HTTP/2".to_owned(),
             Self::NoSettings => "closed before the settings of HTTP/2".to_owned(),
+            Self::Driver(text) => text.clone(),
             Self::Other => "other".to_owned(),
         }
     }
@@ -413,6 +424,7 @@ impl Worker<'_> {
 
     /// A user is gone, with the connections that are its own.
     pub(super) fn close_all_of(&mut self, user: usize) {
+        self.close_sessions(user);
         let count = self.targets.len();
         let own = match self.model {
             Model::PerUser => user * count..(user + 1) * count,

@@ -9,6 +9,7 @@ use crate::sys::{self, Event};
 use crate::template::Context;
 
 use super::Worker;
+use super::calls::CALL;
 use super::connections::Reason;
 use super::deadlines::slot_of;
 use super::interpret::Flow;
@@ -29,14 +30,7 @@ impl Worker<'_> {
         let exchange = self.take_exchange();
         let user = &mut self.users[index];
         let intended_ns = user.clock_ns;
-        if user.page != NONE {
-            if user.page_begun_ns.is_none() {
-                user.page_begun_ns = Some(intended_ns);
-            } else {
-                user.page_thought_ns += user.page_pending_ns;
-            }
-            user.page_pending_ns = 0;
-        }
+        user.note_exchange(intended_ns);
         self.recorder.offered(plan.step);
         self.recorder
             .started(plan.step, now_ns.saturating_sub(intended_ns));
@@ -113,6 +107,10 @@ impl Worker<'_> {
 
     fn time_out(&mut self, exchange: usize) {
         let now_ns = self.tick();
+        if self.exchanges[exchange].request & CALL != 0 {
+            self.time_out_call(exchange, now_ns);
+            return;
+        }
         let connection = self.exchanges[exchange].connection;
         if connection == NONE {
             self.end_wait(exchange, now_ns);
@@ -356,7 +354,7 @@ impl Worker<'_> {
         Flow::Wait
     }
 
-    fn take_exchange(&mut self) -> usize {
+    pub(super) fn take_exchange(&mut self) -> usize {
         if let Some(free) = self.free_exchanges.pop() {
             return free as usize;
         }

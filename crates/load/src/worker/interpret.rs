@@ -61,6 +61,10 @@ impl Worker<'_> {
             }
             Instruction::PageEnd => self.end_page(index, None),
             Instruction::Request(request) => return self.begin_exchange(index, *request),
+            Instruction::Drive(call) => {
+                self.begin_call(index, *call);
+                return Flow::Wait;
+            }
             Instruction::Think(pause) => {
                 let pause_ns = draw_ns(pause, &mut user.random);
                 return self.pause(index, pause_ns, State::Thinking);
@@ -313,6 +317,9 @@ impl Worker<'_> {
             result,
             spent_ns,
         );
+        if result.is_err() {
+            self.undo_sessions(index);
+        }
     }
 }
 

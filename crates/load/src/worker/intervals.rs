@@ -59,6 +59,11 @@ impl Clock {
         sys::monotonic_ns().saturating_sub(self.origin_ns)
     }
 
+    /// An instant by the monotonic clock, as time of the run. [ns]
+    pub(super) fn of_run_ns(&self, monotonic_ns: u64) -> u64 {
+        monotonic_ns.saturating_sub(self.origin_ns)
+    }
+
     pub(super) fn next_edge_ns(&self) -> u64 {
         self.interval_end_ns
     }
@@ -142,9 +147,13 @@ impl Worker<'_> {
     /// Hands the interval in hand over, ended at `end_ns`, and begins the next.
     pub(super) fn close_interval(&mut self, end_ns: u64) {
         let (in_flight, connections) = (self.in_flight(), self.open_connections);
+        let calls_cpu_ns = self
+            .calls
+            .as_ref()
+            .map_or(0, |calls| calls.waiting_cpu_ns());
         let clock = &mut self.clock;
         clock.integrate(end_ns);
-        let cpu_ns = sys::thread_cpu_ns();
+        let cpu_ns = sys::thread_cpu_ns() + calls_cpu_ns;
         let counts = self.recorder.snapshot();
         let edge = IntervalEdge {
             t0_ns: clock.interval_start_ns,

@@ -3,6 +3,7 @@
 //! Each turn handles what the sockets tell, then what is due by the clock. Threads share nothing while the load runs;
 //! once per interval a thread publishes its counts and looks whether it shall stop.
 
+mod calls;
 mod connections;
 mod deadlines;
 mod edits;
@@ -34,6 +35,7 @@ use crate::schedule::{Arrival, Arrivals, Course, Moves};
 use crate::sys::{self, Epoll};
 use crate::wheel::Wheel;
 
+use calls::Calls;
 use connections::{Model, Parting, Reasons};
 use deadlines::Deadlines;
 use intervals::Clock;
@@ -42,6 +44,7 @@ use secure::Session;
 use setup::{People, shape_of};
 use user::{Connection, Exchange, User};
 
+pub use calls::CallsEnded;
 pub use connections::{Ownership, PARTING_AT_MOST, Sources};
 pub use edits::{Edits, Proposal};
 pub use multiplex::Counts as Http2Counts;
@@ -111,6 +114,8 @@ pub(crate) struct Worker<'a> {
     /// Last ticket given to one who waits for a connection.
     tickets: u64,
     open_connections: u64,
+    /// What goes by drivers, if anything does.
+    calls: Option<Box<Calls>>,
     exchanges: Vec<Exchange>,
     free_exchanges: Vec<u32>,
     /// Connections to be read again: number, generation, and whether the other side has closed.
@@ -170,9 +175,13 @@ pub fn work(mut setup: Setup<'_>, ticket: Ticket<'_>) -> Result<Ended, WorkerFai
     let epoll =
         Epoll::new(EVENTS_AT_ONCE).map_err(|error| refused("cannot make an epoll", &error))?;
     epoll
-        .add(&setup.shared.bell, BELL)
+        .add(&*setup.shared.bell, BELL)
         .map_err(|error| refused("cannot watch the bell", &error))?;
+    // After this thread comes first: those that make the calls take the times, so they come first as well.
+    let calls = Calls::new(&setup, people.users.len())
+        .map_err(|error| refused("cannot make a thread for calls", &error))?;
     let mut worker = Worker::new(setup, people, recorder, writer, epoll);
+    worker.calls = calls;
     if roomy {
         worker.clock.lifetime.make_room();
         worker.make_room();
@@ -225,6 +234,7 @@ impl<'a> Worker<'a> {
             reasons: Reasons::default(),
             tickets: 0,
             open_connections: 0,
+            calls: None,
             exchanges: Vec::new(),
             free_exchanges: Vec::new(),
             revisit: Vec::new(),
@@ -295,6 +305,7 @@ impl<'a> Worker<'a> {
                     EndReason::Finished
                 });
             }
+            self.take_calls();
             self.admit(now_ns);
             self.fire(now_ns);
             self.take_turns();
@@ -399,6 +410,7 @@ impl<'a> Worker<'a> {
             .clock
             .writer
             .end(reason, message.as_deref(), end_ns, &totals);
+        let calls = self.calls.take().map(|calls| calls.end());
         result?;
         if let Some(failure) = self.clock.failure {
             return Err(failure);
@@ -410,6 +422,7 @@ impl<'a> Worker<'a> {
             end_ns,
             connect_failures: self.reasons.texts(),
             http2: self.http2.counts,
+            calls: calls.unwrap_or_default(),
         })
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use towtank_drivers::{Location, Server};
+
 use crate::http::response::Limits;
 use crate::plan::Balance;
 use crate::program::Program;
@@ -13,6 +15,7 @@ use crate::sys::Address;
 use crate::wheel::Wheel;
 
 use super::Shared;
+use super::calls::CallsEnded;
 use super::connections::{Model, Ownership, Sources};
 use super::edits::Edits;
 use super::multiplex::Counts as Http2Counts;
@@ -65,6 +68,8 @@ pub struct Setup<'a> {
     pub targets: Vec<TargetPlace>,
     /// Who owns connections.
     pub ownership: Ownership,
+    /// Servers that are spoken to by drivers, by target, with their addresses.
+    pub servers: Vec<Option<(Server, Vec<Location>)>>,
     /// Requests at once over one connection (HTTP/2).
     pub streams: u32,
     /// Where connections leave from.
@@ -100,6 +105,8 @@ pub struct Ended {
     pub connect_failures: BTreeMap<String, u64>,
     /// Connections that speak HTTP/2.
     pub http2: Http2Counts,
+    /// Calls of drivers.
+    pub calls: CallsEnded,
 }
 
 /// Why a thread could not go on.

@@ -1,8 +1,8 @@
 //! What a load thread and the control thread say to each other while the load runs.
 
 use std::io;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::recorder::LiveCounts;
 use crate::sys::Bell;
@@ -20,7 +20,7 @@ pub struct Shared {
     /// What the thread shall do: [`RUN`], [`STOP`] or [`LEAVE`].
     pub command: AtomicU32,
     /// Wakes the thread to look at the command.
-    pub bell: Bell,
+    pub bell: Arc<Bell>,
     /// Written by the thread once per interval, emptied by the control thread.
     pub published: Mutex<Published>,
 }
@@ -33,7 +33,7 @@ impl Shared {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             command: AtomicU32::new(RUN),
-            bell: Bell::new()?,
+            bell: Arc::new(Bell::new()?),
             published: Mutex::default(),
         })
     }

@@ -132,6 +132,19 @@ impl User {
         }
     }
 
+    /// A request or call begins, intended at this instant: the first of a page begins it.
+    #[inline]
+    pub fn note_exchange(&mut self, intended_ns: u64) {
+        if self.page != NONE {
+            if self.page_begun_ns.is_none() {
+                self.page_begun_ns = Some(intended_ns);
+            } else {
+                self.page_thought_ns += self.page_pending_ns;
+            }
+            self.page_pending_ns = 0;
+        }
+    }
+
     /// Makes the user ready to run from the start of its group's code. Its generator and its place in pools go on where
     /// they were when it left.
     pub fn start(&mut self, program: &Program, at_ns: u64) {

@@ -15,7 +15,10 @@ from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.demands import demands_document
 from towtank.model.fitting.documents import Answer, Wish, fit_results
 from towtank.model.fitting.drift import Drifted, drifted
+from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.intervals import percentiles
+from towtank.model.fitting.networks.answers import farthest as farthest_load
+from towtank.model.fitting.networks.answers import network_answer, predicted
 from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.prediction import BANDS, farthest, predict
 from towtank.model.fitting.replicates import SEED
@@ -25,6 +28,8 @@ SCHEMA = "towtank/capacity-model/1"
 LEAST_LEVELS = 3
 """With fewer load levels any curve goes through the points. [1]"""
 _GRID = 40
+# Every load costs a solution for each replicate.
+_NETWORK_GRID = 12
 _BEYOND = 1.25
 # Half the width of a 95 % interval in standard errors, where many points stand behind it.
 _NORMAL = 1.96
@@ -58,6 +63,7 @@ def _in_a_line(error: Exception) -> str:
 
 def _configuration(answer: Answer, classes: Json) -> Json:
     document: Json = {**answer.document, "classes": classes, "grid": [], "utilization": {}, "bottleneck_sentence": None}
+    document["network"] = None
     levels = len(answer.points.levels)
     if levels < LEAST_LEVELS:
         return {**document, "refused": f"a curve needs {LEAST_LEVELS} load levels or more, and there are {levels}"}
@@ -68,7 +74,37 @@ def _configuration(answer: Answer, classes: Json) -> Json:
     document["grid"] = [one for one in predict(shown, loads, answer.think_s) if "throughput" in one]
     document["utilization"] = _utilization(shown, document, [float(one["load"]) for one in document["grid"]])
     document["bottleneck_sentence"] = _bottleneck(shown, document)
+    document["network"] = _network(answer, document, [float(one["load"]) for one in document["grid"]])
     return {**document, "refused": None}
+
+
+def _network(answer: Answer, document: Json, loads: list[float]) -> Json | None:
+    """The network of all resources beside the curve; its lines of utilization go before those of the curve."""
+    if answer.configuration is None or not answer.configuration.folders:
+        return None
+    found = network_answer(answer.configuration)
+    told = found.document
+    if found.network is None or told["verdict"]["level"] == REJECTED:
+        return told
+    every = max(1, len(loads) // _NETWORK_GRID)
+    levels = [float(row["load"]) for row in told["levels"]]
+    at = sorted({*levels, *(load for load in loads[::every] if load <= farthest_load(found.network)[0])})
+    told["grid"] = [{"load": load, **row} for load, row in zip(at, predicted(found.network, at), strict=True)]
+    for name, station in told["stations"].items():
+        if name in document["demands"]:
+            document["utilization"][name] = {
+                "servers": station["servers"],
+                "by": "network",
+                "measured": _measured_use(document, document["demands"][name]),
+                "curve": [{"load": row["load"], **row["utilization"][name]} for row in told["grid"]],
+            }
+    return told
+
+
+def _measured_use(document: Json, resource: Json) -> list[Json]:
+    """Utilizations of a resource at the levels, each with its load."""
+    by_rate = {float(point["throughput"]): float(point["load"]) for point in document["points"]}
+    return [{**row, "load": by_rate[row["throughput"]]} for row in resource["by_level"] if row["throughput"] in by_rate]
 
 
 def _grid(candidate: Candidate) -> list[float]:
@@ -92,7 +128,8 @@ def _utilization(one: Candidate, document: Json, loads: list[float]) -> Json:
         shares = np.clip(rows / servers, 0.0, 1.0)
         found[name] = {
             "servers": servers,
-            "measured": resource["by_level"],
+            "by": "curve",
+            "measured": _measured_use(document, resource),
             "curve": [
                 {
                     "load": load,
@@ -102,10 +139,6 @@ def _utilization(one: Candidate, document: Json, loads: list[float]) -> Json:
                 for number, load in enumerate(loads)
             ],
         }
-        by_rate = {float(point["throughput"]): float(point["load"]) for point in document["points"]}
-        found[name]["measured"] = [
-            {**row, "load": by_rate[row["throughput"]]} for row in resource["by_level"] if row["throughput"] in by_rate
-        ]
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towtank.report import format as people
+from towtank.report.content import network_model
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, strong, text
 from towtank.report.figures import capacity_curve, panel
 from towtank.report.source import Json, Results
@@ -33,13 +34,15 @@ def build(results: Results) -> Section | None:
     blocks: list[Block] = []
     for one in told:
         blocks.append(_sentence(one))
+    blocks += network_model.callouts(told)
     blocks += [
         paragraph(f"{one['label']}: no model. {people.sentence(str(one['refused']))}") for one in _refused(results)
     ]
     made = capacity_curve.figure(results)
     if made is not None:
         blocks.append(made)
-    blocks += [table for table in (_held_out(results, told), _knees(results, told)) if table is not None]
+    tables = (_held_out(results, told), *network_model.held_out(results, told), _knees(results, told))
+    blocks += [table for table in tables if table is not None]
     return Section("capacity", "Capacity model", tuple(blocks))
 
 
@@ -84,7 +87,7 @@ def _held_out(results: Results, told: list[Json]) -> Table | None:
         "Near saturation the response time is N / X − Z, a small difference of large numbers: an error of the "
         "throughput comes back in it enlarged by N / (X R).",
     )
-    return Table("Held-out levels: predicted against measured", columns, tuple(rows), notes)
+    return Table("Held-out levels: predicted by the curve against measured", columns, tuple(rows), notes)
 
 
 def _held_out_row(one: Json, row: Json) -> tuple[str, ...]:
@@ -94,10 +97,10 @@ def _held_out_row(one: Json, row: Json) -> tuple[str, ...]:
         people.plain(row["load"]),
         people.rate(row["measured_throughput"]),
         people.rate_estimate(_band(row, "predicted_throughput", "throughput_band_95")),
-        signed(row["error"]),
+        people.signed_share(row["error"]),
         people.seconds(row["measured_response_s"]) if timed else people.ABSENT,
         people.seconds_estimate(_band(row, "predicted_response_s", "response_band_95")) if timed else people.ABSENT,
-        signed(row["response_error"]) if timed else people.ABSENT,
+        people.signed_share(row["response_error"]) if timed else people.ABSENT,
         "yes" if row["within_95"] else "no",
     )
 
@@ -105,11 +108,6 @@ def _held_out_row(one: Json, row: Json) -> tuple[str, ...]:
 def _band(row: Json, value: str, band: str) -> dict[str, Any]:
     low, high = row.get(band) or (None, None)
     return {"value": row.get(value), "low": low, "high": high}
-
-
-def signed(error: float) -> str:
-    """A relative error in per cent, with its sign: `+4.2 %`."""
-    return f"{'+' if error >= 0 else ''}{people.share(error)}"
 
 
 def _knees(results: Results, told: list[Json]) -> Table | None:

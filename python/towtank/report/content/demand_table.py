@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towtank.report import format as people
+from towtank.report.content import network_model
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.figures import capacity_curve, utilization_by_load
 from towtank.report.source import Json, Results
@@ -21,6 +22,7 @@ def build(results: Results) -> Section | None:
         _resources(told),
     ]
     blocks += [table for one in told for table in _classes(one)]
+    blocks += network_model.demands(told)
     made = utilization_by_load.figure(results)
     if made is not None:
         blocks.append(made)

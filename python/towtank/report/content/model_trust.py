@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from towtank.report import format as people
-from towtank.report.content.capacity_model import signed
 from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
 from towtank.report.figures import capacity_curve
 from towtank.report.source import Json, Results
@@ -28,7 +27,11 @@ def build(results: Results) -> Section | None:
 def _range(one: Json) -> str:
     trust, audit = one["trust"], one["audit"]
     held = trust["held_out_error"]
-    error = "no level could be held out" if held is None else f"held-out error of the throughput {signed(held)}"
+    error = (
+        "no level could be held out"
+        if held is None
+        else f"held-out error of the throughput {people.signed_share(held)}"
+    )
     broken = len(audit["findings"])
     checked = people.plural(audit["checked"], "check")
     found = "none failed" if not broken else f"{broken} failed, and their runs are not modelled"
@@ -65,7 +68,7 @@ def _candidates(told: list[Json]) -> Table:
             str(row["curve"]) + (" (chosen)" if row["curve"] == one["curve"] else ""),
             people.number(row["aicc"]),
             people.number(row["joint_aicc"]),
-            people.ABSENT if row["held_out_error"] is None else signed(row["held_out_error"]),
+            people.ABSENT if row["held_out_error"] is None else people.signed_share(row["held_out_error"]),
             str(row["verdict"]),
         )
         for one in told

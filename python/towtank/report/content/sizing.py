@@ -322,6 +322,8 @@ def _trust(found: Json) -> list[Block]:
         items.append(
             f"Measured from {low:g} to {high:g} users, up to {format_rate(measured['throughput_per_s'])}{more}."
         )
+    if trust.get("model_why"):
+        items.append(f"The model is the {trust['model']}: {trust['model_why']}.")
     if trust["held_out_error"] is not None:
         items.append(f"The highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %.")
     items += [f"Assumes that {one['assumes']}. Tested: {one['tested']}." for one in trust["assumptions"]]

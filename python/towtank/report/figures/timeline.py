@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.report import format as people
@@ -34,7 +34,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is drawn: the run, its times [s], tracks, stages and steady window."""
+    """What is drawn: the run, its times [s], tracks, stages, steady window and events."""
 
     run: RunResult
     label: str
@@ -42,6 +42,7 @@ class Numbers:
     tracks: list[Track]
     stages: list[Json]
     window: tuple[float, float] | None
+    events: list[Json] = field(default_factory=list)
 
 
 def choose(results: Results) -> RunResult | None:
@@ -53,8 +54,11 @@ def choose(results: Results) -> RunResult | None:
 def compute(results: Results) -> Numbers | None:
     """Gather the tracks of the chosen run."""
     run = choose(results)
-    if run is None:
-        return None
+    return None if run is None else of_run(results, run)
+
+
+def of_run(results: Results, run: RunResult) -> Numbers:
+    """Gather the tracks of a run that left a timeline."""
     timeline = run.summary["timeline"]
     start, end = dig(run.summary, "window", "start_s"), dig(run.summary, "window", "end_s")
     window = (float(start), float(end)) if isinstance(start, (int, float)) and isinstance(end, (int, float)) else None
@@ -65,6 +69,7 @@ def compute(results: Results) -> Numbers | None:
         tracks=[track for track in _tracks(timeline) if track.lines],
         stages=list(timeline.get("stages") or ()),
         window=window,
+        events=[one for one in (run.summary.get("events") or {}).values() if one.get("begin_s") is not None],
     )
 
 
@@ -197,8 +202,36 @@ def _shading(numbers: Numbers, x: dict[str, Any], *, names: bool) -> list[dict[s
         edges = [{"t": edge} for edge in numbers.window]
         rule = {"type": "rule", "strokeDash": [4, 3], "color": theme.INK}
         layers.append({"data": {"values": edges}, "mark": rule, "encoding": {"x": x}})
+    layers += _events(numbers, x, names=names)
     if names:
         layers.append(_names(stages, x, _end(numbers)))
+    return layers
+
+
+def _events(numbers: Numbers, x: dict[str, Any], *, names: bool) -> list[dict[str, Any]]:
+    """Events as darker ground from a line where they begin, and their names inside the uppermost panel."""
+    spans = [
+        {
+            "t": one["begin_s"],
+            "end": one["until_s"] or one["begin_s"],
+            "name": f"{one['do']} {one['on']}",
+            "row": 4 + 13 * number,
+        }
+        for number, one in enumerate(numbers.events)
+    ]
+    if not spans:
+        return []
+    span = {"type": "rect", "color": theme.EVENT, "opacity": 0.22}
+    edge = {"type": "rule", "color": theme.EVENT, "strokeWidth": 1.6}
+    layers: list[dict[str, Any]] = [
+        {"data": {"values": spans}, "mark": span, "encoding": {"x": x, "x2": {"field": "end"}}},
+        {"data": {"values": spans}, "mark": edge, "encoding": {"x": x}},
+    ]
+    if names:
+        label = {"type": "text", "align": "left", "baseline": "top", "dx": 4, "fontSize": 11, "color": theme.INK}
+        row = {"field": "row", "type": "quantitative", "scale": None}
+        text = {"field": "name", "type": "nominal"}
+        layers.append({"data": {"values": spans}, "mark": label, "encoding": {"x": x, "y": row, "text": text}})
     return layers
 
 
@@ -229,7 +262,12 @@ def description(numbers: Numbers) -> str:
                 name = line.name if line.name in (track.title, "users") else f"{track.title}, {line.name}"
                 parts.append(f"{name}: {people.number(min(steady))} to {people.number(max(steady))}{unit}")
     where = "in the steady window" if numbers.window else "over the run"
-    return f"Time lines of run {numbers.run.run_id}. Ranges {where}: " + "; ".join(parts) + "."
+    happened = "".join(
+        f" {one['do'].capitalize()} {one['on']} from {people.number(one['begin_s'])} to "
+        f"{people.number(one['until_s'])} s."
+        for one in numbers.events
+    )
+    return f"Time lines of run {numbers.run.run_id}. Ranges {where}: " + "; ".join(parts) + f".{happened}"
 
 
 def _within(numbers: Numbers, line: Line) -> list[float]:
@@ -244,18 +282,22 @@ def _within(numbers: Numbers, line: Line) -> list[float]:
 def figure(results: Results) -> Figure | None:
     """The figure, or None where no run left a timeline."""
     numbers = compute(results)
-    if numbers is None or not numbers.tracks:
-        return None
+    return None if numbers is None or not numbers.tracks else make(results, numbers, NAME)
+
+
+def make(results: Results, numbers: Numbers, name: str) -> Figure:
+    """The figure of numbers, under a name of its own."""
     run = numbers.run
     verdict = (
         "" if run.verdict == "valid" else f" This run is {run.verdict if run.verdict != 'none' else 'not judged'}."
     )
     window = " Dashed lines bound the window that counts." if numbers.window else " No window of this run counts."
+    events = " Orange ground shows events, from a line where each begins." if numbers.events else ""
     return Figure(
-        name=NAME,
+        name=name,
         title=f"Run {run.run_id} over time: {numbers.label}, {people.plain(run.load)} {results.load_factor}",
         description=description(numbers),
-        note=f"One value a second; the ground shows the stages.{window}{verdict}",
+        note=f"One value a second; the ground shows the stages.{events}{window}{verdict}",
         spec=draw(numbers),
         table=_table(numbers),
     )

@@ -145,10 +145,22 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Utilization of every resource against {panel.load_title(results.load_factor)}",
         description=description(numbers),
-        note="Symbols are measured; lines follow the fitted curve, with bands of 95 %. A utilization is of all servers "
-        "of its resource; parts of a tier share its servers.",
+        note=_note(results),
         spec=draw(numbers, results.load_factor),
         table=_table(numbers, results.load_factor),
+    )
+
+
+def _note(results: Results) -> str:
+    """Which model the lines are of."""
+    by = {resource.get("by", "curve") for one in modelled(results) for resource in one["utilization"].values()}
+    lines = {
+        frozenset({"network"}): "lines are predicted by the network of all resources, for its mean mix and think time",
+        frozenset({"curve"}): "lines follow the fitted curve",
+    }.get(frozenset(by), "lines of tiers and disks are predicted by the network, those of parts follow the curve")
+    return (
+        f"Symbols are measured; {lines}, with bands of 95 %. A utilization is of all servers of its resource; parts of "
+        f"a tier share its servers."
     )
 
 
@@ -159,7 +171,7 @@ def _table(numbers: Numbers, load_factor: str) -> Table:
         Column("Resource"),
         Column(panel.load_title(load_factor).capitalize(), numeric=True),
         Column("Measured", numeric=True),
-        Column("Along the curve, 95 % band", numeric=True),
+        Column("Along the line, 95 % band", numeric=True),
     )
     rows = []
     for row in numbers.measured:

@@ -9,7 +9,7 @@ from towtank.errors import TargetError
 from towtank.system import model
 from towtank.system.host_model import ExistingHost, NamespacesHost, SshHost
 from towtank.system.hosts.existing import ExistingHost as Existing
-from towtank.system.hosts.host import Host, Room
+from towtank.system.hosts.host import Breakable, Host, Room
 from towtank.system.hosts.local import LocalHost
 
 if TYPE_CHECKING:
@@ -34,6 +34,19 @@ class Hosts:
     def of(self, name: str | None) -> Host:
         """The host of a name; this machine where a service names none."""
         return LocalHost() if name is None else self._hosts[name]
+
+    def breakable(self, name: str) -> Breakable:
+        """A host whose network and disks can be made to fail.
+
+        Raises
+        ------
+        TargetError
+            If they cannot, or there is none of that name in use.
+        """
+        host = self._hosts.get(name)
+        if not isinstance(host, Breakable):
+            raise TargetError(f"host {name} cannot be made to fail: only hosts of provider namespaces in use can")
+        return host
 
     def lacks(self) -> list[str]:
         """What this machine or the user lacks for them, one sentence each."""
@@ -102,7 +115,7 @@ def build_hosts(file: model.SystemFile, base: Path) -> Hosts:
     base : Path
         Folder that its relative paths start from.
     """
-    used = {service.host for service in file.services.values() if service.host is not None}
+    used = {name for service in file.services.values() for name in (service.host, *service.hosts_used) if name}
     parts = {name: part for name, part in file.hosts.items() if name in used}
     virtual = {name: part for name, part in parts.items() if isinstance(part, NamespacesHost)}
     site = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from towtank.system.process import Check, Process, ProcessSpec, no_check
 
@@ -192,3 +192,26 @@ class Host(Protocol):
 
     def tear_down(self) -> None:
         """Remove everything of it; does nothing when that is done already."""
+
+
+@runtime_checkable
+class Breakable(Protocol):
+    """A host whose network and disks can be made to fail for a time."""
+
+    def cut(self) -> None:
+        """Pull its network cable."""
+
+    def mend(self) -> None:
+        """Put the cable back; nothing where it was not pulled."""
+
+    def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
+        """Use up a disk but for some bytes and files; None leaves what there is.
+
+        Returns
+        -------
+        dict of str to int
+            `free_bytes` and `free_files` that are left.
+        """
+
+    def release(self, disk: str) -> None:
+        """Give back what `fill` used up; nothing where it did not."""

@@ -23,6 +23,7 @@ from towtank.system.host_model import SshHost as Part
 from towtank.system.hosts.cleaning import JANITOR, MARK
 from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
 from towtank.system.process import Check, Process, ProcessSpec, describe_status, no_check, tail
+from towtank.system.trees import signal_tree
 
 if TYPE_CHECKING:
     from towtank.system.hosts.connection import Connection, RemoteCommand
@@ -347,6 +348,13 @@ class RemoteProcess:
         if self._stream is not None:
             self._stream.close()
             self._stream = None
+
+    def signal(self, what: str) -> None:
+        """Kill the tree without asking, hold it, or let it go on."""
+        guard = (self._host.read(self.pid_file) or "").strip()
+        if not guard.isdigit():
+            raise TargetError(f"{self.spec.name}: its process on {self._host.name} is not known")
+        signal_tree(self._host.execute, int(guard), what)
 
     def last_lines(self) -> str:
         """The last lines of the log."""

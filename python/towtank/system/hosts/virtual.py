@@ -19,6 +19,7 @@ from towtank.system.host_model import Network
 from towtank.system.hosts import capabilities, needs
 from towtank.system.hosts.cgroups import ControlGroup, find_trees
 from towtank.system.hosts.disks import MountedDisk, mount_disk
+from towtank.system.hosts.filling import fill_disk, release_disk
 from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
 from towtank.system.hosts.links import offloads
 from towtank.system.hosts.local import SharedFiles, execute
@@ -132,7 +133,7 @@ class VirtualHost(SharedFiles):
 
     def _connect(self) -> None:
         link, site = self._part.network, self._site
-        pid, port = self._namespaces.pid, f"port{site.names.index(self.name)}"
+        pid, port = self._namespaces.pid, self._port
         netem = link.impaired and capabilities.probe()["netem"].there
         if link.impaired and not netem:
             self._start_relay(port)
@@ -162,6 +163,27 @@ class VirtualHost(SharedFiles):
         assert self._relay.stderr is not None
         if self._relay.stdout.readline() != b"ready\n":
             raise TargetError(f"host {self.name}: the relay did not start: {self._relay.stderr.read().decode()}")
+
+    @property
+    def _port(self) -> str:
+        """The end of its cable at the bridge."""
+        return f"port{self._site.names.index(self.name)}"
+
+    def cut(self) -> None:
+        """Take the far end of its cable down: the near one loses its carrier."""
+        self._site.run(in_network(self._site.switch_pid, ["ip", "link", "set", self._port, "down"]))
+
+    def mend(self) -> None:
+        """Take the far end of its cable up."""
+        self._site.run(in_network(self._site.switch_pid, ["ip", "link", "set", self._port, "up"]))
+
+    def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
+        """Put a file, or many empty ones, on the disk."""
+        return fill_disk(self.outside(self.disk(disk)), leave_bytes, leave_files)
+
+    def release(self, disk: str) -> None:
+        """Remove them."""
+        release_disk(self.outside(self.disk(disk)))
 
     def confine(self) -> None:
         """Put CPU time and disk limits in force."""

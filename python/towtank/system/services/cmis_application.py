@@ -88,7 +88,27 @@ _DESCRIPTOR = """<?xml version="1.0" encoding="UTF-8"?>
     <servlet-name>browser</servlet-name>
     <url-pattern>/browser/*</url-pattern>
   </servlet-mapping>
+  <servlet>
+    <servlet-name>statistics</servlet-name>
+    <servlet-class>org.eclipse.jetty.servlet.StatisticsServlet</servlet-class>
+    <init-param>
+      <param-name>restrictToLocalhost</param-name>
+      <param-value>false</param-value>
+    </init-param>
+  </servlet>
+  <servlet-mapping>
+    <servlet-name>statistics</servlet-name>
+    <url-pattern>/statistics</url-pattern>
+  </servlet-mapping>
 </web-app>
+"""
+# Jetty keeps its own classes from applications. The page of its runner is for its own machine only, and a node on
+# a host of its own is asked from another.
+_JETTY_WEB = """<?xml version="1.0"?>
+<!DOCTYPE Configure PUBLIC "-//Jetty//Configure//EN" "http://www.eclipse.org/jetty/configure_9_3.dtd">
+<Configure class="org.eclipse.jetty.webapp.WebAppContext">
+  <Call name="prependServerClass"><Arg>-org.eclipse.jetty.servlet.StatisticsServlet</Arg></Call>
+</Configure>
 """
 _LOGGING = """<configuration>
   <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
@@ -102,7 +122,13 @@ _REPOSITORY = "class=towtank.OpenRepository\nmount-path=/\n"
 
 def application_folder() -> Path:
     """Where the application is kept: another folder for other files, or another Towtank."""
-    parts = [artefact.sha256 for artefact in ARTEFACTS] + [_DESCRIPTOR, _LOGGING, _REPOSITORY, *_OF_OPENCMIS]
+    parts = [artefact.sha256 for artefact in ARTEFACTS] + [
+        _DESCRIPTOR,
+        _JETTY_WEB,
+        _LOGGING,
+        _REPOSITORY,
+        *_OF_OPENCMIS,
+    ]
     parts += [source.read_text("utf-8") for source in _sources()]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     return cache_folder() / "built" / f"cmis-repository-{digest[:16]}"
@@ -149,6 +175,7 @@ def _write(folder: Path) -> None:
     _unpack(JACKRABBIT, libraries, lambda library: not library.startswith(_NOT_OF_JACKRABBIT))
     shutil.copy(place_of(DATABASE_DRIVER), libraries)
     (folder / "WEB-INF" / "web.xml").write_text(_DESCRIPTOR, "utf-8")
+    (folder / "WEB-INF" / "jetty-web.xml").write_text(_JETTY_WEB, "utf-8")
     (classes / "logback.xml").write_text(_LOGGING, "utf-8")
     (classes / "repository.properties").write_text(_REPOSITORY, "utf-8")
     _compile(libraries, classes)

@@ -27,7 +27,7 @@ from towtank.system.services.private_server import find_program
 
 _GRACE_S = 8.0
 _POPULATE_WITHIN_S = 3600.0
-_STATISTICS = "/stats/"
+_STATISTICS = "/statistics"
 _READY = f"/browser/{cmis_configuration.REPOSITORY}?cmisselector=repositoryInfo"
 # Any user may: the repository lets everybody in, but wants a name.
 _LOGIN = {"Authorization": "Basic " + base64.b64encode(b"towtank:towtank").decode()}
@@ -142,7 +142,10 @@ class CmisRepository(PlainService):
         objects = home / "objects.tsv"
         cmis_population.write_list(self._data, objects)
         command = [*self._java(home, None, place.logs / f"{self.name}-population-gc.log"), "-cp", self._class_path()]
-        spec = ProcessSpec(f"{self.name}-population", [*command, "towtank.Populate", str(objects)])
+        clustered = home / "cluster.xml"
+        clustered.write_text(self._configuration("population"), "utf-8")
+        arguments = ["towtank.Populate", str(objects), str(clustered)]
+        spec = ProcessSpec(f"{self.name}-population", [*command, *arguments])
         place.run(spec, cpus=_all_cpus(place), limit_s=_POPULATE_WITHIN_S)
 
     def _class_path(self) -> str:
@@ -158,9 +161,11 @@ class CmisRepository(PlainService):
         self._configure(home, f"node{number}")
 
     def _configure(self, home: Path, node: str | None) -> None:
-        text = cmis_configuration.repository_xml(self._part.settings, self.database.dsn, self._contents, node)
-        (home / "repository.xml").write_text(text, "utf-8")
+        (home / "repository.xml").write_text(self._configuration(node), "utf-8")
         (home / cmis_configuration.TEXT_FILE).write_text(cmis_configuration.text_xml(), "utf-8")
+
+    def _configuration(self, node: str | None) -> str:
+        return cmis_configuration.repository_xml(self._part.settings, self.database.dsn, self._contents, node)
 
     def _java(self, home: Path, node: str | None, log: Path) -> list[str]:
         """The JVM with its options and the properties that the classes of `system/java` look at."""
@@ -211,7 +216,7 @@ class CmisRepository(PlainService):
         return {
             **self._part.configuration,
             "population": self._part.population.model_dump(mode="json"),
-            "files": [artefact.facts for artefact in cmis_application.ARTEFACTS],
+            "files": {artefact.title: artefact.facts for artefact in cmis_application.ARTEFACTS},
             "jvm_told": {self._node(number): jvm.told(self._gc_log(number)) for number, _ in enumerate(self._ports, 1)},
         }
 

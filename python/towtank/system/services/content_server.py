@@ -132,11 +132,15 @@ class ContentServer(PlainService):
     def _choose_ports(self) -> list[int]:
         given = self._part.settings
         if not given.port:
-            return [self.host.free_ports() for _ in range(given.nodes)]
+            return [self._host(number).free_ports() for number in range(1, given.nodes + 1)]
         ports = list(range(given.port, given.port + given.nodes))
-        for port in ports:
-            self.host.require_free(port, self.name)
+        for number, port in enumerate(ports, start=1):
+            self._host(number).require_free(port, self.name)
         return ports
+
+    def _host(self, number: int) -> Host:
+        """The host of a node."""
+        return self.hosts[(number - 1) % len(self.hosts)] if self.hosts else self.host
 
     def _run(self, place: Place, command: str, *options: str) -> None:
         """Run one of its programs, on all CPUs and without the limits of its host: no load is measured yet."""
@@ -154,7 +158,12 @@ class ContentServer(PlainService):
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """One process for each node."""
         return [
-            ProcessSpec(self._node(number), [*self._program(), "serve", *self._options(number, port)], grace_s=_GRACE_S)
+            ProcessSpec(
+                self._node(number),
+                [*self._program(), "serve", *self._options(number, port)],
+                grace_s=_GRACE_S,
+                host=self._host(number),
+            )
             for number, port in enumerate(self._ports, start=1)
         ]
 
@@ -167,7 +176,7 @@ class ContentServer(PlainService):
             *self._where(self._served),
             *self._apart(),
             "--listen",
-            f"{self.host.address}:{port}",
+            f"{self._host(number).address}:{port}",
             "--node",
             f"node-{number}",
         ]
@@ -190,9 +199,14 @@ class ContentServer(PlainService):
         refusals = [refusal for address in self.addresses() if (refusal := refuses_http(address, _METRICS))]
         return "; ".join(refusals) or None
 
+    def process_ready(self, process: str) -> str | None:
+        """Ready when this node shows its metrics."""
+        nodes = [self._node(number) for number in range(1, len(self._ports) + 1)]
+        return refuses_http(self.addresses()[nodes.index(process)], _METRICS)
+
     def addresses(self) -> list[str]:
         """One address for each node."""
-        return [f"{self.host.address}:{port}" for port in self._ports]
+        return [f"{self._host(number).address}:{port}" for number, port in enumerate(self._ports, start=1)]
 
     def settings_used(self) -> dict[str, Any]:
         """Settings and population in force, and what its data and contents lie on."""

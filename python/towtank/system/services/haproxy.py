@@ -14,6 +14,8 @@ from towtank.system.services.private_server import PrivateGateway
 _POLICIES = {"round_robin": "roundrobin", "random": "random(1)", "least_busy": "leastconn", "by_client": "source"}
 # The random draw falls on a ring with points of each member in proportion to its weight: few points are uneven ones.
 _WEIGHT = 256
+# Clients send it back; HAProxy takes it out before a request goes on.
+_COOKIE = "MEMBER"
 
 
 class Haproxy(PrivateGateway):
@@ -33,6 +35,7 @@ class Haproxy(PrivateGateway):
         given = self._settings
         wait = f"{round(1000 * given.timeout)}ms"
         most = f" maxconn {given.member_connections}" if given.member_connections is not None else ""
+        check = "" if given.health_check is None else f" check inter {round(1000 * given.health_check)}ms fall 2 rise 2"
         lines = [
             "global",
             f"  maxconn {given.max_connections}",
@@ -48,12 +51,17 @@ class Haproxy(PrivateGateway):
             f"  timeout queue {round(1000 * given.queue_timeout)}ms",
             f"  timeout http-keep-alive {round(1000 * given.keep_alive_timeout)}ms",
             *([] if given.keep_alive else ["  option httpclose"]),
+            *([] if given.health_check is None else ["  option redispatch 1"]),
             "frontend front",
             f"  bind {self.address}",
             "  default_backend members",
             "backend members",
             f"  balance {_POLICIES[given.policy]}",
-            *(f"  server {name} {address} weight {_WEIGHT}{most}" for name, address in self.members.items()),
+            *([f"  cookie {_COOKIE} insert indirect nocache"] if given.sticky else []),
+            *(
+                f"  server {name} {address} weight {_WEIGHT}{most}{check}{f' cookie {name}' if given.sticky else ''}"
+                for name, address in self.members.items()
+            ),
         ]
         self.write("haproxy.cfg", "\n".join(lines) + "\n")
 

@@ -21,6 +21,7 @@ from towtank.system.hosts.local import ADDRESS as LOOPBACK
 from towtank.system.identity import identity
 from towtank.system.process import ProcessSpec
 from towtank.system.service import Place, PlainService
+from towtank.system.services.sql_script import filled_script
 
 INSTALL_HINT = "apt-get install postgresql"
 _USER = "towtank"
@@ -29,6 +30,7 @@ _PROGRAMS = ("initdb", "postgres", "pg_isready", "pg_ctl", "createdb")
 # Debian keeps the server's programs off the path, one folder per version.
 _DEBIAN = Path("/usr/lib/postgresql")
 _STOP_WITHIN_S = 10.0
+_POPULATE_WITHIN_S = 3600.0
 _STATEMENTS = "pg_stat_statements"
 _PREFIX = "towtank-postgresql-"
 # sun_path of sockaddr_un less its end (unix(7)).
@@ -57,9 +59,10 @@ class Postgresql(PlainService):
 
     kind = "postgresql"
 
-    def __init__(self, name: str, part: model.Postgresql, base: Path) -> None:  # noqa: ARG002
+    def __init__(self, name: str, part: model.Postgresql, base: Path) -> None:
         super().__init__(name)
-        self._part = part
+        self._part, self._base = part, base
+        self._is_populated = part.population is None
         self._port = part.port
         self._folder: Path | None = None
         self._is_root = False
@@ -103,6 +106,7 @@ class Postgresql(PlainService):
         _sweep()
         self._is_root = self._said(["id", "-u"]) == "0"
         base = host.temporary if self._part.disk is None else host.disk(self._part.disk)
+        self._is_populated = self._part.population is None
         self._folder = base / f"{_PREFIX}{secrets.token_hex(4)}"
         host.make_folder(self._folder, _OWNER_OF_SERVER if self._is_root else None)
         host.write(self._folder / _OWNER, " ".join(map(str, identity(os.getpid()) or ())))
@@ -121,6 +125,10 @@ class Postgresql(PlainService):
         options = [f"-c{key}={value}" for key, value in self._configuration().items()]
         command = self._as_server("postgres", "-D", str(self.data), *options)
         return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
+
+    def addresses(self) -> list[str]:
+        """Where statements go."""
+        return [self.dsn]
 
     def _configuration(self) -> dict[str, str | int]:
         return {
@@ -155,7 +163,28 @@ class Postgresql(PlainService):
             return "it does not take connections yet"
         made = self.host.execute([self._path("createdb"), *where, "-U", _USER, _DATABASE])
         there = made.status == 0 or "already exists" in made.output
-        return self._lacks_extension() if there else made.output.strip()
+        lacking = self._lacks_extension() if there else made.output.strip()
+        if lacking is None and not self._is_populated:
+            self._populate()
+        return lacking
+
+    def _populate(self) -> None:
+        """Run the script of the population, once.
+
+        Raises
+        ------
+        TargetError
+            If the script fails.
+        """
+        assert self._part.population is not None  # the caller saw to it
+        assert self._folder is not None  # it is ready
+        script = self._folder / "population.sql"
+        self.host.write(script, filled_script(self.name, self._part.population, self._base))
+        command = [self._path("psql"), "-qX", "-v", "ON_ERROR_STOP=1", self.dsn, "-f", str(script)]
+        made = self.host.execute(command, limit_s=_POPULATE_WITHIN_S)
+        if made.status != 0:
+            raise TargetError(f"{self.name}: its population could not be made: {made.output.strip()}")
+        self._is_populated = True
 
     def _lacks_extension(self) -> str | None:
         """None when statements are counted, or are not to be."""

@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 
 use super::{Checker, is_header_value};
+use towtank_drivers::Server;
+
 use crate::plan::{ConnectionMode, HttpVersion, Scheme, Target, Tls};
 use crate::sys::UNIX_PATH_BYTES;
 
@@ -59,17 +61,25 @@ impl Checker<'_> {
     }
 
     pub(super) fn target(&mut self, place: &str, target: &Target) {
-        self.require(!target.addresses.is_empty(), place, || {
-            "must have one address or more".to_owned()
+        let needs_address = target.driver.as_ref().is_none_or(Server::needs_address);
+        self.require(target.addresses.is_empty() != needs_address, place, || {
+            if needs_address {
+                "must have one address or more".to_owned()
+            } else {
+                "must have no addresses: its driver needs none".to_owned()
+            }
         });
         for (index, address) in target.addresses.iter().enumerate() {
             self.address(&format!("{place}.addresses[{index}]"), address);
         }
-        self.require(
-            is_header_value(target.host.as_bytes()) && !target.host.is_empty(),
-            &format!("{place}.host"),
-            || format!("must be the value of a Host header, got {:?}", target.host),
-        );
+        let driven = target.scheme == Scheme::Driver;
+        self.require(driven == target.driver.is_some(), place, || {
+            "must have scheme `driver` and key `driver`, or neither".to_owned()
+        });
+        let named = is_header_value(target.host.as_bytes()) && !target.host.is_empty();
+        self.require(driven || named, &format!("{place}.host"), || {
+            format!("must be the value of a Host header, got {:?}", target.host)
+        });
         if let Some(tls) = &target.tls {
             self.require(target.scheme == Scheme::Https, place, || {
                 "must have scheme `https` with `tls`".to_owned()

@@ -1,12 +1,14 @@
 //! Checks of operations and of the requests in them.
 
+mod calls;
+
 use regex::bytes::Regex;
 
 use super::{Checker, is_header_value};
 use crate::extract::JsonPath;
 use crate::plan::{
     Body, Check, Count, Destination, Extract, ExtractPick, Function, MultipartPart, Op, Part,
-    Request, Source, Template,
+    Request, Scheme, Source, Template,
 };
 
 /// What surrounds an operation.
@@ -43,6 +45,7 @@ fn check_op(checker: &mut Checker<'_>, place: &str, op: &Op, around: Place) {
             check_ops(checker, &format!("{place}.ops"), ops, Place::Page);
         }
         Op::Request(request) => check_request(checker, place, request),
+        Op::Call(call) => calls::check_call(checker, place, call),
         Op::Think { pause } => checker.pause(&format!("{place}.pause"), pause),
         Op::Set { variable, value } => {
             checker.index(place, "variables", *variable, plan.variables.len());
@@ -142,20 +145,56 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(allowed)
 }
 
-fn check_request(checker: &mut Checker<'_>, place: &str, request: &Request) {
+/// Step and target of an exchange, which is by a driver or not.
+fn check_exchange(
+    checker: &mut Checker<'_>,
+    place: &str,
+    (step, target): (usize, usize),
+    driven: bool,
+) {
     let plan = checker.plan;
-    checker.index(
-        &format!("{place}.step"),
-        "steps",
-        request.step,
-        plan.steps.len(),
-    );
-    checker.index(
-        &format!("{place}.target"),
-        "targets",
-        request.target,
-        plan.targets.len(),
-    );
+    checker.index(&format!("{place}.step"), "steps", step, plan.steps.len());
+    let place = format!("{place}.target");
+    checker.index(&place, "targets", target, plan.targets.len());
+    if let Some(target) = plan.targets.get(target) {
+        let fits = (target.scheme == Scheme::Driver) == driven;
+        checker.require(fits, &place, || {
+            let wanted = if driven {
+                "a target with a driver"
+            } else {
+                "a target that speaks HTTP"
+            };
+            format!("must be {wanted}, got {:?}", target.name)
+        });
+    }
+}
+
+fn check_timeout(checker: &mut Checker<'_>, place: &str, timeout_s: Option<f64>) {
+    if let Some(timeout_s) = timeout_s {
+        checker.require(timeout_s > 0.0, &format!("{place}.timeout_s"), || {
+            format!("must be above 0, got {timeout_s}")
+        });
+    }
+}
+
+/// Where a value goes: `all` and `append` only fit a list.
+fn check_into(checker: &mut Checker<'_>, place: &str, into: Destination, pick: ExtractPick) {
+    let many = matches!(pick, ExtractPick::All | ExtractPick::Append);
+    let (variables, lists) = (checker.plan.variables.len(), checker.plan.lists.len());
+    let inner = format!("{place}.into");
+    match into {
+        Destination::Variable(index) => {
+            checker.index(&inner, "variables", index, variables);
+            checker.require(!many, place, || {
+                "`all` and `append` go into a list".to_owned()
+            });
+        }
+        Destination::List(index) => checker.index(&inner, "lists", index, lists),
+    }
+}
+
+fn check_request(checker: &mut Checker<'_>, place: &str, request: &Request) {
+    check_exchange(checker, place, (request.step, request.target), false);
     checker.require(
         is_token(&request.method),
         &format!("{place}.method"),
@@ -188,11 +227,7 @@ fn check_request(checker: &mut Checker<'_>, place: &str, request: &Request) {
     for (number, check) in request.checks.iter().enumerate() {
         check_check(checker, &format!("{place}.checks[{number}]"), check);
     }
-    if let Some(timeout_s) = request.timeout_s {
-        checker.require(timeout_s > 0.0, &format!("{place}.timeout_s"), || {
-            format!("must be above 0, got {timeout_s}")
-        });
-    }
+    check_timeout(checker, place, request.timeout_s);
 }
 
 fn check_path(checker: &mut Checker<'_>, place: &str, path: &Template) {
@@ -260,26 +295,7 @@ fn check_file(checker: &mut Checker<'_>, place: &str, path: &str) {
 }
 
 fn check_extract(checker: &mut Checker<'_>, place: &str, extract: &Extract) {
-    let many = matches!(extract.pick, ExtractPick::All | ExtractPick::Append);
-    match extract.into {
-        Destination::Variable(index) => {
-            checker.index(
-                &format!("{place}.into"),
-                "variables",
-                index,
-                checker.plan.variables.len(),
-            );
-            checker.require(!many, place, || {
-                "`all` and `append` go into a list".to_owned()
-            });
-        }
-        Destination::List(index) => checker.index(
-            &format!("{place}.into"),
-            "lists",
-            index,
-            checker.plan.lists.len(),
-        ),
-    }
+    check_into(checker, place, extract.into, extract.pick);
     let place = format!("{place}.expression");
     match extract.from {
         Source::Json => check_json_path(checker, &place, &extract.expression),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,8 @@ class Solved:
     answers: list[Json]
 
 
-def safe_names(names: Sequence[str], taken: str) -> list[str]:
+@cache
+def safe_names(names: tuple[str, ...], taken: str) -> list[str]:
     """Names that a model file may have, each of its own, none of them `taken`."""
     found = [taken]
     for name in names:
@@ -83,7 +85,7 @@ def class_names(of: Measured) -> list[str]:
 
 def station_names(of: Measured) -> list[str]:
     """Names of the resources in the model."""
-    return safe_names([one.name for one in of.stations], ELSEWHERE)
+    return safe_names(tuple(one.name for one in of.stations), ELSEWHERE)
 
 
 def document(of: Measured, parameters: Parameters, at: Condition) -> Json:

@@ -20,6 +20,8 @@ from towtank.model.fitting.replicates import SEED
 Json = dict[str, Any]
 RESPONSE_OFF, UTILIZATION_OFF = 0.25, 0.10
 """Errors from which the network is doubted, of a mean response time [ratio] and of a utilization [1]."""
+TEST_DRAWS = 100
+"""Replicates of the network that is held against a level it did not see: their bands are shown, and sized by nobody."""
 OVER_OFF = 0.20
 """Resources that explain more than the response time at low load, by so much of it, are doubted. [ratio]"""
 
@@ -53,7 +55,7 @@ def hold_out(of: Measured, highest: int) -> Tested | None:
     kept = len(of.loads) - highest
     if kept < LEAST_LEVELS:
         return None
-    network = fit_network(of.below(highest))
+    network = fit_network(of.below(highest), TEST_DRAWS)
     at = conditions(of)
     solved = solve(of, [(network.parameters, one) for one in at])
     drawn = [solve(of, [(one, at[place]) for one in network.draws]) for place in range(kept, len(of.loads))]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from towtank.errors import MeasurementError
 from towtank.model.fitting.demand_series import RunSeries, read_series
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
@@ -182,7 +183,15 @@ class Measured:
 
 
 def measured(one: Configuration) -> Measured:
-    """What a configuration tells a network; without levels where no run has intervals enough."""
+    """What a configuration tells a network; without levels where no run has intervals enough.
+
+    Raises
+    ------
+    MeasurementError
+        If there are no runs to read, but a study summary alone.
+    """
+    if not one.folders:
+        raise MeasurementError(f"{one.label}: no network can be made of it:\n  it needs the runs, got a summary alone")
     found, servers = read_series(one.folders, one.resources)
     series = {run.name: run for run in found}
     told, left_out = [], []

@@ -16,16 +16,15 @@ import org.apache.jackrabbit.core.config.RepositoryConfig;
 public class OpenRepository extends JcrServiceFactory {
     private RepositoryImpl opened;
 
-    /** Opens the repository of the configuration and folder that the system properties name. */
-    static RepositoryImpl open() throws RepositoryException {
-        return RepositoryImpl.create(RepositoryConfig.create(
-                System.getProperty("towtank.configuration"), System.getProperty("towtank.home")));
+    /** Opens the repository of a configuration, in the folder that a system property names. */
+    static RepositoryImpl open(String configuration) throws RepositoryException {
+        return RepositoryImpl.create(RepositoryConfig.create(configuration, System.getProperty("towtank.home")));
     }
 
     @Override
     protected Repository acquireJcrRepository(Map<String, String> configuration) {
         try {
-            opened = open();
+            opened = open(System.getProperty("towtank.configuration"));
             return opened;
         } catch (RepositoryException error) {
             throw new IllegalStateException(error);

@@ -20,8 +20,9 @@ import org.apache.jackrabbit.core.RepositoryImpl;
 /**
  * Fills a repository before its servers are started, with the nodes that OpenCMIS makes of folders and documents.
  *
- * The one argument is a list, a line for each object: kind, identifier, path, media type, file of the content or the
- * content itself, separated by tabs. A folder stands before what is in it.
+ * The first argument is a list, a line for each object: kind, identifier, path, media type, file of the content, and the
+ * content itself where there is no file, separated by tabs. A folder stands before what is in it. The second is the
+ * configuration of a node of the cluster.
  */
 public final class Populate {
     /** Objects that are written to the database together. */
@@ -35,7 +36,7 @@ public final class Populate {
 
     /** Fills the repository that the system properties name. */
     public static void main(String[] arguments) throws Exception {
-        RepositoryImpl repository = OpenRepository.open();
+        RepositoryImpl repository = OpenRepository.open(System.getProperty("towtank.configuration"));
         try {
             Session session = repository.login(new SimpleCredentials("population", new char[0]));
             int count = new Populate(session).fill(Files.readAllLines(Paths.get(arguments[0]), StandardCharsets.UTF_8));
@@ -43,6 +44,9 @@ public final class Populate {
         } finally {
             repository.shutdown();
         }
+        // Makes the tables of the journal, which nodes that start together would make at the same time. The journal
+        // itself stays empty: every node starts with all that is there.
+        OpenRepository.open(arguments[1]).shutdown();
     }
 
     private int fill(List<String> lines) throws RepositoryException, IOException {

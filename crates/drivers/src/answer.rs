@@ -1,0 +1,78 @@
+//! What a call gives: a table of texts, or why there is none.
+
+use std::sync::Arc;
+
+/// A row: a text for each column, `None` where the server has no value.
+pub type Row = Vec<Option<Vec<u8>>>;
+
+/// What a server answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Names of the columns.
+    pub columns: Arc<[String]>,
+    /// Rows, where the operation keeps them.
+    pub rows: Vec<Row>,
+    /// How many rows there were, kept or not.
+    pub row_count: u64,
+    /// How many the server changed.
+    pub affected: u64,
+    /// Whether rows were left out for want of room.
+    pub is_truncated: bool,
+}
+
+/// What a call moved, filled in while it goes on, so that it is there if the call fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Meter {
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// When the first byte of the answer came, by the monotonic clock. [ns]
+    pub first_byte_ns: Option<u64>,
+}
+
+/// Why a call failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// There was no session.
+    Connect,
+    /// The session ended before the answer was whole.
+    Closed,
+    /// What came was not what the protocol allows.
+    Protocol,
+    /// The server said no.
+    Refused,
+    /// A fault of the driver, or of the values it was given.
+    Internal,
+}
+
+/// A call without an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// Of which kind.
+    pub kind: FailureKind,
+    /// The server's code, or what the system said: few different texts, since they are counted.
+    pub reason: String,
+}
+
+impl Failed {
+    /// Of a kind, with its reason.
+    pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
+        Self {
+            kind,
+            reason: reason.into(),
+        }
+    }
+
+    /// The session broke.
+    #[must_use]
+    pub fn closed(error: &std::io::Error) -> Self {
+        Self::new(FailureKind::Closed, error.to_string())
+    }
+
+    /// Whether the session can be used for the next call.
+    #[must_use]
+    pub fn keeps_session(&self) -> bool {
+        self.kind == FailureKind::Refused
+    }
+}

@@ -1,0 +1,220 @@
+//! Threads that are lent to sessions that work: one for each call that is under way, kept for the next ones.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::answer::{Answer, Failed};
+use crate::clock::thread_cpu_ns;
+use crate::executor::{Attempt, Call, Known, Orders, no_such_task};
+use crate::session::Working;
+
+/// Calls of one load thread that are worked on at once; more of them wait for a thread, and their start lag shows it.
+const THREADS_AT_MOST: usize = 1024;
+
+#[derive(Default)]
+struct State {
+    /// Places with orders that nobody works on.
+    queue: VecDeque<(u32, u64)>,
+    places: HashMap<u32, Place>,
+    /// Number of the last place begun: one that was given up must not be taken for the next in its place.
+    serial: u64,
+    idle: usize,
+    threads: usize,
+    is_over: bool,
+}
+
+struct Place {
+    serial: u64,
+    target: usize,
+    orders: VecDeque<Orders>,
+    is_busy: bool,
+    session: Option<Box<dyn Working>>,
+}
+
+struct Shared {
+    known: Arc<Known>,
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+/// The threads and the sessions.
+pub(crate) struct Lending(Arc<Shared>);
+
+impl Lending {
+    pub(crate) fn new(known: Arc<Known>) -> Self {
+        Self(Arc::new(Shared {
+            known,
+            state: Mutex::default(),
+            work: Condvar::new(),
+        }))
+    }
+
+    pub(crate) fn order(&self, target: usize, place: u32, orders: Orders) {
+        let mut state = self.0.lock();
+        if matches!(orders, Orders::Abandon) {
+            // Who works on it finds that it is no longer wanted.
+            state.places.remove(&place);
+            return;
+        }
+        let State { places, serial, .. } = &mut *state;
+        let entry = places.entry(place).or_insert_with(|| {
+            *serial += 1;
+            Place {
+                serial: *serial,
+                target,
+                orders: VecDeque::new(),
+                is_busy: false,
+                session: None,
+            }
+        });
+        entry.orders.push_back(orders);
+        if entry.is_busy {
+            return;
+        }
+        entry.is_busy = true;
+        let waiting = (place, entry.serial);
+        state.queue.push_back(waiting);
+        if state.idle > 0 {
+            self.0.work.notify_one();
+        } else if state.threads < THREADS_AT_MOST {
+            self.lend(&mut state);
+        }
+    }
+
+    /// One thread more. Where the system gives none, those there are come to it, later.
+    fn lend(&self, state: &mut State) {
+        let shared = Arc::clone(&self.0);
+        let thread = std::thread::Builder::new().name("call".to_owned());
+        if thread.spawn(move || shared.serve()).is_ok() {
+            state.threads += 1;
+        }
+    }
+}
+
+impl Drop for Lending {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.is_over = true;
+        // Sessions that nobody works on end here, the others with their thread.
+        state.queue.clear();
+        state.places.clear();
+        drop(state);
+        self.0.work.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a thread does until the run is over.
+    fn serve(&self) {
+        let mut state = self.lock();
+        loop {
+            if let Some((number, serial)) = state.queue.pop_front() {
+                state = self.attend(number, serial, state);
+            } else if state.is_over {
+                return;
+            } else {
+                state.idle += 1;
+                state = self
+                    .work
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+                state.idle -= 1;
+            }
+        }
+    }
+
+    /// Carries out the orders of a place until there are none.
+    fn attend<'a>(
+        &'a self,
+        number: u32,
+        serial: u64,
+        mut state: MutexGuard<'a, State>,
+    ) -> MutexGuard<'a, State> {
+        let mut session = match state.places.get_mut(&number) {
+            Some(place) if place.serial == serial => place.session.take(),
+            // Given up before anybody came to it.
+            _ => return state,
+        };
+        let target = state.places.get(&number).map_or(0, |place| place.target);
+        while let Some(orders) = next(&mut state, number, serial) {
+            drop(state);
+            match orders {
+                Orders::Call(call) => self.make(target, number, &call, &mut session),
+                Orders::Reset => {
+                    if let Some(open) = &mut session
+                        && open.reset().is_err()
+                    {
+                        session = None;
+                    }
+                }
+                Orders::Close | Orders::Abandon => session = None,
+            }
+            state = self.lock();
+        }
+        match state.places.get_mut(&number) {
+            Some(place) if place.serial == serial => {
+                place.is_busy = false;
+                place.session = session;
+            }
+            _ => {
+                // Given up; ending a session may take its time.
+                drop(state);
+                drop(session);
+                state = self.lock();
+            }
+        }
+        state
+    }
+
+    fn make(&self, target: usize, place: u32, call: &Call, session: &mut Option<Box<dyn Working>>) {
+        let cpu_before_ns = thread_cpu_ns();
+        let mut attempt = Attempt::begin(place, call);
+        let result = exchange(&self.known, target, call, session, &mut attempt);
+        if result.as_ref().is_err_and(|failed| !failed.keeps_session()) {
+            *session = None;
+        }
+        let is_held = session.as_ref().is_some_and(|session| session.is_held());
+        let ends = call.is_single && !is_held;
+        let done = attempt.end(result, session.is_some() && !ends, is_held);
+        let spent_ns = thread_cpu_ns() - cpu_before_ns;
+        let results = &self.known.results;
+        results.working_ns.fetch_add(spent_ns, Ordering::Relaxed);
+        results.push(done);
+        if ends {
+            *session = None;
+        }
+    }
+}
+
+/// The next order of a place, unless it was given up meanwhile.
+fn next(state: &mut State, number: u32, serial: u64) -> Option<Orders> {
+    let place = state.places.get_mut(&number)?;
+    if place.serial == serial {
+        place.orders.pop_front()
+    } else {
+        None
+    }
+}
+
+fn exchange(
+    known: &Known,
+    target: usize,
+    call: &Call,
+    session: &mut Option<Box<dyn Working>>,
+    attempt: &mut Attempt,
+) -> Result<Answer, Failed> {
+    let (server, _, task) = known.find(target, call).ok_or_else(no_such_task)?;
+    let open = if let Some(open) = session {
+        open
+    } else {
+        let opened = server.open_working()?;
+        attempt.opened();
+        session.insert(opened)
+    };
+    open.perform(task, call, &mut attempt.meter)
+}

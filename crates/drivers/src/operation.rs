@@ -1,0 +1,103 @@
+//! What can be asked of servers.
+
+use serde::Deserialize;
+
+use crate::server::Server;
+
+/// One operation of a driver. Values that vary come with each call.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Operation {
+    /// A statement of SQL; its parameters are `$1`, `$2` and so on.
+    Sql {
+        /// The statement.
+        text: String,
+    },
+}
+
+/// An operation as it is done by users.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// Its number among all of the plan, under which a session keeps what it prepared.
+    pub number: u32,
+    /// What is done.
+    pub operation: Operation,
+    /// Whether rows are looked at, and so kept.
+    pub keeps_rows: bool,
+    /// Bytes of rows that are kept at most.
+    pub rows_bytes_at_most: usize,
+}
+
+impl Operation {
+    /// What is wrong with asking this of a server, if anything.
+    #[must_use]
+    pub fn fault(&self, server: &Server, values: usize) -> Option<String> {
+        match self {
+            Self::Sql { text } => {
+                if !matches!(server, Server::Postgresql { .. } | Server::Sqlite { .. }) {
+                    return Some("must be asked of a target that speaks SQL".to_owned());
+                }
+                let placed = places(text);
+                (placed != values).then(|| {
+                    format!("must have one value for each of {placed} parameters ($1 and so on), got {values}")
+                })
+            }
+        }
+    }
+}
+
+/// Highest parameter `$n` of a statement, outside of quotes and comments.
+fn places(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (mut at, mut most) = (0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            quote @ (b'\'' | b'"') => at = behind(bytes, at + 1, quote),
+            b'-' if bytes.get(at + 1) == Some(&b'-') => at = behind(bytes, at, b'\n'),
+            b'$' => {
+                let digits = bytes[at + 1..]
+                    .iter()
+                    .take_while(|byte| byte.is_ascii_digit());
+                let length = digits.count();
+                let number = text[at + 1..at + 1 + length].parse().unwrap_or(0);
+                most = most.max(number);
+                at += 1 + length;
+            }
+            _ => at += 1,
+        }
+    }
+    most
+}
+
+fn behind(bytes: &[u8], from: usize, end: u8) -> usize {
+    let found = bytes[from..].iter().position(|byte| *byte == end);
+    found.map_or(bytes.len(), |place| from + place + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_counted_outside_of_quotes_and_comments() {
+        assert_eq!(places("select 1"), 0);
+        assert_eq!(places("select $1, $2 from t where a = $2"), 2);
+        assert_eq!(places("select '$9', \"$8\" -- $7\n from t where a = $3"), 3);
+        assert_eq!(places("select 'it''s $4' where b = $1"), 1);
+    }
+
+    #[test]
+    fn a_statement_wants_as_many_values_as_it_has_parameters() {
+        let server = Server::Sqlite {
+            path: "/x".into(),
+            synchronous: crate::Synchronous::Full,
+            cache_bytes: None,
+        };
+        let operation = Operation::Sql {
+            text: "select $1".to_owned(),
+        };
+        assert_eq!(operation.fault(&server, 1), None);
+        let fault = operation.fault(&server, 2).expect("a fault");
+        assert!(fault.contains("each of 1 parameters"), "{fault}");
+    }
+}

@@ -1,0 +1,4 @@
+//! Databases.
+
+pub(crate) mod postgresql;
+pub(crate) mod sqlite;

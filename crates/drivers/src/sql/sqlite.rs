@@ -1,0 +1,209 @@
+//! SQLite, in this process: the database works in the thread that is lent to the call.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Error, OpenFlags, Statement, ToSql, types};
+
+use crate::answer::{Answer, Failed, FailureKind, Meter};
+use crate::clock::monotonic_ns;
+use crate::executor::Call;
+use crate::operation::{Operation, Task};
+use crate::server::Synchronous;
+use crate::session::{Value, Working};
+
+/// Statements that a session keeps prepared.
+const PREPARED_AT_MOST: usize = 256;
+
+struct Session {
+    connection: Connection,
+    busy_ns: u64,
+}
+
+/// Opens a session.
+///
+/// # Errors
+/// Kind `connect`: no such file, or no database.
+pub(crate) fn open(
+    path: &Path,
+    synchronous: Synchronous,
+    cache_bytes: Option<u64>,
+) -> Result<Box<dyn Working>, Failed> {
+    let connect = |error: Error| Failed::new(FailureKind::Connect, reason(&error));
+    // Each session is used by one thread at a time, so SQLite need not lock it.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(connect)?;
+    connection.set_prepared_statement_cache_capacity(PREPARED_AT_MOST);
+    let level = match synchronous {
+        Synchronous::Off => "OFF",
+        Synchronous::Normal => "NORMAL",
+        Synchronous::Full => "FULL",
+    };
+    connection
+        .pragma_update(None, "synchronous", level)
+        .map_err(connect)?;
+    if let Some(bytes) = cache_bytes {
+        // Negative: in KiB.
+        let kibibytes = -i64::try_from(bytes / 1024).unwrap_or(i64::MAX);
+        connection
+            .pragma_update(None, "cache_size", kibibytes)
+            .map_err(connect)?;
+    }
+    Ok(Box::new(Session {
+        connection,
+        busy_ns: 0,
+    }))
+}
+
+/// The name of SQLite's result code, as its documentation has it.
+fn reason(error: &Error) -> String {
+    let Error::SqliteFailure(code, message) = error else {
+        return "no result".to_owned();
+    };
+    let name = match code.extended_code & 0xff {
+        1 => "SQLITE_ERROR",
+        5 => "SQLITE_BUSY",
+        6 => "SQLITE_LOCKED",
+        8 => "SQLITE_READONLY",
+        9 => "SQLITE_INTERRUPT",
+        10 => "SQLITE_IOERR",
+        11 => "SQLITE_CORRUPT",
+        13 => "SQLITE_FULL",
+        14 => "SQLITE_CANTOPEN",
+        17 => "SQLITE_SCHEMA",
+        19 => "SQLITE_CONSTRAINT",
+        20 => "SQLITE_MISMATCH",
+        21 => "SQLITE_MISUSE",
+        26 => "SQLITE_NOTADB",
+        other => return format!("SQLite code {other}"),
+    };
+    match (name, message) {
+        // Too wide a code to tell anything by itself.
+        ("SQLITE_ERROR", Some(message)) => format!("{name}: {message}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// A value as SQLite is given it: a whole number as one, everything else as text. Columns that are numbers take texts as
+/// numbers by their affinity (section 3 of SQLite's page on types); expressions do not, so whole numbers come as such.
+struct Bound<'a>(&'a Value);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self) -> rusqlite::Result<types::ToSqlOutput<'_>> {
+        let Some(bytes) = self.0 else {
+            return Ok(types::ToSqlOutput::Borrowed(ValueRef::Null));
+        };
+        let text = std::str::from_utf8(bytes).ok();
+        let number = text.and_then(|text| {
+            let number: i64 = text.parse().ok()?;
+            (number.to_string() == text).then_some(number)
+        });
+        Ok(types::ToSqlOutput::Borrowed(
+            number.map_or(ValueRef::Text(bytes), ValueRef::Integer),
+        ))
+    }
+}
+
+/// A value as text; `None` for NULL.
+fn shown(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string().into_bytes()),
+        ValueRef::Real(number) => Some(number.to_string().into_bytes()),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes.to_vec()),
+    }
+}
+
+fn length(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::Null => 0,
+        ValueRef::Integer(_) | ValueRef::Real(_) => 8,
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len(),
+    }
+}
+
+impl Session {
+    /// Waits for locks of others as long as the call may take.
+    fn wait_at_most(&mut self, timeout_ns: u64) -> rusqlite::Result<()> {
+        if timeout_ns != self.busy_ns {
+            self.connection
+                .busy_timeout(Duration::from_nanos(timeout_ns))?;
+            self.busy_ns = timeout_ns;
+        }
+        Ok(())
+    }
+
+    fn run(
+        &mut self,
+        text: &str,
+        task: &Task,
+        call: &Call,
+        meter: &mut Meter,
+    ) -> rusqlite::Result<Answer> {
+        self.wait_at_most(call.timeout_ns)?;
+        let changes_before = self.connection.total_changes();
+        let mut statement = self.connection.prepare_cached(text)?;
+        bind(&mut statement, &call.values)?;
+        let sent: usize = call.values.iter().flatten().map(Vec::len).sum();
+        meter.bytes_out += sent as u64;
+        let names = statement.column_names();
+        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        let mut answer = Answer {
+            columns: names.into(),
+            ..Answer::default()
+        };
+        let mut room_bytes = task.rows_bytes_at_most;
+        let columns = answer.columns.len();
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            meter.first_byte_ns.get_or_insert_with(monotonic_ns);
+            answer.row_count += 1;
+            let mut row_bytes = 0;
+            for column in 0..columns {
+                row_bytes += length(row.get_ref(column)?);
+            }
+            meter.bytes_in += row_bytes as u64;
+            answer.is_truncated |= task.keeps_rows && row_bytes > room_bytes;
+            if task.keeps_rows && !answer.is_truncated {
+                room_bytes -= row_bytes;
+                let values = (0..columns).map(|column| row.get_ref(column).map(shown));
+                answer.rows.push(values.collect::<rusqlite::Result<_>>()?);
+            }
+        }
+        drop(rows);
+        answer.affected = self.connection.total_changes() - changes_before;
+        Ok(answer)
+    }
+}
+
+/// Gives the parameters `$1`, `$2` and so on their values.
+fn bind(statement: &mut Statement<'_>, values: &[Value]) -> rusqlite::Result<()> {
+    for (number, value) in values.iter().enumerate() {
+        // To SQLite `$1` is a name; it numbers names in the order in which they come up.
+        if let Some(index) = statement.parameter_index(&format!("${}", number + 1))? {
+            statement.raw_bind_parameter(index, Bound(value))?;
+        }
+    }
+    Ok(())
+}
+
+impl Working for Session {
+    fn perform(&mut self, task: &Task, call: &Call, meter: &mut Meter) -> Result<Answer, Failed> {
+        let Operation::Sql { text } = &task.operation;
+        let result = self.run(text, task, call, meter);
+        result.map_err(|error| Failed::new(FailureKind::Refused, reason(&error)))
+    }
+
+    fn is_held(&self) -> bool {
+        !self.connection.is_autocommit()
+    }
+
+    fn reset(&mut self) -> Result<(), Failed> {
+        if !self.is_held() {
+            return Ok(());
+        }
+        let undone = self.connection.execute_batch("ROLLBACK");
+        undone.map_err(|error| Failed::new(FailureKind::Closed, reason(&error)))
+    }
+}

@@ -1,0 +1,102 @@
+//! A socket with what came over it, for drivers that speak a protocol.
+
+use std::io;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::answer::{Failed, FailureKind, Meter};
+use crate::clock::monotonic_ns;
+use crate::server::Location;
+
+/// Space to read into at once. [B]
+const READ_BYTES: usize = 16 * 1024;
+
+#[derive(Debug)]
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    socket: Socket,
+    /// What came and was not taken yet.
+    pub(crate) received: BytesMut,
+    /// What is to be sent.
+    pub(crate) out: BytesMut,
+}
+
+impl Wire {
+    /// Connects.
+    ///
+    /// # Errors
+    /// Kind `connect` with what the system said.
+    pub(crate) async fn connect(location: &Location) -> Result<Self, Failed> {
+        let connected = match location {
+            Location::Tcp(address) => TcpStream::connect(address).await.map(|socket| {
+                // What is sent is whole; waiting for more of it would only delay it. A refusal costs time, not truth.
+                let _ = socket.set_nodelay(true);
+                Socket::Tcp(socket)
+            }),
+            Location::Unix(path) => UnixStream::connect(path).await.map(Socket::Unix),
+        };
+        let socket =
+            connected.map_err(|error| Failed::new(FailureKind::Connect, error.to_string()))?;
+        Ok(Self {
+            socket,
+            received: BytesMut::new(),
+            out: BytesMut::new(),
+        })
+    }
+
+    /// Sends what is to be sent.
+    pub(crate) async fn flush(&mut self, meter: &mut Meter) -> io::Result<()> {
+        match &mut self.socket {
+            Socket::Tcp(socket) => socket.write_all(&self.out).await,
+            Socket::Unix(socket) => socket.write_all(&self.out).await,
+        }?;
+        meter.bytes_out += self.out.len() as u64;
+        self.out.clear();
+        Ok(())
+    }
+
+    /// Waits for more of the answer.
+    ///
+    /// # Errors
+    /// The end of the connection among them.
+    pub(crate) async fn receive(&mut self, meter: &mut Meter) -> io::Result<()> {
+        self.received.reserve(READ_BYTES);
+        let count = match &mut self.socket {
+            Socket::Tcp(socket) => socket.read_buf(&mut self.received).await,
+            Socket::Unix(socket) => socket.read_buf(&mut self.received).await,
+        }?;
+        if count == 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "closed by the server",
+            ));
+        }
+        meter.first_byte_ns.get_or_insert_with(monotonic_ns);
+        meter.bytes_in += count as u64;
+        Ok(())
+    }
+
+    /// Whether the other side has closed; what it has sent is kept.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        self.received.reserve(READ_BYTES);
+        loop {
+            let read = match &self.socket {
+                Socket::Tcp(socket) => socket.try_read_buf(&mut self.received),
+                Socket::Unix(socket) => socket.try_read_buf(&mut self.received),
+            };
+            match read {
+                Ok(0) => return true,
+                Ok(_) => self.received.reserve(READ_BYTES),
+                Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+}

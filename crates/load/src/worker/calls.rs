@@ -1,0 +1,502 @@
+//! Calls of drivers: handed to the executor of this thread, and ended when it gives them back.
+//!
+//! Sessions have places as connections have. A session that is held by a transaction stays with its user, whatever the
+//! mode; if the user's transaction fails, what it holds is undone.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use towtank_drivers::{Call, Costs, Done, Executor, Failed, FailureKind, Orders};
+
+use crate::outcome::Failure;
+use crate::recorder;
+use crate::template::Context;
+
+use super::connections::{Ownership, Reason, Reasons};
+use super::pool::Pool;
+use super::setup::Setup;
+use super::user::{Connection, NONE, Phase, State};
+use super::{Shared, Worker};
+
+/// Set in [`super::user::Exchange::request`] where it is the number of a call.
+pub(super) const CALL: u32 = 1 << 31;
+
+/// What the executor does not know of a session.
+#[derive(Debug, Default)]
+struct Session {
+    /// When the call in hand left, by the monotonic clock; 0 before. [ns]
+    left_ns: Arc<AtomicU64>,
+    /// When it was handed over. [ns]
+    handed_ns: u64,
+    /// Whether it is open.
+    is_open: bool,
+    /// Whether it is held by a transaction of its user.
+    is_held: bool,
+}
+
+/// Sums over the calls of a thread.
+#[derive(Debug, Clone, Default)]
+pub struct CallsEnded {
+    /// What servers refused, by their reason.
+    pub refusals: BTreeMap<String, u64>,
+    /// CPU time of the drivers.
+    pub costs: Costs,
+}
+
+impl CallsEnded {
+    /// Adds those of another thread.
+    pub fn add(&mut self, other: &Self) {
+        for (reason, count) in &other.refusals {
+            *self.refusals.entry(reason.clone()).or_default() += count;
+        }
+        self.costs.waiting_ns += other.costs.waiting_ns;
+        self.costs.working_ns += other.costs.working_ns;
+    }
+}
+
+/// The sessions of a thread and who makes its calls.
+#[derive(Debug)]
+pub(super) struct Calls {
+    executor: Executor,
+    /// Number of a target among those with drivers.
+    columns: Vec<Option<usize>>,
+    /// Targets with drivers, by that number.
+    targets: Vec<usize>,
+    ownership: Ownership,
+    /// One for each target with a driver, with a pool.
+    pools: Vec<Pool>,
+    /// Phases and calls in hand, as of connections: idle is an open session without a call.
+    places: Vec<Connection>,
+    sessions: Vec<Session>,
+    /// Places of a pool that users hold, by user and number of the target.
+    kept: HashMap<(u32, usize), u32>,
+    refusals: Reasons,
+    done: Vec<Done>,
+    connect_timeout_ns: u64,
+}
+
+impl Calls {
+    /// Starts what the plan needs; nothing where no target has a driver.
+    pub(super) fn new(setup: &Setup<'_>, users: usize) -> io::Result<Option<Box<Self>>> {
+        let driven = |target: &usize| setup.servers[*target].is_some();
+        let targets: Vec<usize> = (0..setup.servers.len()).filter(driven).collect();
+        if targets.is_empty() {
+            return Ok(None);
+        }
+        let mut columns = vec![None; setup.servers.len()];
+        for (column, target) in targets.iter().enumerate() {
+            columns[*target] = Some(column);
+        }
+        let (each, pools) = match setup.ownership {
+            Ownership::Pool(size) => {
+                let range = |column: usize| (column * size) as u32..((column + 1) * size) as u32;
+                (
+                    size,
+                    (0..targets.len())
+                        .map(|column| Pool::new(range(column)))
+                        .collect(),
+                )
+            }
+            Ownership::PerUser | Ownership::NewEachTime => (users, Vec::new()),
+        };
+        let places = each * targets.len();
+        let tasks = Arc::clone(&setup.program.tasks);
+        let wake = waker(setup.shared);
+        Ok(Some(Box::new(Self {
+            executor: Executor::start(setup.servers.clone(), tasks, wake)?,
+            columns,
+            targets,
+            ownership: setup.ownership,
+            pools,
+            places: (0..places).map(|_| Connection::new()).collect(),
+            sessions: (0..places).map(|_| Session::default()).collect(),
+            kept: HashMap::new(),
+            refusals: Reasons::default(),
+            done: Vec::new(),
+            connect_timeout_ns: setup.connect_timeout_ns,
+        })))
+    }
+
+    /// CPU time of the thread that waits for servers. [ns]
+    pub(super) fn waiting_cpu_ns(&self) -> u64 {
+        self.executor.costs().waiting_ns
+    }
+
+    /// The sums; sessions end.
+    pub(super) fn end(self) -> CallsEnded {
+        CallsEnded {
+            refusals: self.refusals.texts(),
+            costs: self.executor.costs(),
+        }
+    }
+
+    /// Place of a user's own session.
+    fn own_place(&self, user: usize, column: usize) -> usize {
+        user * self.targets.len() + column
+    }
+
+    /// Target of a place.
+    fn target_of(&self, place: usize) -> usize {
+        let column = match self.ownership {
+            Ownership::Pool(size) => place / size,
+            Ownership::PerUser | Ownership::NewEachTime => place % self.targets.len(),
+        };
+        self.targets[column]
+    }
+
+    fn order(&self, place: usize, orders: Orders) {
+        self.executor
+            .order(self.target_of(place), place as u32, orders);
+    }
+
+    /// Whether a session was opened (1), closed (-1), or neither.
+    fn set_open(&mut self, place: usize, is_open: bool) -> i64 {
+        self.places[place].phase = if is_open { Phase::Idle } else { Phase::Closed };
+        let was_open = std::mem::replace(&mut self.sessions[place].is_open, is_open);
+        i64::from(is_open) - i64::from(was_open)
+    }
+
+    /// Where a user makes a call to a target: a place that is its own, or of the pool; `None` where it must wait.
+    fn place_for(&mut self, user: usize, column: usize) -> Option<usize> {
+        match self.ownership {
+            Ownership::PerUser | Ownership::NewEachTime => Some(self.own_place(user, column)),
+            Ownership::Pool(_) => {
+                let kept = self.kept.get(&(user as u32, column)).copied();
+                kept.or_else(|| self.pools[column].take(&self.places))
+                    .map(|place| place as usize)
+            }
+        }
+    }
+}
+
+fn waker(shared: &Shared) -> impl Fn() + Send + Sync + 'static {
+    let bell = Arc::clone(&shared.bell);
+    move || bell.ring()
+}
+
+fn kind_of(failed: &Failed) -> Failure {
+    match failed.kind {
+        FailureKind::Connect => Failure::Connect,
+        FailureKind::Closed => Failure::Closed,
+        FailureKind::Protocol => Failure::Protocol,
+        FailureKind::Refused => Failure::Refused,
+        FailureKind::Internal => Failure::Internal,
+    }
+}
+
+impl Worker<'_> {
+    /// Starts the call of a user, as far as it goes without waiting.
+    pub(super) fn begin_call(&mut self, index: usize, call: u32) {
+        let now_ns = self.tick();
+        let plan = &self.program.calls[call as usize];
+        let exchange = self.take_exchange();
+        let user = &mut self.users[index];
+        let intended_ns = user.clock_ns;
+        user.note_exchange(intended_ns);
+        user.exchange = exchange as u32;
+        user.state = State::Exchanging;
+        self.recorder.offered(plan.step);
+        self.recorder.begun(plan.step);
+        let one = &mut self.exchanges[exchange];
+        (one.user, one.request, one.connection) = (index as u32, call | CALL, NONE);
+        (one.intended_ns, one.started_ns, one.first_byte_ns) = (intended_ns, now_ns, None);
+        (one.bytes_in, one.bytes_out, one.sent_again) = (0, 0, 0);
+        self.set_deadline(exchange, now_ns + plan.timeout_ns, now_ns);
+        self.launch_call(exchange, plan.target, now_ns);
+    }
+
+    fn launch_call(&mut self, exchange: usize, target: usize, now_ns: u64) {
+        let user = self.exchanges[exchange].user as usize;
+        let Some(calls) = &mut self.calls else { return };
+        let Some(column) = calls.columns[target] else {
+            return;
+        };
+        let pooled = matches!(calls.ownership, Ownership::Pool(_));
+        let Some(place) = calls.place_for(user, column) else {
+            self.tickets += 1;
+            self.exchanges[exchange].ticket = self.tickets;
+            calls.pools[column].wait(exchange as u32, self.tickets);
+            return;
+        };
+        if pooled {
+            self.recorder.connection_wait(0);
+        }
+        self.hand_over(exchange, place, now_ns);
+    }
+
+    /// Hands a call over, to be made over the session of a place.
+    fn hand_over(&mut self, exchange: usize, place: usize, now_ns: u64) {
+        let one = &mut self.exchanges[exchange];
+        one.connection = place as u32;
+        let number = one.request & !CALL;
+        let call = &self.program.calls[number as usize];
+        let user = &mut self.users[one.user as usize];
+        let Some(calls) = &mut self.calls else { return };
+        let mut context = Context {
+            memory: &mut user.memory,
+            random: &mut user.random,
+            user: user.number,
+            iteration: user.iteration,
+        };
+        let values = call.render(&mut context);
+        let session = &mut calls.sessions[place];
+        let location = if session.is_open {
+            0
+        } else {
+            self.targets[call.target].session_turn(|count| user.random.below(count))
+        };
+        session.handed_ns = now_ns;
+        session.left_ns.store(0, Ordering::Relaxed);
+        let left_ns = Arc::clone(&session.left_ns);
+        let state = &mut calls.places[place];
+        state.generation = state.generation.wrapping_add(1);
+        (state.phase, state.exchange) = (Phase::Busy, exchange as u32);
+        let timeout_ns = one.deadline_ns.saturating_sub(now_ns);
+        let handed = Call {
+            generation: state.generation,
+            task: number,
+            location,
+            values,
+            left_ns,
+            connect_timeout_ns: calls.connect_timeout_ns.min(timeout_ns),
+            timeout_ns,
+            is_single: calls.ownership == Ownership::NewEachTime,
+        };
+        calls.order(place, Orders::Call(handed));
+    }
+
+    /// Ends the calls that came back.
+    pub(super) fn take_calls(&mut self) {
+        let Some(calls) = &mut self.calls else { return };
+        let mut done = std::mem::take(&mut calls.done);
+        calls.executor.take(&mut done);
+        for one in done.drain(..) {
+            self.end_call(&one);
+        }
+        if let Some(calls) = &mut self.calls {
+            calls.done = done;
+        }
+    }
+
+    fn end_call(&mut self, done: &Done) {
+        let Some(calls) = &mut self.calls else { return };
+        let place = done.place as usize;
+        if calls.places[place].generation != done.generation {
+            // It was given up meanwhile.
+            return;
+        }
+        let exchange = calls.places[place].exchange as usize;
+        let change = calls.set_open(place, done.is_open);
+        self.open_connections = self.open_connections.saturating_add_signed(change);
+        calls.sessions[place].is_held = done.is_held;
+        let first_byte_ns = done.meter.first_byte_ns;
+        let first_byte_ns = first_byte_ns.map(|first_ns| self.clock.of_run_ns(first_ns));
+        let one = &mut self.exchanges[exchange];
+        one.first_byte_ns = first_byte_ns;
+        (one.bytes_in, one.bytes_out) = (done.meter.bytes_in, done.meter.bytes_out);
+        if let Some(connect_ns) = done.connect_ns {
+            self.recorder.connect(connect_ns);
+        }
+        let left_ns = self.clock.of_run_ns(done.left_ns);
+        self.note_leaving(exchange, place, left_ns);
+        let result = match &done.result {
+            Ok(answer) => {
+                let one = &self.exchanges[exchange];
+                let call = &self.program.calls[(one.request & !CALL) as usize];
+                let user = &mut self.users[one.user as usize];
+                let mut context = Context {
+                    memory: &mut user.memory,
+                    random: &mut user.random,
+                    user: user.number,
+                    iteration: user.iteration,
+                };
+                call.inspect(answer, &done.meter, &mut context)
+            }
+            Err(failed) => Err(self.note_failure(failed)),
+        };
+        let ended_ns = self.clock.of_run_ns(done.ended_ns);
+        self.finish_call(exchange, Some(place), result, ended_ns);
+    }
+
+    fn note_failure(&mut self, failed: &Failed) -> Failure {
+        let reason = || Reason::Driver(failed.reason.clone());
+        if let Some(calls) = &mut self.calls {
+            match failed.kind {
+                FailureKind::Connect => self.reasons.count(reason()),
+                FailureKind::Refused => calls.refusals.count(reason()),
+                FailureKind::Closed | FailureKind::Protocol | FailureKind::Internal => {}
+            }
+        }
+        kind_of(failed)
+    }
+
+    /// The start of a call is the instant at which it left: what came before is start lag, but for the wait for a session
+    /// of the pool, which is part of the exchange.
+    fn note_leaving(&mut self, exchange: usize, place: usize, left_ns: u64) {
+        let Some(calls) = &self.calls else { return };
+        let handed_ns = calls.sessions[place].handed_ns;
+        let one = &mut self.exchanges[exchange];
+        one.started_ns += left_ns.saturating_sub(handed_ns);
+        let lag_ns = one.started_ns.saturating_sub(one.intended_ns);
+        self.recorder.lag(lag_ns);
+    }
+
+    /// A call is over its time: its session is given up.
+    pub(super) fn time_out_call(&mut self, exchange: usize, now_ns: u64) {
+        let place = self.exchanges[exchange].connection;
+        if place == NONE {
+            self.end_wait(exchange, now_ns);
+            let one = &self.exchanges[exchange];
+            let lag_ns = one.started_ns.saturating_sub(one.intended_ns);
+            self.recorder.lag(lag_ns);
+            self.finish_call(exchange, None, Err(Failure::Timeout), now_ns);
+            return;
+        }
+        let place = place as usize;
+        let Some(calls) = &mut self.calls else { return };
+        calls.order(place, Orders::Abandon);
+        let session = &mut calls.sessions[place];
+        let left_ns = session.left_ns.load(Ordering::Acquire);
+        // What is under way may still write to the old one.
+        session.left_ns = Arc::default();
+        session.is_held = false;
+        let state = &mut calls.places[place];
+        state.generation = state.generation.wrapping_add(1);
+        let change = calls.set_open(place, false);
+        self.open_connections = self.open_connections.saturating_add_signed(change);
+        // One that never left is still waiting to: all its time is lag.
+        let left_ns = match left_ns {
+            0 => now_ns,
+            left_ns => self.clock.of_run_ns(left_ns),
+        };
+        self.note_leaving(exchange, place, left_ns);
+        self.finish_call(exchange, Some(place), Err(Failure::Timeout), now_ns);
+    }
+
+    /// Counts a call as ended, frees it, and lets those go on who wait for it.
+    fn finish_call(
+        &mut self,
+        exchange: usize,
+        place: Option<usize>,
+        result: Result<(), Failure>,
+        ended_ns: u64,
+    ) {
+        let one = &self.exchanges[exchange];
+        let call = &self.program.calls[(one.request & !CALL) as usize];
+        let counted = recorder::Exchange {
+            result,
+            response_ns: ended_ns.saturating_sub(one.intended_ns),
+            exchange_ns: ended_ns.saturating_sub(one.started_ns),
+            first_byte_ns: one
+                .first_byte_ns
+                .map(|first_ns| first_ns.saturating_sub(one.started_ns)),
+            bytes_in: one.bytes_in,
+            bytes_out: one.bytes_out,
+        };
+        self.recorder.finished(call.step, counted);
+        let (index, target) = (one.user as usize, call.target);
+        self.free_exchanges.push(exchange as u32);
+        let user = &mut self.users[index];
+        user.exchange = NONE;
+        user.clock_ns = ended_ns;
+        user.page_end_ns = ended_ns;
+        if let Some(place) = place {
+            self.release_session(index, place, target);
+        }
+        match result {
+            Ok(()) => {
+                self.run(index);
+                return;
+            }
+            Err(_) if call.go_on => {}
+            Err(failure) => self.fail(index, failure),
+        }
+        self.later(index);
+    }
+
+    /// A session of a pool goes back unless its user holds it.
+    fn release_session(&mut self, user: usize, place: usize, target: usize) {
+        let Some(calls) = &mut self.calls else { return };
+        calls.places[place].exchange = NONE;
+        if !matches!(calls.ownership, Ownership::Pool(_)) {
+            return;
+        }
+        let Some(column) = calls.columns[target] else {
+            return;
+        };
+        if calls.sessions[place].is_held {
+            calls.kept.insert((user as u32, column), place as u32);
+            return;
+        }
+        calls.kept.remove(&(user as u32, column));
+        let is_open = calls.sessions[place].is_open;
+        calls.pools[column].put_back(place as u32, is_open);
+        self.serve_calls(column);
+    }
+
+    /// Hands sessions that are free to those who wait for them.
+    fn serve_calls(&mut self, column: usize) {
+        loop {
+            let now_ns = self.tick();
+            let Some(calls) = &mut self.calls else { return };
+            let next = calls.pools[column].serve(now_ns, &self.exchanges, &calls.places);
+            let Some((exchange, place)) = next else {
+                return;
+            };
+            self.end_wait(exchange, now_ns);
+            self.hand_over(exchange, place, now_ns);
+        }
+    }
+
+    /// The transaction of a user failed: what its sessions hold is undone.
+    pub(super) fn undo_sessions(&mut self, user: usize) {
+        let Some(calls) = &mut self.calls else { return };
+        for column in 0..calls.targets.len() {
+            let Some(calls) = &mut self.calls else { return };
+            let pooled = matches!(calls.ownership, Ownership::Pool(_));
+            let place = if pooled {
+                calls.kept.get(&(user as u32, column)).copied()
+            } else {
+                Some(calls.own_place(user, column) as u32)
+            };
+            let Some(place) = place.map(|place| place as usize) else {
+                continue;
+            };
+            if !std::mem::take(&mut calls.sessions[place].is_held) {
+                continue;
+            }
+            calls.order(place, Orders::Reset);
+            if calls.ownership == Ownership::NewEachTime {
+                self.close_session(place);
+            } else if pooled {
+                let target = calls.targets[column];
+                self.release_session(user, place, target);
+            }
+        }
+    }
+
+    /// A user is gone, with the sessions that are its own.
+    pub(super) fn close_sessions(&mut self, user: usize) {
+        self.undo_sessions(user);
+        let Some(calls) = &self.calls else { return };
+        if matches!(calls.ownership, Ownership::Pool(_)) {
+            return;
+        }
+        for column in 0..calls.targets.len() {
+            let Some(calls) = &self.calls else { return };
+            let place = calls.own_place(user, column);
+            if calls.sessions[place].is_open {
+                self.close_session(place);
+            }
+        }
+    }
+
+    fn close_session(&mut self, place: usize) {
+        let Some(calls) = &mut self.calls else { return };
+        calls.order(place, Orders::Close);
+        let change = calls.set_open(place, false);
+        self.open_connections = self.open_connections.saturating_add_signed(change);
+    }
+}

@@ -1,0 +1,248 @@
+"""Events that a study made happen: when, what was lost to them, and how long the system took to be as before.
+
+As before means: the seconds of the steady stage that went by before its first event set a band, and a system is back in
+the first second after it left the band from which on it stays within for `HOLD_S`. The band is throughput of at least
+the mean less three standard deviations of these seconds, and a share of failures of at most the highest of them or the
+limit of the study, whichever is more. That throughput is above the band is no harm: users who waited come back at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t
+
+from towtank.analysis.measurement import Column, Floats, Mask, Measurement
+from towtank.analysis.window import Window
+
+HOLD_S = 3
+"""Seconds within the band that count as being back. [s]"""
+BY_CHANCE = 0.001
+"""Share of undisturbed seconds that leave the band downwards by chance."""
+# Fewer seconds than this do not tell how far one strays from the others.
+_SECONDS_BEFORE = 5
+_WHOLE = 0.5
+# Seconds are as long as clocks tell them: where all before were equal, one that is equal must not count as less.
+_ROUNDING = 1e-9
+_NANOSECONDS = 1e9
+
+
+@dataclass(frozen=True)
+class Happened:
+    """One event as it really came.
+
+    Attributes
+    ----------
+    name, do, on : str
+        Which, what, to what.
+    begin_s : float or None
+        In run time; None where it did not happen. [s]
+    end_s : float or None
+        When it was over: started again, mended, released; None where it was not. [s]
+    failed : str or None
+        Why it did not happen as asked.
+    """
+
+    name: str
+    do: str
+    on: str
+    begin_s: float | None = None
+    end_s: float | None = None
+    failed: str | None = None
+    processes: tuple[str, ...] = ()
+    left: dict[str, int] | None = None
+
+
+def happened(events: Sequence[dict[str, Any]], origin_ns: int) -> list[Happened]:
+    """The events of a run in the order in which they began, those that did not at the end."""
+    told: dict[str, dict[str, Any]] = {}
+    for event in events:
+        kind, name, at = event.get("k"), event.get("event"), event.get("t_ns")
+        if kind not in ("event_begins", "event_filled", "event_ends", "event_failed") or not isinstance(at, int):
+            continue
+        one = told.setdefault(str(name), {"name": str(name), "do": str(event.get("do")), "on": str(event.get("on"))})
+        if kind == "event_begins":
+            one |= {"begin_s": (at - origin_ns) / _NANOSECONDS, "processes": tuple(event.get("processes") or ())}
+        elif kind == "event_filled":
+            one["left"] = {key: event[key] for key in ("free_bytes", "free_files") if key in event}
+        elif kind == "event_ends":
+            one["end_s"] = (at - origin_ns) / _NANOSECONDS
+        else:
+            one["failed"] = str(event.get("reason"))
+    found = [Happened(**one) for one in told.values()]
+    return sorted(found, key=lambda one: float("inf") if one.begin_s is None else one.begin_s)
+
+
+def first_inside(found: Sequence[Happened], window: Window) -> Happened | None:
+    """The first event that began inside a window as asked; None where it was left in peace."""
+    inside = [one for one in found if one.begin_s is not None and window.asked_start_s < one.begin_s]
+    return next((one for one in inside if one.begin_s is not None and one.begin_s < window.asked_end_s), None)
+
+
+@dataclass(frozen=True)
+class Band:
+    """How the system did before: seconds it rests on, mean throughput, and the band."""
+
+    seconds: int
+    throughput_per_s: float
+    least_per_s: float
+    errors_at_most: float
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in a summary."""
+        return self.__dict__.copy()
+
+
+def band_of(measurement: Measurement, before: Mask, errors_limit: float) -> Band | None:
+    """The band of the chosen seconds; None where they are too few to tell."""
+    chosen = before & (measurement.lengths >= _WHOLE)
+    if chosen.sum() < _SECONDS_BEFORE:
+        return None
+    column = measurement.transactions
+    rates = column.ok[chosen] / measurement.lengths[chosen]
+    mean = float(column.ok[chosen].sum() / measurement.lengths[chosen].sum())
+    number = len(rates)
+    reach = float(t.ppf(1 - BY_CHANCE, number - 1) * np.std(rates, ddof=1) * np.sqrt(1 + 1 / number))
+    worst = float(_error_shares(column)[chosen].max())
+    return Band(number, mean, max(0.0, mean - reach), max(worst, errors_limit))
+
+
+def _error_shares(column: Column) -> Floats:
+    """Share of failures in each second; nothing that ended at all counts as no failure, and shows as throughput."""
+    return np.divide(column.failed, column.ended, out=np.zeros(column.bins), where=column.ended > 0)
+
+
+def describe(
+    found: Sequence[Happened], measurement: Measurement, asked: Window | None, errors_limit: float
+) -> dict[str, dict[str, Any]]:
+    """Events of a run by name, with what they did to it.
+
+    Parameters
+    ----------
+    found : sequence of Happened
+    measurement : Measurement
+    asked : Window or None
+        The steady stages as asked, before any event shortened what is analysed.
+    errors_limit : float
+        Share of failures that the study allows.
+
+    Returns
+    -------
+    dict of dict
+        As `docs/reference/summary.md` describes.
+    """
+    first = None if asked is None else first_inside(found, asked)
+    band = None
+    if asked is not None and first is not None and first.begin_s is not None:
+        band = band_of(measurement, measurement.inside(asked.asked_start_s, first.begin_s), errors_limit)
+    end = float(measurement.ends.max()) if measurement.bins else 0.0
+    return {
+        one.name: {
+            "do": one.do,
+            "on": one.on,
+            "begin_s": one.begin_s,
+            "end_s": one.end_s,
+            "until_s": _until(one, found, end),
+            "failed": one.failed,
+            "left": one.left,
+            **_effect(one, found, measurement, asked, band),
+        }
+        for one in found
+    }
+
+
+def _until(one: Happened, found: Sequence[Happened], end_s: float) -> float | None:
+    """Until when it lasts: what is killed or stopped, until it is started again."""
+    if one.begin_s is None:
+        return None
+    if one.do not in ("kill", "stop"):
+        return end_s if one.end_s is None else one.end_s
+    later = [
+        other.end_s
+        for other in found
+        if other.do in ("start", "restart") and _share(one, other) and other.end_s is not None
+    ]
+    return min((at for at in later if at > one.begin_s), default=end_s)
+
+
+def _share(one: Happened, other: Happened) -> bool:
+    return one.on == other.on or bool(set(one.processes) & set(other.processes))
+
+
+def _effect(
+    one: Happened, found: Sequence[Happened], measurement: Measurement, asked: Window | None, band: Band | None
+) -> dict[str, Any]:
+    """Recovery and losses of one event."""
+    nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
+    if one.begin_s is None:
+        return {**nothing, "why": "it did not happen"}
+    if asked is None or not asked.asked_start_s < one.begin_s < asked.asked_end_s:
+        return {**nothing, "why": "it did not happen within the steady stage"}
+    if band is None:
+        return {**nothing, "why": f"less than {_SECONDS_BEFORE} s of the steady stage went by before the first event"}
+    column = measurement.transactions
+    after = (measurement.ends > one.begin_s + 1e-6) & (measurement.ends <= asked.asked_end_s + 1e-6)
+    after &= (measurement.lengths >= _WHOLE) & (measurement.starts >= asked.asked_start_s - 1e-6)
+    places = np.flatnonzero(after)
+    rates = column.ok[places] / measurement.lengths[places]
+    within = (rates >= band.least_per_s * (1 - _ROUNDING)) & (_error_shares(column)[places] <= band.errors_at_most)
+    left, back = _excursion(within)
+    until = float(measurement.starts[places[back]]) if back is not None else asked.asked_end_s
+    recovery = None if back is None else max(0.0, until - one.begin_s) if left is not None else 0.0
+    if left is None:  # all the time that it lasted
+        during = places[measurement.starts[places] < (_until(one, found, asked.asked_end_s) or asked.asked_end_s)]
+    else:
+        during = places if back is None else places[:back]
+    return {
+        "before": band.document(),
+        "disturbed": left is not None,
+        "recovery_s": recovery,
+        "during": _losses(measurement, during, band),
+        "why": None if recovery is not None else "the steady stage ended before it was back",
+    }
+
+
+def _excursion(within: Mask) -> tuple[int | None, int | None]:
+    """First second out of the band, and the first one behind it that begins `HOLD_S` seconds within.
+
+    Examples
+    --------
+    >>> _excursion(np.array([True, False, True, False, True, True, True]))
+    (1, 4)
+    >>> _excursion(np.array([True, True, True]))
+    (None, 0)
+    >>> _excursion(np.array([True, False, True, True]))
+    (1, None)
+    """
+    out = np.flatnonzero(~within)
+    if len(out) == 0:
+        return None, 0
+    for place in range(int(out[0]) + 1, len(within) - HOLD_S + 1):
+        if within[place : place + HOLD_S].all():
+            return int(out[0]), place
+    return int(out[0]), None
+
+
+def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]:
+    """What the seconds from an event until the system was back had, and what they lacked."""
+    column, requests = measurement.transactions, measurement.requests
+    length, ok = float(measurement.lengths[places].sum()), float(column.ok[places].sum())
+    counts = column.response.counts[places]
+    slow = [value for value in np.array(column.response.quantile_by_bin(0.95), dtype=object)[places] if value]
+    return {
+        "length_s": length,
+        "throughput_per_s": ok / length if length else None,
+        "missed_transactions": max(0.0, band.throughput_per_s * length - ok),
+        "failed_transactions": _by_kind(column, places),
+        "failed_requests": _by_kind(requests, places),
+        "timed": int(counts.sum()),
+        "worst_p95_s": max(slow, default=None),
+    }
+
+
+def _by_kind(column: Column, places: Any) -> dict[str, int]:
+    kinds = {kind: int(counts[places].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
+    return {kind: count for kind, count in kinds.items() if count}

@@ -1,0 +1,218 @@
+"""Many servers predicted from the measurements of few: the station of the bottleneck multiplied, all others shared.
+
+The throughput of the few over users is fitted by the closed curve: a bottleneck with a demand S, and time O elsewhere.
+With n servers in place of m each transaction asks one of them, so that each is a station of demand S / n (m servers of
+one queue are taken for m stations). What all share, the database and the gateway, are stations with the CPU time that a
+transaction took there, over the CPUs that their host has; so much of O is theirs. The machine below all hosts is a
+bound: no more is done than its CPUs allow.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.estimates import from_document
+from towtank.analysis.statistics import standard_error_of
+from towtank.errors import MeasurementError, ModelError
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.drift import DRIFT
+from towtank.model.fitting.fit import Fit, fit_curve
+from towtank.model.fitting.intervals import percentiles
+from towtank.model.fitting.measured import Configuration, read_configurations
+from towtank.model.fitting.network import network_throughput
+from towtank.model.fitting.observations import Floats
+from towtank.model.fitting.replicates import SEED, replicates
+from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, write_json
+
+SCHEMA = "towtank/prediction/1"
+FILE = "prediction.json"
+# Replicates that a network is solved for; percentiles of 2.5 % rest on five of them.
+_DRAWS = 200
+MOST_USERS = 20_000
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A host that all servers use.
+
+    Attributes
+    ----------
+    name : str
+    demand_s : float
+        CPU time of a transaction. [s]
+    error_s : float
+        Its standard error. [s]
+    cpus : float
+        CPUs that the host has. [1]
+    utilization : float
+        The highest that was measured, in [0, 1].
+    """
+
+    name: str
+    demand_s: float
+    error_s: float
+    cpus: float
+    utilization: float
+
+    def document(self) -> Json:
+        """As it stands in the prediction."""
+        return {**self.__dict__, "service_time_s": self.demand_s / self.cpus}
+
+    def draws(self, count: int, stream: np.random.Generator) -> Floats:
+        """Times at the host that may be true; the demand may drift where it was not seen busy. [s]"""
+        relative = np.hypot(self.error_s / self.demand_s, DRIFT * (1 - min(self.utilization, 1.0)))
+        return np.asarray(self.demand_s / self.cpus * np.exp(relative * stream.standard_normal(count)), dtype=float)
+
+
+def predict_across(configuration: Configuration, asked: Json) -> Json:
+    """Throughput and response time of a configuration with more servers.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        What was measured.
+    asked : dict
+        `predict` of the study, as its manifest has it.
+
+    Raises
+    ------
+    ModelError
+        If the points do not carry a curve, or something else than the servers was the bottleneck.
+    """
+    used = replace(configuration.observations, busy=None, busy_error=None, others=None)
+    fit = fit_curve(ClosedCurve(1, configuration.think_s), used)
+    shared, total = _shared(configuration, asked)
+    parameters = replicates(fit)[:_DRAWS]
+    think = configuration.think_s
+    rates = _solved(parameters, shared, total, asked, think)
+    best = _solved(fit.parameters[None, :], shared, total, asked, think, drift=False)
+    return {
+        "servers_from": asked["servers_from"],
+        "servers_to": asked["servers_to"],
+        "think_time_s": think,
+        "fitted": {
+            "bottleneck_demand_s": float(fit.parameters[0]),
+            "other_s": float(fit.parameters[1]),
+            "points": _points(fit),
+        },
+        "shared": [one.document() for one in shared],
+        "machine_demand_s": None if total is None else total[0],
+        "machine_cpus": None if total is None else total[1],
+        "rows": [_row(load, rates[:, place], best[0, place], think) for place, load in enumerate(asked["loads"])],
+    }
+
+
+def _points(fit: Fit) -> list[Json]:
+    fitted = fit.fitted
+    return [
+        {"load": float(load), "throughput": float(rate), "curve": float(curve)}
+        for load, rate, curve in zip(fit.points.load, fit.points.throughput, fitted, strict=True)
+    ]
+
+
+def _solved(
+    parameters: Floats, shared: list[Shared], total: tuple[float, float] | None, asked: Json, think_s: float,
+    *, drift: bool = True,
+) -> Floats:  # fmt: skip
+    """Throughput of each draw at each load; shape (n_draws, n_loads). [1/s]"""
+    loads = np.array(asked["loads"], dtype=float)
+    most = int(np.ceil(loads.max()))
+    if most > MOST_USERS:
+        raise ModelError(f"a network is solved for up to {MOST_USERS} users, got {most} instead")
+    stream = np.random.default_rng(SEED + 3)
+    count, servers = len(parameters), int(asked["servers_to"])
+    times = [one.draws(count, stream) if drift else np.array([one.demand_s / one.cpus]) for one in shared]
+    found = np.empty((count, len(loads)))
+    for number, (demand, other) in enumerate(parameters[:, :2]):
+        own = [float(each[number]) for each in times]
+        stations: list[tuple[float, int | tuple[float, ...]]] = [(float(demand) / servers, 1)] * servers
+        stations += [(each, 1) for each in own]
+        # What was spent elsewhere holds the time at what is shared; a quota lets short work pass at full speed, so
+        # that this time may be less than demand over quota, and then nothing of it is left.
+        elsewhere = think_s + max(0.0, float(other) - sum(own))
+        curve = network_throughput(most, stations, max(elsewhere, 1e-9))
+        found[number] = np.interp(loads, np.arange(most + 1), np.concatenate([[0.0], curve]))
+    return found if total is None else np.minimum(found, total[1] / total[0])
+
+
+def _row(load: float, rates: Floats, best: float, think_s: float) -> Json:
+    row: Json = {"load": float(load), "throughput": _summary(best, rates)}
+    times = load / rates - think_s
+    if (times > 0).mean() > 0.975 and load / best > think_s:
+        row["response_s"] = _summary(load / best - think_s, times)
+    return row
+
+
+def _summary(best: float, values: Floats) -> Json:
+    shares = {"band_80": 0.80, "band_95": 0.95}
+    bands = {name: list(percentiles(values, share)) for name, share in shares.items()}
+    return {"curve": float(best), "median": float(np.median(values)), **bands}
+
+
+def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tuple[float, float] | None]:
+    """Hosts that are not multiplied, and CPU time and CPUs of the machine."""
+    runs = [run for run in configuration.runs if run.get("hosts")]
+    names = list(dict.fromkeys(name for run in runs for name in run["hosts"]))
+    hosts = {name: one for name in names if (one := _host(name, runs)) is not None}
+    own = set(asked["hosts"]) & set(hosts)
+    if own:
+        busiest = max(hosts.values(), key=lambda one: one.utilization)
+        if busiest.name not in own:
+            raise ModelError(
+                f"host {busiest.name}, which is not multiplied, was the most used one "
+                f"({100 * busiest.utilization:.0f} %): more servers of {asked['service']} would not help",
+                hint=f"give {busiest.name} more CPUs, or {', '.join(sorted(own))} less",
+            )
+    machine = [run["machine"] for run in runs if run.get("machine")]
+    total = None
+    if hosts and machine and machine[0].get("cpus"):
+        total = (sum(one.demand_s for one in hosts.values()), float(machine[0]["cpus"]))
+    return [one for name, one in hosts.items() if name not in own and one.demand_s > 0], total
+
+
+def _host(name: str, runs: list[Json]) -> Shared | None:
+    """CPU time of a transaction on a host, over all runs: the ratio of the sums, with the spread of the runs."""
+    told = [(run["hosts"][name], from_document(run["throughput_per_s"])) for run in runs if name in run["hosts"]]
+    rows = [
+        (used, rate.value, standard_error_of(used), one)
+        for one, rate in told
+        if (used := from_document(one.get("cpus_used"))).value is not None and rate.value
+    ]
+    allotted = next((one.get("cpus_allotted") for *_, one in rows if one.get("cpus_allotted")), None)
+    if not rows or not allotted:
+        return None
+    cpus = np.array([used.value for used, *_ in rows], dtype=float)
+    rates = np.array([rate for _, rate, *_ in rows], dtype=float)
+    demand = float(cpus.sum() / rates.sum())
+    spread = float(np.std(cpus / rates, ddof=1)) / np.sqrt(len(rows)) if len(rows) > 1 else 0.0
+    within = float(np.sqrt(sum((error or 0.0) ** 2 for _, _, error, _ in rows)) / rates.sum())
+    most = max(float(one.get("utilization") or 0.0) for *_, one in rows)
+    return Shared(name, demand, float(np.hypot(spread, within)), float(allotted), most)
+
+
+def write_prediction(path: Path) -> Json | None:
+    """Predict what the study of a results folder asks for, and write it into the folder; None where it asks for none.
+
+    What cannot be predicted is written too, with the reason.
+    """
+    manifest = ResultsFolder.open(path).manifest if (path / STUDY_MANIFEST).is_file() else {}
+    asked = manifest.get("study", {}).get("predict")
+    if not asked:
+        return None
+    document: Json = {"schema": SCHEMA, **asked, "made_wall_ns": time.time_ns()}
+    try:
+        found = [one for one in read_configurations(path) if asked["from"].items() <= one.key.items() and one.points]
+        if not found:
+            raise MeasurementError("no run of the configuration that is measured may be modelled")
+        document |= {"refused": None, "runs": [str(run["run"]) for run in found[0].runs]}
+        document |= predict_across(found[0], asked)
+    except (MeasurementError, ModelError) as error:
+        document |= {"refused": str(error), "runs": [], "rows": []}
+    write_json(path / FILE, document)
+    return document

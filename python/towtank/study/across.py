@@ -1,0 +1,86 @@
+"""Predicting one configuration from another: few servers are measured, many of them are predicted before they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from towtank.errors import Fault
+from towtank.study.design import LOAD_FACTORS
+from towtank.yamlfile import did_you_mean, fault_at
+
+if TYPE_CHECKING:
+    from towtank.study.study import Study
+
+
+def across_faults(study: Study) -> Iterator[Fault]:
+    """What is wrong with the prediction of a study: factors, levels, the service."""
+    given = study.study.predict
+    if given is None:
+        return
+    known = {factor.name: factor.levels for factor in study.factors if factor.name not in LOAD_FACTORS}
+    wrong = False
+    for key, place in (("from", given.from_), ("to", given.to)):
+        for name, level in place.items():
+            message = _unknown(name, level, known)
+            wrong = wrong or message is not None
+            if message is not None:
+                yield fault_at(study.tree, ("predict", key, name), message, key=name not in known)
+    missing = [name for name, levels in known.items() if len(levels) > 1 and name not in given.from_]
+    if missing:
+        yield fault_at(
+            study.tree, ("predict", "from"), f"must have a level of {', '.join(missing)}, got none", key=True
+        )
+    services = list(study.system.services)
+    if given.service not in services:
+        near = did_you_mean(given.service, services)
+        message = f"must be a service of the system ({', '.join(services)}), got {given.service!r} instead{near}"
+        yield fault_at(study.tree, ("predict", "service"), message)
+    elif not wrong and not missing:
+        before, after = (_servers(study, place) for place in (given.from_, {**given.from_, **given.to}))
+        if after <= before:
+            message = f"must have more servers than `from`, which has {before}, got {after} instead"
+            yield fault_at(study.tree, ("predict", "to"), message, key=True)
+
+
+def _unknown(name: str, level: str, known: dict[str, tuple[str, ...]]) -> str | None:
+    if name not in known:
+        near = did_you_mean(name, list(known))
+        return f"must be a factor of the study other than the load ({', '.join(known)}), got {name!r} instead{near}"
+    if level not in known[name]:
+        return (
+            f"must be a level of {name} ({', '.join(known[name])}), got {level!r} instead"
+            f"{did_you_mean(level, list(known[name]))}"
+        )
+    return None
+
+
+def _servers(study: Study, place: dict[str, str]) -> int:
+    assert study.study.predict is not None
+    name = study.study.predict.service
+    return len(study.system_with(place).services[name].processes(name))
+
+
+def is_source(study: Study, factors: dict[str, str]) -> bool:
+    """Whether a run of these levels is one that the prediction rests on."""
+    given = study.study.predict
+    return given is not None and all(factors.get(name) == level for name, level in given.from_.items())
+
+
+def describe_across(study: Study) -> dict[str, Any] | None:
+    """The prediction that is asked for, for the manifest of the results."""
+    given = study.study.predict
+    if given is None:
+        return None
+    target = {**given.from_, **given.to}
+    service = study.system_with(given.from_).services[given.service]
+    loads = {run.users or run.rate for run in study.design() if all(run.factors.get(k) == v for k, v in target.items())}
+    return {
+        "from": dict(given.from_),
+        "to": target,
+        "service": given.service,
+        "hosts": list(service.hosts_used),
+        "servers_from": _servers(study, given.from_),
+        "servers_to": _servers(study, target),
+        "loads": sorted(load for load in loads if load is not None),
+    }

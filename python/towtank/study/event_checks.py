@@ -1,0 +1,114 @@
+"""What events of a study must mean: a stage that is there and long enough, a service, a host and a disk to fail."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from towtank import units
+from towtank.errors import Fault
+from towtank.study.design import LOAD_FACTORS
+from towtank.study.events import Event, Moment
+from towtank.study.study import Study
+from towtank.system.host_model import NamespacesHost
+from towtank.system.model import SystemFile
+from towtank.yamlfile import did_you_mean, fault_at
+
+
+def event_faults(study: Study) -> list[Fault]:
+    """Faults of the events, in whatever combination of levels they happen."""
+    if not study.study.events:
+        return []
+    faults: set[Fault] = set()
+    for factors in _combinations(study):
+        happening = study.events_with(factors)
+        if happening:
+            system, stages = study.system_with(factors), study.load_part(study.load_levels(factors))["stages"]
+            for name, event in happening.items():
+                faults.update(_faults(study, name, event, system, stages))
+    return sorted(faults)
+
+
+def _combinations(study: Study) -> Iterator[dict[str, str]]:
+    """Every combination of levels that may differ in what happens: all levels of load, where ramps depend on it."""
+    telling = [one for one in study.factors if one.name in LOAD_FACTORS or any(map(_matters, one.overrides))]
+    for cell in itertools.product(*(factor.levels for factor in telling)):
+        yield {factor.name: level for factor, level in zip(telling, cell, strict=True)}
+
+
+def _matters(overrides: dict[str, Any]) -> bool:
+    return any(not path.startswith("parameters.") for path in overrides)
+
+
+def _faults(study: Study, name: str, event: Event, system: SystemFile, stages: list[dict[str, Any]]) -> Iterator[Fault]:
+    wrongs = (
+        ("at", _wrong_moment(event.at, stages)),
+        ("service", _wrong_service(event.service, system)),
+        ("host", _wrong_host(event.host, system)),
+        ("disk", _wrong_disk(event, system)),
+    )
+    for key, wrong in wrongs:
+        if wrong is not None:
+            yield fault_at(study.tree, ("events", name, key), wrong)
+
+
+def _wrong_moment(moment: Moment, stages: list[dict[str, Any]]) -> str | None:
+    if moment.stage is None:
+        known = [stage for stage in stages if "until" not in stage]
+        length = sum(stage["duration_s"] for stage in stages)
+        if len(known) == len(stages) and moment.after_s >= length:
+            return f"must lie within the load of {units.format_duration(length)}, got {moment.words()!r} instead"
+        return None
+    stage = find_stage(moment.stage, stages)
+    if stage is None:
+        names = list(dict.fromkeys([*(one["name"] for one in stages), *(one["phase"] for one in stages)]))
+        near = did_you_mean(moment.stage, names)
+        return f"must be in a stage of the load ({', '.join(names)}), got {moment.stage!r} instead{near}"
+    if "until" not in stage and moment.after_s >= stage["duration_s"]:
+        length = units.format_duration(stage["duration_s"])
+        return f"must lie within stage {stage['name']} of {length}, got {moment.words()!r} instead"
+    return None
+
+
+def find_stage(wanted: str, stages: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The first stage of a name, else the first of a phase."""
+    named = [stage for stage in stages if stage["name"] == wanted]
+    return next(iter(named or [stage for stage in stages if stage["phase"] == wanted]), None)
+
+
+def _wrong_service(service: str | None, system: SystemFile) -> str | None:
+    if service is None:
+        return None
+    known = {name: part.processes(name) for name, part in system.services.items()}
+    named = [name for name, processes in known.items() if processes]
+    meant = list(dict.fromkeys([*named, *(one for processes in known.values() for one in processes)]))
+    if service in meant:
+        return None
+    allowed = f"a service that is started, or one of its processes ({', '.join(meant)})"
+    return f"must be {allowed}, got {service!r} instead{did_you_mean(service, meant)}"
+
+
+def _wrong_host(host: str | None, system: SystemFile) -> str | None:
+    if host is None:
+        return None
+    used = {name for part in system.services.values() for name in (part.host, *part.hosts_used)}
+    known = [name for name, part in system.hosts.items() if isinstance(part, NamespacesHost) and name in used]
+    if host in known:
+        return None
+    allowed = f"a host of provider namespaces with a service ({', '.join(known) or 'there is none'})"
+    return f"must be {allowed}, got {host!r} instead{did_you_mean(host, known)}"
+
+
+def _wrong_disk(event: Event, system: SystemFile) -> str | None:
+    host = None if event.host is None else system.hosts.get(event.host)
+    if event.disk is None or not isinstance(host, NamespacesHost):
+        return None
+    if event.disk not in host.disks:
+        known = ", ".join(host.disks) or "which has none"
+        near = did_you_mean(event.disk, list(host.disks))
+        return f"must be a disk of host {event.host} ({known}), got {event.disk!r} instead{near}"
+    kind = host.disks[event.disk].file_system
+    if event.leave_files is not None and not kind.startswith("ext"):
+        return f"must be of ext2, ext3 or ext4 for leave_files, which have a table of files, got {kind} instead"
+    return None

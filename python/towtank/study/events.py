@@ -1,0 +1,152 @@
+"""What happens to a system while it is loaded: servers end, disks fill up, cables are pulled, at times of the load."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+
+from towtank import units
+from towtank.fields import Duration, FileModel, Name, Size
+
+_MOMENT = re.compile(r"(?:(?P<stage>[A-Za-z][\w-]*)\s*(?:\+\s*(?P<after>.+))?|(?P<alone>[\d.].*))")
+# What an event is done to.
+OF_SERVICES = ("kill", "restart", "stop", "start", "pause")
+OF_HOSTS = ("cut", "fill")
+_LASTING = ("pause", "cut")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When something happens.
+
+    Attributes
+    ----------
+    stage : str or None
+        Name or phase of a stage, from whose start the time counts; None for the start of the load.
+    after_s : float
+        Time since then. [s]
+    """
+
+    stage: str | None
+    after_s: float
+
+    def words(self) -> str:
+        """As it stands in a file."""
+        after = units.format_duration(self.after_s)
+        if self.stage is None:
+            return after
+        return f"{self.stage} + {after}" if self.after_s else self.stage
+
+
+def read_moment(value: object) -> Moment:
+    """Read `steady + 10 s`, `steady` or `30 s`.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> read_moment("steady + 10 s")
+    Moment(stage='steady', after_s=10.0)
+    >>> read_moment("1.5 min")
+    Moment(stage=None, after_s=90.0)
+    """
+    if isinstance(value, Moment):
+        return value
+    match = _MOMENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"must be a time of the load as `steady + 10 s` or `30 s`, got {units.shown(value)} instead")
+    after = match["after"] if match["stage"] else match["alone"]
+    return Moment(match["stage"], units.duration(after) if after else 0.0)
+
+
+WhenAsked = Annotated[
+    Moment,
+    BeforeValidator(read_moment),
+    PlainSerializer(Moment.words, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "examples": ["steady + 10 s", "30 s"]}),
+]
+
+
+class Event(FileModel):
+    """One thing that happens while the load goes on."""
+
+    at: WhenAsked = Field(
+        description="When: `STAGE + TIME`, from the start of the first stage of that name or phase; `TIME` of the load."
+    )
+    do: Literal["kill", "restart", "stop", "start", "pause", "cut", "fill"] = Field(
+        description=(
+            "`kill` ends all processes of a service at once, unasked; `restart` does so and starts them again; `stop` "
+            "ends it in order; `start` starts it again; `pause` holds its processes; `cut` pulls the network cable of "
+            "a host; `fill` uses up a disk of a host."
+        )
+    )
+    service: Name | None = Field(
+        None, description="A service, or one of its processes (`content-2` is the second node of `content`)."
+    )
+    host: Name | None = Field(None, description="A host of provider `namespaces`, for `cut` and `fill`.")
+    disk: Name | None = Field(None, description="The disk of the host that is filled.")
+    for_: Duration | None = Field(
+        None,
+        alias="for",
+        description=(
+            "How long: of `pause` and `cut`; of `restart`, until it is started again (at once by default); of `fill`, "
+            "until the end of the load by default."
+        ),
+    )
+    leave: Size | None = Field(None, description="Bytes that `fill` leaves; 0 where neither key is given.")
+    leave_files: int | None = Field(None, ge=0, description="Files that `fill` leaves.")
+    happens: bool = Field(True, description="Whether it happens; a level of a factor may set it.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Event:
+        """Each kind has the keys it needs, and none that would do nothing."""
+        of_service = self.do in OF_SERVICES
+        needed = {"service"} if of_service else {"host", "disk"} if self.do == "fill" else {"host"}
+        allowed = needed | {"for"} if self.do in (*_LASTING, "restart", "fill") else set(needed)
+        allowed |= {"leave", "leave_files"} if self.do == "fill" else set()
+        needed |= {"for"} if self.do in _LASTING else set()
+        keys = {"service": self.service, "host": self.host, "disk": self.disk, "for": self.for_}
+        keys |= {"leave": self.leave, "leave_files": self.leave_files}
+        given = {key for key, value in keys.items() if value is not None}
+        if lacking := sorted(needed - given):
+            raise ValueError(f"must have {' and '.join(lacking)} to {self.do}, got none")
+        if needless := sorted(given - allowed):
+            raise ValueError(f"must not have {' and '.join(needless)} to {self.do}, which takes {_listed(allowed)}")
+        if self.do in _LASTING and self.for_ == 0:
+            raise ValueError(f"must have for above 0 to {self.do}, got 0")
+        return self
+
+    @property
+    def on(self) -> str:
+        """What it is done to."""
+        return str(self.service or self.host)
+
+    def document(self, name: str) -> dict[str, Any]:
+        """For manifests and events of a run, in SI units."""
+        told = {
+            "name": name,
+            "do": self.do,
+            "service": self.service,
+            "host": self.host,
+            "disk": self.disk,
+            "at": self.at.words(),
+            "for_s": self.for_,
+            "leave_bytes": self.leave_bytes,
+            "leave_files": self.leave_files,
+        }
+        return {key: value for key, value in told.items() if value is not None}
+
+    @property
+    def leave_bytes(self) -> int | None:
+        """Bytes that a full disk has left; None where its bytes are not used up."""
+        return 0 if self.do == "fill" and self.leave is None and self.leave_files is None else self.leave
+
+
+def _listed(keys: set[str]) -> str:
+    return ", ".join(sorted(keys))

@@ -1,0 +1,94 @@
+"""Disks that are made to be full for a time: one file takes the bytes, many empty ones take the files.
+
+Some file systems keep a part back for the system's own user. It is used up, too: what is left is counted as that user
+may use it, and ordinary users find the disk full before.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+from towtank.errors import TargetError
+
+_FOLDER = ".towtank-filled"
+# One entry more than this in one folder makes some file systems slow.
+_FILES_IN_A_FOLDER = 5_000
+# File systems keep books of what they hold: the first reservation leaves a little more free than asked.
+_ROUNDS = 8
+_SMALLEST = 4096
+
+
+def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
+    """Use up a mounted file system but for some bytes and files.
+
+    Parameters
+    ----------
+    point : Path
+        Where it is mounted.
+    leave_bytes : int or None
+        Bytes to leave free; None uses up none. [byte]
+    leave_files : int or None
+        Files to leave free; None uses up none. [1]
+
+    Returns
+    -------
+    dict of str to int
+        `free_bytes` and `free_files` that are left. [byte], [1]
+
+    Raises
+    ------
+    TargetError
+        If the file system does not count its files and these are to be used up, or it cannot be written to.
+    """
+    folder = point / _FOLDER
+    try:
+        folder.mkdir(exist_ok=True)
+        if leave_files is not None:
+            _take_files(folder, leave_files)
+        if leave_bytes is not None:
+            _take_bytes(folder, leave_bytes)
+        state = os.statvfs(point)
+    except OSError as error:
+        raise TargetError(f"the disk at {point} cannot be filled: {error.strerror}") from error
+    return {"free_bytes": state.f_bfree * state.f_frsize, "free_files": state.f_ffree}
+
+
+def release_disk(point: Path) -> None:
+    """Give back what was used up."""
+    shutil.rmtree(point / _FOLDER, ignore_errors=True)
+
+
+def _take_files(folder: Path, leave: int) -> None:
+    if not os.statvfs(folder).f_files:
+        raise TargetError(f"the file system at {folder.parent} does not count its files")
+    number = 0
+    below = folder
+    while os.statvfs(folder).f_ffree > leave:
+        if number % _FILES_IN_A_FOLDER == 0:
+            below = folder / str(number)
+            below.mkdir()
+        else:
+            (below / str(number)).touch()
+        number += 1
+
+
+def _take_bytes(folder: Path, leave: int) -> None:
+    """Reserve, look what is left, reserve the rest in ever smaller parts."""
+    with (folder / "bytes").open("w+b") as stream:
+        for _ in range(_ROUNDS):
+            state = os.statvfs(folder)
+            wanted = state.f_bfree * state.f_frsize - leave
+            while wanted >= _SMALLEST:
+                length = os.fstat(stream.fileno()).st_size
+                try:
+                    os.posix_fallocate(stream.fileno(), length, wanted)
+                    break
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise
+                    wanted //= 2
+            else:
+                break

@@ -1,0 +1,31 @@
+"""Scripts that make the population of a database, with their values filled in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from towtank.errors import TargetError
+from towtank.system.sql_models import SqlPopulation
+
+_PLACE = re.compile(r"\$\{\s*([A-Za-z][A-Za-z0-9_-]*)\s*\}")
+
+
+def filled_script(service: str, population: SqlPopulation, base: Path) -> str:
+    """Text of a script with the values in place of their names.
+
+    Raises
+    ------
+    TargetError
+        If the script cannot be read, or names a value that is not given.
+    """
+    path = base / population.script
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeError) as error:
+        raise TargetError(f"{service}: the script of its population cannot be read: {error}") from error
+    missing = sorted({name for name in _PLACE.findall(text) if name not in population.values})
+    if missing:
+        known = ", ".join(population.values) or "none"
+        raise TargetError(f"{service}: {path} must have values for {', '.join(missing)}, got {known}")
+    return _PLACE.sub(lambda match: str(population.values[match.group(1)]), text)

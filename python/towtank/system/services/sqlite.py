@@ -1,0 +1,75 @@
+"""A SQLite database: a file, made anew for every run. There is no server; who asks does the work."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from towtank.errors import TargetError
+from towtank.system import sql_models
+from towtank.system.service import Place, PlainService
+from towtank.system.services.sql_script import filled_script
+
+_PREFIX = "towtank-sqlite-"
+
+
+class Sqlite(PlainService):
+    """One database."""
+
+    kind = "sqlite"
+
+    def __init__(self, name: str, part: sql_models.Sqlite, base: Path) -> None:
+        super().__init__(name)
+        self._part, self._base = part, base
+        self._folder: Path | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file.
+
+        Raises
+        ------
+        TargetError
+            If the service was not prepared.
+        """
+        if self._folder is None:
+            raise TargetError(f"{self.name} was not prepared")
+        return self._folder / "data.db"
+
+    def prepare(self, place: Place) -> None:
+        """Make the file with its population; the log of what it took is as large as nothing."""
+        # As this process sees it, and so the engine, which opens the file from outside of the host.
+        base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
+        self._folder = base / f"{_PREFIX}{secrets.token_hex(4)}"
+        self._folder.mkdir(parents=True)
+        script = filled_script(self.name, self._part.population, self._base)
+        given = self._part.settings
+        try:
+            with closing(sqlite3.connect(self.path, isolation_level=None)) as database:
+                database.execute(f"PRAGMA page_size = {given.page}")
+                database.execute("PRAGMA synchronous = off")
+                database.execute(f"PRAGMA journal_mode = {given.journal}")
+                database.executescript(script)
+                database.execute("PRAGMA wal_checkpoint(truncate)")
+        except sqlite3.Error as error:
+            raise TargetError(f"{self.name}: its population could not be made: {error}") from error
+
+    def stopped(self) -> None:
+        """Remove the file."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def addresses(self) -> list[str]:
+        """The file, with what a session must know."""
+        given = self._part.settings
+        cache = "" if given.cache is None else f"&cache={given.cache}B"
+        return [f"sqlite://{quote(str(self.path))}?synchronous={given.synchronous}{cache}"]
+
+    def settings_used(self) -> dict[str, Any]:
+        """How the file was made and is opened."""
+        return {**self._part.settings.model_dump(mode="json"), "library": sqlite3.sqlite_version}

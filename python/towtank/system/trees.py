@@ -1,0 +1,48 @@
+"""Trees of processes, killed or held as they are found: without being asked, as by a fault.
+
+Another end than a guard's, which asks first. All of a tree is held before any of it is killed: what is held makes no
+further process, and nothing of it sees the others die.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from towtank.errors import TargetError
+from towtank.system.hosts.host import Answer
+
+# Arguments: the root, whose descendants are meant and not itself, and `kill`, `hold` or `go on`.
+_SCRIPT = """
+below() { for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do echo "$child"; below "$child"; done; }
+held= ; found=$(below "$1")
+[ -n "$found" ] || { echo "nothing of it runs"; exit 1; }
+if [ "$2" = "go on" ]; then kill -CONT $found 2>/dev/null; exit 0; fi
+while [ "$found" != "$held" ]; do held=$found; kill -STOP $held 2>/dev/null; found=$(below "$1"); done
+if [ "$2" = kill ]; then kill -KILL $held 2>/dev/null; fi
+exit 0
+"""
+_WITHIN_S = 10.0
+
+Execute = Callable[[list[str], float], Answer]
+
+
+def signal_tree(execute: Execute, guard: int, what: str) -> None:
+    """Kill, hold or let go on all that a guard watches over; the guard itself goes on.
+
+    Parameters
+    ----------
+    execute : callable
+        Runs a command where the guard is, with a limit of time [s].
+    guard : int
+        Process id of the guard there.
+    what : str
+        `kill`, `hold` or `go on`.
+
+    Raises
+    ------
+    TargetError
+        If nothing of it runs, or the command cannot be run.
+    """
+    answer = execute(["sh", "-c", _SCRIPT, "sh", str(guard), what], _WITHIN_S)
+    if answer.status != 0:
+        raise TargetError(f"cannot {what} what runs below process {guard}: {answer.output.strip()}")

@@ -1,0 +1,80 @@
+"""Addresses of servers that drivers speak with, and what the plan says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+
+from towtank.units import size
+
+# What is spoken with an address of a scheme; HTTP with all others.
+_SPEAKS = {"postgresql": "sql", "postgres": "sql", "sqlite": "sql"}
+_POSTGRESQL_PORT = 5432
+
+
+def speaks(addresses: Sequence[str]) -> str:
+    """What is spoken with the server at these addresses: `http`, or what steps of drivers name."""
+    scheme, separator, _ = (addresses[0] if addresses else "").partition("://")
+    return _SPEAKS.get(scheme, "http") if separator else "http"
+
+
+def network_address(address: str) -> str | None:
+    """Where a driver's address leads over the network, `host:port`; None where it is a file.
+
+    Raises
+    ------
+    ValueError
+        If it is no such address.
+    """
+    parts = urlsplit(address)
+    if parts.scheme == "sqlite":
+        return None
+    if not parts.hostname:
+        raise ValueError(f"must be an address as {parts.scheme}://host:port, got {address!r} instead")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{host}:{parts.port or _POSTGRESQL_PORT}"
+
+
+def with_place(address: str, place: str) -> str:
+    """The same address with `host:port` in place of its own."""
+    parts = urlsplit(address)
+    entry, at, _ = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{entry}{at}{place}"))
+
+
+def target_part(addresses: Sequence[str]) -> dict[str, Any]:
+    """What the plan says of a target with a driver, beside its name and balance.
+
+    Parameters
+    ----------
+    addresses : sequence of str
+        `postgresql://user@host:port/database` or `sqlite:///path?synchronous=normal&cache=8MiB`.
+
+    Raises
+    ------
+    ValueError
+        If an address is none.
+    """
+    places = [place for each in addresses if (place := network_address(each)) is not None]
+    return {"scheme": "driver", "addresses": places, "driver": _server(addresses[0])}
+
+
+def _server(address: str) -> dict[str, Any]:
+    parts = urlsplit(address)
+    options = dict(parse_qsl(parts.query))
+    if parts.scheme == "sqlite":
+        cache = options.get("cache")
+        return {
+            "kind": "sqlite",
+            "path": unquote(parts.path),
+            "synchronous": options.get("synchronous", "full"),
+            "cache_bytes": None if cache is None else size(cache),
+        }
+    user = unquote(parts.username or "postgres")
+    return {
+        "kind": "postgresql",
+        "user": user,
+        "password": None if parts.password is None else unquote(parts.password),
+        "database": unquote(parts.path.lstrip("/")) or user,
+    }

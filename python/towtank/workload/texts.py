@@ -1,0 +1,12 @@
+"""Fields of steps that hold templates."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from towtank.fields import Text
+from towtank.workload import templates
+
+Template = Annotated[Text, AfterValidator(templates.check)]

@@ -1,0 +1,118 @@
+"""Order entry on real databases: sums that must agree afterwards, and as many orders as the engine saw committed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from conftest import Bench
+
+from towtank.engine import binary
+from towtank.results import segments
+from towtank.study import load_study
+from towtank.system.build import build_system
+from towtank.system.services.postgresql import INSTALL_HINT, program
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "order-entry"
+ORDERS_AT_FIRST = 2000
+"""Two warehouses of ten districts of a hundred orders."""
+
+AGREE = {
+    "paid to warehouses and districts": ("select sum(paid) from warehouse", "select sum(paid) from district"),
+    "paid and noted": ("select sum(paid) from warehouse", "select coalesce(sum(amount), 0) from history"),
+    "sold and ordered": (
+        "select sum(sold) from stock",
+        f"select sum(quantity) - 5 * 10 * {ORDERS_AT_FIRST} from order_line",
+    ),
+    "numbers and orders": ("select sum(next_order - 1) from district", "select count(*) from orders"),
+    "orders to be delivered": ("select count(*) from new_order", "select count(*) from orders where carrier is null"),
+    "lines of orders that are there": (
+        "select count(*) from order_line",
+        "select count(*) from order_line join orders on orders.key = order_line.order_key",
+    ),
+}
+
+Ask = Callable[[str], int]
+
+
+def asks_postgresql(address: str) -> Ask:
+    def ask(query: str) -> int:
+        psql = program("psql")
+        assert psql is not None
+        done = subprocess.run([psql, "-XAt", address, "-c", query], capture_output=True, text=True, check=True)
+        return int(done.stdout)
+
+    return ask
+
+
+def asks_sqlite(address: str) -> Ask:
+    def ask(query: str) -> int:
+        with closing(sqlite3.connect(unquote(urlsplit(address).path))) as database:
+            return int(database.execute(query).fetchone()[0])
+
+    return ask
+
+
+def drive(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Run the engine on a plan; what it says of the run."""
+    (folder / "plan.json").write_text(json.dumps(plan))
+    ended = subprocess.run(
+        [str(binary()), "load", str(folder / "plan.json")], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert ended.returncode == 0, ended.stderr
+    document: dict[str, Any] = json.loads((Path(plan["out"]) / "engine.json").read_text())
+    return document
+
+
+def committed(out: Path, step: str) -> int:
+    """How often a step went well."""
+    recording = segments.read(out)
+    index = list(segments.names(recording, "step")).index(step)
+    each = [one for interval in recording.intervals for one in interval.series]
+    return sum(one.ok for one in each if one.of == "step" and one.number == index)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("study", "asks"),
+    [
+        pytest.param(
+            "study.yaml",
+            asks_postgresql,
+            id="postgresql",
+            marks=[
+                pytest.mark.postgresql,
+                pytest.mark.skipif(program("postgres") is None, reason=INSTALL_HINT),
+            ],
+        ),
+        pytest.param("study-sqlite.yaml", asks_sqlite, id="sqlite"),
+    ],
+)
+@pytest.mark.parametrize("connections", ["per_user", 2, "new_each_time"])
+def test_sums_agree_and_orders_are_those_that_were_committed(
+    bench: Bench, study: str, asks: Callable[[str], Ask], connections: str | int
+) -> None:
+    loaded = load_study(EXAMPLE / study, preset="quick", changes=None)
+    spec = next(spec for spec in loaded.design() if spec.users != 1)
+    with build_system(spec.system, EXAMPLE, bench.folder / "logs") as system:
+        endpoints = system.up()
+        plan = spec.plan(bench.folder / "engine", endpoints.addresses, endpoints.exports, 1, [])
+        mode = {"mode": "pool", "size": connections} if isinstance(connections, int) else {"mode": connections}
+        plan["connections"] = mode
+        plan["load"]["stages"] = [{**stage, "duration_s": 1.0} for stage in plan["load"]["stages"]]
+        told = drive(plan, bench.folder)
+        ask = asks(endpoints.addresses["database"][0])
+        sums = {what: (ask(one), ask(other)) for what, (one, other) in AGREE.items()}
+        orders = ask("select count(*) from orders")
+    assert all(one == other for one, other in sums.values()), sums
+    assert orders == ORDERS_AT_FIRST + committed(bench.folder / "engine", "new_order / commit the order")
+    assert orders > ORDERS_AT_FIRST
+    assert told["totals"]["failed"] == {}, told["calls"]
+    assert told["totals"]["ok"] == told["totals"]["started"]

@@ -1,0 +1,68 @@
+"""Events of a study by the real command line: the run goes on, tells what happened, and keeps what was recorded."""
+
+import json
+
+from conftest import Bench, until
+
+EVENTS = """
+events:
+  lost: {{at: steady + 6 s, do: {do}, service: content{more}}}
+"""
+
+
+def run(bench: Bench, do: str, more: str = "", steady: str = "14 s") -> dict:
+    path = bench.study(users=[4], steady=steady)
+    path.write_text(path.read_text() + EVENTS.format(do=do, more=more))
+    bench.run_study()
+    return json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+
+
+def test_a_server_that_is_killed_and_comes_back_leaves_a_whole_run(bench: Bench) -> None:
+    summary = run(bench, "restart", ", for: 2 s")
+    assert bench.statuses() == {"r001": "complete"}
+    told = [one["k"] for one in bench.events("r001") if one["k"].startswith(("event_", "service_"))]
+    assert told == ["event_begins", "event_ends"]
+    event = summary["events"]["lost"]
+    assert event["disturbed"]
+    assert event["end_s"] >= event["begin_s"] + 2.0
+    assert event["during"]["failed_requests"]
+    assert summary["accounting"]["holds"]
+    assert not {one["kind"] for one in summary["verdict"]["reasons"]} & {"service_died", "service_restarted"}
+    assert summary["window"]["asked_end_s"] <= event["begin_s"]
+    # The new process is watched under the old name: it used CPU time after its start.
+    timeline = summary["timeline"]
+    used = [cpu for t, cpu in zip(timeline["t_s"], timeline["tiers_cpus_used"]["content"], strict=True) if cpu]
+    assert used
+    assert any(ok for t, ok in zip(timeline["t_s"], timeline["throughput_per_s"], strict=True) if t > event["end_s"])
+
+
+def test_a_server_that_stays_away_does_not_end_the_run(bench: Bench) -> None:
+    summary = run(bench, "kill", steady="10 s")
+    assert bench.statuses() == {"r001": "complete"}
+    event = summary["events"]["lost"]
+    assert event["recovery_s"] is None
+    assert event["until_s"] > event["end_s"]
+    assert event["during"]["throughput_per_s"] < event["before"]["least_per_s"]
+
+
+def test_an_event_that_cannot_be_done_makes_the_run_invalid(bench: Bench) -> None:
+    path = bench.study(users=[2], steady="2 s")
+    path.write_text(path.read_text() + "\nevents:\n  back: {at: steady + 1 s, do: start, service: content}\n")
+    ended = bench.run_study()
+    assert ended.returncode == 4
+    summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    (doubt,) = [one for one in summary["verdict"]["reasons"] if one["kind"] == "event_failed"]
+    assert doubt["message"] == "event back (start content) did not happen as asked: content runs already"
+
+
+def test_a_run_that_is_stopped_lets_go_of_what_it_holds(bench: Bench) -> None:
+    path = bench.study(users=[2], steady="60 s")
+    path.write_text(path.read_text() + "\nevents:\n  held: {at: 1 s, do: pause, service: content, for: 50 s}\n")
+    started = bench.start_study()
+    bench.await_stage("r001", "steady")
+    until(lambda: any(one["k"] == "event_begins" for one in bench.events("r001")))
+    started.terminate()
+    started.communicate(timeout=60)
+    assert [one["k"] for one in bench.events("r001") if one["k"].startswith("event_")] == ["event_begins", "event_ends"]
+    assert bench.statuses() == {"r001": "stopped"}
+    bench.await_no_strays()

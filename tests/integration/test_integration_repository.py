@@ -1,0 +1,122 @@
+"""One workload on two servers of different makers: what the users were told is stored is what each server has."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from cmis_client import CmisClient
+from conftest import Bench
+
+from towtank import yamlfile
+from towtank.system.build import build_system, make_service
+from towtank.system.model import load_system
+from towtank.system.system import Endpoints
+
+ROOT = Path(__file__).parents[2]
+WORKLOAD = ROOT / "studies" / "content-users" / "workload.yaml"
+EXAMPLE = ROOT / "examples" / "repository" / "study.yaml"
+SERVICES = {
+    "content_server": "settings: {threads: 2}",
+    "cmis_repository": "settings: {threads: 24, jvm: {heap: 192 MiB}}",
+}
+POPULATION = "population: {scale: 0.00001, seed: 3}"
+STEPS = {".txt": "add_document / create small document", ".xls": "add_document / create large document"}
+DELETE = "remove_own_document / delete"
+# Sizes of the contents that the workload makes: a document of either class has the small one after an edit.
+SIZES = {".txt": {10240}, ".xls": {102400, 10240}}
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400), pytest.mark.xdist_group("repository")]
+
+
+@pytest.fixture(params=list(SERVICES))
+def server(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Kind and endpoints of a server that is up; skipped by name where something of it is missing."""
+    kind: str = request.param
+    folder = tmp_path / "server"
+    folder.mkdir()
+    monkeypatch.setenv("TOWTANK_STATE", str(folder / "state"))
+    (folder / "system.yaml").write_text(
+        "schema: towtank/system/1\nname: one\nhosts: {here: {provider: local}}\nstart_timeout: 2 min\n"
+        f"services:\n  content: {{kind: {kind}, host: here, {SERVICES[kind]}, {POPULATION}}}\n"
+    )
+    file = load_system(folder / "system.yaml")
+    if missing := make_service("content", file.services["content"], folder).missing():
+        pytest.skip(missing)
+    with build_system(file, folder, folder / "logs") as system:
+        yield kind, system.up()
+
+
+def write_study(folder: Path, kind: str, endpoints: Endpoints) -> Path:
+    """A study of the server that runs already, with the workload as it ships."""
+    exports = {name: str(path) for name, path in endpoints.exports["content"].items()}
+    service = {"kind": "existing", "address": f"http://{endpoints.addresses['content'][0]}", "exports": exports}
+    system = {"schema": "towtank/system/1", "name": "running", "services": {"content": service}}
+    overrides: dict[str, Any] = {"parameters.think_mean": "200 ms", "parameters.edit_time": "50 ms"}
+    if kind == "cmis_repository":
+        overrides |= yamlfile.load(EXAMPLE).root.plain()["overrides"]
+    study = {
+        "schema": "towtank/study/1",
+        "name": "contract",
+        "question": "Is stored what was said to be?",
+        "system": "system.yaml",
+        "workload": str(WORKLOAD),
+        "factors": {"users": [6]},
+        "overrides": overrides,
+        "load": {"kind": "closed", "stages": {"ramp_up": "1 s", "settle": "1 s", "steady": "8 s", "ramp_down": "1 s"}},
+    }
+    # JSON is YAML, too.
+    (folder / "system.yaml").write_text(json.dumps(system))
+    (folder / "study.yaml").write_text(json.dumps(study))
+    return folder / "study.yaml"
+
+
+def counted(results: Path) -> dict[str, tuple[int, int, int]]:
+    """Requests of the whole run by step: good ones, failed ones, and those whose answer never came."""
+    (intervals,) = results.glob("runs/*/intervals.parquet")
+    rows = duckdb.sql(
+        f"SELECT name, sum(ok), sum(failed), sum(started) - sum(ok) - sum(failed) FROM '{intervals}' "
+        "WHERE \"of\" = 'step' GROUP BY name"
+    ).fetchall()
+    return {name: (int(ok), int(failed), int(open_)) for name, ok, failed, open_ in rows}
+
+
+def stored(client: CmisClient, endpoints: Endpoints) -> dict[str, list[dict[str, Any]]]:
+    """Documents that users made, by the class of their name, as the server lists them folder by folder."""
+    found: dict[str, list[dict[str, Any]]] = {suffix: [] for suffix in STEPS}
+    with endpoints.exports["content"]["folders_csv"].open(encoding="utf-8", newline="") as file:
+        folders = [row["id"] for row in csv.DictReader(file)]
+    for folder in folders:
+        for child in client.children(folder):
+            if child["cmis:name"].startswith("user-"):
+                found[Path(child["cmis:name"]).suffix].append(child)
+    return found
+
+
+def test_what_users_were_told_is_stored_is_there(server: tuple[str, Endpoints], bench: Bench) -> None:
+    kind, endpoints = server
+    study = write_study(bench.folder, kind, endpoints)
+    ended = bench.towtank("run", study, "--out", bench.results, "--quiet")
+    told = counted(bench.results)
+    assert {name: failed for name, (_, failed, _) in told.items() if failed} == {}, ended.stderr
+    with endpoints.exports["content"]["accounts_csv"].open(encoding="utf-8", newline="") as file:
+        account = next(csv.DictReader(file))
+    client = CmisClient(endpoints.addresses["content"][0], account["user"], account["password"])
+    found = stored(client, endpoints)
+    deleted, _, deleting = told.get(DELETE, (0, 0, 0))
+    for suffix, step in STEPS.items():
+        made, _, making = told.get(step, (0, 0, 0))
+        assert made - deleted - deleting <= len(found[suffix]) <= made + making, suffix
+        for document in found[suffix]:
+            size = client.of(document["cmis:objectId"])["cmis:contentStreamLength"]
+            assert size in SIZES[suffix]
+            assert len(client.content(document["cmis:objectId"])) == size
+    made = sum(told.get(step, (0, 0, 0))[0] for step in STEPS.values())
+    making = sum(told.get(step, (0, 0, 0))[2] for step in STEPS.values())
+    assert made > 0
+    assert made - deleted - deleting <= sum(map(len, found.values())) <= made + making - deleted

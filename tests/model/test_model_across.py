@@ -1,0 +1,115 @@
+"""Many servers predicted from few: exact where the few are exact, and refused where it would be a guess."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from towtank.errors import ModelError
+from towtank.model.fitting.across import predict_across, write_prediction
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.measured import Configuration
+from towtank.model.fitting.network import network_throughput
+
+DEMAND, OTHER, THINK = 0.02, 0.01, 1.0
+LOADS = [20.0, 40.0, 60.0, 120.0]
+ASKED = {"servers_from": 1, "servers_to": 4, "loads": [60.0, 240.0], "service": "content", "hosts": ["node-1"]}
+
+
+def estimate(value: float, share: float = 0.01) -> dict[str, Any]:
+    half = 1.96 * share * value
+    return {"value": value, "low": value - half, "high": value + half, "confidence": 0.95, "method": "x", "n": 20}
+
+
+def configuration(hosts: dict[str, tuple[float, float, float]] | None = None, cpus: float = 4.0) -> Configuration:
+    """Points of an exact closed system; hosts by name with CPU time of a transaction, CPUs and the highest use."""
+    curve = ClosedCurve(1, THINK)
+    rates = curve.throughput(np.array([[DEMAND, OTHER]]), np.array(LOADS))[0]
+    points, runs = [], []
+    for number, (load, rate) in enumerate(zip(LOADS, rates, strict=True)):
+        response = estimate(load / rate - THINK)
+        points.append(
+            {
+                "load": load,
+                "throughput_per_s": estimate(float(rate)),
+                "response_time_s": {"mean": response},
+                "think_time_s": THINK,
+                "runs": [f"r{number}"],
+                "tiers": {},
+            }
+        )
+        told = {
+            name: {"cpus_used": estimate(demand * float(rate)), "cpus_allotted": given, "utilization": used}
+            for name, (demand, given, used) in (hosts or {}).items()
+        }
+        machine = {"cpus": cpus} if told else {}
+        runs.append(
+            {
+                "run": f"r{number}",
+                "host": {},
+                "hosts": told,
+                "machine": machine,
+                "throughput_per_s": estimate(float(rate)),
+            }
+        )
+    return Configuration("one", {"nodes": "one"}, points, runs=runs)
+
+
+def test_an_exact_system_is_predicted_exactly() -> None:
+    found = predict_across(configuration(), ASKED)
+    assert found["fitted"]["bottleneck_demand_s"] == pytest.approx(DEMAND, rel=1e-4)
+    exact = network_throughput(240, [(DEMAND / 4, 1)] * 4, THINK + OTHER)
+    for row in found["rows"]:
+        assert row["throughput"]["curve"] == pytest.approx(exact[int(row["load"]) - 1], rel=1e-3)
+        low, high = row["throughput"]["band_95"]
+        assert low <= row["throughput"]["curve"] <= high
+
+
+def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
+    # 4 ms on half a CPU take 8 ms: at most 125 transactions a second, where four nodes alone would do 200.
+    hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.004, 0.5, 0.4)}
+    found = predict_across(configuration(hosts), ASKED)
+    (data,) = found["shared"]
+    assert data["demand_s"] == pytest.approx(0.004)
+    assert data["service_time_s"] == pytest.approx(0.008)
+    exact = network_throughput(240, [*[(DEMAND / 4, 1)] * 4, (0.008, 1)], THINK + OTHER - 0.008)
+    assert found["rows"][1]["throughput"]["curve"] == pytest.approx(exact[-1], rel=1e-3)
+    assert found["rows"][1]["throughput"]["curve"] == pytest.approx(125.0, rel=1e-3)
+
+
+def test_no_more_is_done_than_the_machine_below_has_cpus_for() -> None:
+    hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.001, 0.5, 0.1)}
+    found = predict_across(configuration(hosts, cpus=0.3), ASKED)
+    assert found["machine_demand_s"] == pytest.approx(0.003)
+    assert found["rows"][1]["throughput"]["curve"] == pytest.approx(100.0)
+
+
+def test_more_of_what_was_not_the_bottleneck_is_refused() -> None:
+    hosts = {"node-1": (0.002, 0.1, 0.4), "data": (0.01, 0.5, 0.97)}
+    with pytest.raises(ModelError, match=r"host data, which is not multiplied, was the most used one \(97 %\)"):
+        predict_across(configuration(hosts), ASKED)
+
+
+def test_too_few_levels_are_refused() -> None:
+    one = configuration()
+    one.points = one.points[:2]
+    with pytest.raises(ModelError, match="at least 3 different loads"):
+        predict_across(one, ASKED)
+
+
+def test_a_refusal_is_written_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {**ASKED, "from": {"nodes": "one"}, "to": {"nodes": "four"}}
+    (tmp_path / "study.json").write_text(json.dumps({"schema": "towtank/study-results/1", "study": {"predict": asked}}))
+    monkeypatch.setattr("towtank.model.fitting.across.read_configurations", lambda _: [])
+    told = write_prediction(tmp_path)
+    assert told is not None
+    assert told["refused"] == "no run of the configuration that is measured may be modelled"
+    assert json.loads((tmp_path / "prediction.json").read_text())["schema"] == "towtank/prediction/1"
+
+
+def test_without_the_wish_nothing_is_written(tmp_path: Path) -> None:
+    (tmp_path / "study.json").write_text(json.dumps({"schema": "towtank/study-results/1", "study": {"predict": None}}))
+    assert write_prediction(tmp_path) is None
+    assert not (tmp_path / "prediction.json").exists()
