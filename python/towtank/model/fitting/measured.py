@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,13 +33,16 @@ class Resource:
     name : str
         The tiers, joined by `+`.
     servers : int
-        CPUs. [1]
+        CPUs; the next whole number where a quota allows parts of them. [1]
     tiers : tuple of str
+    part : float
+        What a quota allows of each, in (0, 1]. [ratio]
     """
 
     name: str
     servers: int
     tiers: tuple[str, ...]
+    part: float = 1.0
 
 
 @dataclass
@@ -208,7 +212,7 @@ def _from_summary(path: Path) -> list[Configuration]:
         ]
         tiers = dict.fromkeys(tier for point in usable for tier in point["tiers"])
         resources = [
-            Resource(tier, int(allotted), (tier,))
+            _resource([tier], float(allotted))
             for tier in tiers
             if (allotted := next((p["tiers"][tier].get("cpus_allotted") for p in usable if tier in p["tiers"]), None))
         ]
@@ -311,7 +315,7 @@ def _quantities(name: str, run: Json) -> Quantities | None:
 def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource]:
     """Tiers by the CPUs they share: those that are pinned to the same ones, and those that are pinned to none."""
     allotted = {
-        tier: int(one["cpus_allotted"])
+        tier: float(one["cpus_allotted"])
         for run in summaries
         for tier, one in run["tiers"].items()
         if one.get("cpus_allotted")
@@ -323,7 +327,13 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
     for tier in allotted:
         one = declared.get(tier, {})
         groups[str(one.get("host")), tuple(one.get("cpus") or ())].append(tier)
-    return [Resource("+".join(tiers), max(allotted[tier] for tier in tiers), tuple(tiers)) for tiers in groups.values()]
+    return [_resource(tiers, max(allotted[tier] for tier in tiers)) for tiers in groups.values()]
+
+
+def _resource(tiers: list[str], allotted: float) -> Resource:
+    """CPUs of tiers; a quota of 1.5 is two CPUs of three quarters each."""
+    servers = max(1, math.ceil(allotted - 1e-9))
+    return Resource("+".join(tiers), servers, tuple(tiers), min(1.0, allotted / servers))
 
 
 def _tiers(run: RunFolder) -> Json:
