@@ -34,11 +34,21 @@ class Resource:
     servers : int
         CPUs. [1]
     tiers : tuple of str
+    speed : float, default 1
+        CPU time that each gives per time: a tenth of a CPU is one server of speed 0.1, at which a transaction is ten
+        times as long as it needs CPU. [1]
     """
 
     name: str
     servers: int
     tiers: tuple[str, ...]
+    speed: float = 1.0
+
+    @classmethod
+    def of(cls, name: str, cpus: float, tiers: tuple[str, ...]) -> Resource:
+        """The one of so many CPUs, which need not be whole."""
+        servers = max(1, int(cpus))
+        return cls(name, servers, tiers, cpus / servers)
 
 
 @dataclass
@@ -120,7 +130,7 @@ class Configuration:
             errors = _errors([from_document(point["tiers"][tier].get("cpus_used")) for point in self.points])
             if errors is None:
                 return used, None
-            squares += errors**2
+            squares += (errors / bottleneck.speed) ** 2
         return used, np.sqrt(squares)
 
     @property
@@ -130,12 +140,12 @@ class Configuration:
         return float(np.mean(told)) if told else 0.0
 
     def cpus(self, resource: Resource) -> Floats:
-        """CPUs used of a resource at each point; NaN where a tier was not observed. [1]"""
+        """Busy servers of a resource at each point; NaN where a tier was not observed. [1]"""
         rows = []
         for point in self.points:
             used = [from_document(point["tiers"].get(tier, {}).get("cpus_used")).value for tier in resource.tiers]
             rows.append(np.nan if any(one is None for one in used) else sum(one for one in used if one is not None))
-        return np.array(rows, dtype=float)
+        return np.array(rows, dtype=float) / resource.speed
 
     def bottleneck(self) -> Resource | None:
         """The resource with the highest utilization at any load; None where no tier was observed."""
@@ -208,7 +218,7 @@ def _from_summary(path: Path) -> list[Configuration]:
         ]
         tiers = dict.fromkeys(tier for point in usable for tier in point["tiers"])
         resources = [
-            Resource(tier, int(allotted), (tier,))
+            Resource.of(tier, float(allotted), (tier,))
             for tier in tiers
             if (allotted := next((p["tiers"][tier].get("cpus_allotted") for p in usable if tier in p["tiers"]), None))
         ]
@@ -311,7 +321,7 @@ def _quantities(name: str, run: Json) -> Quantities | None:
 def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource]:
     """Tiers by the CPUs they share: those that are pinned to the same ones, and those that are pinned to none."""
     allotted = {
-        tier: int(one["cpus_allotted"])
+        tier: float(one["cpus_allotted"])
         for run in summaries
         for tier, one in run["tiers"].items()
         if one.get("cpus_allotted")
@@ -323,7 +333,9 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
     for tier in allotted:
         one = declared.get(tier, {})
         groups[str(one.get("host")), tuple(one.get("cpus") or ())].append(tier)
-    return [Resource("+".join(tiers), max(allotted[tier] for tier in tiers), tuple(tiers)) for tiers in groups.values()]
+    return [
+        Resource.of("+".join(tiers), max(allotted[tier] for tier in tiers), tuple(tiers)) for tiers in groups.values()
+    ]
 
 
 def _tiers(run: RunFolder) -> Json:
