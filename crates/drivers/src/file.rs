@@ -285,7 +285,7 @@ impl Session {
             FileAction::Write => answer.affected = self.write(values, false, meter)?,
             FileAction::Append => answer.affected = self.write(values, true, meter)?,
             FileAction::Sync => {
-                self.with(values.path, OFlag::O_RDONLY, |file, _| file.sync_all())?
+                self.with(values.path, OFlag::O_RDONLY, |file, _| file.sync_all())?;
             }
             FileAction::Stat => {
                 answer.affected = 0;

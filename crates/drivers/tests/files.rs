@@ -64,8 +64,8 @@ impl Bench {
             root: root.to_owned(),
             direct,
         };
-        let (ring, rung) = channel();
-        let wake = move || ring.send(()).expect("somebody who waits");
+        let (bell, rung) = channel();
+        let wake = move || bell.send(()).expect("somebody who waits");
         let executor = Executor::start(vec![Some((server, Vec::new()))], tasks.into(), wake);
         Self {
             executor: executor.expect("threads"),

@@ -31,7 +31,7 @@ class Folder(Service):
 
 
 class TcpPeerSettings(FileModel):
-    """How it answers."""
+    """What is an exchange, and where it listens."""
 
     take: Size = Field(1, ge=1, description="Bytes that make an exchange.")
     give: Size = Field(0, description="Bytes that answer one.")
