@@ -105,6 +105,7 @@ def test_a_refusal_is_written_with_its_reason(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("towtank.model.fitting.across.read_configurations", lambda _: [])
     told = write_prediction(tmp_path)
     assert told is not None
+    assert told["made_before"]
     assert told["refused"] == "no run of the configuration that is measured may be modelled"
     assert json.loads((tmp_path / "prediction.json").read_text())["schema"] == "towtank/prediction/1"
 

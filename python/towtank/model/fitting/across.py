@@ -18,7 +18,7 @@ import numpy as np
 
 from towtank.analysis.estimates import from_document
 from towtank.analysis.statistics import standard_error_of
-from towtank.errors import MeasurementError, ModelError
+from towtank.errors import MeasurementError, ModelError, StudyError
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.drift import DRIFT
 from towtank.model.fitting.fit import Fit, fit_curve
@@ -27,7 +27,7 @@ from towtank.model.fitting.measured import Configuration, read_configurations
 from towtank.model.fitting.network import network_throughput
 from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED, replicates
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, write_json
+from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
 
 SCHEMA = "towtank/prediction/1"
 FILE = "prediction.json"
@@ -196,6 +196,18 @@ def _host(name: str, runs: list[Json]) -> Shared | None:
     return Shared(name, demand, float(np.hypot(spread, within)), float(allotted), most)
 
 
+def _begun(path: Path, asked: Json) -> list[str]:
+    """Runs of the configuration to be predicted that were begun already."""
+    return [run.run_id for run in ResultsFolder.open(path).runs() if _is_of(run, asked["to"])]
+
+
+def _is_of(run: RunFolder, place: Json) -> bool:
+    try:
+        return bool(place.items() <= run.manifest.get("factors", {}).items())
+    except (OSError, ValueError, StudyError):
+        return False  # a kill tore it, so it holds nothing that could be known
+
+
 def write_prediction(path: Path) -> Json | None:
     """Predict what the study of a results folder asks for, and write it into the folder; None where it asks for none.
 
@@ -205,7 +217,7 @@ def write_prediction(path: Path) -> Json | None:
     asked = manifest.get("study", {}).get("predict")
     if not asked:
         return None
-    document: Json = {"schema": SCHEMA, **asked, "made_wall_ns": time.time_ns()}
+    document: Json = {"schema": SCHEMA, **asked, "made_wall_ns": time.time_ns(), "made_before": not _begun(path, asked)}
     try:
         found = [one for one in read_configurations(path) if asked["from"].items() <= one.key.items() and one.points]
         if not found:

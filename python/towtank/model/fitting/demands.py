@@ -69,7 +69,13 @@ def resource_demands(one: Configuration) -> dict[str, Any]:
             parts = dict.fromkeys(part for point in points for part in point["tiers"].get(tier, {}).get("parts", {}))
             for part in parts:
                 used = [_part(point, tier, part) for point in points]
-                _add(found, f"{tier} / {part}", rates, np.array(used, dtype=float), replace(resource, tiers=(tier,)))
+                _add(
+                    found,
+                    f"{tier} / {part}",
+                    rates,
+                    np.array(used, dtype=float) / resource.part,
+                    replace(resource, tiers=(tier,)),
+                )
     for disk, busy in _disks(one).items():
         _add(found, f"disk {disk}", rates, busy, Resource(disk, 1, ()))
     return found

@@ -20,7 +20,7 @@ def build(results: Results) -> Section | None:
         blocks.append(Callout("note", "No prediction", (text(f"{told['refused']}."),)))
     else:
         blocks += [_table(results, told), _stations(told)]
-    return Section("prediction", "Predicted before it was run", tuple(blocks))
+    return Section("prediction", "Prediction and measurement", tuple(blocks))
 
 
 def _place(levels: Json) -> str:
@@ -30,9 +30,10 @@ def _place(levels: Json) -> str:
 def _said(told: Json) -> str:
     runs = people.listing([str(run) for run in told.get("runs") or []])
     rests = f" From {runs} alone" if runs else ""
+    when = "before the first of them was started" if told.get("made_before") else "after some of them had been run"
     return (
-        f"The runs with {_place(told['from'])} came first.{rests}{',' if runs else ''} those with {_place(told['to'])} "
-        f"were predicted before the first of them was started ({people.moment(told.get('made_wall_ns'))}): the closed "
+        f"The runs with {_place(told['from'])} come first.{rests}{',' if runs else ''} those with {_place(told['to'])} "
+        f"were predicted {when} ({people.moment(told.get('made_wall_ns'))}): the closed "
         f"curve of the few, its bottleneck taken {told['servers_to']} times in place of {told['servers_from']}, all "
         "other hosts shared. A measurement is inside where its interval of 95 % meets the band of 95 % of the "
         "prediction. The bands hold the errors of the points, and demands that may drift by a quarter until a host is "
