@@ -125,7 +125,7 @@ PACKAGES = (
     Package(
         "glusterfs_server",
         ("glusterfs-server",),
-        "servers of GlusterFS (with its libraries 60 MB)",
+        "servers of GlusterFS (50 MB with its libraries)",
         lambda: find_program("glusterfsd"),
     ),
     Package("glusterfs_mount", ("glusterfs-client",), "mounts of GlusterFS", lambda: find_program("glusterfs")),

@@ -37,7 +37,8 @@ def build(results: Results) -> Section | None:
         "What each virtual machine wrote of its collector in the steady window. In a pause nothing else runs; "
         "concurrent work takes CPU from the load, on as many threads as the collector has for it. A thread that waits "
         "for memory (Z) stands still like in a pause, alone. The heap after a collection is what is really in use, and "
-        "some garbage that this collection left."
+        "some garbage that this collection left. What was allocated is told at collections: with few of them in the "
+        "window it is rough."
     )
     return Section("java", "Java virtual machines", (paragraph(said), Table("Collectors", columns, rows)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,6 +24,12 @@ class GlusterfsServer(PrivateServer):
     def __init__(self, name: str, part: storage_models.GlusterfsServer, base: Path) -> None:  # noqa: ARG002
         super().__init__(name, part.port)
         self._part = part
+
+    def missing(self) -> str | None:
+        """The program, and the right to keep what it knows of files in attributes of root."""
+        if os.geteuid() != 0:
+            return f"{self.name}: a server of GlusterFS needs root"
+        return super().missing()
 
     @property
     def port(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ rm -f "$1/.tried"
 exit $status
 """
 _TRY_WITHIN_S = 5.0
+_UNMOUNT = 'umount --lazy "$1" 2>/dev/null; true'
 
 
 class MountService(PlainService):
@@ -105,7 +107,7 @@ class MountService(PlainService):
     def stopped(self) -> None:
         """Take the mount away where the program left it: killed, it leaves one that answers nothing."""
         if self._place is not None:
-            self.host.execute(
-                ["sh", "-c", 'umount --lazy "$1" 2>/dev/null; true', "sh", str(self.point)], _STOP_WITHIN_S
-            )
+            # The host goes next, and the mount with it.
+            with suppress(TargetError):
+                self.host.execute(["sh", "-c", _UNMOUNT, "sh", str(self.point)], _STOP_WITHIN_S)
             self._place = None
