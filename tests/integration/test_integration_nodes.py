@@ -13,7 +13,7 @@ SMALLER = (
     "factors.users=[20]",
     "factors.nodes={one: {services.content.settings.nodes: 1}, four: {events.node_lost.happens: true}}",
     "events.node_lost.at=steady + 7 s",
-    "load.stages={settle: 1 s, steady: 12 s}",
+    "load.stages={settle: 1 s, steady: 12 s, ramp_down: 3 s}",
     "services.content.population.scale=0.0001",
     "claims=[]",
 )
@@ -45,4 +45,7 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     assert event["failed"] is None
     assert event["on"] == "content-3"
     assert summary["window"]["asked_end_s"] <= event["begin_s"]
+    # What editors were told is stored was read back when they left, and all of it was there.
+    (objective,) = summary["objectives"]
+    assert objective["value"] == 0.0
     assert not {one["kind"] for one in summary["verdict"]["reasons"]} & {"service_died", "event_failed"}

@@ -28,6 +28,7 @@ from two_tiers import (
 from towtank.errors import MeasurementError
 from towtank.model import load_model, solve_models
 from towtank.model.fitting.goodness import DOUBTFUL, REJECTED, SUPPORTED
+from towtank.model.fitting.measured import _resource
 from towtank.model.fitting.networks.answers import limits, network_answers, predicted
 from towtank.model.fitting.networks.closed import CLASS, Condition, conditions, safe_names, solve
 from towtank.model.fitting.networks.estimate import Parameters
@@ -141,6 +142,20 @@ def test_other_programs_take_their_share_of_the_servers(known: Measured) -> None
     crowd = dataclasses.replace(at, users=2000)
     limit = 0.5 / float(TRUTH.demands[1] @ SHARES)
     assert solve(known, [(TRUTH, crowd)]).throughput[0] == pytest.approx(limit, rel=1e-6)
+
+
+def test_a_quota_leaves_so_much_of_a_server() -> None:
+    """A tenth of a CPU carries a tenth of what a CPU does, less its background; it is used fully then."""
+    whole = exact()
+    web, app = whole.stations
+    tight = dataclasses.replace(whole, stations=(web, dataclasses.replace(app, part=0.1)))
+    crowd = Condition(2000, THINK_S, np.array(SHARES), np.zeros(2))
+    solved = solve(tight, [(TRUTH, crowd)])
+    assert solved.throughput[0] == pytest.approx((0.1 - BACKGROUND[1]) / float(TRUTH.demands[1] @ SHARES), rel=1e-6)
+    assert solved.utilization[0, 1] == pytest.approx(1.0, rel=1e-6)
+    resource = _resource(["app"], 1.5)
+    assert (resource.servers, resource.part) == (2, 0.75)
+    assert (_resource(["app"], 0.1).servers, _resource(["app"], 4.0).part) == (1, 1.0)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:

@@ -14,17 +14,19 @@
 mod answer;
 mod clock;
 mod executor;
+mod file;
 mod lending;
 mod operation;
 mod server;
 mod session;
 mod sql;
+mod tcp;
 mod waiting;
 mod wire;
 
 pub use answer::{Answer, Failed, FailureKind, Meter, Row};
 pub use clock::monotonic_ns;
 pub use executor::{Call, Costs, Done, Executor, Orders};
-pub use operation::{Operation, Task};
+pub use operation::{FileAction, Operation, Task};
 pub use server::{Location, Server, Synchronous};
 pub use session::{Opening, Step, Value, Waiting, Working};

@@ -13,6 +13,43 @@ pub enum Operation {
         /// The statement.
         text: String,
     },
+    /// Something with a file; its values are a path, an offset, a size and another path.
+    File {
+        /// What.
+        action: FileAction,
+    },
+    /// Bytes over a connection; its values are how many to send, a text to send before them, and how many to receive.
+    Tcp {},
+}
+
+/// What can be done with files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileAction {
+    /// Make it, empty, and keep it open.
+    Create,
+    /// Open it and keep it open.
+    Open,
+    /// Close it.
+    Close,
+    /// Read `size` bytes from `offset`, or all there are.
+    Read,
+    /// Write `size` bytes at `offset`.
+    Write,
+    /// Write `size` bytes behind its end.
+    Append,
+    /// Wait until it is on the disk.
+    Sync,
+    /// Its size and kind.
+    Stat,
+    /// Names in a folder.
+    List,
+    /// Give it another path.
+    Rename,
+    /// Make a folder.
+    MakeFolder,
+    /// Take it away.
+    Delete,
 }
 
 /// An operation as it is done by users.
@@ -33,6 +70,18 @@ impl Operation {
     #[must_use]
     pub fn fault(&self, server: &Server, values: usize) -> Option<String> {
         match self {
+            Self::File { .. } => {
+                if !matches!(server, Server::File { .. }) {
+                    return Some("must be asked of a target with driver `file`".to_owned());
+                }
+                wrong_count(4, values)
+            }
+            Self::Tcp {} => {
+                if !matches!(server, Server::Tcp {}) {
+                    return Some("must be asked of a target with driver `tcp`".to_owned());
+                }
+                wrong_count(3, values)
+            }
             Self::Sql { text } => {
                 if !matches!(server, Server::Postgresql { .. } | Server::Sqlite { .. }) {
                     return Some("must be asked of a target that speaks SQL".to_owned());
@@ -44,6 +93,10 @@ impl Operation {
             }
         }
     }
+}
+
+fn wrong_count(wanted: usize, values: usize) -> Option<String> {
+    (wanted != values).then(|| format!("must have {wanted} values, null included, got {values}"))
 }
 
 /// Highest parameter `$n` of a statement, outside of quotes and comments.

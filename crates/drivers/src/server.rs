@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::answer::Failed;
 use crate::session::{Opening, Working};
 use crate::sql::{postgresql, sqlite};
+use crate::{file, tcp};
 
 /// What a driver needs to know of a server, beside its address.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -33,6 +34,16 @@ pub enum Server {
         #[serde(default)]
         cache_bytes: Option<u64>,
     },
+    /// Files below a folder.
+    File {
+        /// The folder, which is there.
+        root: PathBuf,
+        /// Whether input and output pass by the page cache.
+        #[serde(default)]
+        direct: bool,
+    },
+    /// Whatever takes connections.
+    Tcp {},
 }
 
 /// What a commit of SQLite waits for.
@@ -61,13 +72,13 @@ impl Server {
     /// Whether it is reached over an address.
     #[must_use]
     pub fn needs_address(&self) -> bool {
-        matches!(self, Self::Postgresql { .. })
+        matches!(self, Self::Postgresql { .. } | Self::Tcp {})
     }
 
     /// Whether its sessions work in the thread that calls them.
     #[must_use]
     pub fn works(&self) -> bool {
-        matches!(self, Self::Sqlite { .. })
+        matches!(self, Self::Sqlite { .. } | Self::File { .. })
     }
 
     /// Opens a session that waits.
@@ -86,6 +97,7 @@ impl Server {
                 password.as_deref(),
                 database,
             )),
+            (Self::Tcp {}, Some(location)) => Box::pin(tcp::open(location)),
             _ => Box::pin(std::future::ready(Err(no_session()))),
         }
     }
@@ -101,7 +113,8 @@ impl Server {
                 synchronous,
                 cache_bytes,
             } => sqlite::open(path, *synchronous, *cache_bytes),
-            Self::Postgresql { .. } => Err(no_session()),
+            Self::File { root, direct } => file::open(root, *direct),
+            Self::Postgresql { .. } | Self::Tcp {} => Err(no_session()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The program `towtank-engine`: `load | probe | guard | solve | simulate | caches | rate | null-server`.
+//! The program `towtank-engine`: `load | probe | guard | solve | simulate | caches | rate | null-server | peer`.
 //!
 //! Each subcommand lives in a file of its own; this file only chooses.
 
@@ -8,6 +8,7 @@ mod guard;
 mod load;
 mod models;
 mod null_server;
+mod peer;
 mod probe;
 mod rate;
 mod simulate;
@@ -26,13 +27,14 @@ fn main() -> ExitCode {
         Some("load") => load::run(&arguments[1..]),
         Some("guard") => guard::run(&arguments[1..]),
         Some("null-server") => null_server::run(&arguments[1..]),
+        Some("peer") => peer::run(&arguments[1..]),
         Some("simulate") => simulate::run(&arguments[1..]),
         Some("solve") => solve::run(&arguments[1..]),
         Some("rate") => rate::main(&arguments[1..]),
         Some("probe") => probe::main(&arguments[1..]),
         _ => {
             eprintln!(
-                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | caches | rate | null-server"
+                "usage: towtank-engine load PLAN | probe | guard | solve | simulate | caches | rate | null-server | peer"
             );
             ExitCode::from(2)
         }

@@ -91,7 +91,11 @@ def _place(address: str, allowed: list[str]) -> str:
         drivers.target_part([address])
     except ValueError as error:
         raise StudyError.at(COMMAND_LINE, str(error), where="--address") from None
-    return address if place is None else drivers.with_place(address, _numeric([place], allowed)[0])
+    return (
+        address
+        if place is None or place.startswith(UNIX)
+        else drivers.with_place(address, _numeric([place], allowed)[0])
+    )
 
 
 def _numeric(addresses: list[str], allowed: list[str]) -> list[str]:

@@ -64,6 +64,7 @@ _FORMS: tuple[str, ...] = (
     "events.<any>.recovery_s",
     *(f"events.<any>.during.{key}" for key in ("throughput_per_s", "missed_transactions", "worst_p95_s")),
     *(f"services.<service>.<any>.{key}" for key in ("per_s", "mean", "max")),
+    *(f"generator.{key}" for key in ("cpus_used", "cpu_us_per_request")),
     *(f"connections.{key}" for key in ("open_mean", "opened_per_s", "wait_time_s.mean", "wait_time_s.p99")),
     *(f"connections.wait_time_s.{key}" for key in ("share_waited", "share_of_response_time")),
 )

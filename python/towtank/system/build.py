@@ -26,6 +26,7 @@ KINDS: dict[str, str] = {
     "existing": "towtank.system.services.existing:Existing",
     "glusterfs_mount": "towtank.system.services.glusterfs_mount:GlusterfsMount",
     "glusterfs_server": "towtank.system.services.glusterfs_server:GlusterfsServer",
+    "folder": "towtank.system.services.folder:Folder",
     "haproxy": "towtank.system.services.haproxy:Haproxy",
     "httpd": "towtank.system.services.httpd:Httpd",
     "nginx": "towtank.system.services.nginx:Nginx",
@@ -33,6 +34,7 @@ KINDS: dict[str, str] = {
     "openldap": "towtank.system.services.openldap:Openldap",
     "postgresql": "towtank.system.services.postgresql:Postgresql",
     "redis": "towtank.system.services.redis:Redis",
+    "tcp_peer": "towtank.system.services.tcp_peer:TcpPeer",
     "sqlite": "towtank.system.services.sqlite:Sqlite",
 }
 

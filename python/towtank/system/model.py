@@ -24,7 +24,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
-from towtank.system import repository_model, server_models  # noqa: F401 - register the kinds of servers of others
+from towtank.system import plain_models, repository_model, server_models  # noqa: F401 - register kinds of services
 from towtank.system.host_model import AnyHost, ExistingHost, LocalHost, NamespacesHost, Network, SshHost
 from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind

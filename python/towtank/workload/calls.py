@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from towtank.fields import FileModel, Name, PositiveDuration, Size, Text, mapping_or_plain
+from towtank.units import size
 from towtank.workload import templates
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
@@ -190,5 +191,131 @@ class Sql(CallStep):
             yield ("parameters", index), text
 
 
-CALLS: dict[str, type[CallStep]] = {"sql": Sql}
+def _size(value: object) -> object:
+    """A size, or a template of a number of bytes."""
+    if isinstance(value, str) and "${" in value:
+        return templates.check(value)
+    return str(size(value))
+
+
+SizeTemplate = Annotated[str, BeforeValidator(_size, json_schema_input_type=str)]
+
+_FILE_ACTIONS = {
+    "create": ("size",),
+    "open": (),
+    "close": (),
+    "read": ("offset", "size"),
+    "write": ("offset", "size"),
+    "append": ("size",),
+    "sync": (),
+    "stat": (),
+    "list": (),
+    "rename": ("to",),
+    "make_folder": (),
+    "delete": (),
+}
+
+
+class FileOperation(FileModel):
+    """Something done with a file below the folder of the target."""
+
+    create: Template | None = Field(None, description="Make this file, empty, and keep it open.")
+    open: Template | None = Field(None, description="Open it and keep it open.")
+    close: Template | None = Field(None, description="Close it.")
+    read: Template | None = Field(None, description="Read `size` bytes of it from `offset`; all of it by default.")
+    write: Template | None = Field(None, description="Write `size` bytes into it at `offset`, by default the start.")
+    append: Template | None = Field(None, description="Write `size` bytes behind its end.")
+    sync: Template | None = Field(None, description="Wait until it is on the disk (`fsync`).")
+    stat: Template | None = Field(None, description="Its `size` and `kind`.")
+    list: Template | None = Field(None, description="The `name` of each file in this folder.")
+    rename: Template | None = Field(None, description="Give it the path `to`.")
+    make_folder: Template | None = Field(None, description="Make this folder.")
+    delete: Template | None = Field(None, description="Take it away.")
+    offset: SizeTemplate | None = Field(None, description="Where in the file, a size or a template of bytes.")
+    size: SizeTemplate | None = Field(None, description="How much, a size or a template of bytes.")
+    to: Template | None = Field(None, description="The new path.")
+
+    @model_validator(mode="after")
+    def _one(self) -> FileOperation:
+        given = [name for name in _FILE_ACTIONS if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"must have one of {', '.join(_FILE_ACTIONS)}, got {' and '.join(given) or 'none'} instead"
+            )
+        allowed = _FILE_ACTIONS[given[0]] if given[0] != "create" else ()
+        extra = [name for name in ("offset", "size", "to") if getattr(self, name) is not None and name not in allowed]
+        if extra:
+            raise ValueError(f"must not have {' and '.join(extra)} with {given[0]}")
+        needed = {"write": "size", "append": "size", "rename": "to"}.get(given[0])
+        if needed is not None and getattr(self, needed) is None:
+            raise ValueError(f"must have {needed} with {given[0]}, got none")
+        path = getattr(self, given[0])
+        if path.startswith("/") or ".." in path.split("/"):
+            raise ValueError(f"must have a path below the folder of the target, got {path!r} instead")
+        return self
+
+    @property
+    def action(self) -> str:
+        """What is done."""
+        return next(name for name in _FILE_ACTIONS if getattr(self, name) is not None)
+
+
+class FileStep(CallStep):
+    """An operation on a file."""
+
+    speaks: ClassVar[str] = "file"
+
+    file: FileOperation = Field(description="What is done with which file.")
+
+    @property
+    def what(self) -> str:
+        """The action; paths differ from user to user."""
+        return self.file.action.replace("_", " ")
+
+    def operation(self) -> dict[str, Any]:
+        """The action."""
+        return {"kind": "file", "action": self.file.action}
+
+    def values(self) -> Iterator[tuple[Path_, str | None]]:
+        """Path, offset, size and other path."""
+        yield ("file", self.file.action), getattr(self.file, self.file.action)
+        for name in ("offset", "size", "to"):
+            yield ("file", name), getattr(self.file, name)
+
+
+class Bytes(FileModel):
+    """Bytes that go there and come back; neither: the connection is made, and that is all."""
+
+    send: SizeTemplate | None = Field(None, description="How much is sent, a size or a template of bytes.")
+    text: Template | None = Field(None, description="What is sent before that.")
+    receive: SizeTemplate | None = Field(None, description="How much must come back, a size or a template of bytes.")
+
+
+class Tcp(CallStep):
+    """An exchange of bytes over a connection."""
+
+    speaks: ClassVar[str] = "tcp"
+
+    tcp: Bytes = Field(description="How much goes there and comes back.")
+
+    @property
+    def what(self) -> str:
+        """Which way bytes go."""
+        sends = self.tcp.send is not None or self.tcp.text is not None
+        receives = self.tcp.receive is not None
+        if sends and receives:
+            return "exchange"
+        return "send" if sends else "receive" if receives else "connect"
+
+    def operation(self) -> dict[str, Any]:
+        """An exchange of bytes."""
+        return {"kind": "tcp"}
+
+    def values(self) -> Iterator[tuple[Path_, str | None]]:
+        """How much to send, what before that, how much to receive."""
+        for name in ("send", "text", "receive"):
+            yield ("tcp", name), getattr(self.tcp, name)
+
+
+CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp}
 """Steps of drivers by the key that tells them."""

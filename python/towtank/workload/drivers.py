@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from towtank.units import size
 
 # What is spoken with an address of a scheme; HTTP with all others.
-_SPEAKS = {"postgresql": "sql", "postgres": "sql", "sqlite": "sql"}
+_SPEAKS = {"postgresql": "sql", "postgres": "sql", "sqlite": "sql", "file": "file", "tcp": "tcp", "tcp+unix": "tcp"}
 _POSTGRESQL_PORT = 5432
 
 
@@ -28,8 +28,12 @@ def network_address(address: str) -> str | None:
         If it is no such address.
     """
     parts = urlsplit(address)
-    if parts.scheme == "sqlite":
+    if parts.scheme in {"sqlite", "file"}:
         return None
+    if parts.scheme == "tcp+unix":
+        return f"unix:{unquote(parts.path)}"
+    if parts.scheme == "tcp" and parts.port is None:
+        raise ValueError(f"must be an address as tcp://host:port, got {address!r} instead")
     if not parts.hostname:
         raise ValueError(f"must be an address as {parts.scheme}://host:port, got {address!r} instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
@@ -49,7 +53,8 @@ def target_part(addresses: Sequence[str]) -> dict[str, Any]:
     Parameters
     ----------
     addresses : sequence of str
-        `postgresql://user@host:port/database` or `sqlite:///path?synchronous=normal&cache=8MiB`.
+        `postgresql://user@host:port/database`, `sqlite:///path?synchronous=normal&cache=8MiB`, `file:///folder?direct=on`,
+        `tcp://host:port` or `tcp+unix:///path`.
 
     Raises
     ------
@@ -71,6 +76,10 @@ def _server(address: str) -> dict[str, Any]:
             "synchronous": options.get("synchronous", "full"),
             "cache_bytes": None if cache is None else size(cache),
         }
+    if parts.scheme == "file":
+        return {"kind": "file", "root": unquote(parts.path), "direct": options.get("direct") == "on"}
+    if parts.scheme in {"tcp", "tcp+unix"}:
+        return {"kind": "tcp"}
     user = unquote(parts.username or "postgres")
     return {
         "kind": "postgresql",

@@ -28,7 +28,7 @@ from towtank.fields import (
     one_or_more,
 )
 from towtank.workload import expressions, templates
-from towtank.workload.calls import CALLS, Sql
+from towtank.workload.calls import CALLS, FileStep, Sql, Tcp
 from towtank.workload.pauses import Pause
 from towtank.workload.texts import Template
 
@@ -388,6 +388,8 @@ def _kind(value: Any) -> str | None:
 Step = Annotated[
     Annotated[Request, Tag("<request>")]
     | Annotated[Sql, Tag("<sql>")]
+    | Annotated[FileStep, Tag("<file>")]
+    | Annotated[Tcp, Tag("<tcp>")]
     | Annotated[Think, Tag("<think>")]
     | Annotated[Draw, Tag("<draw>")]
     | Annotated[Set, Tag("<set>")]

@@ -187,7 +187,9 @@ impl Session {
 
     /// Writes all messages of a statement: it is prepared on its first use, by the way.
     fn write(&mut self, task: &Task, values: &[Value]) -> Result<(), Failed> {
-        let Operation::Sql { text } = &task.operation;
+        let Operation::Sql { text } = &task.operation else {
+            return Err(Failed::new(FailureKind::Internal, "no statement"));
+        };
         let name = format!("s{}", task.number);
         let out = &mut self.wire.out;
         let mut written = Ok(());

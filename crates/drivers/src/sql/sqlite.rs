@@ -190,7 +190,9 @@ fn bind(statement: &mut Statement<'_>, values: &[Value]) -> rusqlite::Result<()>
 
 impl Working for Session {
     fn perform(&mut self, task: &Task, call: &Call, meter: &mut Meter) -> Result<Answer, Failed> {
-        let Operation::Sql { text } = &task.operation;
+        let Operation::Sql { text } = &task.operation else {
+            return Err(Failed::new(FailureKind::Internal, "no statement"));
+        };
         let result = self.run(text, task, call, meter);
         result.map_err(|error| Failed::new(FailureKind::Refused, reason(&error)))
     }

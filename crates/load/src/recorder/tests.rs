@@ -22,7 +22,15 @@ const EXCHANGE: Exchange = Exchange {
 #[test]
 fn answers_and_timeouts_have_times_other_failures_have_none() {
     use Failure::{Check, Extract, Status4xx, Status5xx, StatusOther, Timeout};
-    let timed = [Timeout, Status4xx, Status5xx, StatusOther, Check, Extract];
+    let timed = [
+        Timeout,
+        Status4xx,
+        Status5xx,
+        StatusOther,
+        Check,
+        Extract,
+        Failure::Refused,
+    ];
     for failure in Failure::ALL {
         let mut recorder = Recorder::new(SHAPE);
         recorder.finished(

@@ -124,6 +124,15 @@ impl Calls {
         self.executor.costs().waiting_ns
     }
 
+    /// Calls that were handed over and have not left: they are late, and nobody works on them.
+    pub(super) fn kept_waiting(&self) -> u64 {
+        let busy = |place: &Connection| place.phase == Phase::Busy;
+        let late =
+            |(_, session): &(&Connection, &Session)| session.left_ns.load(Ordering::Relaxed) == 0;
+        let both = self.places.iter().zip(&self.sessions);
+        both.filter(|(place, _)| busy(place)).filter(late).count() as u64
+    }
+
     /// The sums; sessions end.
     pub(super) fn end(self) -> CallsEnded {
         CallsEnded {

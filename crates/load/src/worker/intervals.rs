@@ -147,6 +147,9 @@ impl Worker<'_> {
     /// Hands the interval in hand over, ended at `end_ns`, and begins the next.
     pub(super) fn close_interval(&mut self, end_ns: u64) {
         let (in_flight, connections) = (self.in_flight(), self.open_connections);
+        // As exchange times are counted from leaving, so is what is in flight; what is kept waiting shows as start lag.
+        let late = self.calls.as_ref().map_or(0, |calls| calls.kept_waiting());
+        let in_flight = in_flight.saturating_sub(late);
         let calls_cpu_ns = self
             .calls
             .as_ref()

@@ -87,12 +87,12 @@ def _busy(data: RunData, resources: Sequence[Resource]) -> dict[str, Floats]:
     for resource in resources:
         tiers = [observed.cpu_s(tier, measurement) for tier in resource.tiers if tier in observed.tiers]
         if tiers:
-            found[resource.name] = np.asarray(np.sum(tiers, axis=0), dtype=float) / resource.speed
+            found[resource.name] = np.asarray(np.sum(tiers, axis=0), dtype=float) / resource.part
         for tier in resource.tiers:
             for part in observed.parts(tier):
                 seconds = observed.part_cpu_s(tier, part, measurement)
                 if seconds is not None:
-                    found[f"{tier} / {part.name}"] = seconds / resource.speed
+                    found[f"{tier} / {part.name}"] = seconds / resource.part
     for disk in sorted({key for one in observed.samples.samples[-1:] for key in one.get("disks", {})}):
         track = observed.samples.track("disks", disk, "busy_s_total")
         seconds = track.by_bin(measurement.starts, measurement.ends)

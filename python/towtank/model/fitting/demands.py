@@ -73,7 +73,7 @@ def resource_demands(one: Configuration) -> dict[str, Any]:
                     found,
                     f"{tier} / {part}",
                     rates,
-                    np.array(used, dtype=float) / resource.speed,
+                    np.array(used, dtype=float) / resource.part,
                     replace(resource, tiers=(tier,)),
                 )
     for disk, busy in _disks(one).items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,23 +33,17 @@ class Resource:
     name : str
         The tiers, joined by `+`.
     servers : int
-        CPUs. [1]
+        CPUs; the next whole number where a quota allows parts of them. [1]
     tiers : tuple of str
-    speed : float, default 1
-        CPU time that each gives per time: a tenth of a CPU is one server of speed 0.1, at which a transaction is ten
-        times as long as it needs CPU. [1]
+    part : float
+        What a quota allows of each, in (0, 1]: a tenth of a CPU is one server at which a transaction is ten times as
+        long as it needs CPU. Busy time over this is that of the servers. [ratio]
     """
 
     name: str
     servers: int
     tiers: tuple[str, ...]
-    speed: float = 1.0
-
-    @classmethod
-    def of(cls, name: str, cpus: float, tiers: tuple[str, ...]) -> Resource:
-        """The one of so many CPUs, which need not be whole."""
-        servers = max(1, int(cpus))
-        return cls(name, servers, tiers, cpus / servers)
+    part: float = 1.0
 
 
 @dataclass
@@ -130,7 +125,7 @@ class Configuration:
             errors = _errors([from_document(point["tiers"][tier].get("cpus_used")) for point in self.points])
             if errors is None:
                 return used, None
-            squares += (errors / bottleneck.speed) ** 2
+            squares += (errors / bottleneck.part) ** 2
         return used, np.sqrt(squares)
 
     @property
@@ -145,7 +140,7 @@ class Configuration:
         for point in self.points:
             used = [from_document(point["tiers"].get(tier, {}).get("cpus_used")).value for tier in resource.tiers]
             rows.append(np.nan if any(one is None for one in used) else sum(one for one in used if one is not None))
-        return np.array(rows, dtype=float) / resource.speed
+        return np.array(rows, dtype=float) / resource.part
 
     def bottleneck(self) -> Resource | None:
         """The resource with the highest utilization at any load; None where no tier was observed."""
@@ -218,7 +213,7 @@ def _from_summary(path: Path) -> list[Configuration]:
         ]
         tiers = dict.fromkeys(tier for point in usable for tier in point["tiers"])
         resources = [
-            Resource.of(tier, float(allotted), (tier,))
+            _resource([tier], float(allotted))
             for tier in tiers
             if (allotted := next((p["tiers"][tier].get("cpus_allotted") for p in usable if tier in p["tiers"]), None))
         ]
@@ -333,9 +328,13 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
     for tier in allotted:
         one = declared.get(tier, {})
         groups[str(one.get("host")), tuple(one.get("cpus") or ())].append(tier)
-    return [
-        Resource.of("+".join(tiers), max(allotted[tier] for tier in tiers), tuple(tiers)) for tiers in groups.values()
-    ]
+    return [_resource(tiers, max(allotted[tier] for tier in tiers)) for tiers in groups.values()]
+
+
+def _resource(tiers: list[str], allotted: float) -> Resource:
+    """CPUs of tiers; a quota of 1.5 is two CPUs of three quarters each."""
+    servers = max(1, math.ceil(allotted - 1e-9))
+    return Resource("+".join(tiers), servers, tuple(tiers), min(1.0, allotted / servers))
 
 
 def _tiers(run: RunFolder) -> Json:

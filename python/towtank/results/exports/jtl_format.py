@@ -38,7 +38,7 @@ _UNTIMED = f"{_LABEL}; no time was recorded, 0 stands for it"
 # Multiples of it modulo 1 are spread evenly in any number: slow and fast requests alternate within the second.
 _GOLDEN = 0.6180339887498949
 # Kinds of failure that come with a response time, by what they tell about it: who timed out waited longest.
-_TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract")
+_TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract", "refused")
 
 
 def _files(material: Material) -> list[File]:

@@ -118,6 +118,7 @@ def _stations(network: Network) -> Json:
         found[station.name] = {
             "kind": station.kind,
             "servers": station.servers,
+            "capacity": station.capacity,
             "tiers": list(station.tiers),
             "demand_s": _estimate(demands @ shares, drawn @ shares),
             "background": _estimate(
@@ -161,7 +162,7 @@ def _levels(of: Measured, solved: Solved) -> list[Json]:
             "fitted_response_s": float(solved.response[place]),
             "utilization": {
                 station.name: {
-                    "measured": float(levels.busy[place, number] / station.servers),
+                    "measured": float(levels.busy[place, number] / station.capacity),
                     "fitted": float(solved.utilization[place, number]),
                 }
                 for number, station in enumerate(of.stations)
@@ -243,7 +244,7 @@ def limits(network: Network) -> list[Json]:
     servers = np.array([float(one.servers) for one in of.stations])
 
     def carried(one: Any) -> Floats:
-        work = one.held_up(servers, mean.others) @ mean.shares
+        work = one.held_up(of.stations, mean.others) @ mean.shares
         return np.asarray(np.divide(servers, work, out=np.full(len(work), np.inf), where=work > 0), dtype=float)
 
     best, drawn = carried(network.parameters), np.array([carried(one) for one in network.draws])

@@ -90,8 +90,7 @@ def station_names(of: Measured) -> list[str]:
 
 def document(of: Measured, parameters: Parameters, at: Condition) -> Json:
     """The network under one condition, in the form that `solve_models` takes."""
-    servers = np.array([float(one.servers) for one in of.stations])
-    demands = parameters.held_up(servers, at.others)
+    demands = parameters.held_up(of.stations, at.others)
     names = class_names(of)
     stations = [
         _station(key, one.servers, parameters, _services(names, demand, of.visits, comes))
@@ -163,16 +162,16 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
     responses = np.array(
         [[float(each["transactions"][name]["response_time_s"]) for name in names] for each in chains]
     ).reshape(len(rows), len(of.classes))
-    servers = np.array([float(one.servers) for one in of.stations])
+    capacity = np.array([one.capacity for one in of.stations])
     used = [
-        (parameters.background + rate * (parameters.demands @ at.shares)) / servers
+        (parameters.background + rate * (parameters.demands @ at.shares)) / capacity
         for (parameters, at), rate in zip(rows, throughput, strict=True)
     ]
     return Solved(
         throughput,
         np.array([float(each["response_time_s"]) for each in chains]),
         responses,
-        np.array(used).reshape(len(rows), len(servers)),
+        np.array(used).reshape(len(rows), len(capacity)),
         models,
         answers,
     )
@@ -180,8 +179,8 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
 
 def low_levels(of: Measured) -> list[int]:
     """Levels at which hardly anybody waits, by their place."""
-    servers = np.array([float(one.servers) for one in of.stations])
-    highest = (of.levels().busy / servers).max(axis=1) if len(servers) else np.zeros(len(of.loads))
+    capacity = np.array([one.capacity for one in of.stations])
+    highest = (of.levels().busy / capacity).max(axis=1) if len(capacity) else np.zeros(len(of.loads))
     low = [place for place, used in enumerate(highest) if used <= LOW_LOAD]
     return low or [0]
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from towtank.model.fitting.networks.groups import Grouping, regressed, stacked
-from towtank.model.fitting.networks.seconds import Measured
+from towtank.model.fitting.networks.seconds import Measured, Station
 from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
 
 MOST_BACKGROUND = 0.9
@@ -42,14 +42,16 @@ class Parameters:
     in_turn: bool = False
     at_once: int | None = None
 
-    def held_up(self, servers: Floats, others: Floats) -> Floats:
+    def held_up(self, stations: Sequence[Station], others: Floats) -> Floats:
         """Demands where background and other programs take their share of the servers. [s]
 
         Notes
         -----
-        m servers of which b + o are taken serve transactions m / (m - b - o) times more slowly.
+        m servers of which a quota leaves c and b + o are taken serve transactions m / (c - b - o) times more slowly.
         """
-        left = np.maximum(servers - self.background - others, (1 - MOST_BACKGROUND) * servers / 2)
+        capacity = np.array([one.capacity for one in stations])
+        servers = np.array([float(one.servers) for one in stations])
+        left = np.maximum(capacity - self.background - others, (1 - MOST_BACKGROUND) * capacity / 2)
         return np.asarray(self.demands * (servers / left)[:, None], dtype=float)
 
 
@@ -89,7 +91,7 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
         seen = levels.busy[:, place] * (1.0 if noise is None else noise[:, place])
         base, size = _line(levels.rates @ compared, seen)
         demands[place] = size * compared
-        background[place] = min(base, MOST_BACKGROUND * of.stations[place].servers)
+        background[place] = min(base, MOST_BACKGROUND * of.stations[place].capacity)
     return Parameters(demands, background, np.zeros(len(of.classes)))
 
 

@@ -20,6 +20,8 @@ from towtank.model.fitting.replicates import SEED
 Json = dict[str, Any]
 RESPONSE_OFF, UTILIZATION_OFF = 0.25, 0.10
 """Errors from which the network is doubted, of a mean response time [ratio] and of a utilization [1]."""
+FITTED_RESPONSE_OFF = 0.50
+"""The same of the mean response time at a level that the network was fitted to. [ratio]"""
 TEST_DRAWS = 100
 """Replicates of the network that is held against a level it did not see: their bands are shown, and sized by nobody."""
 OVER_OFF = 0.20
@@ -124,7 +126,7 @@ def _by_station(one: Tested, place: int, drawn: Solved) -> Json:
     levels = one.whole.levels()
     return {
         station.name: {
-            "measured": float(levels.busy[place, number] / station.servers),
+            "measured": float(levels.busy[place, number] / station.capacity),
             "predicted": float(one.solved.utilization[place, number]),
             "band_95": list(percentiles(drawn.utilization[:, number])),
         }
@@ -146,10 +148,16 @@ def _fitted_reasons(network: Network, solved: Solved) -> list[tuple[str, str]]:
     errors = solved.throughput / levels.throughput - 1
     place = int(np.abs(errors).argmax())
     worst, load = float(errors[place]), network.measured.loads[place]
+    found = []
     if abs(worst) > HELD_OUT_LIMIT:
         text = f"at {load:g} users, where it was fitted, its throughput is {100 * worst:+.2g} % off"
-        return [(REJECTED if abs(worst) > MISS_LIMIT else DOUBTFUL, text)]
-    return []
+        found.append((REJECTED if abs(worst) > MISS_LIMIT else DOUBTFUL, text))
+    times = solved.response / levels.response - 1
+    place = int(np.abs(times).argmax())
+    if abs(times[place]) > FITTED_RESPONSE_OFF:
+        load, off = network.measured.loads[place], 100 * float(times[place])
+        found.append((DOUBTFUL, f"at {load:g} users, where it was fitted, its response time is {off:+.2g} % off"))
+    return found
 
 
 def _held_out_reasons(told: Json | None) -> list[tuple[str, str]]:

@@ -31,11 +31,19 @@ class Station:
         CPUs, or 1 for a disk. [1]
     tiers : tuple of str
         Whose CPUs they are; none for a disk.
+    part : float
+        What a quota allows of each server, in (0, 1]. [ratio]
     """
 
     name: str
     servers: int
     tiers: tuple[str, ...]
+    part: float = 1.0
+
+    @property
+    def capacity(self) -> float:
+        """Busy servers at most. [1]"""
+        return self.servers * self.part
 
     @property
     def kind(self) -> str:
@@ -230,8 +238,11 @@ def _stations(one: Configuration, runs: Sequence[RunSeries], servers: dict[str, 
     """CPUs of tiers, and disks, that every run observed; a tier in parts counts as a whole."""
     names = [name for name in (runs[0].busy if runs else ()) if PART not in name]
     seen = [name for name in names if all(name in run.busy and np.isfinite(run.busy[name]).all() for run in runs)]
-    tiers = {resource.name: resource.tiers for resource in one.resources}
-    return tuple(Station(name, servers[name], tiers.get(name, ())) for name in seen)
+    known = {resource.name: resource for resource in one.resources}
+    return tuple(
+        Station(name, servers[name], known[name].tiers, known[name].part) if name in known else Station(name, 1, ())
+        for name in seen
+    )
 
 
 def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[Station, ...]) -> Run:
@@ -240,10 +251,9 @@ def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[S
     def columns(of: dict[str, Floats], names: Sequence[str]) -> Floats:
         return np.stack([of.get(name, zero) for name in names], axis=1) if names else np.zeros((len(zero), 0))
 
-    names = [one.name for one in stations]
-    return Run(
-        level, run.seconds, columns(run.counts, classes), columns(run.response_sums, classes), columns(run.busy, names)
-    )
+    # Of CPUs, not of servers that are parts of them.
+    busy = columns(run.busy, [one.name for one in stations]) * np.array([one.part for one in stations])
+    return Run(level, run.seconds, columns(run.counts, classes), columns(run.response_sums, classes), busy)
 
 
 def _visits(one: Configuration, classes: tuple[str, ...]) -> Floats:
@@ -264,12 +274,16 @@ def _visits(one: Configuration, classes: tuple[str, ...]) -> Floats:
 
 
 def _others(one: Configuration, points: list[dict[str, object]], stations: tuple[Station, ...]) -> Floats:
-    """Servers of each station that other programs kept busy; they use the CPUs of all tiers alike."""
+    """Servers of each station that other programs kept busy; they use the CPUs of all tiers alike.
+
+    Where a quota leaves a tier a part of a CPU, others have room beside it.
+    """
     shares = {str(run["run"]): run["host"].get("foreign_share") for run in one.runs}
     found = np.zeros((len(points), len(stations)))
     for row, point in enumerate(points):
         told = [shares.get(str(name)) for name in point["runs"]]  # type: ignore[attr-defined]
         known = [float(share) for share in told if share is not None]
         if known:
-            found[row] = [np.mean(known) * station.servers if station.tiers else 0.0 for station in stations]
+            whole = [station.servers if station.tiers and station.part == 1 else 0 for station in stations]
+            found[row] = np.mean(known) * np.array(whole, dtype=float)
     return found

@@ -111,9 +111,8 @@ def _fitted(network: Network, told: Json, source: str) -> list[str]:
 def draws(network: Network) -> list[tuple[str, Floats]]:
     """Demand of the mean transaction at every station in each replicate, over that of the network."""
     of, mean = network.measured, typical(network.measured)
-    servers = np.array([float(one.servers) for one in of.stations])
-    best = network.parameters.held_up(servers, mean.others) @ mean.shares
-    drawn = np.array([one.held_up(servers, mean.others) @ mean.shares for one in network.draws])
+    best = network.parameters.held_up(of.stations, mean.others) @ mean.shares
+    drawn = np.array([one.held_up(of.stations, mean.others) @ mean.shares for one in network.draws])
     rows = [(name, drawn[:, place] / best[place]) for place, name in enumerate(station_names(of)) if best[place] > 0]
     delay = float(network.parameters.delays @ mean.shares)
     if delay > 0:

@@ -1,0 +1,345 @@
+//! Files below a folder, as the applications of a host use them.
+//!
+//! A session keeps the files that were opened and not closed. Nothing outside of the folder is ever reached: paths are
+//! resolved by the kernel, beneath the folder and without links (`openat2`, Linux 5.6).
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2, renameat};
+use nix::sys::stat::{Mode, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+use crate::answer::{Answer, Failed, FailureKind, Meter};
+use crate::clock::monotonic_ns;
+use crate::executor::Call;
+use crate::operation::{FileAction, Operation, Task};
+use crate::session::{Value, Working};
+
+/// Space to read into and write from at once. [B]
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// Alignment that direct input and output ask for; that of the largest sectors and of pages. [B]
+const ALIGNMENT_BYTES: usize = 4096;
+
+/// Larger files are not read or written by one operation. [B]
+const SIZE_CEILING: u64 = 1 << 40;
+
+struct Session {
+    root: OwnedFd,
+    direct: bool,
+    open: HashMap<Vec<u8>, File>,
+    /// Room for a block at an aligned place.
+    space: Vec<u8>,
+}
+
+/// Opens a session.
+///
+/// # Errors
+/// Kind `connect`: there is no such folder.
+pub(crate) fn open(root: &Path, direct: bool) -> Result<Box<dyn Working>, Failed> {
+    let folder = File::open(root).and_then(|file| {
+        if file.metadata()?.is_dir() {
+            Ok(file)
+        } else {
+            Err(io::Error::from(Errno::ENOTDIR))
+        }
+    });
+    let folder = folder.map_err(|error| Failed::new(FailureKind::Connect, error.to_string()))?;
+    Ok(Box::new(Session {
+        root: folder.into(),
+        direct,
+        open: HashMap::new(),
+        space: Vec::new(),
+    }))
+}
+
+/// The folder of a path, as far as it has one, and its name.
+fn split(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(place) => (Some(&path[..place]), &path[place + 1..]),
+        None => (None, path),
+    }
+}
+
+/// The values of an operation.
+struct Values<'a> {
+    path: &'a [u8],
+    offset: Option<u64>,
+    size: Option<u64>,
+    to: Option<&'a [u8]>,
+}
+
+fn invalid() -> Failed {
+    Failed::new(FailureKind::Internal, "a path, size or offset that is none")
+}
+
+/// Whether a path can be asked for at all; where it leads is the kernel's to say.
+fn is_path(path: &[u8]) -> bool {
+    let parts = path.split(|byte| *byte == b'/');
+    !path.is_empty()
+        && !path.contains(&0)
+        && parts.clone().all(|part| !part.is_empty() && part != b"..")
+}
+
+impl<'a> Values<'a> {
+    fn new(values: &'a [Value]) -> Result<Self, Failed> {
+        let [path, offset, size, to] = values else {
+            return Err(invalid());
+        };
+        let number = |value: &Value| -> Result<Option<u64>, Failed> {
+            let Some(bytes) = value else { return Ok(None) };
+            let text = std::str::from_utf8(bytes).map_err(|_| invalid())?;
+            let number: u64 = text.parse().map_err(|_| invalid())?;
+            Some(number)
+                .filter(|number| *number <= SIZE_CEILING)
+                .map_or(Err(invalid()), |number| Ok(Some(number)))
+        };
+        let path = path.as_deref().unwrap_or_default();
+        let to = to.as_deref();
+        if !is_path(path) || to.is_some_and(|to| !is_path(to)) {
+            return Err(invalid());
+        }
+        Ok(Self {
+            path,
+            offset: number(offset)?,
+            size: number(size)?,
+            to,
+        })
+    }
+}
+
+impl Session {
+    fn beneath(&self, path: &[u8], flags: OFlag) -> nix::Result<OwnedFd> {
+        let mode = if flags.contains(OFlag::O_CREAT) {
+            Mode::from_bits_truncate(0o644)
+        } else {
+            Mode::empty()
+        };
+        let how = OpenHow::new()
+            .flags(flags | OFlag::O_CLOEXEC)
+            .mode(mode)
+            .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS);
+        openat2(&self.root, path, how)
+    }
+
+    /// Does something with the name of a path in its folder.
+    fn in_folder<T>(
+        &self,
+        path: &[u8],
+        act: impl FnOnce(BorrowedFd<'_>, &[u8]) -> nix::Result<T>,
+    ) -> nix::Result<T> {
+        let (folder, name) = split(path);
+        match folder {
+            None => act(self.root.as_fd(), name),
+            Some(folder) => {
+                let folder = self.beneath(folder, OFlag::O_PATH | OFlag::O_DIRECTORY)?;
+                act(folder.as_fd(), name)
+            }
+        }
+    }
+
+    fn begin(&mut self, path: &[u8], flags: OFlag) -> nix::Result<()> {
+        let direct = if self.direct {
+            OFlag::O_DIRECT
+        } else {
+            OFlag::empty()
+        };
+        let file = self.beneath(path, flags | direct | OFlag::O_RDWR)?;
+        self.open.insert(path.to_vec(), File::from(file));
+        Ok(())
+    }
+
+    /// Does something with a file: the one that is open, else one that is opened for this.
+    fn with<T>(
+        &mut self,
+        path: &[u8],
+        flags: OFlag,
+        act: impl FnOnce(&File, &mut [u8]) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if self.space.is_empty() {
+            self.space = vec![b'x'; BLOCK_BYTES + ALIGNMENT_BYTES];
+        }
+        let mut space = std::mem::take(&mut self.space);
+        let start = space.as_ptr().align_offset(ALIGNMENT_BYTES);
+        let block = &mut space[start..start + BLOCK_BYTES];
+        let result = if let Some(file) = self.open.get(path) {
+            act(file, block)
+        } else {
+            let direct = if self.direct {
+                OFlag::O_DIRECT
+            } else {
+                OFlag::empty()
+            };
+            let opened = self.beneath(path, flags | direct);
+            opened
+                .map_err(io::Error::from)
+                .and_then(|file| act(&File::from(file), block))
+        };
+        self.space = space;
+        result
+    }
+
+    fn read(&mut self, values: &Values<'_>, meter: &mut Meter) -> io::Result<()> {
+        let (from, size) = (values.offset.unwrap_or(0), values.size.unwrap_or(u64::MAX));
+        self.with(values.path, OFlag::O_RDONLY, |file, block| {
+            let mut done = 0;
+            while done < size {
+                let most = (size - done).min(block.len() as u64) as usize;
+                let count = file.read_at(&mut block[..most], from + done)?;
+                if count == 0 {
+                    break;
+                }
+                meter.first_byte_ns.get_or_insert_with(monotonic_ns);
+                done += count as u64;
+                meter.bytes_in += count as u64;
+            }
+            Ok(())
+        })
+    }
+
+    fn write(&mut self, values: &Values<'_>, at_end: bool, meter: &mut Meter) -> io::Result<u64> {
+        let size = values.size.unwrap_or(0);
+        self.with(values.path, OFlag::O_WRONLY, |file, block| {
+            let from = match values.offset {
+                Some(offset) if !at_end => offset,
+                _ if at_end => file.metadata()?.size(),
+                _ => 0,
+            };
+            let mut done = 0;
+            while done < size {
+                let most = (size - done).min(block.len() as u64) as usize;
+                let count = file.write_at(&block[..most], from + done)?;
+                done += count as u64;
+                meter.bytes_out += count as u64;
+            }
+            Ok(done)
+        })
+    }
+
+    fn stat(&mut self, values: &Values<'_>, answer: &mut Answer) -> io::Result<()> {
+        let file = File::from(self.beneath(values.path, OFlag::O_PATH)?);
+        let about = file.metadata()?;
+        let kind = if about.is_dir() { "folder" } else { "file" };
+        answer.columns = ["size".to_owned(), "kind".to_owned()].into();
+        let row = vec![
+            Some(about.size().to_string().into_bytes()),
+            Some(kind.as_bytes().to_vec()),
+        ];
+        answer.rows.push(row);
+        answer.row_count = 1;
+        Ok(())
+    }
+
+    fn list(&mut self, values: &Values<'_>, task: &Task, answer: &mut Answer) -> io::Result<()> {
+        let folder = self.beneath(values.path, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
+        answer.columns = ["name".to_owned()].into();
+        let mut room_bytes = task.rows_bytes_at_most;
+        for entry in std::fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))? {
+            let name = entry?.file_name().into_encoded_bytes();
+            answer.row_count += 1;
+            answer.is_truncated |= task.keeps_rows && name.len() > room_bytes;
+            if task.keeps_rows && !answer.is_truncated {
+                room_bytes -= name.len();
+                answer.rows.push(vec![Some(name)]);
+            }
+        }
+        Ok(())
+    }
+
+    fn rename(&mut self, values: &Values<'_>) -> io::Result<()> {
+        let to = values.to.unwrap_or_default();
+        self.in_folder(values.path, |from, name| {
+            self.in_folder(to, |into, new| renameat(from, name, into, new))
+        })?;
+        if let Some(file) = self.open.remove(values.path) {
+            self.open.insert(to.to_vec(), file);
+        }
+        Ok(())
+    }
+
+    fn act(
+        &mut self,
+        action: FileAction,
+        values: &Values<'_>,
+        task: &Task,
+        meter: &mut Meter,
+    ) -> io::Result<Answer> {
+        let mut answer = Answer {
+            affected: 1,
+            ..Answer::default()
+        };
+        match action {
+            FileAction::Create => self.begin(values.path, OFlag::O_CREAT | OFlag::O_TRUNC)?,
+            FileAction::Open => self.begin(values.path, OFlag::empty())?,
+            FileAction::Close => drop(self.open.remove(values.path)),
+            FileAction::Read => {
+                answer.affected = 0;
+                self.read(values, meter)?;
+            }
+            FileAction::Write => answer.affected = self.write(values, false, meter)?,
+            FileAction::Append => answer.affected = self.write(values, true, meter)?,
+            FileAction::Sync => {
+                self.with(values.path, OFlag::O_RDONLY, |file, _| file.sync_all())?;
+            }
+            FileAction::Stat => {
+                answer.affected = 0;
+                self.stat(values, &mut answer)?;
+            }
+            FileAction::List => {
+                answer.affected = 0;
+                self.list(values, task, &mut answer)?;
+            }
+            FileAction::Rename => self.rename(values)?,
+            FileAction::MakeFolder => self.in_folder(values.path, |folder, name| {
+                mkdirat(folder, name, Mode::from_bits_truncate(0o755))
+            })?,
+            FileAction::Delete => {
+                self.open.remove(values.path);
+                self.in_folder(values.path, |folder, name| {
+                    unlinkat(folder, name, UnlinkatFlags::NoRemoveDir)
+                })?;
+            }
+        }
+        Ok(answer)
+    }
+}
+
+impl Working for Session {
+    fn perform(&mut self, task: &Task, call: &Call, meter: &mut Meter) -> Result<Answer, Failed> {
+        let Operation::File { action } = &task.operation else {
+            return Err(Failed::new(FailureKind::Internal, "no operation on files"));
+        };
+        let values = Values::new(&call.values)?;
+        let done = self.act(*action, &values, task, meter);
+        done.map_err(|error| Failed::new(FailureKind::Refused, reason(&error)))
+    }
+}
+
+/// The system's own name of an error.
+fn reason(error: &io::Error) -> String {
+    error.raw_os_error().map_or_else(
+        || error.kind().to_string(),
+        |number| format!("{:?}", Errno::from_raw(number)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_relative_and_never_go_up() {
+        for path in ["a", "a/b", "a..b/c.d", ".hidden"] {
+            assert!(is_path(path.as_bytes()), "{path}");
+        }
+        for path in ["", "/a", "a//b", "a/", "..", "a/../b", "../a", "a\0b"] {
+            assert!(!is_path(path.as_bytes()), "{path}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+"""Kinds of services that are hardly servers: a folder, and the other end of a connection."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from towtank.fields import FileModel, Name, Size
+from towtank.system.service_model import Port, Service, service_kind
+
+
+class FolderSettings(FileModel):
+    """How files are used."""
+
+    direct: bool = Field(False, description="Whether input and output pass by the page cache (`O_DIRECT`).")
+
+
+@service_kind("folder")
+class Folder(Service):
+    """A folder on a disk of a host, empty at the start of every run; the engine itself works in it."""
+
+    summary: ClassVar[str] = "folder on a disk of a host, for steps on files; worked on in the generator's own process"
+    serves_http: ClassVar[bool] = False
+    driven_by: ClassVar[str | None] = "file"
+
+    kind: Literal["folder"]
+    host: Name = Field(description="Name of the host it is on; one of this machine.")
+    disk: Name | None = Field(None, description="Disk of its host that it lies on.")
+    settings: FolderSettings = Field(default_factory=FolderSettings, description="What can be tuned.")
+
+
+class TcpPeerSettings(FileModel):
+    """What is an exchange, and where it listens."""
+
+    take: Size = Field(1, ge=1, description="Bytes that make an exchange.")
+    give: Size = Field(0, description="Bytes that answer one.")
+    unix: bool = Field(False, description="Whether it listens on a Unix socket; its host must be of provider `local`.")
+    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+
+
+@service_kind("tcp_peer")
+class TcpPeer(Service):
+    """The other end of steps `tcp`: takes bytes and gives bytes, and nothing else."""
+
+    summary: ClassVar[str] = "takes and gives bytes over TCP or a Unix socket, for steps of TCP; comes with Towtank"
+    serves_http: ClassVar[bool] = False
+    driven_by: ClassVar[str | None] = "tcp"
+    starts_remotely: ClassVar[bool] = True
+
+    kind: Literal["tcp_peer"]
+    host: Name = Field(description="Name of the host it runs on.")
+    settings: TcpPeerSettings = Field(default_factory=TcpPeerSettings, description="How it answers.")

@@ -1,0 +1,50 @@
+"""A folder: files that users work on. There is no server; who asks does the work."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from towtank.errors import TargetError
+from towtank.system import plain_models
+from towtank.system.service import Place, PlainService
+
+_PREFIX = "towtank-folder-"
+
+
+class Folder(PlainService):
+    """One folder, made anew for every run."""
+
+    kind = "folder"
+
+    def __init__(self, name: str, part: plain_models.Folder, base: Path) -> None:  # noqa: ARG002
+        super().__init__(name)
+        self._part = part
+        self._path: Path | None = None
+
+    def prepare(self, place: Place) -> None:
+        """Make the folder, as this process sees it, and so the engine, which uses it from outside of the host."""
+        base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
+        self._path = base / f"{_PREFIX}{secrets.token_hex(4)}"
+        try:
+            self._path.mkdir(parents=True)
+        except OSError as error:
+            raise TargetError(f"{self.name}: its folder cannot be made: {error}") from error
+
+    def stopped(self) -> None:
+        """Remove it with all it holds."""
+        if self._path is not None:
+            shutil.rmtree(self._path, ignore_errors=True)
+
+    def addresses(self) -> list[str]:
+        """Where it is."""
+        if self._path is None:
+            raise TargetError(f"{self.name} was not prepared")
+        return [f"file://{quote(str(self._path))}" + ("?direct=on" if self._part.settings.direct else "")]
+
+    def settings_used(self) -> dict[str, Any]:
+        """How files are used."""
+        return self._part.settings.model_dump(mode="json")

@@ -1,0 +1,56 @@
+"""The engine's own peer: takes and gives bytes, so that what it costs is what the network costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from towtank.system import plain_models
+from towtank.system.process import ProcessSpec
+from towtank.system.reach import refuses_connection, refuses_unix
+from towtank.system.service import Place, PlainService
+
+UNIX = "unix:"
+
+
+class TcpPeer(PlainService):
+    """One `towtank-engine peer`."""
+
+    kind = "tcp_peer"
+
+    def __init__(self, name: str, part: plain_models.TcpPeer, base: Path) -> None:  # noqa: ARG002
+        super().__init__(name)
+        self._settings = part.settings
+        self._listen = ""
+
+    def prepare(self, place: Place) -> None:
+        """Choose or check the port; a Unix socket is in a folder of this time."""
+        port = self._settings.port
+        if self._settings.unix:
+            self._listen = f"{UNIX}{place.scratch / 'peer.sock'}"
+            return
+        if port:
+            self.host.require_free(port, self.name)
+        self._listen = f"{self.host.address}:{port or self.host.free_ports()}"
+
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
+        """One process."""
+        given = self._settings
+        command = [str(self.host.engine()), "peer", "--listen", self._listen]
+        command += ["--take", str(given.take), "--give", str(given.give)]
+        return [ProcessSpec(self.name, command, grace_s=1.0)]
+
+    def ready(self) -> str | None:
+        """Ready when it takes connections."""
+        return (refuses_unix if self._settings.unix else refuses_connection)(self._listen)
+
+    def addresses(self) -> list[str]:
+        """Where it listens."""
+        if self._settings.unix:
+            return [f"tcp+unix://{quote(self._listen.removeprefix(UNIX))}"]
+        return [f"tcp://{self._listen}"]
+
+    def settings_used(self) -> dict[str, Any]:
+        """The settings, with the place chosen."""
+        return {**self._settings.model_dump(mode="json"), "listen": self._listen}

@@ -1,0 +1,113 @@
+"""Files and bytes by the real engine: what is on the disk, and what came over the wire, is what was counted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from conftest import Bench
+
+from towtank.engine import binary
+from towtank.results import segments
+from towtank.system.build import build_system
+from towtank.system.model import load_system
+from towtank.workload import compile_workload, load_workload
+
+SYSTEM = """
+schema: towtank/system/1
+name: plain
+hosts: {here: {provider: local}}
+services:
+  files: {kind: folder, host: here}
+  peer: {kind: tcp_peer, host: here, settings: {take: 100 B, give: 3000 B}}
+  socket: {kind: tcp_peer, host: here, settings: {take: 100 B, give: 3000 B, unix: true}}
+"""
+FILES = """
+schema: towtank/workload/1
+name: files
+transactions:
+  begin: [{file: {make_folder: "u${user.number}"}}]
+  work:
+    - {set: {name: "u${user.number}/${uuid}"}}
+    - {file: {create: "${name}"}, name: create}
+    - {file: {append: "${name}", size: 1000 B}, name: append}
+    - {file: {sync: "${name}"}}
+    - {file: {stat: "${name}"}, expect: {value: {size: 1000}}}
+    - {file: {read: "${name}"}, expect: {size: 1000 B}, name: read}
+    - {file: {close: "${name}"}}
+    - {branch: 50 %, then: [{file: {delete: "${name}"}, name: delete}]}
+groups: {g: {once: [begin], loop: {mix: {work: 100}}}}
+"""
+BYTES = """
+schema: towtank/workload/1
+name: bytes
+transactions:
+  work: [{tcp: {send: 100 B, receive: 3000 B}, target: TARGET, name: exchange}]
+groups: {g: {loop: {mix: {work: 100}}}}
+"""
+
+
+def run(bench: Bench, text: str, addresses: dict[str, list[str]], **changes: Any) -> dict[str, dict[str, int]]:
+    """Drive a workload for a second; counts of each step, by name."""
+    (bench.folder / "workload.yaml").write_text(text)
+    stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": 1.0, "users": 3}
+    plan = {
+        "schema": "towtank/plan/1",
+        "run": "test",
+        "seed": 3,
+        "out": str(bench.folder / "engine"),
+        "threads": 1,
+        "cpus": [],
+        **compile_workload(load_workload(bench.folder / "workload.yaml"), targets=addresses),
+        "load": {"kind": "closed", "users_at_most": 3, "stages": [stage]},
+        **changes,
+    }
+    (bench.folder / "plan.json").write_text(json.dumps(plan))
+    done = subprocess.run([binary(), "load", bench.folder / "plan.json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads((bench.folder / "engine" / "engine.json").read_text())
+    assert told["totals"]["failed"] == {}, told["calls"]
+    recording = segments.read(bench.folder / "engine")
+    names = [name.partition(" / ")[2] for name in segments.names(recording, "step")]
+    counts: dict[str, dict[str, int]] = {}
+    for one in (one for interval in recording.intervals for one in interval.series if one.of == "step"):
+        step = counts.setdefault(names[one.number], {"ok": 0, "in": 0, "out": 0})
+        step["ok"] += one.ok
+        step["in"] += one.bytes_in
+        step["out"] += one.bytes_out
+    return counts
+
+
+@pytest.mark.timeout(120)
+def test_files_are_those_that_were_made_and_not_deleted(bench: Bench) -> None:
+    (bench.folder / "system.yaml").write_text(SYSTEM)
+    file = load_system(bench.folder / "system.yaml")
+    with build_system(file, bench.folder, bench.folder / "logs") as system:
+        addresses = system.up().addresses
+        counts = run(bench, FILES, {"files": addresses["files"]})
+        root = Path(unquote(urlsplit(addresses["files"][0]).path))
+        left = [path for path in root.rglob("*") if path.is_file()]
+    assert counts["create"]["ok"] > 10
+    assert len(left) == counts["create"]["ok"] - counts["delete"]["ok"]
+    assert counts["append"]["out"] == 1000 * counts["append"]["ok"]
+    assert counts["read"]["in"] == 1000 * counts["read"]["ok"]
+    assert not root.exists()
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("target", ["peer", "socket"])
+@pytest.mark.parametrize("mode", ["per_user", "new_each_time"])
+def test_bytes_that_come_back_are_those_that_were_asked_for(bench: Bench, target: str, mode: str) -> None:
+    (bench.folder / "system.yaml").write_text(SYSTEM)
+    file = load_system(bench.folder / "system.yaml")
+    with build_system(file, bench.folder, bench.folder / "logs") as system:
+        addresses = system.up().addresses
+        text = BYTES.replace("TARGET", target)
+        counts = run(bench, text, {target: addresses[target]}, connections={"mode": mode})
+    assert counts["exchange"]["ok"] > 10
+    assert counts["exchange"]["out"] == 100 * counts["exchange"]["ok"]
+    assert counts["exchange"]["in"] == 3000 * counts["exchange"]["ok"]
