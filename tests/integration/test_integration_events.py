@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from conftest import Bench, until
 
 EVENTS = """
@@ -66,3 +67,30 @@ def test_a_run_that_is_stopped_lets_go_of_what_it_holds(bench: Bench) -> None:
     assert [one["k"] for one in bench.events("r001") if one["k"].startswith("event_")] == ["event_begins", "event_ends"]
     assert bench.statuses() == {"r001": "stopped"}
     bench.await_no_strays()
+
+
+READ_BACK = """
+schema: towtank/workload/1
+name: keep
+transactions:
+  store: [{get: /, check: {status: 200}}, {push: "one", to: own}]
+  read_back:
+    - loop: 60
+      steps:
+        - {pop: own, into: kept}
+        - if: {filled: kept}
+          then: [{get: "/${kept}", name: stored, check: {size: {min: MIN}}}]
+groups:
+  readers: {once: [store], loop: {think: {fixed: 50 ms}, mix: {store: 100}}, end: [read_back]}
+"""
+
+
+@pytest.mark.parametrize(("size", "met"), [("1 B", True), ("10 MiB", False)])
+def test_what_is_stored_and_not_read_back_whole_misses_the_objective(bench: Bench, size: str, met: bool) -> None:
+    path = bench.study(users=[2], steady="1 s")
+    text = path.read_text().replace("steady: 1 s", "steady: 1 s, ramp_down: 3 s")
+    path.write_text(text + "objectives: ['errors of read_back <= 0 % in ramp_down']\n")
+    (bench.folder / "workload.yaml").write_text(READ_BACK.replace("MIN", size))
+    bench.run_study()
+    (objective,) = json.loads((bench.results / "study-summary.json").read_text())["objectives"]
+    assert objective["met"] is met
