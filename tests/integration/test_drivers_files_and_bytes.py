@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -111,3 +113,21 @@ def test_bytes_that_come_back_are_those_that_were_asked_for(bench: Bench, target
     assert counts["exchange"]["ok"] > 10
     assert counts["exchange"]["out"] == 100 * counts["exchange"]["ok"]
     assert counts["exchange"]["in"] == 3000 * counts["exchange"]["ok"]
+
+
+@pytest.mark.timeout(120)
+def test_drive_takes_the_address_of_a_database_with_its_options(bench: Bench) -> None:
+    with closing(sqlite3.connect(bench.folder / "data.db")) as database:
+        database.execute("create table t(id integer primary key)")
+    (bench.folder / "workload.yaml").write_text(
+        "schema: towtank/workload/1\nname: w\n"
+        "transactions: {t: [{sql: insert into t values (null)}]}\n"
+        "groups: {g: {loop: {mix: {t: 100}}}}\n"
+    )
+    address = f"sqlite://{bench.folder}/data.db?synchronous=off"
+    done = bench.towtank("drive", "workload.yaml", "--address", address, "--users", "1", "--duration", "1 s", "--json")
+    told = json.loads(done.stdout)
+    assert told["errors"] == 0, done.stderr
+    with closing(sqlite3.connect(bench.folder / "data.db")) as database:
+        rows = database.execute("select count(*) from t").fetchone()[0]
+    assert rows >= told["requests"] > 10

@@ -167,7 +167,9 @@ def _by_target(workload: Workload, addresses: list[str]) -> dict[str, list[str]]
     found: dict[str, list[str]] = {}
     for text in addresses:
         name, equals, address = text.partition("=")
-        found.setdefault(name if equals else only, []).append(address if equals else text)
+        # An address may have a = of its own, behind its scheme.
+        named = bool(equals) and "://" not in name
+        found.setdefault(name if named else only, []).append(address if named else text)
     if not found:
         message = "must say where the workload's target is, as NAME=host:port"
         raise StudyError.at(COMMAND_LINE, message, where="--address")
