@@ -162,7 +162,10 @@ def test_demands_of_a_results_folder(capsys: Any) -> None:
         (("fit", "usl", "FILE", "--servers", "0"), "--servers: must be at least 1"),
         (("fit", "usl", "FILE", "--hold-out", "0"), "--hold-out: must be at least 1"),
         (("fit", "usl", "FILE", "--hold-out", "99"), "held out: must be fewer than the 7 levels"),
-        (("fit", "usl", "FILE", "--out", "m.yaml"), "--out: must be given with closed, load-dependent, auto or network"),
+        (
+            ("fit", "usl", "FILE", "--out", "m.yaml"),
+            "--out: must be given with closed, load-dependent, auto or network",
+        ),
         (("fit", "usl", "FILE", "--configuration", "a"), "--configuration: must be given with a results folder only"),
         (("fit", "usl", "RESULTS", "--x", "users"), "--x: must not be given with a results folder"),
         (("fit", "usl", "RESULTS", "--configuration", "nothing"), "--configuration: must be part of the label"),
