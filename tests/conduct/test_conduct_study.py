@@ -54,6 +54,7 @@ class SmallStudy:
     code: dict[str, str] = field(default_factory=dict)
     name: str = "small"
     users: tuple[int, ...] = (3, 1, 2)
+    study: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(predict=None))
 
     def design(self) -> list[Spec]:
         return [Spec(f"r{index:03d}", index, users, self) for index, users in enumerate(self.users, start=1)]
