@@ -166,9 +166,10 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    environment = {**os.environ, "TOWTANK_STATE": str(tmp_path / "state")}
-    made = Bench(tmp_path, environment)
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    # Of this process too: two tests must not bring up systems on the same data.
+    monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
+    made = Bench(tmp_path, dict(os.environ))
     yield made
     for process in made.started:
         if process.poll() is None:

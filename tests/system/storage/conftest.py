@@ -18,10 +18,13 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
 def storage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorageBench]:
     """A bench with its system up, for all tests of a module; skipped with the reason where this machine cannot."""
-    bench = StorageBench(tmp_path_factory.mktemp("storage"), request.param)
-    if lines := bench.lacks():
-        pytest.skip("; ".join(lines))
-    with pytest.MonkeyPatch.context() as patch, bench.system as system:
-        patch.setenv("TOWTANK_STATE", str(bench.folder / "state"))
-        system.up()
-        yield bench
+    folder = tmp_path_factory.mktemp("storage")
+    with pytest.MonkeyPatch.context() as patch:
+        # Before it is built: where its data lie is settled then.
+        patch.setenv("TOWTANK_STATE", str(folder / "state"))
+        bench = StorageBench(folder, request.param)
+        if lines := bench.lacks():
+            pytest.skip("; ".join(lines))
+        with bench.system as system:
+            system.up()
+            yield bench
