@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -138,7 +139,7 @@ def test_what_is_not_there_and_what_cannot_be_reached_are_told(
         downloads.fetch([ARTEFACT])
 
 
-MIRROR = """<settings xmlns="http://maven.apache.org/SETTINGS/1.2.0"><mirrors>
+MIRROR = """<settings xmlns="urn:settings-of-maven"><mirrors>
   <mirror><id>other</id><mirrorOf>jboss</mirrorOf><url>https://a.example/m</url></mirror>
   <mirror><id>ours</id><mirrorOf>{of}</mirrorOf><url> https://b.example/m/ </url></mirror>
 </mirrors></settings>"""
@@ -153,12 +154,26 @@ def test_the_mirror_of_the_settings_of_maven_is_used(
 ) -> None:
     monkeypatch.delenv(downloads.ADDRESS_VARIABLE, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    central = downloads.repository_address()
+    jar, central = tmp_path / "model-builder.jar", "https://default.example/m"
+    with zipfile.ZipFile(jar, "w") as archive:
+        pom = f"<repositories><repository><url> {central} </url></repository></repositories>"
+        archive.writestr("org/apache/maven/model/pom-4.0.0.xml", f'<project xmlns="urn:pom">{pom}</project>')
+    monkeypatch.setattr(downloads, "_MAVEN_JARS", (str(jar),))
+    assert downloads.repository_address() == central
     (tmp_path / ".m2").mkdir()
     (tmp_path / ".m2" / "settings.xml").write_text(MIRROR.format(of=of))
     assert downloads.repository_address() == (address or central)
     (tmp_path / ".m2" / "settings.xml").write_text("<settings")
     assert downloads.repository_address() == central
+
+
+def test_without_any_maven_the_address_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(downloads.ADDRESS_VARIABLE, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(downloads, "_MAVEN_JARS", (str(tmp_path / "absent.jar"),))
+    with pytest.raises(TargetError, match="no Maven repository is known") as told:
+        downloads.fetch([ARTEFACT])
+    assert downloads.ADDRESS_VARIABLE in str(told.value.hint)
 
 
 def test_the_cache_is_where_the_user_keeps_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -17,12 +17,15 @@ from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import IO
 from xml.etree import ElementTree
+from zipfile import BadZipFile, ZipFile
 
 from towtank.errors import TargetError
 from towtank.system.process import Note, no_note
 
 ADDRESS_VARIABLE = "TOWTANK_MAVEN_REPOSITORY"
-_CENTRAL = "https://repo.maven.apache.org/maven2"
+# Where Debian and others keep the jar of Maven whose super POM names the default repository.
+_MAVEN_JARS = ("/usr/share/java/maven3-model-builder.jar", "/usr/share/maven/lib/maven-model-builder.jar")
+_SUPER_POM = "org/apache/maven/model/pom-4.0.0.xml"
 # Names of the default repository that the `mirrorOf` of Maven's settings may give.
 _MIRRORED = {"*", "central", "external:*"}
 _TIMEOUT_S = 30.0
@@ -92,17 +95,29 @@ def is_here(artefact: Artefact) -> bool:
 
 
 def repository_address() -> str:
-    """Where files are fetched from: `$TOWTANK_MAVEN_REPOSITORY`, else the mirror of Maven's settings, else Central.
+    """Where files are fetched from: `$TOWTANK_MAVEN_REPOSITORY`, else the mirror of Maven's settings, else its default.
 
     Raises
     ------
     TargetError
-        If the address is no http or https address.
+        If nothing names one, or the address is no http or https address.
     """
-    address = os.environ.get(ADDRESS_VARIABLE) or mirror_of_settings(Path.home() / ".m2" / "settings.xml") or _CENTRAL
+    settings = Path.home() / ".m2" / "settings.xml"
+    address = os.environ.get(ADDRESS_VARIABLE) or mirror_of_settings(settings) or default_of_maven()
+    if address is None:
+        hint = f"set {ADDRESS_VARIABLE} to the address of a Maven repository, or apt-get install libmaven3-core-java"
+        raise TargetError("no Maven repository is known to fetch files from", hint=hint)
     if not address.startswith(("http://", "https://")):
         raise TargetError(f"{ADDRESS_VARIABLE} must be an address as https://host/path, got {address!r} instead")
     return address.rstrip("/")
+
+
+def is_known() -> bool:
+    """Whether there is a repository to fetch from."""
+    try:
+        return bool(repository_address())
+    except TargetError:
+        return False
 
 
 def mirror_of_settings(settings: Path) -> str | None:
@@ -122,6 +137,16 @@ def mirror_of_settings(settings: Path) -> str | None:
         url = (mirror.findtext("{*}url") or "").strip()
         if patterns & _MIRRORED and "!central" not in patterns and url:
             return url
+    return None
+
+
+def default_of_maven() -> str | None:
+    """The repository that an installed Maven takes by default, as its super POM says; None without a Maven."""
+    for jar in _MAVEN_JARS:
+        with suppress(OSError, BadZipFile, KeyError, ElementTree.ParseError), ZipFile(jar) as archive:
+            root = ElementTree.fromstring(archive.read(_SUPER_POM))
+            if url := (root.findtext("./{*}repositories/{*}repository/{*}url") or "").strip():
+                return url
     return None
 
 

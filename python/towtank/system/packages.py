@@ -104,7 +104,9 @@ Need = Package | Download
 
 
 def _java() -> str | None:
-    return None if jvm.missing_programs() else find_program("java")
+    """Java; with it comes what names the repository that its files are fetched from, where nothing else does."""
+    fetched = not any(one.missing for one in DOWNLOADS)
+    return find_program("java") if not jvm.missing_programs() and (fetched or downloads.is_known()) else None
 
 
 def _postgresql() -> str | None:
@@ -130,7 +132,7 @@ PACKAGES = (
     ),
     Package("glusterfs_mount", ("glusterfs-client",), "mounts of GlusterFS", lambda: find_program("glusterfs")),
     Package("redis", ("redis-server",), "private Redis", lambda: find_program("redis-server")),
-    Package("java", ("default-jdk-headless",), "a CMIS repository that others wrote", _java),
+    Package("java", ("default-jdk-headless", "libmaven3-core-java"), "a CMIS repository that others wrote", _java),
 )
 DOWNLOADS = (
     Download("cmis_files", "cmis_repository", cmis_application.ARTEFACTS, "a CMIS repository that others wrote"),

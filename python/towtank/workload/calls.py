@@ -7,6 +7,7 @@ To add a driver: a class here marked in `CALLS`, its scheme in `drivers`, and th
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -125,17 +126,17 @@ class CallStep(FileModel):
         return self.name or self.what
 
     @property
+    @abstractmethod
     def what(self) -> str:
         """What is done, in a few words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def operation(self) -> dict[str, Any]:
         """The plan's `do`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def values(self) -> Iterator[tuple[Path_, str | None]]:
         """The values of the operation in their order, each a template or nothing, with its place below the step."""
-        raise NotImplementedError
 
     def texts(self) -> Iterator[tuple[Path_, str]]:
         """Every template, with its place below the step."""
