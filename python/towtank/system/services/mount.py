@@ -5,11 +5,10 @@ from __future__ import annotations
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar
 
 from towtank.errors import TargetError
-from towtank.system.service import Place, PlainService, Service
-from towtank.system.services.private_server import find_program
+from towtank.system.service import Place, Service
+from towtank.system.services.private_server import ProgramService
 
 _DEVICE = Path("/dev/fuse")
 _STOP_WITHIN_S = 10.0
@@ -25,26 +24,21 @@ _TRY_WITHIN_S = 5.0
 _UNMOUNT = 'umount --lazy "$1" 2>/dev/null; true'
 
 
-class MountService(PlainService):
+class MountService(ProgramService):
     """A file system over the network, mounted on its host for the services there.
 
     The mount is in the host's own mount namespace: nobody else sees it, and it goes with the host, whatever happens.
     """
 
-    program: ClassVar[str] = ""
-    title: ClassVar[str] = ""
-    install: ClassVar[str] = ""
-
     def __init__(self, name: str, servers: list[str]) -> None:
         super().__init__(name)
         self._names = servers
         self._servers: list[Service] = []
-        self._place: Place | None = None
 
     def missing(self) -> str | None:
         """The program, and FUSE."""
-        if find_program(self.program) is None:
-            return f"{self.name}: {self.title} is not installed ({self.program} missing); {self.install}"
+        if lacking := super().missing():
+            return lacking
         if not _DEVICE.exists():
             return f"{self.name}: mounts need FUSE, which this kernel does not have: no {_DEVICE}"
         return None
@@ -62,36 +56,9 @@ class MountService(PlainService):
         """Where the services of its host see it."""
         return self.host.temporary / "mounts" / self.name
 
-    @property
-    def path(self) -> str:
-        """The program.
-
-        Raises
-        ------
-        TargetError
-            If it is not installed.
-        """
-        found = find_program(self.program)
-        if found is None:
-            raise TargetError(f"{self.name}: {self.title} is not installed", hint=self.install)
-        return found
-
-    @property
-    def folder(self) -> Path:
-        """Folder of this time.
-
-        Raises
-        ------
-        TargetError
-            If the service was not prepared.
-        """
-        if self._place is None:
-            raise TargetError(f"{self.name} was not prepared")
-        return self._place.scratch
-
     def prepare(self, place: Place) -> None:
         """Make the folder, and write what the program reads."""
-        self._place = place
+        self._folder = place.scratch
         self.host.make_folder(self.point)
         self.configure()
 
@@ -106,8 +73,8 @@ class MountService(PlainService):
 
     def stopped(self) -> None:
         """Take the mount away where the program left it: killed, it leaves one that answers nothing."""
-        if self._place is not None:
+        if self._folder is not None:
             # The host goes next, and the mount with it.
             with suppress(TargetError):
                 self.host.execute(["sh", "-c", _UNMOUNT, "sh", str(self.point)], _STOP_WITHIN_S)
-            self._place = None
+            self._folder = None

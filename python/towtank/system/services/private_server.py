@@ -35,17 +35,15 @@ def server_account(names: Sequence[str]) -> str | None:
     return None
 
 
-class PrivateServer(PlainService):
-    """A server program that others wrote, as a private instance."""
+class ProgramService(PlainService):
+    """A program that others wrote, in a folder of this time."""
 
     program: ClassVar[str] = ""
     title: ClassVar[str] = ""
     install: ClassVar[str] = ""
 
-    def __init__(self, name: str, port: int) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._asked = port
-        self._port = port
         self._folder: Path | None = None
 
     def missing(self) -> str | None:
@@ -80,6 +78,15 @@ class PrivateServer(PlainService):
         if self._folder is None:
             raise TargetError(f"{self.name} was not prepared")
         return self._folder
+
+
+class PrivateServer(ProgramService):
+    """A server program that others wrote, as a private instance."""
+
+    def __init__(self, name: str, port: int) -> None:
+        super().__init__(name)
+        self._asked = port
+        self._port = port
 
     @property
     def address(self) -> str:
