@@ -131,3 +131,21 @@ def test_drive_takes_the_address_of_a_database_with_its_options(bench: Bench) ->
     with closing(sqlite3.connect(bench.folder / "data.db")) as database:
         rows = database.execute("select count(*) from t").fetchone()[0]
     assert rows >= told["requests"] > 10
+
+
+@pytest.mark.timeout(120)
+def test_a_lock_that_is_held_longer_than_a_call_may_take_is_a_timeout(bench: Bench) -> None:
+    (bench.folder / "workload.yaml").write_text(
+        "schema: towtank/workload/1\nname: w\n"
+        "transactions: {t: [{sql: insert into t values (null), timeout: 100 ms}]}\n"
+        "groups: {g: {loop: {mix: {t: 100}}}}\n"
+    )
+    with closing(sqlite3.connect(bench.folder / "data.db", isolation_level=None)) as database:
+        database.execute("create table t(id integer primary key)")
+        database.execute("begin immediate")
+        address = f"sqlite://{bench.folder}/data.db"
+        done = bench.towtank(
+            "drive", "workload.yaml", "--address", address, "--users", "2", "--duration", "1 s", "--json"
+        )
+    told = json.loads(done.stdout)
+    assert told["errors"] == told["requests"] == told["errors_by_kind"]["timeout"] > 0, done.stderr

@@ -15,6 +15,8 @@ use crate::session::{Value, Working};
 
 /// Statements that a session keeps prepared.
 const PREPARED_AT_MOST: usize = 256;
+/// How much longer than its call a session waits for a lock. The call is then long given up, and its session with it.
+const BEYOND_THE_CALL: Duration = Duration::from_secs(2);
 
 struct Session {
     connection: Connection,
@@ -124,11 +126,11 @@ fn length(value: ValueRef<'_>) -> usize {
 }
 
 impl Session {
-    /// Waits for locks of others as long as the call may take.
+    /// Waits for locks of others longer than the call may take: who waits so long is over its time, and not refused.
     fn wait_at_most(&mut self, timeout_ns: u64) -> rusqlite::Result<()> {
         if timeout_ns != self.busy_ns {
             self.connection
-                .busy_timeout(Duration::from_nanos(timeout_ns))?;
+                .busy_timeout(Duration::from_nanos(timeout_ns) + BEYOND_THE_CALL)?;
             self.busy_ns = timeout_ns;
         }
         Ok(())
