@@ -11,6 +11,7 @@ from towtank.system.hosts.host import Host
 from towtank.system.model import load_system
 from towtank.system.process import Process
 from towtank.system.service import Service
+from towtank.system.services.glusterfs_volumes import folder_name
 from towtank.system.services.mount import MountService
 from towtank.system.system import System
 
@@ -48,6 +49,8 @@ class StorageCase:
         Lines of a system file that a mount needs.
     survives : bool
         Whether files can be read while the server `store-1` is away.
+    refusals : tuple of str
+        How it may refuse a file for which there is no room.
     """
 
     name: str
@@ -55,6 +58,7 @@ class StorageCase:
     hosts: str = ""
     services: str = ""
     survives: bool = False
+    refusals: tuple[str, ...] = ("ENOSPC",)
 
     @property
     def is_mount(self) -> bool:
@@ -75,7 +79,12 @@ CASES = (
     StorageCase("glusterfs-one", hosts=_BRICKS, services=_mount("ping_timeout: 2 s", "store-1")),
     StorageCase("glusterfs-direct", hosts=_BRICKS, services=_mount("direct: true, ping_timeout: 2 s")),
     StorageCase(
-        "glusterfs-copies", hosts=_BRICKS, services=_mount("copies: 2, direct: true, ping_timeout: 2 s"), survives=True
+        "glusterfs-copies",
+        hosts=_BRICKS,
+        services=_mount("copies: 2, direct: true, ping_timeout: 2 s"),
+        survives=True,
+        # Where one copy is full before the other, only the other is good; then it is full as well, and none is.
+        refusals=("ENOSPC", "EIO"),
     ),
 )
 
@@ -128,6 +137,15 @@ class StorageBench:
         new = owner.host.process(old.spec, old.log)
         new.start()
         self.system._processes[self.system._processes.index((owner, old))] = (owner, new)
+
+    def has_content(self, name: str) -> bool:
+        """Whether the server `store-1` holds the content of a file."""
+        brick = self.system._hosts.of("brick-1")
+        file = brick.disk("data") / "store-1-files" / folder_name(0) / name
+        script = "import os, sys; print(os.path.exists(sys.argv[1]) and os.path.getsize(sys.argv[1]))"
+        answer = brick.execute([brick.python(), "-c", script, str(file)], 60.0)
+        assert answer.status == 0, answer.output
+        return answer.output.strip() not in ("False", "0")
 
     def python(self, script: str, *arguments: object, limit_s: float = 60.0) -> tuple[int, str]:
         """Run a Python script on the host: status and output."""

@@ -91,7 +91,11 @@ class GlusterfsMountSettings(FileModel):
     write_behind: Size = Field(
         _MIB, le=2**30, description="`cache-size` of `write-behind`, of at least 512 KiB; `0 B` for none."
     )
-    copies: Literal[1, 2] = Field(1, description="Servers that hold a file; 2 needs two servers at least.")
+    copies: Literal[1, 2] = Field(
+        1,
+        description="Servers that hold a file; 2 needs two servers at least. Where one copy is full before the other, "
+        "GlusterFS says EIO in place of ENOSPC.",
+    )
     reads: Literal["rotated", "same"] = Field(
         "rotated",
         description="Who is read from where there are two copies: each server for a part of the files, or the first "

@@ -118,7 +118,7 @@ def test_folders_hold_what_was_put_into_them(storage: StorageBench) -> None:
 
 def test_a_full_one_refuses_and_keeps_what_it_took(storage: StorageBench) -> None:
     kept, refusal = told(storage, FILL, storage.root).split()
-    assert refusal == "ENOSPC"
+    assert refusal in storage.case.refusals
     assert int(kept) >= 8
     # Room that was freed can be used again, though not always at once.
     path = storage.root / "after"
@@ -174,12 +174,11 @@ def test_what_is_done_is_told(storage: StorageBench) -> None:
 def test_a_server_that_was_killed_and_is_back_has_what_was_written(storage: StorageBench) -> None:
     if not storage.case.is_mount:
         pytest.skip("it has no server")
-    paths = [storage.root / f"before-{number}" for number in range(6)]
-    written = {path: told(storage, WRITE, path, 50_000) for path in paths}
+    written = {path: told(storage, WRITE, path, 50_000) for path in paths_on_both(storage)}
     _, process = storage.process("store-1")
     assert process.pid is not None
     os.kill(server_of(process.pid), signal.SIGKILL)
-    failed = [path for path in paths if not is_whole(storage, path, written[path])]
+    failed = [path for path in written if not is_whole(storage, path, written[path])]
     assert (failed == []) == storage.case.survives
     storage.start_again("store-1")
     deadline = time.monotonic() + KILLED_WITHIN_S
@@ -187,6 +186,17 @@ def test_a_server_that_was_killed_and_is_back_has_what_was_written(storage: Stor
         failed = [path for path in failed if not is_whole(storage, path, written[path])]
     assert failed == []
     until_written(storage, storage.root / "behind")
+
+
+def paths_on_both(storage: StorageBench) -> list[Path]:
+    """Six files, and more until `store-1` has one: for a while it gets none after it was full."""
+    paths: list[Path] = []
+    deadline = time.monotonic() + KILLED_WITHIN_S
+    while len(paths) < 6 or not any(storage.has_content(path.name) for path in paths):
+        assert time.monotonic() < deadline, "the first server gets no files"
+        paths.append(storage.root / f"before-{len(paths)}")
+        told(storage, WRITE, paths[-1], 50_000)
+    return paths
 
 
 def is_whole(storage: StorageBench, path: Path, digest: str) -> bool:
