@@ -267,9 +267,7 @@ def drive_engine(
     run.update(**generator_facts(plan, place))
     display.run_starts(title, planned_s(plan))
     environment = {**os.environ, **entry.environment}
-    engine = EngineProcess(
-        run.plan, run.logs / ENGINE_LOG, control=True, enter=entry.command, environment=environment
-    )
+    engine = EngineProcess(run.plan, run.logs / ENGINE_LOG, control=True, enter=entry.command, environment=environment)
     stop.on_second = engine.stop
     try:
         run.event("engine_started", pid=engine.pid)

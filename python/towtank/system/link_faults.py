@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from towtank import yamlfile
 from towtank.errors import Fault
-from towtank.system.host_model import LocalHost, NamespacesHost
+from towtank.system.host_model import Link, LocalHost, NamespacesHost, Network
 
 if TYPE_CHECKING:
     from towtank.system.model import SystemFile
 
-# Only a cable to a bridge has two ends of its own at which packets can be held back, and its relay holds them itself.
+# Packets are held back at both ends of a host's own cable to the bridge, or by its relay; here there is neither.
 # The segmentation offloads of a macvlan device cannot be turned off: the kernel keeps TSO on (macvlan.c), and its
 # checksums are those of the card below.
 _UNFIT = {"veth": ("rate", "delay", "loss"), "macvlan": ("rate", "delay", "loss", "offloads", "checksums")}
@@ -58,7 +58,7 @@ def _generator(system: SystemFile, known: list[str]) -> _Found:
     for key in _SIZES:
         if isinstance(host, NamespacesHost) and key in host.model_fields_set and getattr(host, key) is not None:
             message = f"must be left out on the host of the load generator ({name}), which is not to be held back"
-            yield ("hosts", name, key), f"{message}, got one"
+            yield ("hosts", name, key), f"{message}, got {_plain(getattr(host, key))} instead"
 
 
 def _link(system: SystemFile) -> _Found:
@@ -77,14 +77,19 @@ def _link(system: SystemFile) -> _Found:
 def _sizes(system: SystemFile) -> _Found:
     link = system.network.link
     unfit = _UNFIT.get(link, ())
-    parts = {("network",): system.network.model_dump()}
+    parts: dict[tuple[str, ...], Link | Network] = {("network",): system.network}
     for name in system.hosts_in_use:
         host = system.hosts.get(name)
         if isinstance(host, NamespacesHost):
-            parts["hosts", name, "network"] = host.network.model_dump()
+            parts["hosts", name, "network"] = host.network
     for at, part in parts.items():
         for key in unfit:
+            value = getattr(part, key, None)
             # Offloads and checksums are there unless turned off; the others are not unless asked for.
-            asked = not part[key] if isinstance(part.get(key), bool) else bool(part.get(key))
-            if asked:
-                yield (*at, key), f"must be left out with network.link {link}, which cannot do it, got one"
+            if value is False or (value is not True and value):
+                yield (*at, key), f"must be left out with network.link {link}, got {_plain(value)} instead"
+
+
+def _plain(value: object) -> str:
+    """A value as in a file, in base units."""
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

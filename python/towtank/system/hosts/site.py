@@ -163,7 +163,7 @@ class Site:
         if self.link == "macvlan":
             self.share_card(os.getpid(), self.prefix, self.own_address, self._network.mtu)
             return
-        link = Link.model_construct(**self._network.model_dump(exclude={"link"}))
+        link = Link.model_construct(**{key: value for key, value in self._network if key != "link"})
         self.connect("generator", os.getpid(), self.prefix, self.own_address, link)
 
     def connect(self, port: str, pid: int, device: str, address: str, link: Link, *, netem: bool = False) -> None:

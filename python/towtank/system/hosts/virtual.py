@@ -19,7 +19,7 @@ from towtank.system.hosts.filling import fill_disk, release_disk
 from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
 from towtank.system.hosts.local import SharedFiles, execute
 from towtank.system.hosts.namespaces import Namespaces, within_network
-from towtank.system.hosts.site import DEVICE, Site, in_network
+from towtank.system.hosts.site import Site, in_network
 from towtank.system.hosts.timeslice import timeslice
 from towtank.system.process import Entry, Process, ProcessSpec, ServiceProcess
 
@@ -236,4 +236,3 @@ class VirtualHost(SharedFiles):
         self._namespaces.end()
         self._disks.clear()
         self._site.close()
-
