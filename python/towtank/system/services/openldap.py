@@ -130,6 +130,10 @@ class Openldap(PrivateServer):
         population = self._population.model_dump(mode="json")
         return {**self._part.configuration, "population": population, "port": self._port}
 
+    def addresses(self) -> list[str]:
+        """Where sessions of nobody are opened; who wants more logs in."""
+        return [self.url]
+
     def scrapers(self) -> list[Any]:
         """Its monitor database."""
         from towtank.observe.openldap import OpenldapScraper  # noqa: PLC0415 - only where something is observed
