@@ -72,6 +72,8 @@ class Openldap(PrivateServer):
             f"idletimeout {given.idle_timeout:.0f}",
             "database monitor",
             "access to * by * read",
+            # What looks at it must see all of it, whatever clients may.
+            "limits * size=unlimited",
             "database mdb",
             f'suffix "{SUFFIX}"',
             f'rootdn "{ADMINISTRATOR}"',
