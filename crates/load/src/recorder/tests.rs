@@ -8,6 +8,7 @@ const SHAPE: Shape = Shape {
     transactions: 2,
     groups: 2,
     stages: 1,
+    places: 0,
 };
 
 const EXCHANGE: Exchange = Exchange {
