@@ -61,6 +61,8 @@ _FORMS: tuple[str, ...] = (
     *(f"storage.mounts.<service>.servers.<service>.{key}" for key in ("calls_per_s", "read_share")),
     *(f"machine.{key}" for key in ("cpus_used", "overcommit", "throttled_s_per_s", "steal")),
     *(f"balance.<any>.{key}" for key in ("fairness", "members.<any>.share")),
+    "spread.<any>.fairness",
+    *(f"spread.<any>.members.<service>.{key}" for key in ("throughput_per_s", "share", "errors_share")),
     "events.<any>.recovery_s",
     *(f"events.<any>.during.{key}" for key in ("throughput_per_s", "missed_transactions", "worst_p95_s")),
     *(f"services.<service>.<any>.{key}" for key in ("per_s", "mean", "max")),
