@@ -3,10 +3,10 @@
 create table warehouse (key bigint primary key, tax int not null, paid bigint not null) with (fillfactor = 50);
 create table district (key bigint primary key, paid bigint not null, next_order bigint not null) with (fillfactor = 50);
 create table customer (key bigint primary key, district bigint not null, name int not null, first_name text not null,
-  balance bigint not null, payments int not null, data text not null);
+  balance bigint not null, payments int not null, data text not null) with (fillfactor = ${fill});
 create table item (key bigint primary key, price int not null, data text not null);
 create table stock (warehouse int not null, item int not null, quantity int not null, sold bigint not null,
-  orders int not null, data text not null, primary key (warehouse, item));
+  orders int not null, data text not null, primary key (warehouse, item)) with (fillfactor = ${fill});
 create table orders (key bigint primary key, warehouse int not null, district int not null, customer bigint not null,
   carrier int);
 create table new_order (order_key bigint primary key, warehouse int not null, district int not null);
@@ -34,3 +34,4 @@ create index orders_customer on orders (customer, key);
 create index new_order_district on new_order (warehouse, district, order_key);
 create index order_line_order on order_line (order_key);
 vacuum analyze;
+checkpoint;

@@ -292,7 +292,8 @@ class Target(FileModel):
     balance: Literal["round_robin", "random", "user"] | None = Field(
         None,
         description="How users are spread over the addresses: each connection goes to the next (`round_robin`) or to "
-        "any (`random`), or each user stays with one (`user`). Left out: `user` with several services, else `round_robin`.",
+        "any (`random`), or each user stays with one (`user`). Without it: `user` with several services, else "
+        "`round_robin`.",
     )
     host: str | None = Field(
         None, min_length=1, pattern=r"^[!-~]+$", description="Host header in place of the first address."

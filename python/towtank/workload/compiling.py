@@ -196,8 +196,10 @@ class _Compiler:
 
     def _target(self, name: str, addresses: list[str]) -> dict[str, Any]:
         services = self.told.services.get(name, [])
-        spread = {"services": services} if len(set(services)) > 1 else {}
-        common = {"name": name, "balance": self.told.balance.get(name, "round_robin"), **spread}
+        balance = self.told.balance.get(name, "round_robin")
+        # Who stays with one service is counted by its name, also where there is but one.
+        spread = {"services": services} if services and balance == "user" else {}
+        common = {"name": name, "balance": balance, **spread}
         if self.spoken[name] != "http":
             return {**common, **drivers.target_part(addresses)}
         plain = [address.removeprefix("http://").rstrip("/") for address in addresses]

@@ -32,7 +32,7 @@ def build(results: Results) -> Section | None:
     rows = tuple(row for run in runs for name, told in _several(run).items() for row in _rows(run, name, told))
     said = (
         "Each user stays with one service of its target. Throughput is that of transactions in the window, by the "
-        "service of their users. Brackets hold confidence intervals of 95 %. Fairness is Jain's index of the throughputs, "
+        "service of their users. Brackets hold intervals of 95 % confidence. Fairness is Jain's index of throughputs, "
         "(Σ x)² / (n Σ x²): 1 where all got the same, 1/n where one of n got everything."
     )
     return Section(
