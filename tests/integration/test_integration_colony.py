@@ -13,12 +13,13 @@ from towtank.system.services.postgresql import program
 
 MANY = """{many: {hosts.server.copies: 3, hosts.server.cpus: 0.2, services.database.population.values.warehouses: 2,
 parameters.warehouses: 2}}"""
+MEASURE = "{value: {of: spread.orders.fairness, at: {servers: many, hit_ratio: high}}}"
 SMALLER = (
     f"factors.servers={MANY}",
     "factors.hit_ratio={high: {services.database.population.values.fill: 100}}",
     "load.users=6",
     "load.stages={ramp_up: 500 ms, settle: 1 s, steady: 6 s, ramp_down: 1 s}",
-    "claims=[{says: each gets its part, holds: '> 0.5', measure: {value: {of: spread.orders.fairness, at: {servers: many, hit_ratio: high}}}}]",
+    f"claims=[{{says: each gets its part, holds: '> 0.5', measure: {MEASURE}}}]",
 )
 
 

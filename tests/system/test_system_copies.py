@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from towtank import yamlfile
 from towtank.errors import StudyError
+from towtank.system.copies import names_in
 from towtank.system.model import SystemFile, load_system
 
 SYSTEM = """\
@@ -104,3 +106,15 @@ def test_a_service_in_several_nodes_needs_hosts_without_copies(tmp_path: Path) -
     text = SYSTEM + "  content: {kind: content_server, host: node, hosts: [node, here], settings: {nodes: 2}}\n"
     told = [line for line in faults(tmp_path, text) if "without copies" in line]
     assert [line.split(": ")[1] for line in told] == ["services.content.host", "services.content.hosts[0]"]
+
+
+def test_names_of_copies_are_known_before_anybody_says_how_many(tmp_path: Path) -> None:
+    path = tmp_path / "system.yaml"
+    path.write_text(SYSTEM)
+    root = yamlfile.load(path).root
+    hosts, services = names_in(root, "hosts"), names_in(root, "services")
+    assert hosts is not None
+    assert services is not None
+    assert {"here", "node", "node-1", "node-7"} <= set(hosts)
+    assert {"web", "shop", "shop-7"} <= set(services)
+    assert "web-1" not in services

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from towtank import yamlfile
 from towtank.errors import Fault
+from towtank.system.host_model import COPIES_AT_MOST
 from towtank.system.storage_models import Mount
 
 if TYPE_CHECKING:
@@ -24,6 +25,33 @@ def copied_names(name: str, copies: int | None) -> list[str]:
     ['node']
     """
     return [name] if copies is None else [f"{name}-{number}" for number in range(1, copies + 1)]
+
+
+def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
+    """Names of the hosts or services of a system file, those that copies may have included; None without the section.
+
+    How many copies there are is for a level of a factor to say, so that any number is a name.
+
+    Parameters
+    ----------
+    root : Node
+        The system file as written, right or wrong.
+    section : str
+        `hosts` or `services`.
+    """
+    parts = {
+        one: node.plain() if node is not None else None for one in ("hosts", section) for node in [root.child(one)]
+    }
+    written, hosts = parts[section], parts["hosts"]
+    if not isinstance(written, dict):
+        return None
+    names = list(written)
+    for name, part in written.items():
+        host = name if section == "hosts" else part.get("host") if isinstance(part, dict) else None
+        keys = hosts.get(host) if isinstance(hosts, dict) else None
+        if isinstance(keys, dict) and keys.get("copies") is not None:
+            names += copied_names(name, COPIES_AT_MOST)
+    return names
 
 
 def copies_of(system: SystemFile, host: str | None) -> int | None:

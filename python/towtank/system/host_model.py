@@ -33,8 +33,9 @@ _XFS_BYTES = 300 * 2**20
 _BTRFS_BYTES = 109 * 2**20
 
 
-# As many as a system may have hosts.
-Copies = Annotated[int, Field(ge=1, le=240)] | None
+COPIES_AT_MOST = 240
+"""As many as a system may have hosts. [1]"""
+Copies = Annotated[int, Field(ge=1, le=COPIES_AT_MOST)] | None
 _COPIES = "So many hosts in place of one, each with all services of it; `-1`, `-2` and so on are put behind the names."
 
 
