@@ -45,7 +45,10 @@ fn users_stay_with_one_address_and_each_address_has_its_part_of_each_group() {
         let results = run(plan);
         results.check_identity();
         let mut ended = vec![0; 3];
-        for interval in results.intervals().filter(|one| one.get("places").is_some()) {
+        for interval in results
+            .intervals()
+            .filter(|one| one.get("places").is_some())
+        {
             let of = |key: &str| interval["places"][key].as_array().unwrap().clone();
             for (sum, count) in ended.iter_mut().zip(of("ok")) {
                 *sum += count.as_u64().unwrap();

@@ -322,7 +322,8 @@ impl Worker<'_> {
         let mut first = 0;
         for places in self.targets.iter().map(TargetPlace::places) {
             if places > 0 {
-                self.recorder.at_place(first + rank % places, result.is_ok());
+                self.recorder
+                    .at_place(first + rank % places, result.is_ok());
                 first += places;
             }
         }

@@ -69,7 +69,8 @@ impl Checker<'_> {
         let pooled = self.plan.connections.mode == ConnectionMode::Pool;
         let by_user = target.balance == Balance::User;
         self.require(!(pooled && by_user), &format!("{place}.balance"), || {
-            "must not be `user` with mode `pool`: connections of a pool belong to no user".to_owned()
+            "must not be `user` with mode `pool`: connections of a pool belong to no user"
+                .to_owned()
         });
     }
 
