@@ -304,7 +304,7 @@ CASES = [
         "{service: ⟦kontent,",
         "service of this file",
     ),
-    case("unknown balance", "system", "balance: random", "balance: ⟦even", "round_robin or random"),
+    case("unknown balance", "system", "balance: random", "balance: ⟦even", "round_robin, random or user"),
     case("population of nothing", "system", "scale: 0.001", "scale: ⟦0", "above 0"),
 ]
 

@@ -60,6 +60,7 @@ pub(crate) const SHAPE: Shape = Shape {
     transactions: 2,
     groups: 2,
     stages: 1,
+    places: 0,
 };
 
 /// The header of a small run.

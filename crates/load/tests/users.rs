@@ -24,6 +24,49 @@ fn a_user_does_once_then_its_mix_then_exit() {
     assert_eq!(results.outcome.reason, "finished");
 }
 
+/// Each user of each group asks twice, with a connection for each request, and yet always at one server.
+#[test]
+fn users_stay_with_one_address_and_each_address_has_its_part_of_each_group() {
+    for threads in [1, 2] {
+        let servers = [ok_server(), ok_server(), ok_server()];
+        let ask = get(0, &json!(["/", {"function": "user"}]));
+        let mut plan = plan_of(servers[0].address, &json!([ask, ask]));
+        plan["threads"] = json!(threads);
+        plan["connections"] = json!({"mode": "new_each_time"});
+        let addresses: Vec<_> = servers.iter().map(|one| one.address.to_string()).collect();
+        plan["targets"][0]["addresses"] = json!(addresses);
+        plan["targets"][0]["services"] = json!(["a", "b", "c"]);
+        plan["targets"][0]["balance"] = json!("user");
+        let mut other = plan["groups"][0].clone();
+        (plan["groups"][0]["share"], other["share"]) = (json!(0.5), json!(0.5));
+        other["name"] = json!("h");
+        plan["groups"].as_array_mut().unwrap().push(other);
+        plan["load"] = closed(12, 0.5);
+        let results = run(plan);
+        results.check_identity();
+        let mut ended = vec![0; 3];
+        for interval in results
+            .intervals()
+            .filter(|one| one.get("places").is_some())
+        {
+            let of = |key: &str| interval["places"][key].as_array().unwrap().clone();
+            for (sum, count) in ended.iter_mut().zip(of("ok")) {
+                *sum += count.as_u64().unwrap();
+            }
+            assert_eq!(of("failed"), [0, 0, 0]);
+        }
+        assert_eq!(ended, [4, 4, 4], "one transaction of each user");
+        let mut users: Vec<Vec<String>> = servers.iter().map(Server::paths).collect();
+        for one in &mut users {
+            one.sort();
+            one.dedup();
+            assert_eq!(one.len(), 4);
+        }
+        let met: std::collections::BTreeSet<_> = users.iter().flatten().collect();
+        assert_eq!(met.len(), 12, "no user is met at two servers");
+    }
+}
+
 #[test]
 fn values_flow_from_answers_into_requests() {
     let server = Server::start(|seen| match seen.path() {

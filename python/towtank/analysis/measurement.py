@@ -210,6 +210,8 @@ class Measurement:
         Arrivals of an open load, where they were handled. [1]
     connections : ndarray of shape (n_bins,)
         Connections open at the end of each bin. [1]
+    places_ok, places_failed : ndarray of shape (n_bins, n_places)
+        Transactions of users that stay with one address, by address of all such targets. [1]
     connect, tls, connection_wait : TimedHistograms
         Times to make a connection, of handshakes, and of waiting for a connection of a pool.
     """
@@ -229,6 +231,8 @@ class Measurement:
         self.waiting = np.zeros(self.bins)
         self.connections = np.zeros(self.bins)
         self.lag, self.connect, self.tls, self.connection_wait = (TimedHistograms(self.bins) for _ in range(4))
+        width = max((len(one.places_ok) for one in recording.intervals), default=0)
+        self.places_ok, self.places_failed = (np.zeros((self.bins, width)) for _ in range(2))
         self._columns: dict[str, dict[int, Column]] = defaultdict(dict)
         self._recorded_until: dict[int, float] = {}
         for one in recording.intervals:
@@ -245,6 +249,9 @@ class Measurement:
         self.waiting[number] += one.waiting
         self.arrivals[number] += sum(one.arrivals)
         self.connections[number] += one.connections
+        if one.places_ok:
+            self.places_ok[number] += one.places_ok
+            self.places_failed[number] += one.places_failed
         for timed, text in (
             (self.lag, one.lag),
             (self.connect, one.connect),

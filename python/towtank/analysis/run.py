@@ -24,6 +24,7 @@ from towtank.analysis.found_limit import Found, search_of, stage_of
 from towtank.analysis.generator import cores_of, generator
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.recovery import Happened
+from towtank.analysis.spread import spread
 from towtank.analysis.steady import SIGNIFICANCE, trend
 from towtank.analysis.storage import storage
 from towtank.analysis.tiers import Observed
@@ -280,6 +281,7 @@ def describe(
     summary["generator"] = generator(data.measurement, data.chosen, data.engine, data.manifest)
     summary["connections"] = connections(data.measurement, data.chosen, data.engine)
     summary["balance"] = balance(data.observed, data.measurement, data.chosen)
+    summary["spread"] = spread(data.plan, data.measurement, data.chosen)
     summary["storage"] = storage(data.observed, data.measurement, data.chosen)
     summary["databases"] = databases(data.observed)
     errors_limit = float(limits.get("errors", verdict.ERRORS_SHARE))

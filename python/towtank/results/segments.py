@@ -90,6 +90,8 @@ class Interval:
         How many were `full` and how many `resumed`.
     waiting : int
         Arrivals of an open load that waited for a user at the end.
+    places_ok, places_failed : list of int
+        Transactions of users that stay with one address, by address of all such targets; empty without any.
     """
 
     worker: int
@@ -114,6 +116,8 @@ class Interval:
     connection_wait: str | None = None
     handshakes: dict[str, int] = field(default_factory=dict)
     waiting: int = 0
+    places_ok: list[int] = field(default_factory=list)
+    places_failed: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -233,7 +237,13 @@ def interval(document: dict[str, Any], worker: int) -> Interval:
         connection_wait=document.get("connection_wait"),
         handshakes=dict(document.get("handshakes") or {}),
         waiting=int(document.get("waiting", 0)),
+        places_ok=_counts(document.get("places"), "ok"),
+        places_failed=_counts(document.get("places"), "failed"),
     )
+
+
+def _counts(places: dict[str, list[int]] | None, key: str) -> list[int]:
+    return [int(count) for count in places[key]] if places else []
 
 
 def _pauses(document: dict[str, Any]) -> Pauses:

@@ -14,6 +14,7 @@ from towtank.study.model import EachRamp, FindLimit, Load, Stages, StudyFile
 from towtank.study.objectives import read_objective
 from towtank.study.overrides import apply_to_events, apply_to_system, check_override, overrides_of, parameters_of
 from towtank.study.schedulechecks import check_schedule
+from towtank.system.copies import names_in
 from towtank.system.model import check_tree
 from towtank.treecheck import validate_tree
 from towtank.workload.loading import check_workload
@@ -217,8 +218,8 @@ class StudyCheck:
     def _claims(self) -> Iterator[Fault]:
         names = Names(
             self._transactions(),
-            _keys_of(self.system, "services"),
-            _keys_of(self.system, "hosts"),
+            names_in(self.system.root, "services") if self.system is not None else None,
+            names_in(self.system.root, "hosts") if self.system is not None else None,
             list(self.study.events),
         )
         check = ClaimsCheck(self.study.claims, self.levels, names, lambda path: _stands(self.written, path))

@@ -64,6 +64,7 @@ _FORMS: tuple[str, ...] = (
     *(f"storage.mounts.<service>.servers.<service>.{key}" for key in ("calls_per_s", "read_share")),
     *(f"machine.{key}" for key in ("cpus_used", "overcommit", "throttled_s_per_s", "steal")),
     *(f"balance.<service>.{key}" for key in ("fairness", "members.<any>.share")),
+    *(f"spread.<any>.{key}" for key in ("fairness", "members.<service>.throughput_per_s", "members.<service>.share")),
     "events.<event>.recovery_s",
     *(f"events.<event>.during.{key}" for key in ("throughput_per_s", "missed_transactions", "worst_p95_s")),
     *(f"services.<service>.<any>.{key}" for key in ("per_s", "mean", "max")),

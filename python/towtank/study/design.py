@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from towtank.study.model import FindLimit
 from towtank.study.search import amount
 from towtank.study.settle import settle_document
-from towtank.system.model import SystemFile
+from towtank.system.model import SystemFile, Target
 from towtank.workload.compiling import compile_workload
 
 if TYPE_CHECKING:
@@ -173,12 +173,14 @@ class RunSpec:
             If a target or an export the workload asks for is not there.
         """
         named = self.system.all_targets
+        placed = {name: _placed(target, targets) for name, target in named.items() if target.all_services[0] in targets}
         workload = compile_workload(
             self.study.workload,
-            targets={name: targets[target.service] for name, target in named.items() if target.service in targets},
+            targets={name: [address for _, address in pairs] for name, pairs in placed.items()},
             exports={service: {k: str(v) for k, v in files.items()} for service, files in exports.items()},
             parameters=self.parameters,
-            balance={name: target.balance for name, target in named.items()},
+            balance={name: target.balanced for name, target in named.items()},
+            services={name: [service for service, _ in pairs] for name, pairs in placed.items()},
             options=self.system.target_options(self.study.system_folder),
         )
         return {
@@ -191,6 +193,11 @@ class RunSpec:
             **workload,
             "load": self.study.load_part(self.levels),
         }
+
+
+def _placed(target: Target, addresses: Mapping[str, list[str]]) -> list[tuple[str, str]]:
+    """Each address of a target with the service it is of."""
+    return [(service, address) for service in target.all_services for address in addresses.get(service, ())]
 
 
 def design(study: Study) -> list[RunSpec]:

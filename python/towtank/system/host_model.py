@@ -33,6 +33,12 @@ _XFS_BYTES = 300 * 2**20
 _BTRFS_BYTES = 109 * 2**20
 
 
+COPIES_AT_MOST = 240
+"""As many as a system may have hosts. [1]"""
+Copies = Annotated[int, Field(ge=1, le=COPIES_AT_MOST)] | None
+_COPIES = "So many hosts in place of one, each with all services of it; `-1`, `-2` and so on are put behind the names."
+
+
 class Disk(FileModel):
     """A disk of a host: a file on this machine, as a block device with a file system of its own."""
 
@@ -90,12 +96,14 @@ class LocalHost(FileModel):
     """This machine, as it is."""
 
     provider: Literal["local"] = Field(description="Services are processes of this machine.")
+    copies: Copies = Field(None, description=_COPIES)
 
 
 class NamespacesHost(FileModel):
     """A part of this machine: namespaces for network, files and name, a control group for CPU, memory and disks."""
 
     provider: Literal["namespaces"] = Field(description="A part of this machine with an address of its own.")
+    copies: Copies = Field(None, description=_COPIES)
     cpus: float | None = Field(None, gt=0, description="CPU time it may use per time, 0.5 for half a CPU.")
     cpu_period: PositiveDuration = Field(
         0.1,

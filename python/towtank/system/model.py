@@ -25,6 +25,7 @@ from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
 from towtank.system import plain_models, repository_model, server_models  # noqa: F401 - register kinds of services
+from towtank.system.copies import copy_faults, with_copies
 from towtank.system.host_model import AnyHost, ExistingHost, Generator, LocalHost, NamespacesHost, Network, SshHost
 from towtank.system.link_faults import link_faults
 from towtank.system.postgresql_model import PostgresqlSettings
@@ -285,9 +286,15 @@ Http = Annotated[Literal["1.1", "2"], BeforeValidator(_http, json_schema_input_t
 class Target(FileModel):
     """Where requests go: the addresses of a service."""
 
-    service: Name = Field(description="Name of a service that users can talk to.")
-    balance: Literal["round_robin", "random"] = Field(
-        "round_robin", description="How users are spread over the addresses of the service."
+    service: Name | None = Field(None, description="Name of a service that users can talk to.")
+    services: list[Name] = Field(
+        default_factory=list, description="Several services alike in place of one; each user stays with one of them."
+    )
+    balance: Literal["round_robin", "random", "user"] | None = Field(
+        None,
+        description="How users are spread over the addresses: each connection goes to the next (`round_robin`) or to "
+        "any (`random`), or each user stays with one (`user`). Without it: `user` with several services, else "
+        "`round_robin`.",
     )
     host: str | None = Field(
         None, min_length=1, pattern=r"^[!-~]+$", description="Host header in place of the first address."
@@ -297,6 +304,25 @@ class Target(FileModel):
         "1.1",
         description="Version of HTTP that is spoken: `1.1`, or `2` (by prior knowledge, or by ALPN with TLS).",
     )
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> Target:
+        if (self.service is None) == (not self.services):
+            got = "neither" if self.service is None else "both"
+            raise ValueError(f"must have either service or services, got {got}")
+        if len(set(self.services)) < len(self.services):
+            raise ValueError("must name each of its services once")
+        return self
+
+    @property
+    def all_services(self) -> list[str]:
+        """Names of its services."""
+        return self.services if self.service is None else [self.service]
+
+    @property
+    def balanced(self) -> str:
+        """How users are spread over the addresses."""
+        return self.balance or ("user" if self.services else "round_robin")
 
 
 class SystemFile(FileModel):
@@ -338,12 +364,12 @@ class SystemFile(FileModel):
     @property
     def spoken(self) -> dict[str, str]:
         """What is spoken with each target."""
-        services = {name: self.services.get(target.service) for name, target in self.all_targets.items()}
+        services = {name: self.services.get(target.all_services[0]) for name, target in self.all_targets.items()}
         return {name: (service and service.spoken) or "http" for name, service in services.items()}
 
     def is_secure(self, target: Target) -> bool:
         """Whether TLS is spoken with a target."""
-        return bool(getattr(self.services.get(target.service), "is_secure", False))
+        return bool(getattr(self.services.get(target.all_services[0]), "is_secure", False))
 
     def target_options(self, folder: Path) -> dict[str, dict[str, Any]]:
         """What the plan says of targets beyond their addresses, by name; files are found from `folder`."""
@@ -380,16 +406,37 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
             elif not isinstance(system.hosts.get(host), NamespacesHost | LocalHost | None):
                 message = f"must be a host of this machine, where nodes share their data, got {host!r} instead"
                 faults.append(yamlfile.fault_at(tree, at, message))
-    for name, target in system.targets.items():
-        if target.service not in services:
-            faults.append(_unknown(tree, ("targets", name, "service"), "service", target.service, services))
-        elif target.tls is not None and target.service in system.services and not system.is_secure(target):
-            message = f"must only be given for a service at https://, got the service {target.service!r} instead"
-            faults.append(yamlfile.fault_at(tree, ("targets", name, "tls"), message))
+    for name in system.targets:
+        faults += _wrong_target(tree, system, name, services)
     faults += gateway_faults(tree, system.services, services)
     faults += storage_faults(tree, system.services, system.hosts, services)
     faults += link_faults(tree, system, hosts)
-    return system, sorted(set(faults))
+    faults += copy_faults(tree, system)
+    return system if faults else with_copies(system), sorted(set(faults))
+
+
+def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: list[str]) -> list[Fault]:
+    """Services of a target that are not there, or cannot be one target together."""
+    target = system.targets[name]
+    places: list[yamlfile.Path_] = [("service",)] if target.service else [("services", n) for n in range(240)]
+    known, faults = [], []
+    for place, service in zip(places, target.all_services, strict=False):
+        if service not in services:
+            faults.append(_unknown(tree, ("targets", name, *place), "service", service, services))
+        elif service in system.services:
+            known.append((place, service))
+    spoken = {service: system.services[service].spoken for _, service in known}
+    for place, service in known:
+        if len(target.all_services) > 1 and spoken[service] in (None, "file"):
+            message = f"must be a service that is reached over the network, got {service!r} instead"
+            faults.append(yamlfile.fault_at(tree, ("targets", name, *place), message))
+        elif spoken[service] != spoken[known[0][1]]:
+            message = f"must be a service that speaks what {known[0][1]!r} does, got {service!r} instead"
+            faults.append(yamlfile.fault_at(tree, ("targets", name, *place), message))
+    if target.tls is not None and known and not faults and not system.is_secure(target):
+        message = f"must only be given for a service at https://, got the service {known[0][1]!r} instead"
+        faults.append(yamlfile.fault_at(tree, ("targets", name, "tls"), message))
+    return faults
 
 
 def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> list[Fault]:

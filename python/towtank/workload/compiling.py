@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ def compile_workload(
     parameters: dict[str, Any] | None = None,
     balance: dict[str, str] | None = None,
     options: dict[str, dict[str, Any]] | None = None,
+    services: dict[str, list[str]] | None = None,
 ) -> dict[str, Any]:
     """Make the workload part of a plan, see `docs/reference/plan.md`.
 
@@ -51,9 +53,11 @@ def compile_workload(
     parameters : dict, optional
         Values in place of those of the file.
     balance : dict of str to str, optional
-        `round_robin` (the default) or `random` by name of target.
+        `round_robin` (the default), `random` or `user` by name of target.
     options : dict, optional
         Further keys of a target of the plan by its name: `scheme`, `host`, `tls`, `http`.
+    services : dict of str to list of str, optional
+        The service at each address by name of target, where these are several.
 
     Returns
     -------
@@ -67,7 +71,17 @@ def compile_workload(
     """
     if parameters:
         workload = workload.with_parameters(parameters)
-    return _Compiler(workload, targets, exports or {}, balance or {}, options or {}).plan()
+    told = _Told(balance or {}, options or {}, services or {})
+    return _Compiler(workload, targets, exports or {}, told).plan()
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the system says of targets beside their addresses, each by name."""
+
+    balance: dict[str, str]
+    options: dict[str, dict[str, Any]]
+    services: dict[str, list[str]]
 
 
 class _Indexes:
@@ -88,15 +102,13 @@ class _Compiler:
         workload: Workload,
         targets: dict[str, list[str]],
         exports: dict[str, dict[str, str]],
-        balance: dict[str, str],
-        options: dict[str, dict[str, Any]],
+        told: _Told,
     ) -> None:
         self.workload = workload
         self.file = workload.file
         self.exports = exports
         self.targets = targets
-        self.balance = balance
-        self.options = options
+        self.told = told
         self.target_index = {name: index for index, name in enumerate(targets)}
         self.spoken = {name: drivers.speaks(addresses) for name, addresses in targets.items()}
         self.variables, self.lists = _Indexes(), _Indexes()
@@ -119,7 +131,7 @@ class _Compiler:
         }
 
     def plan(self) -> dict[str, Any]:
-        faults = self._missing_targets() + self._missing_exports() + self._idle_streams()
+        faults = self._missing_targets() + self._missing_exports() + self._idle_streams() + self._homeless_users()
         if faults:
             raise StudyError(faults)
         pools = self._pools()
@@ -156,10 +168,18 @@ class _Compiler:
         """Several requests at once over a connection need a target that speaks HTTP/2."""
         if "streams" not in self.file.defaults.plan_connections:
             return []
-        if any(options.get("http") == "2" for options in self.options.values()):
+        if any(options.get("http") == "2" for options in self.told.options.values()):
             return []
         message = "must only be given where a target speaks HTTP/2 (`http: 2` of a target of the system, or --http2)"
         return [self._fault(("defaults", "connections", "streams"), message)]
+
+    def _homeless_users(self) -> list[Fault]:
+        """A user can only stay with one address where connections are its own."""
+        if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.told.balance.values():
+            return []
+        name = next(name for name, balance in self.told.balance.items() if balance == "user")
+        message = f"must not be a pool where each user stays with one service (target {name} of the system)"
+        return [self._fault(("defaults", "connections"), message)]
 
     def _missing_exports(self) -> list[Fault]:
         """Everything the workload asks of the running system must be there."""
@@ -175,17 +195,20 @@ class _Compiler:
         return faults
 
     def _target(self, name: str, addresses: list[str]) -> dict[str, Any]:
-        balance = self.balance.get(name, "round_robin")
+        services = self.told.services.get(name, [])
+        balance = self.told.balance.get(name, "round_robin")
+        # Who stays with one service is counted by its name, also where there is but one.
+        spread = {"services": services} if services and balance == "user" else {}
+        common = {"name": name, "balance": balance, **spread}
         if self.spoken[name] != "http":
-            return {"name": name, "balance": balance, **drivers.target_part(addresses)}
+            return {**common, **drivers.target_part(addresses)}
         plain = [address.removeprefix("http://").rstrip("/") for address in addresses]
         return {
-            "name": name,
+            **common,
             "scheme": "http",
             "addresses": plain,
-            "balance": balance,
             "host": plain[0],
-            **self.options.get(name, {}),
+            **self.told.options.get(name, {}),
         }
 
     def _pools(self) -> list[dict[str, Any]]:

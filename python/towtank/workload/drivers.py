@@ -67,8 +67,10 @@ def target_part(addresses: Sequence[str]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If an address is none.
+        If an address is none, or servers at several are not alike.
     """
+    if any(_server(address) != _server(addresses[0]) for address in addresses[1:]):
+        raise ValueError(f"must be the same user, password and database at each address, got {', '.join(addresses)}")
     places = [place for each in addresses if (place := network_address(each)) is not None]
     return {"scheme": "driver", "addresses": places, "driver": _server(addresses[0])}
 

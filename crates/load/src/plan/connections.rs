@@ -17,6 +17,9 @@ pub struct Target {
     /// How an address is picked when a connection is opened.
     #[serde(default)]
     pub balance: Balance,
+    /// Name of the service at each address, for people; empty where there is one.
+    #[serde(default)]
+    pub services: Vec<String>,
     /// Value of the Host header.
     #[serde(default)]
     pub host: String,
@@ -64,6 +67,8 @@ pub enum Balance {
     RoundRobin,
     /// From the user's generator.
     Random,
+    /// Each user stays with one: those of a group are dealt over the addresses in turn.
+    User,
 }
 
 /// How TLS is spoken with a target.

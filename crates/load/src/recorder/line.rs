@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use super::series::{Series, StepSeries};
 use super::writer::{EndReason, Header, IntervalEdge};
-use super::{Handshakes, Recorder, Totals};
+use super::{AtPlace, Handshakes, Recorder, Totals};
 use crate::histogram::{Counter, Encoder, Histogram};
 use crate::outcome::{Failure, NotStarted};
 
@@ -101,6 +101,7 @@ impl LineBuilder {
         );
         self.rests(recorder);
         self.arrivals(recorder);
+        self.places(&recorder.places);
         self.line.extend_from_slice(br#","series":["#);
         self.all_series(recorder);
         self.line.extend_from_slice(b"]}");
@@ -164,13 +165,28 @@ impl LineBuilder {
         if recorder.gaps.is_empty() {
             return;
         }
-        let mut comma = r#","arrivals":["#;
-        for count in &recorder.arrivals {
-            put(&mut self.line, format_args!("{comma}{count}"));
-            comma = ",";
-        }
+        self.counts(r#","arrivals":["#, recorder.arrivals.iter().copied());
         self.line.push(b']');
         self.timed("gaps", &recorder.gaps);
+    }
+
+    /// Transactions of users that stay with one address, by address.
+    fn places(&mut self, places: &[AtPlace]) {
+        if places.iter().all(|one| *one == AtPlace::default()) {
+            return;
+        }
+        self.counts(r#","places":{"ok":["#, places.iter().map(|one| one.ok));
+        self.counts(r#"],"failed":["#, places.iter().map(|one| one.failed));
+        self.line.extend_from_slice(b"]}");
+    }
+
+    /// Numbers with commas between them.
+    fn counts(&mut self, opening: &str, counts: impl Iterator<Item = u64>) {
+        let mut before = opening;
+        for count in counts {
+            put(&mut self.line, format_args!("{before}{count}"));
+            before = ",";
+        }
     }
 
     fn all_series(&mut self, recorder: &Recorder) {

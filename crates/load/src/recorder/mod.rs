@@ -22,6 +22,17 @@ pub struct Shape {
     pub groups: usize,
     /// Stages of the load.
     pub stages: usize,
+    /// Addresses that users are dealt over for good, of all targets together.
+    pub places: usize,
+}
+
+/// Transactions of the users that stay with one address of a target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AtPlace {
+    /// That ended well.
+    pub(crate) ok: u64,
+    /// That failed.
+    pub(crate) failed: u64,
 }
 
 /// One request from its start to its end.
@@ -177,7 +188,7 @@ impl LiveCounts {
 /// ```
 /// use towtank_load::recorder::{Exchange, Recorder, Shape};
 ///
-/// let mut recorder = Recorder::new(Shape { steps: 1, pages: 0, transactions: 1, groups: 1, stages: 1 });
+/// let mut recorder = Recorder::new(Shape { steps: 1, pages: 0, transactions: 1, groups: 1, stages: 1, places: 0 });
 /// recorder.offered(0);
 /// recorder.started(0, 20_000);
 /// recorder.finished(0, Exchange {
@@ -213,6 +224,8 @@ pub struct Recorder {
     arrivals: Vec<u64>,
     /// Gaps between intended arrivals.
     gaps: Histogram,
+    /// Transactions by address, of the targets over whose addresses users are dealt.
+    places: Vec<AtPlace>,
     /// Response times of all steps, for those who watch.
     response: Histogram,
 }
@@ -246,6 +259,7 @@ impl Recorder {
             rests: vec![Histogram::new(); shape.groups],
             arrivals: vec![0; shape.groups],
             gaps: Histogram::new(),
+            places: vec![AtPlace::default(); shape.places],
             response: Histogram::new(),
         }
     }
@@ -324,6 +338,17 @@ impl Recorder {
     ) {
         debug_assert!(group < self.shape.groups);
         self.transactions[transaction * self.shape.groups + group].ended(result, response_ns);
+    }
+
+    /// A transaction of a user that stays with this address ended.
+    #[inline]
+    pub fn at_place(&mut self, place: usize, ended_well: bool) {
+        let counts = &mut self.places[place];
+        if ended_well {
+            counts.ok += 1;
+        } else {
+            counts.failed += 1;
+        }
     }
 
     /// A pause of this length ended.
@@ -421,6 +446,7 @@ impl Recorder {
         self.rests.iter_mut().for_each(Histogram::clear);
         self.arrivals.fill(0);
         self.gaps.clear();
+        self.places.fill(AtPlace::default());
     }
 }
 

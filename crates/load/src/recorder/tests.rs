@@ -8,6 +8,19 @@ const SHAPE: Shape = Shape {
     transactions: 2,
     groups: 2,
     stages: 1,
+    places: 0,
+};
+
+const EDGE: writer::IntervalEdge = writer::IntervalEdge {
+    t0_ns: 0,
+    t1_ns: 1,
+    stage: 0,
+    users: 0,
+    user_ns: 0,
+    in_flight: 0,
+    waiting: 0,
+    connections: 0,
+    cpu_ns: 0,
 };
 
 const EXCHANGE: Exchange = Exchange {
@@ -131,6 +144,25 @@ fn a_snapshot_shows_the_interval_and_merges() {
 }
 
 #[test]
+fn transactions_are_told_by_address_where_users_stay_with_one() {
+    let shape = Shape { places: 3, ..SHAPE };
+    let mut recorder = Recorder::new(shape);
+    let text = |recorder: &Recorder| {
+        let mut builder = line::LineBuilder::default();
+        let line = builder.interval(0, &EDGE, recorder);
+        String::from_utf8(line.to_vec()).unwrap()
+    };
+    assert!(!text(&recorder).contains("places"));
+    recorder.at_place(0, true);
+    recorder.at_place(0, true);
+    recorder.at_place(2, false);
+    let told = r#","places":{"ok":[2,0,0],"failed":[0,0,1]},"series":["#;
+    assert!(text(&recorder).contains(told));
+    recorder.clear();
+    assert_eq!(text(&recorder), text(&Recorder::new(shape)));
+}
+
+#[test]
 fn a_cleared_recorder_is_as_new() {
     let mut recorder = Recorder::new(SHAPE);
     recorder.offered(0);
@@ -145,22 +177,11 @@ fn a_cleared_recorder_is_as_new() {
     recorder.rest(1, 7);
     recorder.arrival(0, 8);
     recorder.clear();
-    let edge = writer::IntervalEdge {
-        t0_ns: 0,
-        t1_ns: 1,
-        stage: 0,
-        users: 0,
-        user_ns: 0,
-        in_flight: 0,
-        waiting: 0,
-        connections: 0,
-        cpu_ns: 0,
-    };
     let cleared = line::LineBuilder::default()
-        .interval(0, &edge, &recorder)
+        .interval(0, &EDGE, &recorder)
         .to_vec();
     assert_eq!(
         cleared,
-        line::LineBuilder::default().interval(0, &edge, &Recorder::new(SHAPE))
+        line::LineBuilder::default().interval(0, &EDGE, &Recorder::new(SHAPE))
     );
 }

@@ -254,7 +254,7 @@ impl Worker<'_> {
         let location = if session.is_open {
             0
         } else {
-            self.targets[call.target].session_turn(|count| user.random.below(count))
+            self.targets[call.target].session_turn(user.rank, |count| user.random.below(count))
         };
         session.handed_ns = now_ns;
         session.left_ns.store(0, Ordering::Relaxed);

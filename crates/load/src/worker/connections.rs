@@ -92,22 +92,32 @@ impl Sources {
 }
 
 impl TargetPlace {
+    /// Addresses that users are dealt over for good; 0 where a user may come to any.
+    pub(super) fn places(&self) -> usize {
+        if self.balance == Balance::User {
+            self.addresses.len()
+        } else {
+            0
+        }
+    }
+
     /// The address of the next session of a driver; there may be none to choose from.
-    pub(super) fn session_turn(&mut self, random: impl FnOnce(u64) -> u64) -> usize {
+    pub(super) fn session_turn(&mut self, rank: u32, random: impl FnOnce(u64) -> u64) -> usize {
         if self.addresses.is_empty() {
             return 0;
         }
-        self.turn(random).0
+        self.turn(rank, random).0
     }
 
-    /// The address of the next connection and the turn of its source. Sources change once all addresses had their turn,
-    /// so that each pair comes up.
-    fn turn(&mut self, random: impl FnOnce(u64) -> u64) -> (usize, usize) {
+    /// The address of the next connection of a user of this rank and the turn of its source. Sources change once all
+    /// addresses had their turn, so that each pair comes up.
+    fn turn(&mut self, rank: u32, random: impl FnOnce(u64) -> u64) -> (usize, usize) {
         let (turn, count) = (self.next, self.addresses.len());
         self.next = turn.wrapping_add(1);
         match self.balance {
             Balance::RoundRobin => (turn % count, turn / count),
             Balance::Random => (random(count as u64) as usize, turn),
+            Balance::User => (rank as usize % count, turn / count),
         }
     }
 }
@@ -277,9 +287,9 @@ impl Worker<'_> {
     fn connect(&mut self, exchange: usize, connection: usize) -> io::Result<()> {
         let one = &self.exchanges[exchange];
         let target = self.program.requests[one.request as usize].target;
-        let random = &mut self.users[one.user as usize].random;
+        let user = &mut self.users[one.user as usize];
         let target = &mut self.targets[target];
-        let (choice, turn) = target.turn(|count| random.below(count));
+        let (choice, turn) = target.turn(user.rank, |count| user.random.below(count));
         let address = &target.addresses[choice];
         let sources = self.sources.of(address);
         let source = (!sources.is_empty()).then(|| sources[turn % sources.len()]);
@@ -458,9 +468,20 @@ mod tests {
     #[test]
     fn every_pair_of_address_and_source_comes_up_alike() {
         let mut target = place(2);
-        let turns: Vec<_> = (0..6).map(|_| target.turn(|_| 0)).collect();
+        let turns: Vec<_> = (0..6).map(|_| target.turn(0, |_| 0)).collect();
         let pairs: Vec<_> = turns.iter().map(|(one, turn)| (*one, turn % 2)).collect();
         assert_eq!(pairs, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 0), (1, 0)]);
+    }
+
+    #[test]
+    fn a_user_stays_with_its_address_however_often_it_connects() {
+        let mut target = TargetPlace {
+            balance: Balance::User,
+            ..place(3)
+        };
+        let mut choice = |rank: u32| target.turn(rank, |_| 0).0;
+        let choices: Vec<_> = [0, 1, 2, 3, 4, 4, 4, 0, 5].map(&mut choice).into();
+        assert_eq!(choices, [0, 1, 2, 0, 1, 1, 1, 0, 2]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::rng::Random;
 use crate::template::{Context, Text};
 
 use super::Worker;
+use super::setup::TargetPlace;
 use super::user::{NONE, State};
 
 /// Instructions a user may run in one turn. A user that never waits (a mix without requests and pauses) must not keep
@@ -317,6 +318,15 @@ impl Worker<'_> {
             result,
             spent_ns,
         );
+        let rank = user.rank as usize;
+        let mut first = 0;
+        for places in self.targets.iter().map(TargetPlace::places) {
+            if places > 0 {
+                self.recorder
+                    .at_place(first + rank % places, result.is_ok());
+                first += places;
+            }
+        }
         if result.is_err() {
             self.undo_sessions(index);
         }

@@ -130,9 +130,17 @@ pub(super) struct People {
 
 impl People {
     pub(super) fn new(setup: &Setup<'_>) -> Self {
-        let numbers = (setup.worker..setup.groups.len()).step_by(setup.workers);
-        let users: Vec<User> = numbers
-            .map(|number| User::new(number as u32, setup.groups[number], setup.seed))
+        let mut members = vec![0; setup.header.groups.len()];
+        let users: Vec<User> = (0_u32..)
+            .zip(setup.groups)
+            .map(|(number, group)| {
+                let of_group: &mut u32 = &mut members[usize::from(*group)];
+                let rank = *of_group;
+                *of_group += 1;
+                (number, *group, rank)
+            })
+            .filter(|(number, ..)| *number as usize % setup.workers == setup.worker)
+            .map(|(number, group, rank)| User::new(number, group, rank, setup.seed))
             .collect();
         let mut fresh = vec![Vec::new(); setup.header.groups.len()];
         if setup.open {
@@ -160,5 +168,6 @@ pub(super) fn shape_of(setup: &Setup<'_>) -> Shape {
         transactions: header.transactions.len(),
         groups: header.groups.len(),
         stages: header.stages.len(),
+        places: setup.targets.iter().map(TargetPlace::places).sum(),
     }
 }

@@ -42,6 +42,8 @@ pub struct User {
     pub number: u32,
     /// Its group.
     pub group: u16,
+    /// How many users of its group have a lower number.
+    pub rank: u32,
     /// What it is doing.
     pub state: State,
     /// It shall leave at the end of its transaction.
@@ -99,10 +101,11 @@ pub struct User {
 impl User {
     /// A user that is not there yet. What it remembers is made when it starts, so that users to come are small.
     #[must_use]
-    pub fn new(number: u32, group: u16, seed: u64) -> Self {
+    pub fn new(number: u32, group: u16, rank: u32, seed: u64) -> Self {
         Self {
             number,
             group,
+            rank,
             state: State::Absent,
             leaving: false,
             exiting: false,

@@ -79,7 +79,12 @@ def _link_by_settings(results: Results, found: dict[str, dict[str, Any]]) -> Non
 def entries(results: Results, found: dict[str, dict[str, Any]]) -> list[str]:
     """The tiers that the load goes to: the targets, else those that no other tier asks."""
     targets = dig(results.study, "system", "targets") or {}
-    aimed = [str(one.get("service") or name) for name, one in targets.items() if isinstance(one, Mapping)]
+    aimed = [
+        str(service)
+        for name, one in targets.items()
+        if isinstance(one, Mapping)
+        for service in one.get("services") or [one.get("service") or name]
+    ]
     asked = {link for tier in found.values() for link in tier["asks"]}
     return [name for name in found if name in aimed] or [name for name in found if name not in asked] or list(found)[:1]
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::{Checker, is_header_value};
 use towtank_drivers::Server;
 
-use crate::plan::{ConnectionMode, HttpVersion, Scheme, Target, Tls};
+use crate::plan::{Balance, ConnectionMode, HttpVersion, Scheme, Target, Tls};
 use crate::sys::UNIX_PATH_BYTES;
 
 /// More connections than any system offers ports and descriptors for.
@@ -60,6 +60,20 @@ impl Checker<'_> {
         );
     }
 
+    fn spread(&mut self, place: &str, target: &Target) {
+        let named = target.services.is_empty() || target.services.len() == target.addresses.len();
+        self.require(named, &format!("{place}.services"), || {
+            let (addresses, got) = (target.addresses.len(), target.services.len());
+            format!("must have one name for each of {addresses} addresses, got {got}")
+        });
+        let pooled = self.plan.connections.mode == ConnectionMode::Pool;
+        let by_user = target.balance == Balance::User;
+        self.require(!(pooled && by_user), &format!("{place}.balance"), || {
+            "must not be `user` with mode `pool`: connections of a pool belong to no user"
+                .to_owned()
+        });
+    }
+
     pub(super) fn target(&mut self, place: &str, target: &Target) {
         let needs_address = target.driver.as_ref().is_none_or(Server::needs_address);
         self.require(target.addresses.is_empty() != needs_address, place, || {
@@ -72,6 +86,7 @@ impl Checker<'_> {
         for (index, address) in target.addresses.iter().enumerate() {
             self.address(&format!("{place}.addresses[{index}]"), address);
         }
+        self.spread(place, target);
         let driven = target.scheme == Scheme::Driver;
         self.require(driven == target.driver.is_some(), place, || {
             "must have scheme `driver` and key `driver`, or neither".to_owned()

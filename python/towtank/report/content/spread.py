@@ -1,0 +1,69 @@
+"""What each of several services got done for the users that stay with it, and how even that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank.report import format as people
+from towtank.report.document import Column, Section, Table, paragraph
+from towtank.report.source import Json, Results, RunResult
+
+_LOADS = ("users", "rate")
+# Beyond this many services a table of each tells less than its extremes.
+_SHOWN_AT_MOST = 12
+
+
+def build(results: Results) -> Section | None:
+    """One row for each service in each run; None where users are not spread over services."""
+    runs = [run for run in results.measured if _several(run)]
+    if not runs:
+        return None
+    columns = (
+        Column("Run"),
+        Column("Configuration"),
+        Column(results.load_factor.capitalize(), numeric=True),
+        Column("Target"),
+        Column("Fairness", numeric=True),
+        Column("Service"),
+        Column("Throughput", "1/s", numeric=True),
+        Column("Share", numeric=True),
+        Column("Failed", numeric=True),
+    )
+    rows = tuple(row for run in runs for name, told in _several(run).items() for row in _rows(run, name, told))
+    said = (
+        "Each user stays with one service of its target. Throughput is that of transactions in the window, by the "
+        "service of their users. Brackets hold intervals of 95 % confidence. Fairness is Jain's index of throughputs, "
+        "(Σ x)² / (n Σ x²): 1 where all got the same, 1/n where one of n got everything."
+    )
+    return Section(
+        "spread", "Services that users are spread over", (paragraph(said), Table("By service", columns, rows))
+    )
+
+
+def _several(run: RunResult) -> dict[str, Json]:
+    """Targets of more than one service."""
+    told = run.summary.get("spread") or {}
+    return {name: one for name, one in told.items() if len(one["members"]) > 1}
+
+
+def _rows(run: RunResult, target: str, told: Json) -> Iterator[tuple[str, ...]]:
+    members = list(told["members"].items())
+    configuration = ", ".join(f"{name} {level}" for name, level in run.factors.items() if name not in _LOADS)
+    head = (run.run_id, configuration, people.plain(run.load), target, people.plain_estimate(told["fairness"]))
+    for number, (service, one) in enumerate(_shown(members)):
+        yield (
+            *(head if number == 0 else ("",) * len(head)),
+            service,
+            people.plain_estimate(one["throughput_per_s"]),
+            people.plain_estimate(one["share"]),
+            people.share(one["errors_share"]) if one["errors_share"] is not None else "",
+        )
+
+
+def _shown(members: list[tuple[str, Json]]) -> list[tuple[str, Json]]:
+    """All, or of many the half that got least and the half that got most."""
+    if len(members) <= _SHOWN_AT_MOST:
+        return members
+    half = _SHOWN_AT_MOST // 2
+    by_share = sorted(members, key=lambda one: float(one[1]["share"]["value"] or 0.0))
+    return [*by_share[:half], *by_share[-half:]]

@@ -1,0 +1,139 @@
+"""Hosts with copies: what one entry of a system file says, several times over, each with a number behind its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from towtank import yamlfile
+from towtank.errors import Fault
+from towtank.system.host_model import COPIES_AT_MOST
+from towtank.system.storage_models import Mount
+
+if TYPE_CHECKING:
+    from towtank.system.model import SystemFile
+    from towtank.system.service_model import Service
+
+
+def copied_names(name: str, copies: int | None) -> list[str]:
+    """Names of the copies of a host, or of a service on it; its own where it has none.
+
+    Examples
+    --------
+    >>> copied_names("node", 3)
+    ['node-1', 'node-2', 'node-3']
+    >>> copied_names("node", None)
+    ['node']
+    """
+    return [name] if copies is None else [f"{name}-{number}" for number in range(1, copies + 1)]
+
+
+def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
+    """Names of the hosts or services of a system file, those that copies may have included; None without the section.
+
+    How many copies there are is for a level of a factor to say, so that any number is a name.
+
+    Parameters
+    ----------
+    root : Node
+        The system file as written, right or wrong.
+    section : str
+        `hosts` or `services`.
+    """
+    parts = {
+        one: node.plain() if node is not None else None for one in ("hosts", section) for node in [root.child(one)]
+    }
+    written, hosts = parts[section], parts["hosts"]
+    if not isinstance(written, dict):
+        return None
+    names = list(written)
+    for name, part in written.items():
+        host = name if section == "hosts" else part.get("host") if isinstance(part, dict) else None
+        keys = hosts.get(host) if isinstance(hosts, dict) else None
+        if isinstance(keys, dict) and keys.get("copies") is not None:
+            names += copied_names(name, COPIES_AT_MOST)
+    return names
+
+
+def copies_of(system: SystemFile, host: str | None) -> int | None:
+    """How many copies a host has; None where it has none, or is no host that may have them."""
+    return getattr(system.hosts.get(str(host)), "copies", None)
+
+
+def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
+    """Copies whose names are taken, and names that a copied host or service no longer has.
+
+    Parameters
+    ----------
+    tree : Node
+        The system file without what is wrong in form.
+    system : SystemFile
+        As written, nothing copied.
+    """
+    faults = []
+    for name in system.hosts:
+        made = copied_names(name, copies_of(system, name))
+        if taken := [one for one in made if one != name and one in system.hosts]:
+            message = f"must not be the name of a copy of host {name!r}, got {taken[0]!r}"
+            faults.append(yamlfile.fault_at(tree, ("hosts", taken[0]), message, key=True))
+    for name, service in system.services.items():
+        made = copied_names(name, copies_of(system, service.host))
+        if taken := [one for one in made if one != name and one in system.services]:
+            message = f"must not be the name of a copy of service {name!r}, got {taken[0]!r}"
+            faults.append(yamlfile.fault_at(tree, ("services", taken[0]), message, key=True))
+        faults += _wrong_references(tree, system, name, service)
+    return faults
+
+
+def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, service: Service) -> list[Fault]:
+    """What a service names that is there several times over, so that nobody knows which one is meant."""
+    nodes = list(getattr(service, "hosts", []))
+    servers = list(service.servers) if isinstance(service, Mount) else []
+    faults = []
+    for key, hosts in (("hosts", nodes), ("host", [service.host] if nodes else [])):
+        for number, host in enumerate(hosts):
+            if copies_of(system, host) is not None:
+                at = ("services", name, key, number) if key == "hosts" else ("services", name, key)
+                message = f"must be a host without copies for a service in several nodes, got {host!r} instead"
+                faults.append(yamlfile.fault_at(tree, at, message))
+    for key, others in (("members", service.forwards_to), ("servers", servers)):
+        for number, other in enumerate(others):
+            found = system.services.get(other)
+            if found is not None and copies_of(system, found.host) is not None:
+                message = f"must be a service on a host without copies, got {other!r} instead"
+                faults.append(yamlfile.fault_at(tree, ("services", name, key, number), message))
+    return faults
+
+
+def with_copies(system: SystemFile) -> SystemFile:
+    """The system with every copy under a name of its own; targets go to all copies of their services.
+
+    Parameters
+    ----------
+    system : SystemFile
+        As written.
+
+    Returns
+    -------
+    SystemFile
+        The same where no host has copies.
+    """
+    if all(copies_of(system, name) is None for name in system.hosts):
+        return system
+    hosts = {
+        one: host if copies_of(system, name) is None else host.model_copy(update={"copies": None})
+        for name, host in system.hosts.items()
+        for one in copied_names(name, copies_of(system, name))
+    }
+    services, made = {}, {}
+    for name, service in system.services.items():
+        copies = copies_of(system, service.host)
+        made[name] = copied_names(name, copies)
+        places = copied_names(str(service.host), copies) if copies is not None else [service.host]
+        for one, place in zip(made[name], places, strict=True):
+            services[one] = service.model_copy(update={"host": place})
+    targets = {}
+    for name, target in system.all_targets.items():
+        spread = [one for service in target.all_services for one in made[service]]
+        is_as_written = spread == target.all_services
+        targets[name] = target if is_as_written else target.model_copy(update={"service": None, "services": spread})
+    return system.model_copy(update={"hosts": hosts, "services": services, "targets": targets})

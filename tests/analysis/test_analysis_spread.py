@@ -1,0 +1,76 @@
+"""Users that stay with one service of several: exact counts, and the error of the index against its known spread."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from towtank.analysis.measurement import Measurement
+from towtank.analysis.spread import fairness_of, spread
+from towtank.results.segments import Recording, interval
+
+TARGETS = [
+    {"name": "pages", "balance": "round_robin", "addresses": ["10.0.0.1:80", "10.0.0.2:80"]},
+    {"name": "orders", "balance": "user", "addresses": ["a:1", "b:1", "b:2"], "services": ["big", "small", "small"]},
+    {"name": "mail", "balance": "user", "addresses": ["c:1", "d:1"]},
+]
+
+
+def recorded(seconds: int, ok: list[int], failed: list[int], workers: int = 1) -> Measurement:
+    """Every load thread counts the same in every second."""
+    line = {
+        "stage": 0,
+        "users": 1,
+        "user_ns": 1,
+        "in_flight": 0,
+        "cpu_ns": 1,
+        "series": [],
+        "places": {"ok": ok, "failed": failed},
+    }
+    second = 10**9
+    spans = [{**line, "t0_ns": at * second, "t1_ns": (at + 1) * second} for at in range(seconds)]
+    return Measurement(Recording(intervals=[interval(one, worker) for one in spans for worker in range(workers)]))
+
+
+def test_each_service_of_each_target_has_what_its_addresses_got() -> None:
+    measurement = recorded(20, ok=[6, 1, 1, 4, 4], failed=[0, 0, 2, 0, 1], workers=2)
+    found = spread({"targets": TARGETS}, measurement, np.ones(20, dtype=bool))
+    assert list(found) == ["orders", "mail"]
+    big, small = found["orders"]["members"].values()
+    assert (big["transactions"], small["transactions"]) == (240, 80)
+    assert (big["throughput_per_s"]["value"], small["throughput_per_s"]["value"]) == (12, 4)
+    assert (big["share"]["value"], small["share"]["value"]) == (0.75, 0.25)
+    assert (big["errors_share"], small["errors_share"]) == (0, 0.5)
+    # (3 + 1)^2 / (2 (9 + 1)), of a series that never varies.
+    assert found["orders"]["fairness"]["value"] == pytest.approx(0.8)
+    assert found["orders"]["fairness"]["low"] == pytest.approx(0.8)
+    assert list(found["mail"]["members"]) == ["c:1", "d:1"]
+    assert found["mail"]["fairness"]["value"] == 1
+
+
+def test_only_the_window_counts_and_what_was_not_counted_is_left_out() -> None:
+    measurement = recorded(20, ok=[6, 1, 1, 4, 4], failed=[0] * 5)
+    half = np.arange(20) < 10
+    assert spread({"targets": TARGETS}, measurement, half)["mail"]["members"]["c:1"]["transactions"] == 40
+    assert list(spread({"targets": TARGETS}, recorded(20, ok=[1, 1, 1], failed=[0] * 3), half)) == ["orders"]
+    assert spread({"targets": TARGETS}, Measurement(Recording()), np.zeros(0, dtype=bool)) == {}
+    assert spread(None, measurement, half) == {}
+
+
+def test_a_service_that_got_nothing_makes_the_others_fairness_k_of_n() -> None:
+    # Jain, Chiu and Hawe, DEC-TR-301 (1984): k of n sharing equally, the others nothing, have index k/n.
+    found = fairness_of(np.full((20, 4), [5.0, 5.0, 5.0, 0.0]), np.ones(20))
+    assert found.value == pytest.approx(0.75)
+    assert fairness_of(np.zeros((20, 4)), np.ones(20)).value is None
+
+
+def test_the_interval_holds_the_true_index_as_often_as_it_says() -> None:
+    # Poisson counts with known means: the true index is that of the means, whatever was counted.
+    means = np.array([5.0, 8.0, 10.0, 20.0])
+    true = means.sum() ** 2 / (len(means) * np.square(means).sum())
+    random = np.random.default_rng(7)
+    tries = 1000
+    found = [fairness_of(random.poisson(means, (40, 4)).astype(float), np.ones(40)) for _ in range(tries)]
+    covered = sum(one.low <= true <= one.high for one in found if one.low is not None and one.high is not None)
+    # 95 % within four standard errors of a share of 1,000.
+    assert abs(covered / tries - 0.95) < 4 * np.sqrt(0.95 * 0.05 / tries)

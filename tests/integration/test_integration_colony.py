@@ -1,0 +1,53 @@
+"""The study of one, few and many database servers, smaller still: each host with a database of its own users."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import Bench
+from host_support import requires, virtual_host
+
+from towtank.system.services.postgresql import program
+
+MANY = """{many: {hosts.server.copies: 3, hosts.server.cpus: 0.2, services.database.population.values.warehouses: 2,
+parameters.warehouses: 2}}"""
+MEASURE = "{value: {of: spread.orders.fairness, at: {servers: many, hit_ratio: high}}}"
+SMALLER = (
+    f"factors.servers={MANY}",
+    "factors.hit_ratio={high: {services.database.population.values.fill: 100}}",
+    "load.users=6",
+    "load.stages={ramp_up: 500 ms, settle: 1 s, steady: 6 s, ramp_down: 1 s}",
+    f"claims=[{{says: each gets its part, holds: '> 0.5', measure: {MEASURE}}}]",
+)
+
+
+@pytest.mark.slow
+def test_each_of_several_databases_has_its_own_users_and_their_fairness_is_told(bench: Bench) -> None:
+    requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"data": {"size": "400 MiB", "file_system": "xfs"}}))
+    if program("postgres") is None:
+        pytest.skip("PostgreSQL is not installed")
+    changes = [part for change in SMALLER for part in ("--set", change)]
+    command = ("run", "colony", "--quick", "--quiet", "--no-report", "--out", bench.results, *changes)
+    ended = bench.towtank(*command)
+    assert ended.returncode in (0, 4), ended.stdout + ended.stderr
+    assert bench.statuses() == {"r001": "complete"}
+    databases = ["database-1", "database-2", "database-3"]
+    tiers = bench.manifest("r001")["tiers"]
+    assert {name: one["host"] for name, one in tiers.items()} == dict(
+        zip(databases, ["server-1", "server-2", "server-3"], strict=True)
+    )
+    summary: dict[str, Any] = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    spread = summary["spread"]["orders"]
+    assert list(spread["members"]) == databases
+    assert all(one["transactions"] > 0 for one in spread["members"].values())
+    # Every transaction has a user, and every user a database.
+    done = sum(one["throughput_per_s"]["value"] for one in spread["members"].values())
+    assert done == pytest.approx(summary["throughput_per_s"]["value"])
+    # What the databases themselves counted: each had work.
+    committed = [summary["services"][name]["pg_stat_database_commits_total"]["per_s"] for name in databases]
+    assert min(committed) > 0
+    assert 1 / 3 < spread["fairness"]["value"] <= 1
+    (claim,) = json.loads((bench.results / "claims.json").read_text())["claims"]
+    assert claim["asks"] == "spread.orders.fairness at servers many, hit_ratio high"
