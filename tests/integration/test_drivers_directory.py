@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -208,3 +210,47 @@ def test_every_operation_does_what_it_says(bench: Bench, directory: Endpoints) -
     assert seen["add"] == 3 * times
     assert (seen["compare"], seen["modify"], seen["delete"]) == (2 * times, times, times)
     assert seen["bind"] == 3 * times + 2
+
+
+def slapd_below(guard: int) -> int:
+    """The server that a guard has started."""
+    children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
+    (found,) = [int(child) for child in children if "slapd" in Path(f"/proc/{child}/cmdline").read_text()]
+    return found
+
+
+@contextmanager
+def held(process: int) -> Iterator[None]:
+    """Hold a server still: what it is sent meanwhile it finds afterwards."""
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def test_what_is_out_of_time_is_abandoned(bench: Bench, directory: Endpoints) -> None:
+    (bench.folder / "workload.yaml").write_text(
+        "schema: towtank/workload/1\nname: w\n"
+        "transactions: {t: [{ldap: {search: 'dc=example,dc=org', scope: base}, name: look, timeout: 200 ms}]}\n"
+        "groups: {g: {loop: {think: {fixed: 20 ms}, mix: {t: 100}}}}\n"
+    )
+    stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": 1.0, "users": 4}
+    plan = {
+        "schema": "towtank/plan/1",
+        "run": "test",
+        "seed": 3,
+        "out": str(bench.folder / "engine"),
+        "threads": 1,
+        "cpus": [],
+        **compile_workload(load_workload(bench.folder / "workload.yaml"), targets=directory.addresses),
+        "load": {"kind": "closed", "users_at_most": 4, "stages": [stage]},
+    }
+    with closing(Monitor(directory.scrapers[0])) as monitor:
+        with held(slapd_below(directory.groups["people"])):
+            told, _ = drive(plan, bench.folder)
+        late = told["totals"]["started"]
+        seen = until(lambda: counts if (counts := monitor.counts())["unbind"] >= late else None)
+    assert told["totals"]["failed"] == {"timeout": late}, told
+    assert late > 0
+    assert (seen["search"], seen["abandon"], seen["unbind"], seen["connections"]) == (late, late, late, late)

@@ -105,7 +105,7 @@ def test_filters_are_those_of_the_standard(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("uid=x", "with ( after"),
+        ("uid=x", "with ( at its beginning"),
         ("(uid=x", "with ) after '(uid=x'"),
         ("(uid=x))", "one filter in brackets"),
         ("(${a}=b)", "places ${...} in values only"),

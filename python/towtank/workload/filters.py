@@ -83,7 +83,8 @@ class _Reader:
 
     def take(self, token: str) -> None:
         if self.next != token:
-            raise self.wrong(f"must be a filter with {token} after {''.join(self.tokens[: self.at])!r}")
+            place = f"after {''.join(self.tokens[: self.at])!r}" if self.at else "at its beginning"
+            raise self.wrong(f"must be a filter with {token} {place}")
         self.at += 1
 
     def filter(self, depth: int) -> dict[str, Any]:

@@ -220,7 +220,11 @@ mod tests {
             let mut bytes = if turn % 2 == 0 { entry() } else { done() };
             for _ in 0..=next() % 3 {
                 let at = next() as usize % bytes.len();
-                bytes[at] = next() as u8;
+                match next() % 4 {
+                    0 => bytes.insert(at, next() as u8),
+                    1 => drop(bytes.remove(at)),
+                    _ => bytes[at] = next() as u8,
+                }
             }
             match whole(&bytes) {
                 Ok(_) => read += 1,
