@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::digest::Digest;
 use crate::plan::{self, Form, MultipartPart};
 use crate::rng::Random;
 use crate::template::{Context, Text, decimal};
@@ -72,6 +73,7 @@ impl Body {
                 text.render(&mut out.scratch, context);
                 end_head(&mut out.buffer, out.scratch.len() as u64);
                 out.buffer.extend_from_slice(&out.scratch);
+                look(&mut out.digest, &out.scratch);
             }
             Self::File(bytes) => {
                 end_head(&mut out.buffer, bytes.len() as u64);
@@ -91,6 +93,7 @@ impl Body {
             Self::Empty => Some(0),
             Self::Text(text) => {
                 text.render(&mut out.buffer, context);
+                look(&mut out.digest, &out.buffer);
                 Some(out.buffer.len() as u64)
             }
             Self::File(bytes) => {
@@ -251,6 +254,8 @@ pub struct Outgoing {
     segment: usize,
     offset: usize,
     pub(super) scratch: Vec<u8>,
+    /// Of the content as it is made, where somebody wants to know.
+    digest: Option<Box<Digest>>,
 }
 
 impl Outgoing {
@@ -266,7 +271,20 @@ impl Outgoing {
         self.scratch.clear();
         self.scratch.shrink_to(BLOCK_BYTES / 4);
         self.segments.clear();
+        self.digest = None;
         (self.written, self.segment, self.offset) = (0, 0, 0);
+    }
+
+    /// Looks at the content of the next request: a body of text or a file, or the parts of a form that are files or made up.
+    pub fn watch(&mut self) {
+        self.digest = Some(Box::default());
+    }
+
+    /// The content, once it is whole; none where nobody looks.
+    #[must_use]
+    pub fn content(&self) -> Option<&Digest> {
+        let whole = self.segment == self.segments.len();
+        self.digest.as_deref().filter(|_| whole)
     }
 
     /// Bytes to write next; empty when all is written.
@@ -299,6 +317,9 @@ impl Outgoing {
     pub fn rewind(&mut self) {
         if !self.segments.is_empty() {
             self.buffer.clear();
+            if let Some(digest) = &mut self.digest {
+                **digest = Digest::default();
+            }
         }
         (self.written, self.segment, self.offset) = (0, 0, 0);
         for segment in &mut self.segments {
@@ -318,7 +339,8 @@ impl Outgoing {
     /// Fills the buffer up to one block. What is made does not depend on how the socket takes it.
     fn fill(&mut self) {
         while self.buffer.len() < BLOCK_BYTES && self.segment < self.segments.len() {
-            let room = BLOCK_BYTES - self.buffer.len();
+            let before = self.buffer.len();
+            let room = BLOCK_BYTES - before;
             let done = match &mut self.segments[self.segment] {
                 Segment::Bytes(bytes) => copy(bytes, &mut self.offset, room, &mut self.buffer),
                 Segment::Shared(bytes) => copy(bytes, &mut self.offset, room, &mut self.buffer),
@@ -331,11 +353,21 @@ impl Outgoing {
                     *left == 0
                 }
             };
+            if !matches!(self.segments[self.segment], Segment::Bytes(_)) {
+                look(&mut self.digest, &self.buffer[before..]);
+            }
             if done {
                 self.segment += 1;
                 self.offset = 0;
             }
         }
+    }
+}
+
+/// Shows a piece of the content to who looks.
+fn look(digest: &mut Option<Box<Digest>>, bytes: &[u8]) {
+    if let Some(digest) = digest {
+        digest.update(bytes);
     }
 }
 

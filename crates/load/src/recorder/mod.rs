@@ -1,6 +1,7 @@
 //! What one load thread counted in one interval: plain data, no lock, no allocation once warm.
 
 mod line;
+mod notes;
 mod segment;
 mod series;
 pub mod writer;
@@ -215,6 +216,8 @@ pub struct Recorder {
     gaps: Histogram,
     /// Response times of all steps, for those who watch.
     response: Histogram,
+    /// What users were told is stored: a JSON document a line.
+    notes: Vec<u8>,
 }
 
 impl Shape {
@@ -247,6 +250,7 @@ impl Recorder {
             arrivals: vec![0; shape.groups],
             gaps: Histogram::new(),
             response: Histogram::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -376,6 +380,11 @@ impl Recorder {
         }
     }
 
+    /// Where a note is added: a JSON document and a line feed.
+    pub fn notes(&mut self) -> &mut Vec<u8> {
+        &mut self.notes
+    }
+
     /// Sums over all steps of the interval so far; `in_flight` is zero.
     #[must_use]
     pub fn totals(&self) -> Totals {
@@ -421,6 +430,7 @@ impl Recorder {
         self.rests.iter_mut().for_each(Histogram::clear);
         self.arrivals.fill(0);
         self.gaps.clear();
+        self.notes.clear();
     }
 }
 
