@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from towtank.study.objectives import METRICS, PHASES, TIMES
+from towtank.study.objectives import METRICS, PHASES, STORED, TIMES
 from towtank.yamlfile import did_you_mean
 
 LOAD = "load"
@@ -24,6 +24,7 @@ _DISK = (
     *("read_bytes_per_s", "write_bytes_per_s", "read_operations_per_s", "write_operations_per_s"),
     *("utilization", "queue_length", "free_bytes_least", "free_inodes_least"),
 )
+_STORED = ("told", "removed", "uncertain", "read", "found", *(name.removeprefix("stored.") for name in STORED))
 _NETWORK = ("receive_bytes_per_s", "transmit_bytes_per_s", "receive_packets_per_s", "transmit_packets_per_s")
 
 # What a path may be: `<transaction>` and so on stand for names; the last part is a number or an estimate.
@@ -62,6 +63,8 @@ _FORMS: tuple[str, ...] = (
     *(f"machine.{key}" for key in ("cpus_used", "overcommit", "throttled_s_per_s", "steal")),
     *(f"balance.<any>.{key}" for key in ("fairness", "members.<any>.share")),
     "events.<any>.recovery_s",
+    *(f"stored.{key}" for key in _STORED),
+    *(f"stored.kinds.<any>.{key}" for key in _STORED),
     *(f"events.<any>.during.{key}" for key in ("throughput_per_s", "missed_transactions", "worst_p95_s")),
     *(f"services.<service>.<any>.{key}" for key in ("per_s", "mean", "max")),
     *(f"generator.{key}" for key in ("cpus_used", "cpu_us_per_request")),
@@ -100,7 +103,7 @@ def read_metric(text: str) -> tuple[str, ...]:
     ('transactions', 'search', 'phases', 'ramp_up', 'mean_s')
     """
     words = _WORDS.fullmatch(text.strip())
-    if words is not None and words["metric"] in METRICS:
+    if words is not None and words["metric"] in METRICS and words["metric"] not in STORED:
         return _path_of_words(text, words["metric"], words["transaction"], words["phase"])
     path = _split(text.strip())
     if not any(_fits(path, form) for form in _SPLIT_FORMS):
