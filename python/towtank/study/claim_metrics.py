@@ -65,6 +65,7 @@ _FORMS: tuple[str, ...] = (
     "events.<any>.recovery_s",
     *(f"stored.{key}" for key in _STORED),
     *(f"stored.kinds.<any>.{key}" for key in _STORED),
+    "events.<any>.during.failed_requests.<any>",
     *(f"events.<any>.during.{key}" for key in ("throughput_per_s", "missed_transactions", "worst_p95_s")),
     *(f"services.<service>.<any>.{key}" for key in ("per_s", "mean", "max")),
     *(f"generator.{key}" for key in ("cpus_used", "cpu_us_per_request")),
