@@ -64,6 +64,8 @@ FAULTS = [
     ("mean of view,", "⟦meen of view,", "must be one of mean, min", "path of the summary"),
     ("mean of view,", "⟦tiers.kontent.cpus_used,", "service of the study (content)", "did you mean 'content'"),
     ("mean of view,", "⟦tiers.content.cpu_used,", "did you mean 'tiers.content.cpus_used'"),
+    ("mean of view,", "⟦balance.kontent.fairness,", "service of the study (content)", "did you mean 'content'"),
+    ("mean of view,", "⟦events.lost.recovery_s,", "about an event of the study (there is none), got 'lost'"),
     ("mean of view,", "⟦p99 of view in ramp_up,", "no more is kept of phases"),
     ("mean of view,", "mean of view, per: ⟦loat,", "must be one of mean, min"),
     ('"> 1.5"', "⟦1.5", "must be '> NUMBER'"),

@@ -215,7 +215,12 @@ class StudyCheck:
                 yield self._at(("objectives", index), message)
 
     def _claims(self) -> Iterator[Fault]:
-        names = Names(self._transactions(), _keys_of(self.system, "services"), _keys_of(self.system, "hosts"))
+        names = Names(
+            self._transactions(),
+            _keys_of(self.system, "services"),
+            _keys_of(self.system, "hosts"),
+            list(self.study.events),
+        )
         check = ClaimsCheck(self.study.claims, self.levels, names, lambda path: _stands(self.written, path))
         for path, message, is_key in check.wrongs():
             yield self._at(path, message, key=is_key)

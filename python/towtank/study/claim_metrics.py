@@ -61,12 +61,12 @@ _FORMS: tuple[str, ...] = (
     *(f"storage.mounts.<service>.{key}" for key in ("cache_limit_bytes", "cache_bytes", "cache_files")),
     *(f"storage.mounts.<service>.servers.<service>.{key}" for key in ("calls_per_s", "read_share")),
     *(f"machine.{key}" for key in ("cpus_used", "overcommit", "throttled_s_per_s", "steal")),
-    *(f"balance.<any>.{key}" for key in ("fairness", "members.<any>.share")),
-    "events.<any>.recovery_s",
+    *(f"balance.<service>.{key}" for key in ("fairness", "members.<any>.share")),
     *(f"stored.{key}" for key in _STORED),
-    *(f"stored.kinds.<any>.{key}" for key in _STORED),
-    "events.<any>.during.failed_requests.<any>",
-    *(f"events.<any>.during.{key}" for key in ("throughput_per_s", "missed_transactions", "worst_p95_s")),
+    *(f"stored.kinds.<kind>.{key}" for key in _STORED),
+    "events.<event>.recovery_s",
+    "events.<event>.during.failed_requests.<any>",
+    *(f"events.<event>.during.{key}" for key in ("throughput_per_s", "missed_transactions", "worst_p95_s")),
     *(f"services.<service>.<any>.{key}" for key in ("per_s", "mean", "max")),
     *(f"generator.{key}" for key in ("cpus_used", "cpu_us_per_request")),
     *(f"connections.{key}" for key in ("open_mean", "opened_per_s", "wait_time_s.mean", "wait_time_s.p99")),
@@ -81,10 +81,19 @@ class Names:
     transactions: Sequence[str] | None = None
     services: Sequence[str] | None = None
     hosts: Sequence[str] | None = None
+    events: Sequence[str] | None = None
+    kinds: Sequence[str] | None = None
 
     def of(self, place: str) -> Sequence[str] | None:
         """Names that may stand at a place of a form."""
-        known = {"transaction": self.transactions, "service": self.services, "host": self.hosts, "phase": PHASES}
+        known: dict[str, Sequence[str] | None] = {
+            "transaction": self.transactions,
+            "service": self.services,
+            "host": self.hosts,
+            "event": self.events,
+            "kind": self.kinds,
+            "phase": PHASES,
+        }
         return known.get(place)
 
 
@@ -131,8 +140,9 @@ def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
     for part, place in zip(path, form, strict=True):
         known = names.of(place.strip("<>")) if place.startswith("<") else None
         if known is not None and part != EACH and part not in known:
-            allowed = f"{place.strip('<>')} of the study ({', '.join(known) or 'there is none'})"
-            found.append(f"must be about a {allowed}, got {part!r} instead{did_you_mean(part, list(known))}")
+            kind = place.strip("<>")
+            allowed = f"{'an' if kind == 'event' else 'a'} {kind} of the study ({', '.join(known) or 'there is none'})"
+            found.append(f"must be about {allowed}, got {part!r} instead{did_you_mean(part, list(known))}")
     return found
 
 
