@@ -31,7 +31,9 @@ def test_a_complete_check_gives_plain_counts_and_names_what_is_lost() -> None:
     assert found is not None
     assert {key: found[key] for key in FATES} == FATES
     assert found["kinds"]["documents"]["lost"] == 2
-    assert found["named"] == [{"kind": "documents", "key": "d7", "fate": "lost", "told_s": 31.5, "read": {"status": 404}}]
+    assert found["named"] == [
+        {"kind": "documents", "key": "d7", "fate": "lost", "told_s": 31.5, "read": {"status": 404}}
+    ]
 
 
 def test_nobody_was_told_anything() -> None:

@@ -206,7 +206,9 @@ class ReadBack(FileModel):
     """How what users were told is stored is read back after each run."""
 
     users: int = Field(4, ge=1, le=1000, description="Users who read at once.")
-    at_most: PositiveDuration = Field(600.0, description="The longest time that it may take; what is left then is told.")
+    at_most: PositiveDuration = Field(
+        600.0, description="The longest time that it may take; what is left then is told."
+    )
     sample: int | None = Field(
         None, ge=1, description="Read so many of each kind, drawn at random, in place of all of them."
     )

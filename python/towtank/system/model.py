@@ -86,7 +86,9 @@ class ContentServerSettings(FileModel):
         None, min_length=1, description="File of users, relative to the system file; made if left out."
     )
     ldap: Annotated[str, AfterValidator(_ldap)] | None = Field(
-        None, min_length=1, description="LDAP server that knows the users: a service of kind openldap, or ldap://host:port."
+        None,
+        min_length=1,
+        description="LDAP server that knows the users: a service of kind openldap, or ldap://host:port.",
     )
     credentials_lifetime: Duration = Field(300.0, description="How long a verified login is remembered.")
     nodes: int = Field(1, ge=1, le=64, description="Servers that share one database and one storage area.")

@@ -96,10 +96,7 @@ impl Worker<'_> {
 }
 
 fn open(line: &mut Vec<u8>, kind: &str, t_ns: u64, of: &[u8], key: &[u8]) {
-    put(
-        line,
-        format_args!(r#"{{"k":"{kind}","t_ns":{t_ns},"of":"#),
-    );
+    put(line, format_args!(r#"{{"k":"{kind}","t_ns":{t_ns},"of":"#));
     line.extend_from_slice(of);
     line.extend_from_slice(br#","key":"#);
     line.extend_from_slice(key);
