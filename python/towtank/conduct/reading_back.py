@@ -64,7 +64,7 @@ class ReadBack:
 
 
 def read_back(
-    asked: ReadBack, run: RunFolder, system: System, endpoints: Endpoints, stop: StopRequest, display: Display
+    asked: ReadBack, run: RunFolder, system: System, endpoints: Endpoints, *, stop: StopRequest, display: Display
 ) -> None:
     """Read back everything and write `stored.json`; what went wrong is told there."""
     run.event("read_back_begins")
@@ -79,8 +79,7 @@ def read_back(
 
 def _heal(run: RunFolder, system: System) -> str | None:
     """Start again what events have ended; why that did not work, if it did not."""
-    died = [one for one in system.ended()]
-    if died:
+    if died := system.ended():
         return f"{died[0].tier} {died[0].text}"
     for name in system.taken_down():
         try:

@@ -215,7 +215,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
             )
         run.event("observation_stopped", failures=observation.failures())
         if task.read_back is not None and not outcome.disk_full:
-            read_back(task.read_back, run, system, endpoints, stop, display)
+            read_back(task.read_back, run, system, endpoints, stop=stop, display=display)
     run.event("system_down")
 
 

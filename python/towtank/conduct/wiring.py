@@ -46,7 +46,7 @@ def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
     asked, cpus = spec.study.study.read_back, list(pinning.generator)
     return ReadBack(
         {kind: tuple(one.absent) for kind, one in kinds.items()},
-        lambda kind, keys, out, up: spec.read_back_plan(kind, keys, out, up.addresses, up.exports, cpus),
+        lambda kind, keys, out, up: spec.read_back_plan(kind, keys, out, up.addresses, up.exports, cpus=cpus),
         asked.at_most,
         asked.sample,
         spec.seed,

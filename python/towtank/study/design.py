@@ -187,6 +187,7 @@ class RunSpec:
         out: Path | str,
         targets: Mapping[str, list[str]],
         exports: Mapping[str, Mapping[str, Path | str]],
+        *,
         cpus: list[int],
     ) -> dict[str, Any]:
         """Make the engine's plan to read back what users were told is stored.

@@ -241,8 +241,8 @@ class Request(FileModel):
     on_failure: Literal["end", "go_on"] = Field("end", description="Whether a failure ends the transaction.")
     stores: Keyed | None = Field(
         None,
-        description="`{KIND: KEY}`: a good answer tells the user that this is stored, found again by its key; noted with "
-        "size and digest of what was sent, to be read back after the run. The key may be taken from the answer.",
+        description="`{KIND: KEY}`: a good answer tells the user that this is stored, found again by its key; noted "
+        "with size and digest of what was sent, to be read back after the run. The key may be taken from the answer.",
     )
     replaces: Keyed | None = Field(None, description="`{KIND: KEY}`: what was stored by this key gets this content.")
     removes: Keyed | None = Field(None, description="`{KIND: KEY}`: what was stored by this key goes away.")

@@ -412,3 +412,67 @@ fn generate(random: &mut Random, form: Form, bytes: usize, out: &mut Vec<u8>) {
     }
     out.truncate(end);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that sends a generated content of some blocks between two texts, watched.
+    fn outgoing(bytes: u64) -> Outgoing {
+        let random = Random::from_seed(7);
+        let mut out = Outgoing::default();
+        out.clear();
+        out.watch();
+        out.segments = vec![
+            Segment::Bytes(b"before".to_vec()),
+            Segment::Generated {
+                seed: random.clone(),
+                random,
+                bytes,
+                left: bytes,
+                form: Form::Text,
+            },
+            Segment::Bytes(b"behind".to_vec()),
+        ];
+        out
+    }
+
+    /// Sends so many bytes at once, up to so many in all.
+    fn send(out: &mut Outgoing, step: usize, at_most: usize) -> Vec<u8> {
+        let mut sent = Vec::new();
+        while !out.is_done() && sent.len() < at_most {
+            let pending = out.pending();
+            let count = pending.len().min(step);
+            sent.extend_from_slice(&pending[..count]);
+            out.advance(count);
+        }
+        sent
+    }
+
+    #[test]
+    fn the_digest_is_that_of_the_content_that_was_sent() {
+        let size = 3 * BLOCK_BYTES + 17;
+        let mut out = outgoing(size as u64);
+        let sent = send(&mut out, 1000, usize::MAX);
+        assert_eq!(sent.len(), size + 12);
+        let mut whole = Digest::default();
+        whole.update(&sent[6..6 + size]);
+        let content = out.content().unwrap();
+        assert_eq!((content.bytes(), content.hex()), (size as u64, whole.hex()));
+        // Sent once more, as HTTP/2 may have to: the same.
+        out.rewind();
+        send(&mut out, 1000, BLOCK_BYTES);
+        assert!(out.content().is_none(), "it is not whole yet");
+        out.rewind();
+        send(&mut out, 777, usize::MAX);
+        assert_eq!(out.content().unwrap().hex(), whole.hex());
+    }
+
+    #[test]
+    fn nobody_looks_unless_asked() {
+        let mut out = outgoing(10);
+        out.digest = None;
+        send(&mut out, 1000, usize::MAX);
+        assert!(out.content().is_none());
+    }
+}

@@ -13,12 +13,12 @@ NAMED_AT_MOST = 10
 _LOADS = ("users", "rate")
 _FATES = ("found", "lost", "different", "unreadable", "unread")
 _SAID = (
-    "What the answers to virtual users said is stored was noted while the load went on, with size and SHA-256 of what was "
-    "sent, and after the load it was read back and compared, with services that an event had ended started again before. "
-    "Lost is not there any more; different has another content than was sent; unreadable gave no whole answer, tried four "
-    "times; not read is what the time did not suffice for. Where the answer to the last change did not come, the state "
-    "before it and the one after it are both right: these are counted as uncertain, and as found where one of them is "
-    "there."
+    "What the answers to virtual users said is stored was noted while the load went on, with size and SHA-256 of what "
+    "was sent. After the load, with services that an event had ended started again, it was read back and compared. "
+    "Lost is not there any more; different has another content than was sent; unreadable gave no whole answer, tried "
+    "four times; not read is what the time did not suffice for. Where the answer to the last change did not come, the "
+    "state before it and the one after it are both right: these are counted as uncertain, and as found where one of "
+    "them is there."
 )
 
 
