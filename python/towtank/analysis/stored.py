@@ -36,7 +36,7 @@ def _cut_off(run: RunFolder) -> Json | None:
     if not any(run.engine.glob(NOTES)):
         return None
     ledger = read_ledger(run.engine)
-    kinds = {
+    kinds: dict[str, Json] = {
         kind: {**dict.fromkeys(COUNTS, 0), "told": len(things), UNREAD: len(things), "named": [], "sample": False}
         for kind, things in ledger.things.items()
     }

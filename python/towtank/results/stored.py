@@ -6,7 +6,7 @@ where the answer did not come, the thing may be as before or as was asked, and b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -127,7 +127,7 @@ def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:
             thing.any_content = True
 
 
-def fate(thing: Thing, read: dict[str, Any] | None, absent: Iterable[int] = _ABSENT) -> str:
+def fate(thing: Thing, read: dict[str, Any] | None, absent: Collection[int] = _ABSENT) -> str:
     """Say what became of a thing.
 
     Parameters
@@ -136,12 +136,12 @@ def fate(thing: Thing, read: dict[str, Any] | None, absent: Iterable[int] = _ABS
         What it should be.
     read : dict or None
         Note of the request that read it back; None where it was not read.
-    absent : iterable of int
+    absent : collection of int
         Statuses which say that there is no such thing.
     """
     if read is None:
         return UNREAD
-    if read.get("status") in absent:
+    if int(read.get("status") or 0) in absent:
         return GONE if thing.may_be_gone else LOST
     if read.get("failure") is not None:
         return UNREADABLE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from towtank.workload import references
 from towtank.workload.model import Page, WorkloadFile
@@ -13,14 +13,14 @@ Problem = tuple[Path_, str, bool]
 """Where, what it must be, and whether the key is meant rather than its value."""
 
 
-def kept_problems(workload: WorkloadFile, transactions: Sequence[str], kinds: Sequence[str]) -> Iterator[Problem]:
+def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[str]) -> Iterator[Problem]:
     """Say what is wrong with kinds of things, with the requests about them, and with what reads them back.
 
     Parameters
     ----------
     workload : WorkloadFile
         What is right in form.
-    transactions, kinds : sequence of str
+    transactions, kinds : list of str
         Names written in the file, whether what they stand for is right in form or not.
     """
     if workload.stored and STORED in workload.data:
@@ -39,7 +39,7 @@ def kept_problems(workload: WorkloadFile, transactions: Sequence[str], kinds: Se
             yield from _reader(workload, kind, stored.read_back)
 
 
-def _requests(workload: WorkloadFile, kinds: Sequence[str]) -> Iterator[Problem]:
+def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
     """Requests name kinds that are there, and read only where things are read back."""
     for name, transaction in workload.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
