@@ -1,4 +1,4 @@
-"""Five failures at small scale on real parts: each really happens, the run goes on, and nothing that was told is lost."""
+"""Five failures at small scale on real parts: each really happens, the run goes on, nothing that was told is lost."""
 
 from __future__ import annotations
 
