@@ -11,18 +11,19 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from towtank.conduct.display import Display
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import EngineProcess
-from towtank.errors import TowtankError
-from towtank.results import stored
+from towtank.errors import EngineError, TowtankError
+from towtank.results import lines, stored
 from towtank.results.folder import RunFolder, write_json
 from towtank.results.lines import Damage
 from towtank.results.stored import FATES, GONE, Ledger, Thing
+from towtank.system.process import describe_status, tail
 from towtank.system.system import Endpoints, System
 
 SCHEMA = "towtank/stored/1"
@@ -151,22 +152,26 @@ class _Reader:
         engine = folder / "engine"
         plan = self.asked.plan(kind, folder / "keys.csv", engine.absolute(), self.endpoints)
         write_json(folder / "plan.json", plan)
-        self._drive(EngineProcess(folder / "plan.json", folder / "engine.log"), engine, set(keys))
-        return _reads(engine)
+        status = self._drive(EngineProcess(folder / "plan.json", folder / "engine.log"), engine, set(keys))
+        if status not in (0, None):
+            words = "".join(f"\n  {line}" for line in tail(folder / "engine.log", 5))
+            raise EngineError(f"the engine that reads back ended {describe_status(status)}{words}")
+        return {str(note["key"]): note for note in stored.notes(engine, Damage()) if note.get("k") == "read"}
 
-    def _drive(self, process: EngineProcess, folder: Path, keys: set[str]) -> None:
-        """Let the engine read until it has tried all."""
+    def _drive(self, process: EngineProcess, folder: Path, keys: set[str]) -> int | None:
+        """Let the engine read until it has tried all; how it ended."""
         late = self.deadline + _MARGIN_S
+        following = _Following(folder, keys)
         asked = False
         try:
             while process.status() is None:
                 process.frames(_LOOK_EVERY_S)
-                through = self.stop.requested or time.monotonic() > self.deadline or keys <= set(_reads(folder))
-                if through and not asked:
+                if not asked and (self.stop.requested or time.monotonic() > self.deadline or following.is_through()):
                     asked = True
                     process.stop()
                 if time.monotonic() > late:
                     process.kill()
+            return process.status()
         finally:
             process.close()
 
@@ -220,6 +225,23 @@ class _Reader:
         ]
 
 
-def _reads(folder: Path) -> dict[str, dict[str, Any]]:
-    """What was read so far, by key; the last time counts."""
-    return {str(note["key"]): note for note in stored.notes(folder, Damage()) if note.get("k") == "read"}
+@dataclass
+class _Following:
+    """Which keys were not read yet, from the notes while they are written."""
+
+    folder: Path
+    left: set[str]
+    _offsets: dict[Path, int] = field(default_factory=dict)
+
+    def is_through(self) -> bool:
+        """Look at what is new."""
+        for path in self.folder.glob(stored.NOTES):
+            with path.open("rb") as stream:
+                stream.seek(self._offsets.get(path, 0))
+                whole, newline, _ = stream.read().rpartition(b"\n")
+            self._offsets[path] = self._offsets.get(path, 0) + len(whole) + len(newline)
+            for line in whole.split(b"\n"):
+                note = lines.decode(line) or {}
+                if note.get("k") == "read":
+                    self.left.discard(str(note["key"]))
+        return not self.left
