@@ -10,6 +10,8 @@ from towtank.report.source import Json, Results, RunResult
 
 NAMED_AT_MOST = 10
 """Things shown one by one, of each run."""
+SOON_S = 5.0
+"""What was told so shortly before an event may be lost to it. [s]"""
 _LOADS = ("users", "rate")
 _FATES = ("found", "lost", "different", "unreadable", "unread")
 _SAID = (
@@ -63,12 +65,16 @@ def _notes(run: RunResult) -> list[str]:
     notes = [f"{run.run_id}: {told['reason']}."] if told.get("reason") else []
     for one in told["named"][:NAMED_AT_MOST]:
         events = run.summary.get("events") or {}
-        during = [name for name, event in events.items() if _covers(event, one["told_s"])]
-        when = f", while {' and '.join(during)}" if during else ""
+        when = "".join(words for name, event in events.items() if (words := _beside(name, event, one["told_s"])))
         notes.append(f"{run.run_id}: {one['kind']} {one['key']} is {one['fate']}; told at {one['told_s']:.1f} s{when}.")
     return notes
 
 
-def _covers(event: Json, at_s: float) -> bool:
+def _beside(name: str, event: Json, at_s: float) -> str:
+    """How an instant lies to an event; nothing where they have nothing to do with each other."""
     begin, until = event.get("begin_s"), event.get("until_s")
-    return begin is not None and until is not None and begin <= at_s <= until
+    if begin is None or until is None:
+        return ""
+    if begin <= at_s <= until:
+        return f", while {name}"
+    return f", {people.seconds(begin - at_s)} before {name}" if 0 < begin - at_s <= SOON_S else ""
