@@ -7,6 +7,7 @@ a balancer that has not noticed, is no loss.
 from __future__ import annotations
 
 import csv
+import os
 import random
 import time
 from collections import Counter
@@ -152,11 +153,17 @@ class _Reader:
         engine = folder / "engine"
         plan = self.asked.plan(kind, folder / "keys.csv", engine.absolute(), self.endpoints)
         write_json(folder / "plan.json", plan)
-        status = self._drive(EngineProcess(folder / "plan.json", folder / "engine.log"), engine, set(keys))
+        status = self._drive(self._engine(folder), engine, set(keys))
         if status not in (0, None):
             words = "".join(f"\n  {line}" for line in tail(folder / "engine.log", 5))
             raise EngineError(f"the engine that reads back ended {describe_status(status)}{words}")
         return {str(note["key"]): note for note in stored.notes(engine, Damage()) if note.get("k") == "read"}
+
+    def _engine(self, folder: Path) -> EngineProcess:
+        """The engine where the load came from: what it read may be reached from there only."""
+        entry = self.endpoints.generator.entry()
+        environment = {**os.environ, **entry.environment}
+        return EngineProcess(folder / "plan.json", folder / "engine.log", enter=entry.command, environment=environment)
 
     def _drive(self, process: EngineProcess, folder: Path, keys: set[str]) -> int | None:
         """Let the engine read until it has tried all; how it ended."""
