@@ -317,7 +317,7 @@ class SystemFile(FileModel):
     network: Network = Field(
         default_factory=Network, description="The virtual network of hosts of provider `namespaces`."
     )
-    generator: Generator = Field(default_factory=Generator, description="Where the load generator is.")
+    generator: Generator = Field(default_factory=Generator, description="Which host the load generator is on.")
     services: dict[Name, AnyService] = Field(min_length=1, description="The servers, each of a kind.")
     targets: dict[Name, Target] = Field(
         default_factory=dict,
