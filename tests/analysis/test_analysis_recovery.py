@@ -138,3 +138,15 @@ def test_the_window_ends_before_the_first_event_inside_it() -> None:
     assert short is not None
     assert (short.asked_end_s, short.planned_end_s) == (6.0, 6.0)
     assert shortened(measurement([100.0] * 11), window, 0.4) is None  # type: ignore[arg-type]
+
+
+def test_a_standstill_is_outside_the_band_however_much_the_seconds_before_strayed() -> None:
+    strayed = [2.0, 60.0, 5.0, 40.0, 3.0]
+    band = band_of(measurement(strayed), np.ones(5, dtype=bool), 0.01)
+    assert band is not None
+    assert band.least_per_s == 0.5
+    # exp(-6.9) = 0.001: with fewer expected a second without any comes by chance, and so it does where one did before.
+    for before in ([6.0, 1.0, 12.0, 2.0, 11.0], [0.0, 60.0, 5.0, 40.0, 3.0]):
+        band = band_of(measurement(before), np.ones(5, dtype=bool), 0.01)
+        assert band is not None
+        assert band.least_per_s == 0.0

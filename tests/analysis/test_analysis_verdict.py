@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -285,6 +286,26 @@ def storage_full(run):
     storage_filled(run, used_per_s=4.0)
 
 
+def read_back(run, fate):
+    """Two documents that users were told are stored, one of them with this fate."""
+    counts = {"told": 2, "removed": 0, "uncertain": 0, "read": 2, "found": 1, "lost": 0, "different": 0}
+    counts |= {"unreadable": 0, "unread": 0, fate: 1}
+    kinds = {"documents": {**counts, "sample": False, "named": []}}
+    run.stored.write_text(json.dumps({"reason": None, **counts, "kinds": kinds}))
+
+
+def document_lost(run):
+    read_back(run, "lost")
+
+
+def document_changed(run):
+    read_back(run, "different")
+
+
+def document_unreadable(run):
+    read_back(run, "unreadable")
+
+
 def generator_throttled(run):
     throttled(run, "generator", 0.05)
 
@@ -443,6 +464,9 @@ CASES = [
     (generator_throttled_much, Kind.THROTTLED, "invalid"),
     (storage_full, Kind.STORAGE_FULL, "suspect"),
     (storage_filled, Kind.STORAGE_FULL, "note"),
+    (document_lost, Kind.STORED_LOST, "suspect"),
+    (document_changed, Kind.STORED_LOST, "suspect"),
+    (document_unreadable, Kind.STORED_UNKNOWN, "suspect"),
     (damaged, Kind.DATA_DAMAGED, "suspect"),
     (thread_missing, Kind.DATA_DAMAGED, "invalid"),
     (bad_histogram, Kind.DATA_DAMAGED, "suspect"),

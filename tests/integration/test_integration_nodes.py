@@ -45,7 +45,8 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     assert event["failed"] is None
     assert event["on"] == "content-3"
     assert summary["window"]["asked_end_s"] <= event["begin_s"]
-    # What editors were told is stored was read back when they left, and all of it was there.
-    (objective,) = summary["objectives"]
-    assert objective["value"] == 0.0
+    # What editors were told is stored was read back after the run, and all of it was there, whole.
+    stored = summary["stored"]
+    assert stored["told"] > 0
+    assert stored["found"] == stored["told"] == stored["read"]
     assert not {one["kind"] for one in summary["verdict"]["reasons"]} & {"service_died", "event_failed"}

@@ -120,3 +120,8 @@ def test_what_users_were_told_is_stored_is_there(server: tuple[str, Endpoints], 
     making = sum(told.get(step, (0, 0, 0))[2] for step in STEPS.values())
     assert made > 0
     assert made - deleted - deleting <= sum(map(len, found.values())) <= made + making - deleted
+    # What the users' own notes say agrees: all that was told was read back, and is what was sent.
+    back = json.loads((bench.results / "runs" / "r001" / "stored.json").read_text())
+    assert back["told"] + back["removed"] >= made
+    assert back["found"] == back["told"], back["kinds"]["documents"]["named"]
+    assert back["reason"] is None

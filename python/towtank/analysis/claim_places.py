@@ -12,11 +12,12 @@ from towtank.analysis import estimates
 from towtank.analysis.aggregation import combined
 from towtank.analysis.estimates import Estimate
 from towtank.analysis.statistics import ratio_interval
+from towtank.analysis.stored import BINOMIAL
 from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
-BINOMIAL = "binomial"
-"""Method of the interval of a share of failures in one run."""
+COUNTED = "stored"
+"""What stands below this was counted one by one: a number of it is exact."""
 Json = Mapping[str, Any]
 Levels = dict[str, str]
 
@@ -112,7 +113,10 @@ class Places:
 
 def in_run(run: Json, of: str, per: str | None) -> Estimate:
     """A quantity in one run, divided by another where one is named."""
-    found = _sum(leaves(run, read_metric(of)))
+    path = read_metric(of)
+    found = _sum(leaves(run, path))
+    if path[0] == COUNTED and found.value is not None and found.low is None:
+        found = Estimate(found.value, found.value, found.value, "count", 1)
     if per is None or found.value is None:
         return found
     if per == LOAD:

@@ -48,6 +48,8 @@ class Kind(StrEnum):
     NOT_PINNED = "not_pinned"
     DISK_FULL = "disk_full"
     STORAGE_FULL = "storage_full"
+    STORED_LOST = "stored_lost"
+    STORED_UNKNOWN = "stored_unknown"
     OBSERVATION_GAP = "observation_gap"
     OBSERVATION_COST = "observation_cost"
 
@@ -191,6 +193,15 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "A disk of the system is full, or will be soon: of room, or of inodes while there is room. What writes fails "
         "then, and what fails costs less than what works.",
         "give the disk more room (size) or more inodes, or let runs write less; watch free inodes beside free room",
+    ),
+    Kind.STORED_LOST: (
+        "The system told users that something is stored, and after the run it was not there or was something else. "
+        "What was fast may have been so because it did not keep it.",
+        "see stored.json for what is lost and when it was told, and the events and logs of that time",
+    ),
+    Kind.STORED_UNKNOWN: (
+        "Not all that users were told is stored could be read back, so nobody knows whether it is there.",
+        "see stored.json for why; give the check more time (read_back.at_most), or see the logs of the services",
     ),
     Kind.OBSERVATION_GAP: (
         "The system was not observed for a while within the window; its CPU time there is interpolated.",

@@ -10,9 +10,12 @@ from typing import Any
 from towtank.analysis.limits_of_runs import text_of
 from towtank.analysis.objective_scopes import COMPARISONS, Compare, is_scoped
 from towtank.analysis.run import estimate_of
+from towtank.analysis.stored import count_of
 
 _ESTIMATES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 _EXTREMES = ("min", "max")
+STORED = "stored."
+"""What objectives about things that users were told are stored begin with."""
 Json = dict[str, Any]
 
 
@@ -97,6 +100,9 @@ def _second(pair: tuple[Json, float]) -> float:
 def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> float | None:
     """The number that an objective is about, at one point: over a phase the mean of the runs, over windows the
     worst of all."""
+    if str(objective.get("metric")).startswith(STORED):
+        found = [count_of(runs.get(name, {}).get("stored"), _count(objective)) for name in _runs_of(point)]
+        return max((one for one in found if one is not None), default=None)
     if not is_scoped(objective):
         return metric_of(point, objective)
     told = list(_told(objective, point, runs))
@@ -110,14 +116,20 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
 def _told(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple[str, Json]]:
     """What the runs of a point that count tell about a scoped objective; as in the point, invalid ones count only
     where there is no other."""
-    names = [str(name) for name in point.get("runs", ())]
-    usable = [
-        name for name, level in zip(names, point.get("verdicts", ()), strict=False) if level != "invalid"
-    ] or names
-    for name in usable:
+    for name in _runs_of(point):
         for one in runs.get(name, {}).get("objectives") or ():
             if one.get("text") == objective.get("text"):
                 yield name, one
+
+
+def _runs_of(point: Json) -> list[str]:
+    """Names of the runs of a point that count."""
+    names = [str(name) for name in point.get("runs", ())]
+    return [name for name, level in zip(names, point.get("verdicts", ()), strict=False) if level != "invalid"] or names
+
+
+def _count(objective: Json) -> str:
+    return str(objective["metric"]).removeprefix(STORED)
 
 
 def _windows(objective: Json, points: list[Json], runs: dict[str, Json], upward: bool) -> Json:

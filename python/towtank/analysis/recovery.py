@@ -2,8 +2,9 @@
 
 As before means: the seconds of the steady stage that went by before its first event set a band, and a system is back in
 the first second after it left the band from which on it stays within for `HOLD_S`. The band is throughput of at least
-the mean less three standard deviations of these seconds, and a share of failures of at most the highest of them or the
-limit of the study, whichever is more. That throughput is above the band is no harm: users who waited come back at once.
+what one more such second falls short of once in a thousand by chance, and of more than nothing where none of them was
+without any, and a share of failures of at most the highest of them or the limit of the study, whichever is more. That
+throughput is above the band is no harm: users who waited come back at once.
 """
 
 from __future__ import annotations
@@ -107,7 +108,16 @@ def band_of(measurement: Measurement, before: Mask, errors_limit: float) -> Band
     number = len(rates)
     reach = float(t.ppf(1 - BY_CHANCE, number - 1) * np.std(rates, ddof=1) * np.sqrt(1 + 1 / number))
     worst = float(_error_shares(column)[chosen].max())
-    return Band(number, mean, max(0.0, mean - reach), max(worst, errors_limit))
+    return Band(number, mean, max(_standstill(rates, mean), mean - reach), max(worst, errors_limit))
+
+
+def _standstill(rates: Floats, mean: float) -> float:
+    """Least throughput of a second that is no standstill, however much the seconds before strayed.
+
+    A second with nothing at all comes once in a thousand by chance where -ln 0.001 = 6.9 are expected and they come one
+    by one; where none of the seconds before was such, it is no chance. Half of one tells it from the others.
+    """
+    return 0.5 if mean >= -np.log(BY_CHANCE) and rates.min() > 0 else 0.0
 
 
 def _error_shares(column: Column) -> Floats:

@@ -27,6 +27,7 @@ from towtank.analysis.recovery import Happened
 from towtank.analysis.spread import spread
 from towtank.analysis.steady import SIGNIFICANCE, trend
 from towtank.analysis.storage import storage
+from towtank.analysis.stored import read_stored, stored
 from towtank.analysis.tiers import Observed
 from towtank.analysis.window import Window
 from towtank.analysis.windows_by_stage import asked_stage
@@ -52,6 +53,8 @@ class RunData:
         `engine.json`.
     plan : dict or None
         `plan.json`.
+    stored : dict or None
+        `stored.json`, or what is known without it.
     """
 
     manifest: dict[str, Any]
@@ -62,6 +65,7 @@ class RunData:
     events: list[dict[str, Any]]
     plan: dict[str, Any] | None = None
     objectives: Sequence[dict[str, Any]] = ()
+    stored: dict[str, Any] | None = None
 
     @cached_property
     def found(self) -> Found | None:
@@ -183,6 +187,7 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
         list(run.events()),
         _plan(run),
         objectives,
+        read_stored(run),
     )
 
 
@@ -284,6 +289,7 @@ def describe(
     summary["spread"] = spread(data.plan, data.measurement, data.chosen)
     summary["storage"] = storage(data.observed, data.measurement, data.chosen)
     summary["databases"] = databases(data.observed)
+    summary["stored"] = stored(data.stored)
     errors_limit = float(limits.get("errors", verdict.ERRORS_SHARE))
     summary["events"] = recovery.describe(data.happened, data.measurement, data.steady_stage, errors_limit)
     summary["timeline"] = {

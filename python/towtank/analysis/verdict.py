@@ -13,6 +13,7 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.rates import CLOCK_JUMP_S, GAP_S
 from towtank.analysis.recovery import Happened
 from towtank.analysis.storage_doubts import full_storage
+from towtank.analysis.stored import doubts as stored_doubts
 from towtank.analysis.tiers import Observed
 from towtank.analysis.window import GROSS, Window
 from towtank.results.observe import GENERATOR_GROUP
@@ -222,6 +223,10 @@ def _events(evidence: Evidence) -> Iterator[Doubt]:
         if one.failed is not None:
             text = f"event {one.name} ({one.do} {one.on}) did not happen as asked: {one.failed}"
             yield Doubt(Kind.EVENT_FAILED, Level.INVALID, text)
+
+
+def _stored(evidence: Evidence) -> Iterator[Doubt]:
+    yield from stored_doubts(evidence.summary["stored"])
 
 
 def _errors(evidence: Evidence) -> Iterator[Doubt]:
@@ -524,6 +529,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Doubt]], ...] = (
     _network,
     _throttled,
     _storage,
+    _stored,
     _observation,
     _damage,
 )

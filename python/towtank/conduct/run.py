@@ -20,6 +20,7 @@ from towtank.conduct.envelope import generator_facts
 from towtank.conduct.happenings import Happenings
 from towtank.conduct.outlets import Outlets
 from towtank.conduct.pinning import Pinning, on_generator
+from towtank.conduct.reading_back import ReadBack, read_back
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
@@ -81,6 +82,8 @@ class RunTask:
         Where it is sent while it goes on.
     events : mapping of str to Event
         What happens to the system while the load goes on, by name.
+    read_back : ReadBack, optional
+        How what users were told is stored is read back after the load; by default nothing is.
     """
 
     run: RunFolder
@@ -92,6 +95,7 @@ class RunTask:
     steer: Steer | None = None
     outlets: Outlets = field(default_factory=Outlets)
     events: Mapping[str, Event] = field(default_factory=dict)
+    read_back: ReadBack | None = None
 
 
 @dataclass
@@ -211,6 +215,8 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
                 place=endpoints.generator,
             )
         run.event("observation_stopped", failures=observation.failures())
+        if task.read_back is not None and not outcome.disk_full:
+            read_back(task.read_back, run, system, endpoints, stop=stop, display=display)
     run.event("system_down")
 
 

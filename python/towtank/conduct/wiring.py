@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from towtank.conduct.display import Display
 from towtank.conduct.pinning import Pinning, pinning_of
+from towtank.conduct.reading_back import ReadBack
 from towtank.conduct.run import Observing, RunTask, Steer
 from towtank.conduct.stopping import StopRequest
 from towtank.results.folder import RunFolder
@@ -33,6 +34,22 @@ def make_task(spec: RunSpec, run: RunFolder, title: str, stop: StopRequest, disp
         pinning=pinning,
         steer=_steer(spec, run, display),
         events=spec.events,
+        read_back=_read_back(spec, pinning),
+    )
+
+
+def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
+    """How what users were told is stored is read back; None where the workload tells of nothing."""
+    kinds = spec.study.workload.file.stored
+    if not kinds:
+        return None
+    asked, cpus = spec.study.study.read_back, list(pinning.generator)
+    return ReadBack(
+        {kind: tuple(one.absent) for kind, one in kinds.items()},
+        lambda kind, keys, out, up: spec.read_back_plan(kind, keys, out, up.addresses, up.exports, cpus=cpus),
+        asked.at_most,
+        asked.sample,
+        spec.seed,
     )
 
 

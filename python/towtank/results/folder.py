@@ -107,6 +107,16 @@ class RunFolder(_Folder):
         return self.path / "engine"
 
     @property
+    def stored(self) -> Path:
+        """What became of what users were told is stored."""
+        return self.path / "stored.json"
+
+    @property
+    def read_back(self) -> Path:
+        """Folder of what was read back: keys, plans, what the engine recorded."""
+        return self.path / "read-back"
+
+    @property
     def observe(self) -> Path:
         """Folder of what the observers recorded, one stream each."""
         return self.path / "observe"

@@ -11,7 +11,7 @@ from towtank.study.claim_checks import ClaimsCheck
 from towtank.study.claim_metrics import Names
 from towtank.study.design import LOAD_FACTORS
 from towtank.study.model import EachRamp, FindLimit, Load, Stages, StudyFile
-from towtank.study.objectives import read_objective
+from towtank.study.objectives import STORED, read_objective
 from towtank.study.overrides import apply_to_events, apply_to_system, check_override, overrides_of, parameters_of
 from towtank.study.schedulechecks import check_schedule
 from towtank.system.copies import names_in
@@ -208,6 +208,9 @@ class StudyCheck:
     def _objectives(self) -> Iterator[Fault]:
         for index, text in enumerate(self.study.objectives):
             objective = read_objective(text)
+            if objective.metric in STORED and self.workload is not None and not _keys_of(self.workload, "stored"):
+                message = f"must be about something the workload stores (`stored`), got {objective.metric!r} instead"
+                yield self._at(("objectives", index), message)
             known = self._transactions()
             if objective.transaction is not None and known is not None and objective.transaction not in known:
                 near = did_you_mean(objective.transaction, known)
@@ -221,6 +224,7 @@ class StudyCheck:
             names_in(self.system.root, "services") if self.system is not None else None,
             names_in(self.system.root, "hosts") if self.system is not None else None,
             list(self.study.events),
+            _keys_of(self.workload, "stored"),
         )
         check = ClaimsCheck(self.study.claims, self.levels, names, lambda path: _stands(self.written, path))
         for path, message, is_key in check.wrongs():

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from towtank.study.objectives import METRICS, PHASES, TIMES
+from towtank.study.objectives import METRICS, PHASES, STORED, TIMES
 from towtank.yamlfile import did_you_mean
 
 LOAD = "load"
@@ -24,6 +24,7 @@ _DISK = (
     *("read_bytes_per_s", "write_bytes_per_s", "read_operations_per_s", "write_operations_per_s"),
     *("utilization", "queue_length", "free_bytes_least", "free_inodes_least"),
 )
+_STORED = ("told", "removed", "uncertain", "read", "found", *(name.removeprefix("stored.") for name in STORED))
 _NETWORK = ("receive_bytes_per_s", "transmit_bytes_per_s", "receive_packets_per_s", "transmit_packets_per_s")
 
 # What a path may be: `<transaction>` and so on stand for names; the last part is a number or an estimate.
@@ -65,7 +66,10 @@ _FORMS: tuple[str, ...] = (
     *(f"machine.{key}" for key in ("cpus_used", "overcommit", "throttled_s_per_s", "steal")),
     *(f"balance.<service>.{key}" for key in ("fairness", "members.<any>.share")),
     *(f"spread.<any>.{key}" for key in ("fairness", "members.<service>.throughput_per_s", "members.<service>.share")),
+    *(f"stored.{key}" for key in _STORED),
+    *(f"stored.kinds.<kind>.{key}" for key in _STORED),
     "events.<event>.recovery_s",
+    "events.<event>.during.failed_requests.<any>",
     *(f"events.<event>.during.{key}" for key in ("throughput_per_s", "missed_transactions", "worst_p95_s")),
     *(f"services.<service>.<any>.{key}" for key in ("per_s", "mean", "max")),
     *(f"generator.{key}" for key in ("cpus_used", "cpu_us_per_request")),
@@ -82,6 +86,7 @@ class Names:
     services: Sequence[str] | None = None
     hosts: Sequence[str] | None = None
     events: Sequence[str] | None = None
+    kinds: Sequence[str] | None = None
 
     def of(self, place: str) -> Sequence[str] | None:
         """Names that may stand at a place of a form."""
@@ -90,6 +95,7 @@ class Names:
             "service": self.services,
             "host": self.hosts,
             "event": self.events,
+            "kind": self.kinds,
             "phase": PHASES,
         }
         return known.get(place)
@@ -111,7 +117,7 @@ def read_metric(text: str) -> tuple[str, ...]:
     ('transactions', 'search', 'phases', 'ramp_up', 'mean_s')
     """
     words = _WORDS.fullmatch(text.strip())
-    if words is not None and words["metric"] in METRICS:
+    if words is not None and words["metric"] in METRICS and words["metric"] not in STORED:
         return _path_of_words(text, words["metric"], words["transaction"], words["phase"])
     path = _split(text.strip())
     if not any(_fits(path, form) for form in _SPLIT_FORMS):

@@ -18,12 +18,14 @@ from towtank.study.search import amount
 from towtank.study.settle import settle_document
 from towtank.system.model import SystemFile, Target
 from towtank.workload.compiling import compile_workload
+from towtank.workload.reading_back import reading_back
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from towtank.study.events import Event
     from towtank.study.study import Study
+    from towtank.workload.loading import Workload
 
 LOAD_FACTORS = ("users", "rate")
 # Seeds stay whole numbers in every reader of JSON, also those that know floats only.
@@ -172,17 +174,48 @@ class RunSpec:
         StudyError
             If a target or an export the workload asks for is not there.
         """
-        named = self.system.all_targets
-        placed = {name: _placed(target, targets) for name, target in named.items() if target.all_services[0] in targets}
-        workload = compile_workload(
-            self.study.workload,
-            targets={name: [address for _, address in pairs] for name, pairs in placed.items()},
-            exports={service: {k: str(v) for k, v in files.items()} for service, files in exports.items()},
-            parameters=self.parameters,
-            balance={name: target.balanced for name, target in named.items()},
-            services={name: [service for service, _ in pairs] for name, pairs in placed.items()},
-            options=self.system.target_options(self.study.system_folder),
-        )
+        return {
+            **self._head(out, threads, cpus),
+            **self._compiled(self.study.workload, targets, exports, self.parameters),
+            "load": self.study.load_part(self.levels),
+        }
+
+    def read_back_plan(
+        self,
+        kind: str,
+        keys: Path,
+        out: Path | str,
+        targets: Mapping[str, list[str]],
+        exports: Mapping[str, Mapping[str, Path | str]],
+        *,
+        cpus: list[int],
+    ) -> dict[str, Any]:
+        """Make the engine's plan to read back what users were told is stored.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of things, as the workload names it.
+        keys : Path
+            CSV file with the column `key`.
+        out, targets, exports, cpus
+            As of `plan`.
+        """
+        workload, asked = self.study.workload, self.study.study.read_back
+        if self.parameters:
+            workload = workload.with_parameters(self.parameters)
+        stage = {"level": 0, "users": asked.users}
+        stages = [
+            {"name": "ramp_up", "phase": "ramp_up", "duration_s": 0.01, **stage},
+            {"name": "read_back", "phase": "steady", "duration_s": asked.at_most, **stage},
+        ]
+        return {
+            **self._head(out, 1, cpus[:1]),
+            **self._compiled(reading_back(workload, kind, keys), targets, exports, {}),
+            "load": {"kind": "closed", "users_at_most": asked.users, "stages": stages},
+        }
+
+    def _head(self, out: Path | str, threads: int, cpus: list[int]) -> dict[str, Any]:
         return {
             "schema": "towtank/plan/1",
             "run": self.run,
@@ -190,9 +223,27 @@ class RunSpec:
             "out": str(out),
             "threads": threads,
             "cpus": list(cpus),
-            **workload,
-            "load": self.study.load_part(self.levels),
         }
+
+    def _compiled(
+        self,
+        workload: Workload,
+        targets: Mapping[str, list[str]],
+        exports: Mapping[str, Mapping[str, Path | str]],
+        parameters: dict[str, Any],
+    ) -> dict[str, Any]:
+        """The workload part of a plan."""
+        named = self.system.all_targets
+        placed = {name: _placed(target, targets) for name, target in named.items() if target.all_services[0] in targets}
+        return compile_workload(
+            workload,
+            targets={name: [address for _, address in pairs] for name, pairs in placed.items()},
+            exports={service: {k: str(v) for k, v in files.items()} for service, files in exports.items()},
+            parameters=parameters,
+            balance={name: target.balanced for name, target in named.items()},
+            services={name: [service for service, _ in pairs] for name, pairs in placed.items()},
+            options=self.system.target_options(self.study.system_folder),
+        )
 
 
 def _placed(target: Target, addresses: Mapping[str, list[str]]) -> list[tuple[str, str]]:

@@ -202,6 +202,18 @@ def _objective(value: object) -> object:
     return value
 
 
+class ReadBack(FileModel):
+    """How what users were told is stored is read back after each run."""
+
+    users: int = Field(4, ge=1, le=1000, description="Users who read at once.")
+    at_most: PositiveDuration = Field(
+        600.0, description="The longest time that it may take; what is left then is told."
+    )
+    sample: int | None = Field(
+        None, ge=1, description="Read so many of each kind, drawn at random, in place of all of them."
+    )
+
+
 class StudyFile(FileModel):
     """A study."""
 
@@ -239,6 +251,9 @@ class StudyFile(FileModel):
     limits: Limits = Field(default_factory=Limits, description="What a run must keep to.")
     objectives: list[Annotated[str, BeforeValidator(_objective)]] = Field(
         default_factory=list, description="What the system should reach, as `p95 of search < 1 s`."
+    )
+    read_back: ReadBack = Field(
+        default_factory=ReadBack, description="How what users were told is stored is read back after each run."
     )
     predict: Predict | None = Field(
         None, description="A configuration that is predicted from the runs of another before it is run."

@@ -6,11 +6,13 @@ throughput > 50 /s
 errors of search < 0.1 %
 p95 of search < 2 s in ramp_up
 p95 of search < 1 s in every 10 s
+stored.lost <= 0
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,7 +20,9 @@ from towtank import units
 from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
-METRICS = (*TIMES, "throughput", "errors")
+STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
+"""What became of things that users were told are stored, after the run."""
+METRICS = (*TIMES, "throughput", "errors", *STORED)
 PHASES = ("ramp_up", "settle", "steady", "ramp_down")
 """Phases that an objective may be about."""
 # What is recorded is one interval per second.
@@ -97,9 +101,10 @@ def read_objective(text: str) -> Objective:
     if metric not in METRICS:
         allowed, near = ", ".join(METRICS), did_you_mean(metric, list(METRICS))
         raise ValueError(f"must be about one of {allowed}, got {metric!r} instead{near}")
-    reader = units.rate if metric == "throughput" else units.share if metric == "errors" else units.duration
-    value = reader(match["value"].strip())
+    value = _reader(metric)(match["value"].strip())
     scopes = _scopes(text, match["scopes"])
+    if metric in STORED and (match["transaction"] or {"phase", "every"} & set(scopes)):
+        raise ValueError(f"must be about a whole run where it is about {metric}, got {text!r} instead")
     return Objective(
         text.strip(),
         metric,
@@ -111,6 +116,19 @@ def read_objective(text: str) -> Objective:
         _phase(scopes.get("phase")),
         _window(scopes.get("every")),
     )
+
+
+def _reader(metric: str) -> Callable[[str], float]:
+    """What reads the value of a metric."""
+    if metric in STORED:
+        return _count
+    return {"throughput": units.rate, "errors": units.share}.get(metric, units.duration)
+
+
+def _count(text: str) -> float:
+    if not text.isdecimal():
+        raise ValueError(f"must be a number of things, got {text!r} instead")
+    return float(text)
 
 
 def _scopes(text: str, scopes: str) -> dict[str, str]:

@@ -26,6 +26,7 @@ from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
 from towtank.system import plain_models, repository_model, server_models  # noqa: F401 - register kinds of services
 from towtank.system.copies import copy_faults, with_copies
+from towtank.system.directory_faults import directory_faults
 from towtank.system.host_model import AnyHost, ExistingHost, Generator, LocalHost, NamespacesHost, Network, SshHost
 from towtank.system.link_faults import link_faults
 from towtank.system.postgresql_model import PostgresqlSettings
@@ -59,8 +60,8 @@ def _database(value: str) -> str:
 
 
 def _ldap(value: str) -> str:
-    if not value.startswith(("ldap://", "ldaps://", "ldapi://")):
-        raise ValueError(f"must be an address as ldap://host:port, got {value!r} instead")
+    if "://" in value and not value.startswith(("ldap://", "ldaps://", "ldapi://")):
+        raise ValueError(f"must be an address as ldap://host:port, or a service, got {value!r} instead")
     return value
 
 
@@ -86,7 +87,12 @@ class ContentServerSettings(FileModel):
     users: str | None = Field(
         None, min_length=1, description="File of users, relative to the system file; made if left out."
     )
-    ldap: Annotated[str, AfterValidator(_ldap)] | None = Field(None, description="LDAP server that knows the users.")
+    ldap: Annotated[str, AfterValidator(_ldap)] | None = Field(
+        None,
+        min_length=1,
+        description="LDAP server that knows the users: a service of kind openldap, or ldap://host:port.",
+    )
+    credentials_lifetime: Duration = Field(300.0, description="How long a verified login is remembered.")
     nodes: int = Field(1, ge=1, le=64, description="Servers that share one database and one storage area.")
     port: Port = Field(0, description="Port of the first node, the others follow; 0 takes any free ones.")
 
@@ -409,6 +415,7 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
     for name in system.targets:
         faults += _wrong_target(tree, system, name, services)
     faults += gateway_faults(tree, system.services, services)
+    faults += directory_faults(tree, system.services)
     faults += storage_faults(tree, system.services, system.hosts, services)
     faults += link_faults(tree, system, hosts)
     faults += copy_faults(tree, system)

@@ -315,6 +315,10 @@ class System:
         ]
         return ended + [Ended(f"host {name}", text) for name, text in self._hosts.ended()]
 
+    def taken_down(self) -> list[str]:
+        """Processes that an event has ended and that were not started again, in the order of their start."""
+        return [process.spec.name for _, process in self._processes if process.spec.name in self._taken_down]
+
     @property
     def hosts(self) -> Hosts:
         """Its hosts."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from towtank.errors import Fault
 from towtank.workload import datafiles, references, templates
+from towtank.workload.kept import kept_problems
 from towtank.workload.model import Pool, WorkloadFile
 from towtank.workload.references import Placed
 from towtank.workload.scope import Scope
@@ -46,6 +47,7 @@ class WorkloadCheck:
             self._lists_of_transactions,
             self._data,
             self._files,
+            self._kept,
             self._scopes,
         )
         return sorted({fault for part in parts for fault in part()})
@@ -180,6 +182,10 @@ class WorkloadCheck:
         for path, name in self._every(references.files):
             if not (self.folder / name).is_file():
                 yield self._at(path, f"must be a file that exists, got {str(self.folder / name)!r} instead")
+
+    def _kept(self) -> Iterator[Fault]:
+        for path, message, key in kept_problems(self.workload, self._names("transactions"), self._names("stored")):
+            yield self._at(path, message, key=key)
 
     def _doubtful_names(self) -> set[str]:
         """Names set by steps that were taken out because of their form."""

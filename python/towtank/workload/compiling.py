@@ -12,6 +12,7 @@ from towtank.workload import datafiles, drivers, references, templates
 from towtank.workload.calls import CallStep
 from towtank.workload.loading import Workload
 from towtank.workload.model import Group, Page, Pool, Transaction
+from towtank.workload.reading_back import without_reading
 from towtank.workload.requests import RequestWriter
 from towtank.workload.steps import (
     Branch,
@@ -72,7 +73,7 @@ def compile_workload(
     if parameters:
         workload = workload.with_parameters(parameters)
     told = _Told(balance or {}, options or {}, services or {})
-    return _Compiler(workload, targets, exports or {}, told).plan()
+    return _Compiler(without_reading(workload), targets, exports or {}, told).plan()
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class _Compiler:
             placed.text
             for transaction in self.file.transactions.values()
             for _, step in references.walk(transaction)
-            for placed in references.reads(step)
+            for placed in (*references.reads(step), *references.tells(step))
         } | {
             name
             for _, text in references.templates_of_defaults(self.file.defaults)

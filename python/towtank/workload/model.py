@@ -185,6 +185,15 @@ def _scalar(value: object) -> object:
 Scalar = Annotated[str | int | float, BeforeValidator(_scalar)]
 
 
+class Stored(FileModel):
+    """A kind of things that users are told are stored."""
+
+    read_back: Name = Field(description="Transaction that reads one of them; its key is `${stored.key}` there.")
+    absent: list[Annotated[int, Field(ge=100, le=599)]] = Field(
+        default=[404, 410], min_length=1, description="Statuses which say that there is no such thing."
+    )
+
+
 class WorkloadFile(FileModel):
     """What virtual users do."""
 
@@ -201,3 +210,12 @@ class WorkloadFile(FileModel):
         min_length=1, description="What users do: lists of pages, or of steps that make one page."
     )
     groups: dict[Name, Group] = Field(min_length=1, description="Groups of users.")
+    stored: dict[Name, Stored] = Field(
+        default_factory=dict,
+        description="Kinds of things that requests store, replace or remove, and how each is read back after the run.",
+    )
+
+    @property
+    def readers(self) -> dict[str, str]:
+        """Kind of what each transaction reads back, by the name of the transaction."""
+        return {stored.read_back: kind for kind, stored in self.stored.items()}

@@ -100,6 +100,9 @@ def _templates_of_request(step: Request) -> Iterator[Placed]:
         for key, value in (("value", part.value), ("filename", part.filename)):
             if value is not None:
                 yield Placed(("multipart", name, key), value)
+    note = step.note
+    if note is not None and note[0] in ("replaces", "removes"):
+        yield Placed((note[0], note[1]), note[2])
     if step.check is not None:
         yield from _templates_of_check(step)
 
@@ -131,6 +134,21 @@ def reads(step: Step) -> Iterator[Placed]:
     for placed in templates_of(step):
         for name in templates.variables(placed.text):
             yield Placed(placed.path, name)
+
+
+def tells(step: Step) -> Iterator[Placed]:
+    """Variables a step reads when its answer was good, which it may have taken from it."""
+    note = step.note if isinstance(step, Request) else None
+    if note is not None and note[0] == "stores":
+        for name in templates.variables(note[2]):
+            yield Placed((note[0], note[1]), name)
+
+
+def kinds(step: Step) -> Iterator[Placed]:
+    """Kinds of kept things a step is about."""
+    note = step.note if isinstance(step, Request) else None
+    if note is not None:
+        yield Placed((note[0],) if note[0] == "reads" else (note[0], note[1]), note[1])
 
 
 def sets(step: Step) -> Iterator[Placed]:

@@ -62,7 +62,14 @@ class RequestWriter:
             "checks": self._checks(request.check) if request.check is not None else [],
             "timeout_s": request.timeout,
             "on_failure": request.on_failure,
+            **self._note(request),
         }
+
+    def _note(self, request: Request) -> dict[str, Any]:
+        if request.note is None:
+            return {}
+        does, kind, key = request.note
+        return {"note": {"does": does, "of": kind, "key": self._writer.write(key)}}
 
     def _path(self, request: Request) -> list[Any]:
         path = self._writer.write(request.path)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from towtank.workload import references
 from towtank.workload.model import Transaction, WorkloadFile
 from towtank.workload.references import Placed
-from towtank.workload.steps import Draw, If, Step
+from towtank.workload.steps import STORED, STORED_KEY, Draw, If, Step
 from towtank.yamlfile import Path_, did_you_mean
 
 Problem = tuple[Path_, str]
@@ -65,7 +65,10 @@ class Scope:
             at_start = set(have) if at_start is None else at_start & have
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
-            if name not in used:
+            if name in self.workload.readers:
+                # Whoever reads back has done nothing before: only what is read back is known.
+                yield from self._transaction(name, {STORED_KEY})
+            elif name not in used:
                 yield from self._transaction(name, set(everything))
         yield from self._defaults(everything)
 
@@ -105,6 +108,8 @@ class Scope:
             # A check looks at the answer; what the same step takes out of it is not there yet.
             yield from self._read(placed, path, have)
         have |= after
+        for placed in references.tells(step):
+            yield from self._read(placed, path, have)
         for key, block in references.blocks_of(step):
             inner = set(have)
             if isinstance(step, If) and key == "then" and step.if_.filled:
@@ -132,6 +137,8 @@ class Scope:
         row, dot, column = name.partition(".")
         if row in self.doubtful or name in have:
             return None
+        if row == STORED and self.workload.stored:
+            return f"must be used only in the transaction that reads back what is stored, got {name!r}"
         if dot:
             return self._why_not_column(name, row, column, have)
         if name in self.lists:

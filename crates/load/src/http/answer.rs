@@ -1,6 +1,7 @@
 //! What is kept of an answer, whatever protocol it came by.
 
 use super::response::ProtocolError;
+use crate::digest::Digest;
 
 /// Memory of captured bodies and heads that is kept from one answer to the next. [B]
 pub(super) const KEPT_BYTES: usize = 16 << 10;
@@ -37,6 +38,8 @@ pub struct Answer {
     /// The fields, if wanted: `name:value` and a line feed each.
     pub(super) fields: Vec<u8>,
     pub(super) body: Vec<u8>,
+    /// Of the body, where somebody wants to know.
+    digest: Option<Box<Digest>>,
 }
 
 impl Answer {
@@ -50,6 +53,7 @@ impl Answer {
             body_bytes: 0,
             fields: Vec::new(),
             body: Vec::new(),
+            digest: None,
         }
     }
 
@@ -60,8 +64,20 @@ impl Answer {
         self.forget_head();
         self.body_bytes = 0;
         self.body.clear();
+        self.digest = None;
         self.fields.shrink_to(KEPT_BYTES);
         self.body.shrink_to(KEPT_BYTES);
+    }
+
+    /// Looks at the body of the answer that comes next, whatever its length.
+    pub fn watch(&mut self) {
+        self.digest = Some(Box::default());
+    }
+
+    /// The body so far; none where nobody looks.
+    #[must_use]
+    pub fn content(&self) -> Option<&Digest> {
+        self.digest.as_deref()
     }
 
     /// Forgets status and fields: another head follows.
@@ -103,6 +119,9 @@ impl Answer {
         if self.wanted.body {
             let room = self.limits.capture_bytes.saturating_sub(self.body.len());
             self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        if let Some(digest) = &mut self.digest {
+            digest.update(bytes);
         }
         self.body_bytes += bytes.len() as u64;
     }

@@ -37,6 +37,48 @@ pub struct Request {
     /// What a failure does.
     #[serde(default)]
     pub on_failure: OnFailure,
+    /// What it does to something that is kept.
+    #[serde(default)]
+    pub note: Option<Note>,
+}
+
+/// What a request does to something that is kept, which is noted with the results.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Note {
+    /// What it does.
+    pub does: Does,
+    /// Name of the kind of things.
+    pub of: String,
+    /// By which the thing is found again; of `stores` it may read what the answer told.
+    pub key: Template,
+}
+
+/// What a request does to something that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Does {
+    /// Its content is new; users are told with the answer.
+    Stores,
+    /// Its content takes the place of another.
+    Replaces,
+    /// It goes away.
+    Removes,
+    /// It is read back.
+    Reads,
+}
+
+impl Does {
+    /// The name in plans and result files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stores => "stores",
+            Self::Replaces => "replaces",
+            Self::Removes => "removes",
+            Self::Reads => "reads",
+        }
+    }
 }
 
 /// User and password of Basic authentication.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::digest::Digest;
 use crate::plan::{self, Form, MultipartPart};
 use crate::rng::Random;
 use crate::template::{Context, Text, decimal};
@@ -72,6 +73,7 @@ impl Body {
                 text.render(&mut out.scratch, context);
                 end_head(&mut out.buffer, out.scratch.len() as u64);
                 out.buffer.extend_from_slice(&out.scratch);
+                look(&mut out.digest, &out.scratch);
             }
             Self::File(bytes) => {
                 end_head(&mut out.buffer, bytes.len() as u64);
@@ -91,6 +93,7 @@ impl Body {
             Self::Empty => Some(0),
             Self::Text(text) => {
                 text.render(&mut out.buffer, context);
+                look(&mut out.digest, &out.buffer);
                 Some(out.buffer.len() as u64)
             }
             Self::File(bytes) => {
@@ -251,6 +254,8 @@ pub struct Outgoing {
     segment: usize,
     offset: usize,
     pub(super) scratch: Vec<u8>,
+    /// Of the content as it is made, where somebody wants to know.
+    digest: Option<Box<Digest>>,
 }
 
 impl Outgoing {
@@ -266,7 +271,20 @@ impl Outgoing {
         self.scratch.clear();
         self.scratch.shrink_to(BLOCK_BYTES / 4);
         self.segments.clear();
+        self.digest = None;
         (self.written, self.segment, self.offset) = (0, 0, 0);
+    }
+
+    /// Looks at the content of the next request: a body of text or a file, or the parts of a form that are files or made up.
+    pub fn watch(&mut self) {
+        self.digest = Some(Box::default());
+    }
+
+    /// The content, once it is whole; none where nobody looks.
+    #[must_use]
+    pub fn content(&self) -> Option<&Digest> {
+        let whole = self.segment == self.segments.len();
+        self.digest.as_deref().filter(|_| whole)
     }
 
     /// Bytes to write next; empty when all is written.
@@ -299,6 +317,9 @@ impl Outgoing {
     pub fn rewind(&mut self) {
         if !self.segments.is_empty() {
             self.buffer.clear();
+            if let Some(digest) = &mut self.digest {
+                **digest = Digest::default();
+            }
         }
         (self.written, self.segment, self.offset) = (0, 0, 0);
         for segment in &mut self.segments {
@@ -318,7 +339,8 @@ impl Outgoing {
     /// Fills the buffer up to one block. What is made does not depend on how the socket takes it.
     fn fill(&mut self) {
         while self.buffer.len() < BLOCK_BYTES && self.segment < self.segments.len() {
-            let room = BLOCK_BYTES - self.buffer.len();
+            let before = self.buffer.len();
+            let room = BLOCK_BYTES - before;
             let done = match &mut self.segments[self.segment] {
                 Segment::Bytes(bytes) => copy(bytes, &mut self.offset, room, &mut self.buffer),
                 Segment::Shared(bytes) => copy(bytes, &mut self.offset, room, &mut self.buffer),
@@ -331,11 +353,21 @@ impl Outgoing {
                     *left == 0
                 }
             };
+            if !matches!(self.segments[self.segment], Segment::Bytes(_)) {
+                look(&mut self.digest, &self.buffer[before..]);
+            }
             if done {
                 self.segment += 1;
                 self.offset = 0;
             }
         }
+    }
+}
+
+/// Shows a piece of the content to who looks.
+fn look(digest: &mut Option<Box<Digest>>, bytes: &[u8]) {
+    if let Some(digest) = digest {
+        digest.update(bytes);
     }
 }
 
@@ -379,4 +411,68 @@ fn generate(random: &mut Random, form: Form, bytes: usize, out: &mut Vec<u8>) {
         }
     }
     out.truncate(end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that sends a generated content of some blocks between two texts, watched.
+    fn outgoing(bytes: u64) -> Outgoing {
+        let random = Random::from_seed(7);
+        let mut out = Outgoing::default();
+        out.clear();
+        out.watch();
+        out.segments = vec![
+            Segment::Bytes(b"before".to_vec()),
+            Segment::Generated {
+                seed: random.clone(),
+                random,
+                bytes,
+                left: bytes,
+                form: Form::Text,
+            },
+            Segment::Bytes(b"behind".to_vec()),
+        ];
+        out
+    }
+
+    /// Sends so many bytes at once, up to so many in all.
+    fn send(out: &mut Outgoing, step: usize, at_most: usize) -> Vec<u8> {
+        let mut sent = Vec::new();
+        while !out.is_done() && sent.len() < at_most {
+            let pending = out.pending();
+            let count = pending.len().min(step);
+            sent.extend_from_slice(&pending[..count]);
+            out.advance(count);
+        }
+        sent
+    }
+
+    #[test]
+    fn the_digest_is_that_of_the_content_that_was_sent() {
+        let size = 3 * BLOCK_BYTES + 17;
+        let mut out = outgoing(size as u64);
+        let sent = send(&mut out, 1000, usize::MAX);
+        assert_eq!(sent.len(), size + 12);
+        let mut whole = Digest::default();
+        whole.update(&sent[6..6 + size]);
+        let content = out.content().unwrap();
+        assert_eq!((content.bytes(), content.hex()), (size as u64, whole.hex()));
+        // Sent once more, as HTTP/2 may have to: the same.
+        out.rewind();
+        send(&mut out, 1000, BLOCK_BYTES);
+        assert!(out.content().is_none(), "it is not whole yet");
+        out.rewind();
+        send(&mut out, 777, usize::MAX);
+        assert_eq!(out.content().unwrap().hex(), whole.hex());
+    }
+
+    #[test]
+    fn nobody_looks_unless_asked() {
+        let mut out = outgoing(10);
+        out.digest = None;
+        send(&mut out, 1000, usize::MAX);
+        assert!(out.content().is_none());
+    }
 }

@@ -4,6 +4,7 @@ pub mod body;
 pub mod call;
 mod compile;
 mod fields;
+pub mod note;
 pub mod request;
 
 use towtank_drivers::Task;

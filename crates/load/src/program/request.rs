@@ -12,6 +12,7 @@ use crate::template::{Context, Text};
 
 use super::body::{Body, Files, Outgoing};
 use super::fields::{Constants, Fields};
+use super::note::Note;
 
 /// One request of the plan, ready to be filled in.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct Request {
     pub is_head: bool,
     /// What is done with the answer.
     pub inspection: Inspection,
+    /// What it does to something that is kept.
+    pub note: Option<Note>,
     /// Bytes before the path: method and a blank.
     method: Box<[u8]>,
     path: Text,
@@ -78,6 +81,7 @@ impl Request {
             go_on: request.on_failure == OnFailure::GoOn,
             is_head: request.method == "HEAD",
             inspection: Inspection::new(request)?,
+            note: request.note.as_ref().map(Note::new),
             method: format!("{} ", request.method).into_bytes().into(),
             path: Text::new(&request.path),
             lines: lines(request, plan, multipart.as_deref()),

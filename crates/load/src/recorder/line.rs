@@ -290,6 +290,13 @@ impl LineBuilder {
         self.line.push(b'"');
     }
 
+    /// The line of a document that is JSON already.
+    pub(super) fn document(&mut self, document: &[u8]) -> &[u8] {
+        self.begin();
+        self.line.extend_from_slice(document);
+        self.finish()
+    }
+
     fn begin(&mut self) {
         self.line.clear();
         self.line.extend_from_slice(&[b' '; PREFIX_BYTES]);

@@ -1,6 +1,7 @@
 //! What one load thread counted in one interval: plain data, no lock, no allocation once warm.
 
 mod line;
+mod notes;
 mod segment;
 mod series;
 pub mod writer;
@@ -228,6 +229,8 @@ pub struct Recorder {
     places: Vec<AtPlace>,
     /// Response times of all steps, for those who watch.
     response: Histogram,
+    /// What users were told is stored: a JSON document a line.
+    notes: Vec<u8>,
 }
 
 impl Shape {
@@ -261,6 +264,7 @@ impl Recorder {
             gaps: Histogram::new(),
             places: vec![AtPlace::default(); shape.places],
             response: Histogram::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -401,6 +405,11 @@ impl Recorder {
         }
     }
 
+    /// Where a note is added: a JSON document and a line feed.
+    pub fn notes(&mut self) -> &mut Vec<u8> {
+        &mut self.notes
+    }
+
     /// Sums over all steps of the interval so far; `in_flight` is zero.
     #[must_use]
     pub fn totals(&self) -> Totals {
@@ -447,6 +456,7 @@ impl Recorder {
         self.arrivals.fill(0);
         self.gaps.clear();
         self.places.fill(AtPlace::default());
+        self.notes.clear();
     }
 }
 

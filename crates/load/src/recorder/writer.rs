@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::line::LineBuilder;
+use super::notes::Notes;
 use super::segment::Segments;
 use super::{Recorder, Shape, Totals};
 use crate::histogram::Histogram;
@@ -218,6 +219,7 @@ impl SegmentWriter {
         shape: Shape,
         segment_bytes: u64,
     ) -> io::Result<Self> {
+        let notes = Notes::new(folder, &header.run, header.worker);
         let segments = Segments::create(folder, header, segment_bytes).map_err(io::Error::other)?;
         let path = segments.path().to_path_buf();
         let failure = Arc::new(OnceLock::new());
@@ -225,6 +227,7 @@ impl SegmentWriter {
         let (give_back, returned) = channel();
         let writing = Writing {
             segments,
+            notes,
             line: LineBuilder::default(),
             sequence: 0,
             lag: Histogram::new(),
@@ -383,6 +386,7 @@ impl Drop for SegmentWriter {
 /// What the thread works with.
 struct Writing {
     segments: Segments,
+    notes: Notes,
     line: LineBuilder,
     sequence: u64,
     lag: Histogram<u64>,
@@ -398,6 +402,7 @@ impl Writing {
         for work in orders {
             match work {
                 Work::Interval(mut recorder, edge) => {
+                    self.notes.append(&recorder.notes)?;
                     self.segments
                         .append(self.line.interval(self.sequence, &edge, &recorder))?;
                     self.sequence += 1;
@@ -427,6 +432,7 @@ impl Writing {
                 }
             }
         }
+        self.notes.sync()?;
         self.segments.sync()
     }
 }

@@ -49,6 +49,10 @@ impl Worker<'_> {
         });
         user.exchange = exchange as u32;
         user.state = State::Exchanging;
+        if plan.note.is_some() {
+            self.note_begin(exchange);
+        }
+        let (one, user) = (&mut self.exchanges[exchange], &mut self.users[index]);
         let mut context = Context {
             memory: &mut user.memory,
             random: &mut user.random,
@@ -322,8 +326,9 @@ impl Worker<'_> {
         now_ns: u64,
         close: bool,
     ) -> Flow {
+        let program = self.program;
         let one = &self.exchanges[exchange];
-        let request = &self.program.requests[one.request as usize];
+        let request = &program.requests[one.request as usize];
         let counted = recorder::Exchange {
             result,
             response_ns: now_ns.saturating_sub(one.intended_ns),
@@ -335,6 +340,10 @@ impl Worker<'_> {
             bytes_out: one.bytes_out,
         };
         self.recorder.finished(request.step, counted);
+        if request.note.is_some() {
+            self.note_end(exchange, result, now_ns);
+        }
+        let one = &self.exchanges[exchange];
         let (index, connection) = (one.user as usize, one.connection);
         if connection != NONE {
             self.release(connection as usize, request.target, close, now_ns);

@@ -11,6 +11,7 @@ mod exchange;
 mod interpret;
 mod intervals;
 mod multiplex;
+mod notes;
 mod pool;
 mod population;
 mod secure;

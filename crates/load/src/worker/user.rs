@@ -255,6 +255,8 @@ pub struct Exchange {
     pub scanner: ResponseScanner,
     /// Path of the request, for its cookies.
     pub path: Vec<u8>,
+    /// Key of what the request stores, replaces, removes or reads, as a JSON text.
+    pub key: Vec<u8>,
     /// What varies in the fields of the request (HTTP/2).
     pub fields: Vec<u8>,
     /// Its stream on its connection (HTTP/2).
@@ -282,6 +284,7 @@ impl Exchange {
             out: Outgoing::default(),
             scanner: ResponseScanner::new(limits),
             path: Vec::new(),
+            key: Vec::new(),
             fields: Vec::new(),
             stream: 0,
             sent_again: 0,

@@ -108,6 +108,8 @@ def _worst_window(objective: Json) -> str:
 
 def _unit(metric: Any) -> str:
     """Base unit of what an objective is about; most are about times."""
+    if str(metric).startswith("stored."):
+        return ""
     return {"throughput": "1/s", "errors": "ratio"}.get(str(metric), "s")
 
 

@@ -18,6 +18,7 @@ from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_http
 from towtank.system.service import Place, PlainService, Service
 from towtank.system.services.mount import MountService
+from towtank.system.services.openldap import Openldap
 from towtank.system.services.postgresql import Postgresql
 
 _METRICS = "/metrics"
@@ -39,6 +40,7 @@ class ContentServer(PlainService):
         super().__init__(name)
         self._part, self._base = part, base
         self._database: Postgresql | None = None
+        self._directory: Openldap | None = None
         self._ports: list[int] = []
         # What it holds: as it is kept, and as this time's servers have it.
         self._data, self._served = Path(), Path()
@@ -62,6 +64,8 @@ class ContentServer(PlainService):
             self._database = found[0] if found else self._own_database()
         mounts = [other for other in others if isinstance(other, MountService) and other.name == self._part.storage]
         self._mount = mounts[0] if mounts else None
+        directories = [one for one in others if isinstance(one, Openldap) and one.name == self._part.settings.ldap]
+        self._directory = directories[0] if directories else None
 
     def _own_database(self) -> Postgresql:
         part = model.Postgresql(kind="postgresql", host=self._part.host)
@@ -71,8 +75,8 @@ class ContentServer(PlainService):
         return database
 
     def requires(self) -> list[Service]:
-        """Its database and the mount that its contents lie on, where these are services of ours."""
-        return [service for service in (self._database, self._mount) if service is not None]
+        """Its database, its directory and the mount that its contents lie on, where these are services of ours."""
+        return [service for service in (self._database, self._directory, self._mount) if service is not None]
 
     def prepare(self, place: Place) -> None:
         """Choose the ports, fill the repository if it is not filled yet, bring it back to the populated state."""
@@ -188,7 +192,8 @@ class ContentServer(PlainService):
         if self._users is not None:
             options += ["--users", str(self._users)]
         if given.ldap is not None:
-            options += ["--ldap", given.ldap]
+            options += ["--ldap", given.ldap if self._directory is None else self._directory.url]
+        options += ["--credentials-lifetime", str(given.credentials_lifetime)]
         return options
 
     def _apart(self) -> list[str]:

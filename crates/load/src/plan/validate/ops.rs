@@ -227,6 +227,13 @@ fn check_request(checker: &mut Checker<'_>, place: &str, request: &Request) {
     for (number, check) in request.checks.iter().enumerate() {
         check_check(checker, &format!("{place}.checks[{number}]"), check);
     }
+    if let Some(note) = &request.note {
+        let place = format!("{place}.note");
+        check_template(checker, &format!("{place}.key"), &note.key);
+        checker.require(!note.of.is_empty(), &format!("{place}.of"), || {
+            "must name a kind of things".to_owned()
+        });
+    }
     check_timeout(checker, place, request.timeout_s);
 }
 

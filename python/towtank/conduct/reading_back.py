@@ -1,0 +1,254 @@
+"""After the load: what users were told is stored is read back, all of it, and compared with what they sent.
+
+What events ended is started again before. What could not be read is tried again: a server that has just come back, or
+a balancer that has not noticed, is no loss.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from towtank.conduct.display import Display
+from towtank.conduct.stopping import StopRequest
+from towtank.engine import EngineProcess
+from towtank.errors import EngineError, TowtankError
+from towtank.results import lines, stored
+from towtank.results.folder import RunFolder, write_json
+from towtank.results.lines import Damage
+from towtank.results.stored import FATES, GONE, Ledger, Thing
+from towtank.system.process import describe_status, tail
+from towtank.system.system import Endpoints, System
+
+SCHEMA = "towtank/stored/1"
+_ROUNDS = 4
+_BETWEEN_ROUNDS_S = 3.0
+_LOOK_EVERY_S = 0.25
+# Answers that are late are awaited after the last was asked for. [s]
+_MARGIN_S = 60.0
+# What is not as it should be is named one by one up to here; the notes of the engine have all.
+NAMED_AT_MOST = 1000
+_NANOSECONDS = 1e9
+
+Plan = Callable[[str, Path, Path, Endpoints], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class ReadBack:
+    """How what is stored is read back.
+
+    Attributes
+    ----------
+    kinds : mapping of str to tuple of int
+        Kinds of things, with the statuses which say that there is no such thing.
+    plan : callable
+        Makes the engine's plan from kind, file of keys, folder for what is recorded, and what came up.
+    at_most_s : float
+        Time for all of it. [s]
+    sample : int or None
+        So many of each kind; None for all.
+    seed : int
+        Of the sample.
+    """
+
+    kinds: Mapping[str, tuple[int, ...]]
+    plan: Plan
+    at_most_s: float
+    sample: int | None
+    seed: int
+
+
+def read_back(
+    asked: ReadBack, run: RunFolder, system: System, endpoints: Endpoints, *, stop: StopRequest, display: Display
+) -> None:
+    """Read back everything and write `stored.json`; what went wrong is told there."""
+    run.event("read_back_begins")
+    reader = _Reader(asked, run, endpoints, stop, display)
+    ledger = stored.read_ledger(run.engine)
+    document = reader.document(ledger, _heal(run, system) or reader.all(ledger))
+    write_json(run.stored, document)
+    run.event("read_back_ends", **{key: document[key] for key in ("told", *FATES)})
+    if document["lost"] or document["different"]:
+        display.note(f"  of {document['told']} stored: {document['lost']} lost, {document['different']} different")
+
+
+def _heal(run: RunFolder, system: System) -> str | None:
+    """Start again what events have ended; why that did not work, if it did not."""
+    if died := system.ended():
+        return f"{died[0].tier} {died[0].text}"
+    for name in system.taken_down():
+        try:
+            system.start(name)
+        except TowtankError as error:
+            return f"{name} did not start again: {error}"
+        run.event("started_again", service=name)
+    return None
+
+
+class _Reader:
+    """Reads kind by kind, in rounds."""
+
+    def __init__(
+        self, asked: ReadBack, run: RunFolder, endpoints: Endpoints, stop: StopRequest, display: Display
+    ) -> None:
+        self.asked, self.run, self.endpoints = asked, run, endpoints
+        self.stop, self.display = stop, display
+        self.fates: dict[str, dict[str, str]] = {}
+        self.reads: dict[str, dict[str, dict[str, Any]]] = {}
+        self.sampled: dict[str, int] = {}
+        self.deadline = time.monotonic() + asked.at_most_s
+
+    def all(self, ledger: Ledger) -> str | None:
+        """Read all kinds; why some of it was not read, if so."""
+        for kind in self.asked.kinds:
+            things = self._chosen(kind, ledger.of(kind))
+            if not things or self.stop.requested:
+                continue
+            self.display.note(f"  reading back {len(things)} {kind}")
+            try:
+                self._kind(kind, things)
+            except (TowtankError, OSError) as error:
+                return str(error)
+        if self.stop.requested:
+            return "the user stopped the run"
+        return None if time.monotonic() < self.deadline else f"it took longer than {self.asked.at_most_s:g} s"
+
+    def _chosen(self, kind: str, things: dict[str, Thing]) -> dict[str, Thing]:
+        """All things of a kind, or a sample of them."""
+        if self.asked.sample is None or len(things) <= self.asked.sample:
+            chosen = things
+        else:
+            keys = random.Random(f"{self.asked.seed}/{kind}").sample(sorted(things), self.asked.sample)
+            chosen = {key: things[key] for key in keys}
+        self.sampled[kind] = len(chosen)
+        return chosen
+
+    def _kind(self, kind: str, things: dict[str, Thing]) -> None:
+        fates, reads = self.fates.setdefault(kind, {}), self.reads.setdefault(kind, {})
+        absent = self.asked.kinds[kind]
+        left = list(things)
+        for number in range(1, _ROUNDS + 1):
+            reads.update(self._round(kind, number, left))
+            fates.update({key: stored.fate(things[key], reads.get(key), absent) for key in left})
+            # What is not there may come back with a server that is still recovering: only what is found is settled.
+            left = [key for key in left if fates[key] not in (stored.FOUND, stored.DIFFERENT, GONE)]
+            if not left or self.stop.requested or time.monotonic() + _BETWEEN_ROUNDS_S > self.deadline:
+                return
+            time.sleep(_BETWEEN_ROUNDS_S)
+
+    def _round(self, kind: str, number: int, keys: list[str]) -> dict[str, dict[str, Any]]:
+        """Read some once."""
+        folder = self.run.read_back / f"{kind}-{number}"
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "keys.csv").open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerows([["key"], *([key] for key in keys)])
+        engine = folder / "engine"
+        plan = self.asked.plan(kind, folder / "keys.csv", engine.absolute(), self.endpoints)
+        write_json(folder / "plan.json", plan)
+        status = self._drive(self._engine(folder), engine, set(keys))
+        if status not in (0, None):
+            words = "".join(f"\n  {line}" for line in tail(folder / "engine.log", 5))
+            raise EngineError(f"the engine that reads back ended {describe_status(status)}{words}")
+        return {str(note["key"]): note for note in stored.notes(engine, Damage()) if note.get("k") == "read"}
+
+    def _engine(self, folder: Path) -> EngineProcess:
+        """The engine where the load came from: what it read may be reached from there only."""
+        entry = self.endpoints.generator.entry()
+        environment = {**os.environ, **entry.environment}
+        return EngineProcess(folder / "plan.json", folder / "engine.log", enter=entry.command, environment=environment)
+
+    def _drive(self, process: EngineProcess, folder: Path, keys: set[str]) -> int | None:
+        """Let the engine read until it has tried all; how it ended."""
+        late = self.deadline + _MARGIN_S
+        following = _Following(folder, keys)
+        asked = False
+        try:
+            while process.status() is None:
+                process.frames(_LOOK_EVERY_S)
+                if not asked and (self.stop.requested or time.monotonic() > self.deadline or following.is_through()):
+                    asked = True
+                    process.stop()
+                if time.monotonic() > late:
+                    process.kill()
+            return process.status()
+        finally:
+            process.close()
+
+    def document(self, ledger: Ledger, reason: str | None) -> dict[str, Any]:
+        """What came of it."""
+        kinds = {kind: self._document_of(kind, ledger) for kind in self.asked.kinds}
+        keys = ("told", "removed", "uncertain", "read", *FATES)
+        return {
+            "schema": SCHEMA,
+            "run": self.run.run_id,
+            "reason": reason,
+            **{key: sum(one[key] for one in kinds.values()) for key in keys},
+            "kinds": kinds,
+            "bad_lines": ledger.damage.bad_lines,
+        }
+
+    def _document_of(self, kind: str, ledger: Ledger) -> dict[str, Any]:
+        things = ledger.of(kind)
+        fates = self.fates.get(kind, {})
+        counts = Counter(stored.FOUND if fate == GONE else fate for fate in fates.values())
+        chosen = self.sampled.get(kind, len(things))
+        counts[stored.UNREAD] += chosen - len(fates)
+        return {
+            "told": len(things),
+            "removed": ledger.removed.get(kind, 0),
+            "uncertain": sum(thing.is_uncertain for thing in things.values()),
+            "read": chosen - counts[stored.UNREAD],
+            "sample": chosen < len(things),
+            **{name: counts[name] for name in FATES},
+            "named": self._named(kind, things, fates),
+        }
+
+    def _named(self, kind: str, things: dict[str, Thing], fates: dict[str, str]) -> list[dict[str, Any]]:
+        """Those that are not as they should be, in the order in which they were told."""
+        bad = [key for key, fate in fates.items() if fate in (stored.LOST, stored.DIFFERENT, stored.UNREADABLE)]
+        bad.sort(key=lambda key: things[key].told_ns)
+        reads = self.reads.get(kind, {})
+        return [
+            {
+                "key": key,
+                "fate": fates[key],
+                "told_s": things[key].told_ns / _NANOSECONDS,
+                "contents": [{"bytes": size, "sha256": digest} for size, digest in sorted(things[key].contents)],
+                "read": {
+                    name: reads.get(key, {}).get(name)
+                    for name in ("status", "failure", "bytes", "sha256")
+                    if name in reads.get(key, {})
+                },
+            }
+            for key in bad[:NAMED_AT_MOST]
+        ]
+
+
+@dataclass
+class _Following:
+    """Which keys were not read yet, from the notes while they are written."""
+
+    folder: Path
+    left: set[str]
+    _offsets: dict[Path, int] = field(default_factory=dict)
+
+    def is_through(self) -> bool:
+        """Look at what is new."""
+        for path in self.folder.glob(stored.NOTES):
+            with path.open("rb") as stream:
+                stream.seek(self._offsets.get(path, 0))
+                whole, newline, _ = stream.read().rpartition(b"\n")
+            self._offsets[path] = self._offsets.get(path, 0) + len(whole) + len(newline)
+            for line in whole.split(b"\n"):
+                note = lines.decode(line) or {}
+                if note.get("k") == "read":
+                    self.left.discard(str(note["key"]))
+        return not self.left

@@ -1,0 +1,22 @@
+"""What a system file must mean where a server takes its users from a directory of the same file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from towtank import yamlfile
+from towtank.errors import Fault
+
+
+def directory_faults(tree: yamlfile.Node, services: Mapping[str, Any]) -> list[Fault]:
+    """Directories that are named and are none."""
+    faults = []
+    known = [name for name, service in services.items() if service.kind == "openldap"]
+    for name, service in services.items():
+        named = getattr(getattr(service, "settings", None), "ldap", None)
+        if named is not None and "://" not in named and named not in known:
+            allowed = f"ldap://host:port, or a service of kind openldap ({', '.join(known) or 'there is none'})"
+            message = f"must be {allowed}, got {named!r} instead{yamlfile.did_you_mean(named, known)}"
+            faults.append(yamlfile.fault_at(tree, ("services", name, "settings", "ldap"), message))
+    return faults

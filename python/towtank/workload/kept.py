@@ -1,0 +1,84 @@
+"""What a workload must say of the things that its users are told are stored: how each kind is read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank.workload import references
+from towtank.workload.model import Page, WorkloadFile
+from towtank.workload.steps import STORED
+from towtank.yamlfile import Path_, did_you_mean
+
+Problem = tuple[Path_, str, bool]
+"""Where, what it must be, and whether the key is meant rather than its value."""
+
+
+def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[str]) -> Iterator[Problem]:
+    """Say what is wrong with kinds of things, with the requests about them, and with what reads them back.
+
+    Parameters
+    ----------
+    workload : WorkloadFile
+        What is right in form.
+    transactions, kinds : list of str
+        Names written in the file, whether what they stand for is right in form or not.
+    """
+    if workload.stored and STORED in workload.data:
+        yield ("data", STORED), f"must have another name, as {STORED} is what is read back, got {STORED!r}", True
+    yield from _requests(workload, kinds)
+    yield from _used(workload)
+    for kind, stored in workload.stored.items():
+        path: Path_ = ("stored", kind, "read_back")
+        if stored.read_back not in transactions:
+            near = did_you_mean(stored.read_back, transactions)
+            allowed = f"a transaction of this file ({', '.join(transactions) or 'there is none'})"
+            yield path, f"must be {allowed}, got {stored.read_back!r} instead{near}", False
+        elif workload.readers[stored.read_back] != kind:
+            yield path, f"must read one kind, got {stored.read_back!r}, which reads another one", False
+        elif stored.read_back in workload.transactions:
+            yield from _reader(workload, kind, stored.read_back)
+
+
+def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
+    """Requests name kinds that are there, and read only where things are read back."""
+    for name, transaction in workload.transactions.items():
+        for path, step in references.walk(transaction, ("transactions", name)):
+            for placed in references.kinds(step):
+                place = (*path, *placed.path)
+                if placed.text not in kinds:
+                    near = did_you_mean(placed.text, kinds)
+                    allowed = f"a kind of `stored` ({', '.join(kinds) or 'there is none'})"
+                    yield place, f"must be {allowed}, got {placed.text!r} instead{near}", len(placed.path) > 1
+                elif placed.path == ("reads",) and workload.readers.get(name) not in (None, placed.text):
+                    yield place, f"must be the kind that {name} reads back, got {placed.text!r} instead", False
+                elif placed.path == ("reads",) and name not in workload.readers:
+                    yield (
+                        place,
+                        "must stand in a transaction that reads back (`stored: {KIND: {read_back: ...}}`)",
+                        True,
+                    )
+
+
+def _used(workload: WorkloadFile) -> Iterator[Problem]:
+    """Users do not read back while they work."""
+    for group, spec in workload.groups.items():
+        listed = [
+            *((("groups", group, "once", index), name, False) for index, name in enumerate(spec.once)),
+            *((("groups", group, "loop", "mix", name), name, True) for name in spec.loop.mix),
+            *((("groups", group, "end", index), name, False) for index, name in enumerate(spec.end)),
+        ]
+        for path, name, key in listed:
+            if name in workload.readers:
+                yield path, f"must not be what reads back after the run, got {name!r}", key
+
+
+def _reader(workload: WorkloadFile, kind: str, name: str) -> Iterator[Problem]:
+    """What reads back has no pages, and one request whose answer is the content."""
+    transaction = workload.transactions[name]
+    path: Path_ = ("transactions", name)
+    if any(isinstance(item, Page) for item in transaction):
+        yield path, "must be a list of steps without pages, as it reads back what is stored", True
+    steps = [step for _, step in references.walk(transaction)]
+    found = sum(placed.path == ("reads",) for step in steps for placed in references.kinds(step))
+    if found != 1:
+        yield path, f"must have one request with `reads: {kind}`, got {found or 'none'}", True

@@ -1,0 +1,65 @@
+"""A workload turned into one that only reads back what its users were told is stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from towtank.workload import references
+from towtank.workload.loading import Workload
+from towtank.workload.model import Group, Page, Pool
+from towtank.workload.steps import STORED, Branch, Count, Draw, If, Repeat, Request, Step
+
+# So many are read without a pause. A pool that is empty fails without waiting: without any pause users would spin.
+_IN_A_ROW = 20
+_PAUSE = "50 ms"
+
+
+def without_reading(workload: Workload) -> Workload:
+    """The workload without the transactions that only read back: while users work nobody does them."""
+    readers = workload.file.readers
+    if not readers:
+        return workload
+    kept = {name: steps for name, steps in workload.file.transactions.items() if name not in readers}
+    return replace(workload, file=workload.file.model_copy(update={"transactions": kept}))
+
+
+def reading_back(workload: Workload, kind: str, keys: Path) -> Workload:
+    """A workload whose users read everything of one kind once, and note what they get.
+
+    Parameters
+    ----------
+    workload : Workload
+        With its parameters in place.
+    kind : str
+        Name of the kind.
+    keys : Path
+        CSV file with the column `key`.
+    """
+    file = workload.file
+    name = file.stored[kind].read_back
+    steps = [_going_on(item) for item in file.transactions[name] if not isinstance(item, Page)]
+    each = Repeat.model_construct(loop=Count(min=_IN_A_ROW, max=_IN_A_ROW), steps=[Draw(draw=STORED), *steps])
+    data = {
+        **{pool: spec for pool, spec in file.data.items() if pool in _drawn(steps)},
+        STORED: Pool(csv=str(keys.absolute()), columns=["key"], order="unique"),
+    }
+    group = Group.model_validate({"loop": {"think": _PAUSE, "mix": {name: 100.0}}})
+    changed = {"data": data, "transactions": {name: [each]}, "groups": {"read_back": group}, "stored": {}}
+    return replace(workload, file=file.model_copy(update=changed))
+
+
+def _drawn(steps: list[Step]) -> set[str]:
+    return {step.draw for _, step in references.walk(list(steps)) if isinstance(step, Draw)}
+
+
+def _going_on(step: Step) -> Step:
+    """The same step, whose failure does not keep the next thing from being read."""
+    if isinstance(step, Request):
+        return step.model_copy(update={"on_failure": "go_on"})
+    if isinstance(step, Branch | If):
+        inner = {"then": [_going_on(one) for one in step.then], "else_": [_going_on(one) for one in step.else_]}
+        return step.model_copy(update=inner)
+    if isinstance(step, Repeat):
+        return step.model_copy(update={"steps": [_going_on(one) for one in step.steps]})
+    return step

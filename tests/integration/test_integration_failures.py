@@ -1,0 +1,114 @@
+"""Five failures at small scale on real parts: each really happens, the run goes on, nothing that was told is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Bench
+from host_support import requires, virtual_host
+
+from towtank.system.packages import needed
+
+STUDY = Path(__file__).parents[2] / "studies" / "content-failures"
+DISK = {"size": "256 MiB", "file_system": "ext4"}
+SMALLER = (
+    "factors.users=[10]",
+    "overrides={parameters.think_mean: 200 ms, parameters.edit_time: 50 ms, "
+    'parameters.accounts: "${system.directory.users_csv}"}',
+    "services.content.settings.credentials_lifetime=1 s",
+    "services.content.settings.sync=true",
+    "services.content.population.scale=0.00004",
+    "services.directory.population.users=20",
+    "load.stages={settle: 1 s, steady: 16 s, ramp_down: 1 s}",
+    "events.node_restarted.at=steady + 6 s",
+    "events.node_restarted.for=2 s",
+    "events.database_restarted.at=steady + 6 s",
+    "events.database_restarted.for=1 s",
+    "events.directory_stopped.at=steady + 6 s",
+    "events.directory_started.at=steady + 10 s",
+    "events.disk_filled.at=steady + 6 s",
+    "events.disk_filled.for=5 s",
+    "events.network_cut.at=steady + 6 s",
+    "events.network_cut.for=5 s",
+    "claims=[]",
+)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:
+    """One run with one failure; its summary."""
+    pytest.importorskip("content_server")
+    requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"contents": DISK}))
+    missing = [package for package in needed(str(STUDY)) if package.found() is None]
+    if missing:
+        pytest.skip("; ".join(f"{package.kind}: {package.install}" for package in missing))
+    changes = [part for change in (*SMALLER, f"factors.failure={{{failure}: {sets}}}") for part in ("--set", change)]
+    arguments = ("--quick", "--quiet", "--no-report", "--out", bench.results, *changes)
+    ended = bench.towtank("run", STUDY / "study.yaml", *arguments)
+    assert bench.statuses() == {"r001": "complete"}, ended.stdout + ended.stderr
+    summary: dict[str, Any] = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    assert not {one["kind"] for one in summary["verdict"]["reasons"]} & {"service_died", "event_failed"}
+    stored = summary["stored"]
+    named = json.dumps(stored["named"])
+    assert stored["told"] > 5
+    assert stored["lost"] == stored["different"] == stored["unreadable"] == stored["unread"] == 0, named
+    assert stored["found"] == stored["told"]
+    return summary
+
+
+def told(summary: dict[str, Any], name: str) -> dict[str, Any]:
+    """An event that was done as asked, within the steady stage."""
+    event: dict[str, Any] = summary["events"][name]
+    assert event["failed"] is None
+    assert summary["window"]["asked_end_s"] <= event["begin_s"] < event["end_s"]
+    return event
+
+
+def good_while(summary: dict[str, Any], begin_s: float, end_s: float) -> float:
+    """Transactions that ended well in the whole seconds between two instants."""
+    timeline = summary["timeline"]
+    seconds = zip(timeline["t_s"], timeline["throughput_per_s"], strict=True)
+    return sum(rate for at, rate in seconds if rate and begin_s + 1 <= at <= end_s - 1)
+
+
+def test_a_node_is_killed_and_restarted_and_the_other_works_on(bench: Bench) -> None:
+    summary = run(bench, "node", "{events.node_restarted.happens: true}")
+    event = told(summary, "node_restarted")
+    assert event["end_s"] >= event["begin_s"] + 2
+    assert good_while(summary, event["begin_s"], event["end_s"] + 2) > 0
+
+
+def test_the_database_is_killed_and_recovers(bench: Bench) -> None:
+    summary = run(bench, "database", "{events.database_restarted.happens: true}")
+    event = told(summary, "database_restarted")
+    assert event["disturbed"]
+    assert event["during"]["failed_requests"]
+    assert good_while(summary, event["end_s"], event["end_s"] + 30) > 0, "the server found its database again"
+
+
+def test_the_directory_is_stopped_and_logins_are_refused(bench: Bench) -> None:
+    levels = "{events.directory_stopped.happens: true, events.directory_started.happens: true}"
+    summary = run(bench, "directory", levels)
+    event = told(summary, "directory_stopped")
+    assert told(summary, "directory_started")["end_s"] == event["until_s"]
+    assert event["during"]["failed_requests"]["status_5xx"] > 0
+    assert good_while(summary, event["until_s"], event["until_s"] + 30) > 0
+
+
+def test_a_disk_is_filled_and_documents_are_refused(bench: Bench) -> None:
+    summary = run(bench, "disk", "{events.disk_filled.happens: true}")
+    event = told(summary, "disk_filled")
+    assert event["left"]["free_bytes"] < 0.1 * 256 * 2**20
+    assert event["during"]["failed_requests"]["status_5xx"] > 0
+    assert good_while(summary, event["begin_s"], event["end_s"]) > 0, "what does not write goes on"
+
+
+def test_the_network_is_cut_and_what_waited_goes_on(bench: Bench) -> None:
+    summary = run(bench, "network", "{events.network_cut.happens: true}")
+    event = told(summary, "network_cut")
+    before = event["before"]["throughput_per_s"]
+    assert good_while(summary, event["begin_s"], event["end_s"]) < 0.5 * before * (event["end_s"] - event["begin_s"])
+    assert good_while(summary, event["end_s"], event["end_s"] + 30) > 0

@@ -1,0 +1,182 @@
+"""What users were told is stored is read back by the real engine: a server that loses and changes some is found out."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from conftest import Bench
+
+from towtank.results.stored import read_ledger
+
+SYSTEM = """
+schema: towtank/system/1
+name: forgetful
+services:
+  shelf: {{kind: existing, address: "http://127.0.0.1:{port}"}}
+"""
+STUDY = """
+schema: towtank/study/1
+name: forgetful
+question: Is everything there?
+system: system.yaml
+workload: workload.yaml
+factors: {{users: [4]}}
+load: {{kind: closed, stages: {{steady: 3 s}}}}
+read_back: {read_back}
+objectives: [stored.lost <= 0]
+claims:
+  - says: Nothing is lost.
+    measure: {{value: {{of: stored.lost, at: {{users: 4}}}}}}
+    holds: "<= 0"
+"""
+WORKLOAD = """
+schema: towtank/workload/1
+name: shelve
+transactions:
+  put:
+    - set: {kept: "${uuid}"}
+    - put: /${kept}
+      multipart: {title: "x", content: {generated: {size: 100 KiB, form: text}, filename: "${kept}.txt"}}
+      check: {status: 201}
+      stores: {documents: "${kept}"}
+    - branch: 30 %
+      then:
+        - put: /${kept}
+          body: another content ${uuid}
+          check: {status: 201}
+          replaces: {documents: "${kept}"}
+    - branch: 20 %
+      then:
+        - delete: /${kept}
+          check: {status: 200}
+          removes: {documents: "${kept}"}
+  look:
+    - get: /${stored.key}
+      reads: documents
+groups:
+  users: {loop: {think: 20 ms, mix: {put: 100}}}
+stored:
+  documents: {read_back: look}
+"""
+
+
+@dataclass
+class Shelf:
+    """What a server has, and what it let go of after it had said that it has it."""
+
+    held: dict[str, bytes] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
+    removed: int = 0
+
+    def take(self, key: str, content: bytes) -> None:
+        """Keep it, but for one in eight that is forgotten and one in eight that is cut."""
+        self.lost.discard(key)
+        self.changed.discard(key)
+        self.held[key] = content
+        if key[0] in "01":
+            self.lost.add(key)
+            del self.held[key]
+        elif key[0] in "23":
+            self.changed.add(key)
+            self.held[key] = content[:-1]
+
+    def remove(self, key: str) -> None:
+        """Let go of it as asked."""
+        self.removed += 1
+        self.held.pop(key, None)
+        self.lost.discard(key)
+        self.changed.discard(key)
+
+
+@pytest.fixture
+def shelf() -> Iterator[tuple[Shelf, int]]:
+    """A server that answers as if it kept everything, and its port."""
+    shelf = Shelf()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_PUT(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if "boundary=" in self.headers.get("Content-Type", ""):
+                body = body.rpartition(b"\r\n\r\n")[2].rpartition(b"\r\n--")[0]
+            shelf.take(self.path[1:], body)
+            self.answer(201)
+
+        def do_DELETE(self) -> None:
+            shelf.remove(self.path[1:])
+            self.answer(200)
+
+        def do_GET(self) -> None:
+            content = shelf.held.get(self.path[1:])
+            self.answer(404 if content is None else 200, content or b"")
+
+        def answer(self, status: int, body: bytes = b"") -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield shelf, server.server_address[1]
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def run(bench: Bench, port: int, read_back: str = "{users: 3}") -> dict[str, Any]:
+    (bench.folder / "system.yaml").write_text(SYSTEM.format(port=port))
+    (bench.folder / "study.yaml").write_text(STUDY.format(read_back=read_back))
+    (bench.folder / "workload.yaml").write_text(WORKLOAD)
+    ended = bench.run_study()
+    assert bench.statuses() == {"r001": "complete"}, ended.stdout + ended.stderr
+    return json.loads((bench.results / "runs" / "r001" / "stored.json").read_text())
+
+
+def test_every_loss_and_every_change_is_found_and_nothing_else(bench: Bench, shelf: tuple[Shelf, int]) -> None:
+    kept, port = shelf
+    told = run(bench, port)
+    assert told["uncertain"] == 0, "the server answered everything"
+    assert told["told"] == len(kept.held) + len(kept.lost) > 30
+    assert told["removed"] == kept.removed > 0
+    assert told["unread"] == told["unreadable"] == 0
+    named = {fate: {one["key"] for one in told["kinds"]["documents"]["named"] if one["fate"] == fate} for fate in FATES}
+    assert named == {"lost": kept.lost, "different": kept.changed}
+    assert (told["lost"], told["different"]) == (len(kept.lost), len(kept.changed))
+    assert told["found"] == told["told"] - told["lost"] - told["different"]
+    study = json.loads((bench.results / "study-summary.json").read_text())
+    assert study["objectives"][0]["met"] is False
+    assert study["claims"]["refuted"] == 1
+    summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    assert "stored_lost" in {one["kind"] for one in summary["verdict"]["reasons"]}
+    # The contents that were noted are those that the server got, to the last byte.
+    things = read_ledger(bench.results / "runs" / "r001" / "engine").of("documents")
+    sizes = {size for thing in things.values() for size, _ in thing.contents}
+    assert 100 * 1024 in sizes
+    assert len(sizes) == 2
+
+
+FATES = ("lost", "different")
+
+
+def test_a_sample_is_read_and_tells_of_all(bench: Bench, shelf: tuple[Shelf, int]) -> None:
+    kept, port = shelf
+    told = run(bench, port, "{sample: 20}")
+    assert (told["told"], told["read"]) == (len(kept.held) + len(kept.lost), 20)
+    assert told["kinds"]["documents"]["sample"]
+    summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
+    lost = summary["stored"]["lost"]
+    assert lost["low"] <= lost["value"] <= lost["high"]

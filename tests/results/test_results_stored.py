@@ -1,0 +1,111 @@
+"""What users were told is stored, worked out from the notes of the engine: every order of answers and losses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from towtank.results import lines, stored
+from towtank.results.stored import Thing, fate, read_ledger
+
+OLD, NEW = (10, "aa"), (12, "bb")
+
+
+def note(k: str, t: int, key: str = "d1", content: tuple[int, str] | None = None, **more: Any) -> dict[str, Any]:
+    told = {} if content is None else {"bytes": content[0], "sha256": content[1]}
+    return {"k": k, "t_ns": t, "of": "documents", "key": key, **told, **more}
+
+
+def ledger(folder: Path, *workers: list[dict[str, Any]]) -> stored.Ledger:
+    for number, notes in enumerate(workers):
+        header = {"k": "header", "schema": "towtank/stored-notes/1", "worker": number}
+        (folder / f"stored-{number:02}.ndjson").write_bytes(b"".join(map(lines.encode, [header, *notes])))
+    return read_ledger(folder)
+
+
+def told(t: int = 5, begun: int = 1, content: tuple[int, str] = OLD) -> dict[str, Any]:
+    return note("stored", t, content=content, begun_ns=begun)
+
+
+def only(found: stored.Ledger) -> Thing:
+    (thing,) = found.of("documents").values()
+    return thing
+
+
+def test_the_last_content_that_was_told_is_the_right_one(tmp_path: Path) -> None:
+    thing = only(ledger(tmp_path, [told(), note("begun", 6, does="replaces"), told(9, 6, NEW)]))
+    assert (thing.contents, thing.told_ns, thing.is_uncertain) == ({NEW}, 9, False)
+
+
+def test_what_was_removed_is_expected_no_more(tmp_path: Path) -> None:
+    found = ledger(tmp_path, [told(), note("begun", 6, does="removes"), note("removed", 7, begun_ns=6)])
+    assert found.of("documents") == {}
+    assert found.removed == {"documents": 1}
+
+
+def test_notes_of_several_threads_count_in_the_order_of_time(tmp_path: Path) -> None:
+    removed = [note("begun", 6, does="removes"), note("removed", 7, begun_ns=6)]
+    assert ledger(tmp_path, removed, [told()]).of("documents") == {}
+
+
+@pytest.mark.parametrize("failure", ["timeout", "closed", "status_5xx"])
+def test_without_an_answer_the_state_before_and_after_are_right(tmp_path: Path, failure: str) -> None:
+    replaced = [note("begun", 6, does="replaces"), note("failed", 8, content=NEW, begun_ns=6, failure=failure)]
+    thing = only(ledger(tmp_path, [told(), *replaced]))
+    assert thing.contents == {OLD, NEW}
+    assert thing.is_uncertain
+
+
+@pytest.mark.parametrize("failure", ["connect", "status_4xx"])
+def test_what_was_refused_changed_nothing(tmp_path: Path, failure: str) -> None:
+    removed = [note("begun", 6, does="removes"), note("failed", 8, begun_ns=6, failure=failure)]
+    thing = only(ledger(tmp_path, [told(), *removed]))
+    assert not thing.is_uncertain
+    assert fate(thing, note("read", 0, status=404, failure="status_4xx")) == "lost"
+
+
+def test_what_was_under_way_at_the_end_may_have_been_done(tmp_path: Path) -> None:
+    thing = only(ledger(tmp_path, [told(), note("begun", 6, does="removes")]))
+    assert fate(thing, note("read", 0, status=404, failure="status_4xx")) == "gone"
+    assert fate(thing, note("read", 0, content=OLD, status=200)) == "found"
+    thing = only(ledger(tmp_path, [told(), note("begun", 6, does="replaces")]))
+    assert fate(thing, note("read", 0, content=(99, "zz"), status=200)) == "found"
+    assert fate(thing, note("read", 0, status=404, failure="status_4xx")) == "lost"
+
+
+def test_content_that_was_never_sent_whole_is_not_right(tmp_path: Path) -> None:
+    replaced = [note("begun", 6, does="replaces"), note("failed", 8, begun_ns=6, failure="closed")]
+    assert only(ledger(tmp_path, [told(), *replaced])).contents == {OLD}
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        (None, "unread"),
+        ({"status": 200, "bytes": 10, "sha256": "aa"}, "found"),
+        ({"status": 200, "bytes": 10, "sha256": "ab"}, "different"),
+        ({"status": 200, "bytes": 9, "sha256": "aa"}, "different"),
+        ({"status": 404, "failure": "status_4xx"}, "lost"),
+        ({"status": 410, "failure": "status_4xx"}, "lost"),
+        ({"status": 401, "failure": "status_4xx"}, "unreadable"),
+        ({"status": 503, "failure": "status_5xx"}, "unreadable"),
+        ({"status": 0, "failure": "timeout"}, "unreadable"),
+        ({"status": 200, "failure": "closed", "bytes": 10, "sha256": "aa"}, "unreadable"),
+    ],
+)
+def test_every_answer_has_one_fate(read: dict[str, Any] | None, expected: str) -> None:
+    assert fate(Thing(5, {OLD}), read) == expected
+
+
+def test_statuses_that_mean_absent_are_those_of_the_workload() -> None:
+    assert fate(Thing(5, {OLD}), {"status": 400, "failure": "status_4xx"}, (400,)) == "lost"
+
+
+def test_torn_and_broken_notes_are_counted_and_the_rest_counts(tmp_path: Path) -> None:
+    whole = b"".join(map(lines.encode, [told(), {"k": "stored", "t_ns": 9}]))
+    (tmp_path / "stored-00.ndjson").write_bytes(whole + lines.encode(told(9))[:-20])
+    found = read_ledger(tmp_path)
+    assert set(found.of("documents")) == {"d1"}
+    assert (found.damage.bad_lines, found.damage.torn_tail) == (1, True)
