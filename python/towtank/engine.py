@@ -8,6 +8,7 @@ import select
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -60,14 +61,27 @@ class EngineProcess:
         Where its messages go.
     control : bool, default False
         Whether it takes commands, see `tell`. Off by default because most plans have nothing to be told.
+    enter : callable
+        Makes of its command one that goes first where it belongs, and then becomes it; as it is by default.
+    environment : mapping of str to str, optional
+        Its environment; that of this process by default.
     """
 
-    def __init__(self, plan: Path, log: Path, control: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Path,
+        log: Path,
+        control: bool = False,
+        *,
+        enter: Callable[[list[str]], list[str]] = list,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._log = log
         mode = "--control" if control else "--until-stdin-closes"
         with log.open("ab") as stream:
             self._process = subprocess.Popen(
-                [str(binary()), "load", str(plan), "--live", mode],
+                enter([str(binary().absolute()), "load", str(plan), "--live", mode]),
+                env=None if environment is None else dict(environment),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stream,

@@ -145,7 +145,8 @@ def test_a_study_on_another_machine(bench: Bench) -> None:
 def test_the_example_runs_at_a_small_scale(bench: Bench) -> None:
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"data": {"size": "16 MiB", "write_rate": "8 MB/s"}}))
     pytest.importorskip("content_server")
-    changes = ["--set", "load.stages.steady=8 s", "--set", "load.stages.settle=1 s"]
+    changes = ["load.stages.steady=8 s", "load.stages.settle=1 s", "factors.users=[180]"]
+    changes = [word for change in changes for word in ("--set", change)]
     ended = bench.towtank(
         "run", EXAMPLE / "study.yaml", "--preset", "quick", *changes, "--out", bench.results, "--quiet", "--no-report"
     )
@@ -155,6 +156,9 @@ def test_the_example_runs_at_a_small_scale(bench: Bench) -> None:
     assert summary["hosts"]["database"]["disks"]["data"]["write_bytes_per_s"] is not None
     assert summary["hosts"]["web"]["tiers"] == ["content"]
     assert summary["accounting"]["holds"]
+    prediction = json.loads((bench.results / "prediction.json").read_text())
+    assert (prediction["cpus_from"], prediction["cpus_to"]) == (0.05, 0.2)
+    assert prediction["made_before"]
 
 
 def test_doctor_list_and_validate_know_hosts(bench: Bench) -> None:

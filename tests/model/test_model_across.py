@@ -79,6 +79,42 @@ def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
     assert found["rows"][1]["throughput"]["curve"] == pytest.approx(125.0, rel=1e-3)
 
 
+def test_a_bigger_host_does_the_same_work_faster_up_to_a_whole_cpu() -> None:
+    # 20 ms of service on 0.1 CPU are 2 ms of work, which take 5 ms on 0.4.
+    asked = {**ASKED, "servers_to": 1, "cpus_from": 0.1, "cpus_to": 0.4}
+    found = predict_across(configuration({"node-1": (0.002, 0.1, 1.0)}), asked)
+    exact = network_throughput(240, [(0.005, 1)], THINK + OTHER)
+    for row in found["rows"]:
+        assert row["throughput"]["curve"] == pytest.approx(exact[int(row["load"]) - 1], rel=1e-3)
+
+
+def test_beyond_a_whole_cpu_transactions_are_served_at_once_and_none_faster() -> None:
+    asked = {**ASKED, "servers_to": 1, "cpus_from": 0.1, "cpus_to": 2.5, "loads": [1.0, 4000.0]}
+    found = predict_across(configuration({"node-1": (0.002, 0.1, 1.0)}), asked)
+    alone, many = (row["throughput"]["curve"] for row in found["rows"])
+    assert alone == pytest.approx(1 / (0.002 * 3 / 2.5 + THINK + OTHER), rel=1e-3)
+    assert many == pytest.approx(2.5 / 0.002, rel=1e-3)
+
+
+def test_a_shared_host_may_have_another_size_too() -> None:
+    hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.004, 0.5, 0.4)}
+    found = predict_across(configuration(hosts), {**ASKED, "cpus_of_hosts": {"data": 1.0}})
+    exact = network_throughput(240, [*[(DEMAND / 4, 1)] * 4, (0.004, 1)], THINK + OTHER - 0.008)
+    assert found["rows"][1]["throughput"]["curve"] == pytest.approx(exact[-1], rel=1e-3)
+
+
+def test_many_servers_of_many_are_as_many_as_they_are() -> None:
+    rates = ClosedCurve(2, THINK).throughput(np.array([[DEMAND, OTHER]]), np.array(LOADS))[0]
+    two = configuration()
+    for point, run, load, rate in zip(two.points, two.runs, LOADS, rates, strict=True):
+        point["throughput_per_s"] = run["throughput_per_s"] = estimate(float(rate))
+        point["response_time_s"] = {"mean": estimate(load / float(rate) - THINK)}
+    found = predict_across(two, {**ASKED, "servers_from": 2})
+    assert found["fitted"]["bottleneck_demand_s"] == pytest.approx(DEMAND, rel=1e-3)
+    exact = network_throughput(240, [(DEMAND / 4, 1)] * 4, THINK + OTHER)
+    assert found["rows"][1]["throughput"]["curve"] == pytest.approx(exact[-1], rel=1e-3)
+
+
 def test_no_more_is_done_than_the_machine_below_has_cpus_for() -> None:
     hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.001, 0.5, 0.1)}
     found = predict_across(configuration(hosts, cpus=0.3), ASKED)

@@ -26,6 +26,14 @@ def virtual_host(edge: dict[str, Any] | None = None, **keys: Any) -> VirtualHost
     return VirtualHost("web", part, Site(["web"], network, part.network.mtu), network)
 
 
+def virtual_hosts(link: str, count: int = 2, **keys: Any) -> list[VirtualHost]:
+    """Hosts of one site, joined by a link, not made yet: `web`, `far`, `third`."""
+    part = NamespacesHost.model_validate({"provider": "namespaces", **keys})
+    network = Network.model_validate({"link": link})
+    site = Site(["web", "far", "third"][:count], network, part.network.mtu)
+    return [VirtualHost(name, part, site, network) for name in site.names]
+
+
 def requires(host: Host) -> None:
     """Skip with the reasons where this machine cannot make a host."""
     if lines := host.lacks():

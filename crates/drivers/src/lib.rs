@@ -15,6 +15,7 @@ mod answer;
 mod clock;
 mod executor;
 mod file;
+mod ldap;
 mod lending;
 mod operation;
 mod server;
@@ -27,6 +28,9 @@ mod wire;
 pub use answer::{Answer, Failed, FailureKind, Meter, Row};
 pub use clock::monotonic_ns;
 pub use executor::{Call, Costs, Done, Executor, Orders};
+pub use ldap::{
+    Assertion, Attribute, Change, DirectoryRequest, Extensible, Filter, Scope, Substrings, Verb,
+};
 pub use operation::{FileAction, Operation, Task};
 pub use server::{Location, Server, Synchronous};
 pub use session::{Opening, Step, Value, Waiting, Working};

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::ldap::DirectoryRequest;
 use crate::server::Server;
 
 /// One operation of a driver. Values that vary come with each call.
@@ -17,6 +18,11 @@ pub enum Operation {
     File {
         /// What.
         action: FileAction,
+    },
+    /// Something asked of a directory.
+    Ldap {
+        /// What; it tells its values.
+        request: DirectoryRequest,
     },
     /// Bytes over a connection; its values are how many to send, a text to send before them, and how many to receive.
     Tcp {},
@@ -81,6 +87,12 @@ impl Operation {
                     return Some("must be asked of a target with driver `tcp`".to_owned());
                 }
                 wrong_count(3, values)
+            }
+            Self::Ldap { request } => {
+                if !matches!(server, Server::Ldap { .. }) {
+                    return Some("must be asked of a target with driver `ldap`".to_owned());
+                }
+                request.fault(values)
             }
             Self::Sql { text } => {
                 if !matches!(server, Server::Postgresql { .. } | Server::Sqlite { .. }) {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::answer::Failed;
 use crate::session::{Opening, Working};
 use crate::sql::{postgresql, sqlite};
-use crate::{file, tcp};
+use crate::{file, ldap, tcp};
 
 /// What a driver needs to know of a server, beside its address.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -42,6 +42,15 @@ pub enum Server {
         #[serde(default)]
         direct: bool,
     },
+    /// An LDAP directory.
+    Ldap {
+        /// Name of the entry that sessions log in as; nobody, if none.
+        #[serde(default)]
+        user: Option<String>,
+        /// Its password.
+        #[serde(default)]
+        password: Option<String>,
+    },
     /// Whatever takes connections.
     Tcp {},
 }
@@ -72,7 +81,10 @@ impl Server {
     /// Whether it is reached over an address.
     #[must_use]
     pub fn needs_address(&self) -> bool {
-        matches!(self, Self::Postgresql { .. } | Self::Tcp {})
+        matches!(
+            self,
+            Self::Postgresql { .. } | Self::Ldap { .. } | Self::Tcp {}
+        )
     }
 
     /// Whether its sessions work in the thread that calls them.
@@ -97,6 +109,9 @@ impl Server {
                 password.as_deref(),
                 database,
             )),
+            (Self::Ldap { user, password }, Some(location)) => {
+                Box::pin(ldap::open(location, user.as_deref(), password.as_deref()))
+            }
             (Self::Tcp {}, Some(location)) => Box::pin(tcp::open(location)),
             _ => Box::pin(std::future::ready(Err(no_session()))),
         }
@@ -114,7 +129,7 @@ impl Server {
                 cache_bytes,
             } => sqlite::open(path, *synchronous, *cache_bytes),
             Self::File { root, direct } => file::open(root, *direct),
-            Self::Postgresql { .. } | Self::Tcp {} => Err(no_session()),
+            Self::Postgresql { .. } | Self::Ldap { .. } | Self::Tcp {} => Err(no_session()),
         }
     }
 }

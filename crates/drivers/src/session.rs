@@ -34,6 +34,11 @@ pub trait Waiting {
         false
     }
 
+    /// Whether what was done last has ended it.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// Undoes what is open.
     fn reset(&mut self) -> Step<'_, Result<(), Failed>> {
         Box::pin(std::future::ready(Ok(())))

@@ -147,7 +147,8 @@ async fn make(
         *session = None;
     }
     let is_held = session.as_ref().is_some_and(|session| session.is_held());
-    let ends = call.is_single && !is_held;
+    let is_over = session.as_ref().is_some_and(|session| session.is_over());
+    let ends = is_over || (call.is_single && !is_held);
     let is_open = session.is_some() && !ends;
     let done = attempt.end(result, is_open, is_held);
     let results = &known.results;

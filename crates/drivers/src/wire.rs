@@ -63,6 +63,15 @@ impl Wire {
         Ok(())
     }
 
+    /// Sends what is to be sent as far as that goes at once, as the last thing.
+    pub(crate) fn say_now(&mut self) {
+        // Nobody is left to be told of a failure.
+        let _ = match &self.socket {
+            Socket::Tcp(socket) => socket.try_write(&self.out),
+            Socket::Unix(socket) => socket.try_write(&self.out),
+        };
+    }
+
     /// Waits for more of the answer.
     ///
     /// # Errors

@@ -75,6 +75,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
         **counts,
         "memory_bytes": _mean(samples.gauge(start, end, "values", "host_memory_bytes")),
         "memory_cache_bytes": _mean(samples.gauge(start, end, "values", "host_memory_cache_bytes")),
+        "socket_memory_bytes": _mean(samples.gauge(start, end, "values", "host_socket_memory_bytes")),
         "pressure": _pressure(samples, start, end),
         "disks": {disk: _disk(samples, disk, start, end) for disk in _disks(samples)},
     }

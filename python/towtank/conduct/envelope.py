@@ -6,10 +6,13 @@ import json
 import os
 import resource
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from towtank.errors import Fault, StudyError
 from towtank.results.folder import write_json
+
+if TYPE_CHECKING:
+    from towtank.system.system import GeneratorPlace
 
 SCHEMA = "towtank/envelope/1"
 _FOLDER = "envelopes"
@@ -51,24 +54,34 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
     return document if sound and document.get("fingerprint") == fingerprint else None
 
 
-def generator_facts(plan: dict[str, Any]) -> dict[str, Any]:
+def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -> dict[str, Any]:
     """What a run's manifest tells of the generator's machine, so that the run can be scored anywhere later.
+
+    Parameters
+    ----------
+    plan : dict
+        The engine's plan.
+    place : GeneratorPlace, optional
+        Where the generator is: a host with a network of its own has ports of its own.
 
     Returns
     -------
     dict
         `generator_limits` with `open_files` (of one table of open files: the engine has as many as it needs, which
         `engine.json` tells) and `connections_by_ports` (connections to the plan's addresses; a port can be used once
-        per address and source), what is unlimited or unknown left out; `envelope` where there is one.
+        per address and source), what is unlimited or unknown left out; `generator_host` where it is on one;
+        `envelope` where there is one.
     """
     from towtank.observe.host import host_facts  # noqa: PLC0415 - reads many files: only where a run begins
 
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits: dict[str, int] = {} if hard == resource.RLIM_INFINITY else {"open_files": hard}
-    if (by_ports := connections_by_ports(plan)) is not None:
+    by_ports = connections_by_ports(plan) if place is None else place.within(lambda: connections_by_ports(plan))
+    if by_ports is not None:
         limits["connections_by_ports"] = by_ports
     envelope = load_envelope(host_facts()["fingerprint"])
-    return {"generator_limits": limits, **({"envelope": envelope} if envelope else {})}
+    placed = {"generator_host": place.name} if place is not None and place.name is not None else {}
+    return {"generator_limits": limits, **placed, **({"envelope": envelope} if envelope else {})}
 
 
 def connections_by_ports(plan: dict[str, Any]) -> int | None:

@@ -25,8 +25,8 @@ from towtank.engine import EngineProcess
 from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
 from towtank.results.folder import RunFolder, write_json
 from towtank.results.observe import GENERATOR_GROUP
-from towtank.system.process import describe_status, tail
-from towtank.system.system import Ended, Endpoints, System
+from towtank.system.process import Entry, describe_status, tail
+from towtank.system.system import Ended, Endpoints, GeneratorPlace, System
 
 if TYPE_CHECKING:
     from towtank.conduct.steering import Steering
@@ -208,6 +208,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
                 started=(lambda pid: observation.add_group(GENERATOR_GROUP, pid)) if watched else None,
                 steer=task.steer,
                 happenings=_happenings(task, plan, system, observation, display),
+                place=endpoints.generator,
             )
         run.event("observation_stopped", failures=observation.failures())
     run.event("system_down")
@@ -235,6 +236,7 @@ def drive_engine(
     started: Callable[[int], None] | None = None,
     steer: Steer | None = None,
     happenings: Happenings | None = None,
+    place: GeneratorPlace | None = None,
 ) -> None:
     """Let the engine do a plan that is in the run folder already, watching it and the services.
 
@@ -258,10 +260,14 @@ def drive_engine(
         Makes what steers the load; by default it goes as planned.
     happenings : Happenings, optional
         What makes things happen to the system; by default nothing does.
+    place : GeneratorPlace, optional
+        Where the engine is to be; on this machine, outside of all hosts, by default.
     """
-    run.update(**generator_facts(plan))
+    entry = Entry() if place is None else place.entry()
+    run.update(**generator_facts(plan, place))
     display.run_starts(title, planned_s(plan))
-    engine = EngineProcess(run.plan, run.logs / ENGINE_LOG, control=True)
+    environment = {**os.environ, **entry.environment}
+    engine = EngineProcess(run.plan, run.logs / ENGINE_LOG, control=True, enter=entry.command, environment=environment)
     stop.on_second = engine.stop
     try:
         run.event("engine_started", pid=engine.pid)

@@ -379,6 +379,12 @@ VIRTUAL_HOST = Table(
         _counter("host_network_transmit_bytes", "bytes", _NET_DEV, "Sent by its device"),
         _counter("host_network_transmit_packets", "1", _NET_DEV, "Packets sent"),
         _counter("host_network_transmit_drops", "1", _NET_DEV, "Packets dropped when sent"),
+        _gauge(
+            "host_socket_memory_bytes",
+            "bytes",
+            "`sock_diag`",
+            "Memory of its TCP and Unix sockets, at this moment; left out with more than 1,000 of TCP",
+        ),
         _counter("host_disk_read_bytes", "bytes", _BLOCK_STAT, "Read from the disk"),
         _counter("host_disk_write_bytes", "bytes", _BLOCK_STAT, "Written to the disk"),
         _counter("host_disk_read_operations", "1", _BLOCK_STAT, "Reads completed, after merging"),

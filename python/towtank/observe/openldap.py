@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import ldap3  # type: ignore[import-untyped]
 
 _BASE = "cn=Monitor"
+# Every connection has an entry of its own, too, of which nothing is wanted.
+_FILTER = "(!(objectClass=monitorConnection))"
 _TIMEOUT_S = 1
 _INSTALL_HINT = "pip install ldap3"
 # Entry: name of the series, and the attribute that holds it.
@@ -106,7 +108,7 @@ class OpenldapScraper:
 
     def _search(self) -> list[Entry]:
         connection = self._connect()
-        connection.search(_BASE, "(objectClass=*)", attributes=_ATTRIBUTES)
+        connection.search(_BASE, _FILTER, attributes=_ATTRIBUTES)
         return [
             (one["dn"], one["attributes"]) for one in connection.response or () if one.get("type") == "searchResEntry"
         ]

@@ -1,4 +1,4 @@
-"""Predicting one configuration from another: few servers are measured, many of them are predicted before they run."""
+"""Predicting one configuration from another: from few servers or small ones, many or big ones."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from towtank.errors import Fault
 from towtank.study.design import LOAD_FACTORS
+from towtank.system.host_model import NamespacesHost
 from towtank.yamlfile import did_you_mean, fault_at
 
 if TYPE_CHECKING:
     from towtank.study.study import Study
+    from towtank.system.model import SystemFile
 
 
 def across_faults(study: Study) -> Iterator[Fault]:
@@ -37,10 +39,20 @@ def across_faults(study: Study) -> Iterator[Fault]:
         message = f"must be a service of the system ({', '.join(services)}), got {given.service!r} instead{near}"
         yield fault_at(study.tree, ("predict", "service"), message)
     elif not wrong and not missing:
-        before, after = (_servers(study, place) for place in (given.from_, {**given.from_, **given.to}))
-        if after <= before:
-            message = f"must have more servers than `from`, which has {before}, got {after} instead"
+        target = {**given.from_, **given.to}
+        before, after = _servers(study, given.from_), _servers(study, target)
+        small, big = _cpus(study, given.from_), _cpus(study, target)
+        if after < before or (after == before and (small is None or big is None or big <= small)):
+            had = f"{before} of {_told(small)}" if small is not None or big is not None else f"{before}"
+            got = f"{after} of {_told(big)}" if small is not None or big is not None else f"{after}"
+            message = (
+                f"must have more servers than `from`, or hosts with more CPUs; `from` has {had}, got {got} instead"
+            )
             yield fault_at(study.tree, ("predict", "to"), message, key=True)
+
+
+def _told(cpus: float | None) -> str:
+    return "no CPUs of its own, or different ones" if cpus is None else f"{cpus:g} CPUs"
 
 
 def _unknown(name: str, level: str, known: dict[str, tuple[str, ...]]) -> str | None:
@@ -59,6 +71,21 @@ def _servers(study: Study, place: dict[str, str]) -> int:
     assert study.study.predict is not None
     name = study.study.predict.service
     return len(study.system_with(place).services[name].processes(name))
+
+
+def _cpus(study: Study, place: dict[str, str]) -> float | None:
+    """CPUs of each host of the service; None where they have none of their own, or differ."""
+    assert study.study.predict is not None
+    system = study.system_with(place)
+    sizes = _sizes(system)
+    given = {sizes.get(name) for name in system.services[study.study.predict.service].hosts_used}
+    return given.pop() if len(given) == 1 else None
+
+
+def _sizes(system: SystemFile) -> dict[str, float]:
+    """CPUs of the hosts that have some of their own."""
+    sized = {name: host for name, host in system.hosts.items() if isinstance(host, NamespacesHost)}
+    return {name: host.cpus for name, host in sized.items() if host.cpus is not None}
 
 
 def is_source(study: Study, factors: dict[str, str]) -> bool:
@@ -82,5 +109,8 @@ def describe_across(study: Study) -> dict[str, Any] | None:
         "hosts": list(service.hosts_used),
         "servers_from": _servers(study, given.from_),
         "servers_to": _servers(study, target),
+        "cpus_from": _cpus(study, given.from_),
+        "cpus_to": _cpus(study, target),
+        "cpus_of_hosts": _sizes(study.system_with(target)),
         "loads": sorted(load for load in loads if load is not None),
     }

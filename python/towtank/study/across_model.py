@@ -16,4 +16,6 @@ class Predict(FileModel):
     to: dict[Name, Text] = Field(
         min_length=1, description="Levels that differ from it: the configuration that is predicted, at all its loads."
     )
-    service: Name = Field(description="The service that there are more servers of; all others are shared.")
+    service: Name = Field(
+        description="The service that there are more servers of, or whose hosts have more CPUs; all others are shared."
+    )

@@ -45,7 +45,10 @@ _FORMS: tuple[str, ...] = (
     *(f"host.tcp.{key}" for key in ("listen_overflows", "retransmits")),
     *(f"host.disks.<any>.{key}" for key in _DISK[:5]),
     *(f"hosts.<host>.{key}" for key in ("cpus_used", "utilization", "throttled_share", "throttled_s_per_s")),
-    *(f"hosts.<host>.{key}" for key in ("memory_bytes", "memory_cache_bytes", "page_cache_refaults_per_s")),
+    *(
+        f"hosts.<host>.{key}"
+        for key in ("memory_bytes", "memory_cache_bytes", "socket_memory_bytes", "page_cache_refaults_per_s")
+    ),
     *(f"hosts.<host>.{key}" for key in ("major_faults_per_s", "out_of_memory_kills", *_NETWORK)),
     *(f"hosts.<host>.{key}" for key in ("receive_drops", "transmit_drops", "pressure.<any>")),
     *(f"hosts.<host>.disks.<any>.{key}" for key in _DISK),

@@ -226,7 +226,7 @@ class StudyFile(FileModel):
         default_factory=dict,
         description=(
             "Values of all runs by path: `services.NAME.settings.KEY`, `hosts.NAME.KEY`, `network.KEY`, "
-            "`parameters.NAME`, `events.NAME.KEY`."
+            "`generator.KEY`, `parameters.NAME`, `events.NAME.KEY`."
         ),
     )
     load: AnyLoad = Field(description="Amount of load, its form, and the stages of a run.")

@@ -1,7 +1,7 @@
 """Overrides: values of the system and the workload that a study sets by dotted path.
 
 `services.NAME.settings.KEY`, `services.NAME.population.KEY` and further keys of a service; `hosts.NAME.KEY`;
-`network.KEY`; `parameters.NAME`; `events.NAME.KEY` of the study itself.
+`network.KEY`; `generator.KEY`; `parameters.NAME`; `events.NAME.KEY` of the study itself.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from towtank.errors import Fault
 from towtank.yamlfile import Node, did_you_mean, put, where
 
 _FORMS = (
-    "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY, network.KEY, parameters.NAME or "
-    "events.NAME.KEY"
+    "services.NAME.settings.KEY, services.NAME.population.KEY, hosts.NAME.KEY, network.KEY, generator.KEY, "
+    "parameters.NAME or events.NAME.KEY"
 )
 # Sections of a system file with parts by name, and what one of them is called.
 _SECTIONS = {"services": "service", "hosts": "host"}
+# Sections that are one part of their own.
+_SINGLE = ("network", "generator")
 EVENTS = "events"
-FIRST_PARTS = frozenset({*_SECTIONS, "network", "parameters", EVENTS})
+FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})
 """What a path begins with."""
 
 
@@ -81,7 +83,7 @@ def check_override(
     written = ".".join(path)
     if first == "parameters" and len(path) == 2:
         return _unknown_parameter(override, parameters)
-    if first == "network" and len(path) == 2 and path[1]:
+    if first in _SINGLE and len(path) == 2 and path[1]:
         return None
     if first == EVENTS and len(path) == 3:
         return _unknown_event(override, events)

@@ -86,7 +86,10 @@ def build_system(
         service.pages = [] if watched is None else list(watched.prometheus)
         service.meet([other for other in services if other is not service])
     data = data_folder(file.name, population(file))
-    return System(services, data, logs, hosts=hosts, kept=(base,), cpus=cpus, check=check, note=note)
+    generator = hosts.of(file.generator.host)
+    return System(
+        services, data, logs, hosts=hosts, generator=generator, kept=(base,), cpus=cpus, check=check, note=note
+    )
 
 
 def population(file: model.SystemFile) -> dict[str, Any]:

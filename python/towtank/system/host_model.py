@@ -84,6 +84,7 @@ class Link(FileModel):
     delay: Duration = Field(0.0, description="Time a packet takes, each way, beyond what the machine needs.")
     loss: Share = Field(0.0, description="Share of packets that get lost, each way, independently.")
     offloads: bool = Field(True, description="Segmentation offloads; `false` where the MTU is to show its effect.")
+    checksums: bool = Field(True, description="Checksum offloads; `false` where each packet is to be summed up.")
 
     @property
     def impaired(self) -> bool:
@@ -167,9 +168,21 @@ class ExistingHost(FileModel):
 class Network(FileModel):
     """The virtual network between load generator and hosts of provider `namespaces`."""
 
+    link: Literal["bridge", "veth", "macvlan", "tun"] = Field(
+        "bridge", description="How hosts are joined: by cables to a bridge, one cable, devices of one card, or a relay."
+    )
     mtu: int = Field(1500, ge=LEAST_MTU, le=MOST_MTU, description="Largest packet of the generator's link. [byte]")
     rate: DataRate | None = Field(None, description="Data the generator's link carries in a second, each way.")
     offloads: bool = Field(True, description="Segmentation offloads of the generator's link.")
+    checksums: bool = Field(True, description="Checksum offloads of the generator's link.")
+
+
+class Generator(FileModel):
+    """Where the load generator is."""
+
+    host: Name | None = Field(
+        None, description="Host whose network it loads from, of this machine; outside of all hosts where left out."
+    )
 
 
 PROVIDERS: dict[str, type[FileModel]] = {

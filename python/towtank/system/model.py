@@ -26,7 +26,8 @@ from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
 from towtank.system import plain_models, repository_model, server_models  # noqa: F401 - register kinds of services
 from towtank.system.copies import copy_faults, with_copies
-from towtank.system.host_model import AnyHost, ExistingHost, LocalHost, NamespacesHost, Network, SshHost
+from towtank.system.host_model import AnyHost, ExistingHost, Generator, LocalHost, NamespacesHost, Network, SshHost
+from towtank.system.link_faults import link_faults
 from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind
 from towtank.system.sql_models import SqlPopulation
@@ -336,12 +337,19 @@ class SystemFile(FileModel):
     network: Network = Field(
         default_factory=Network, description="The virtual network of hosts of provider `namespaces`."
     )
+    generator: Generator = Field(default_factory=Generator, description="Which host the load generator is on.")
     services: dict[Name, AnyService] = Field(min_length=1, description="The servers, each of a kind.")
     targets: dict[Name, Target] = Field(
         default_factory=dict,
         description="Names the workload uses; by default each service under its own name.",
     )
     start_timeout: PositiveDuration = Field(60.0, description="How long a service may take until it answers.")
+
+    @property
+    def hosts_in_use(self) -> list[str]:
+        """Names of the hosts that a service or the load generator is on, in the order of the file."""
+        used = {name for service in self.services.values() for name in (service.host, *service.hosts_used) if name}
+        return [name for name in self.hosts if name in used or name == self.generator.host]
 
     @property
     def all_targets(self) -> dict[str, Target]:
@@ -402,6 +410,7 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
         faults += _wrong_target(tree, system, name, services)
     faults += gateway_faults(tree, system.services, services)
     faults += storage_faults(tree, system.services, system.hosts, services)
+    faults += link_faults(tree, system, hosts)
     faults += copy_faults(tree, system)
     return system if faults else with_copies(system), sorted(set(faults))
 

@@ -35,7 +35,7 @@ class TcpPeerSettings(FileModel):
 
     take: Size = Field(1, ge=1, description="Bytes that make an exchange.")
     give: Size = Field(0, description="Bytes that answer one.")
-    unix: bool = Field(False, description="Whether it listens on a Unix socket; its host must be of provider `local`.")
+    unix: bool = Field(False, description="Whether it listens on a Unix socket; its host must be of this machine.")
     port: Port = Field(0, description="Where it listens; 0 takes any free port.")
 
 

@@ -239,6 +239,7 @@ class Openldap(Service):
 
     summary: ClassVar[str] = "OpenLDAP with users from a seed; needs apt-get install slapd ldap-utils"
     serves_http: ClassVar[bool] = False
+    driven_by: ClassVar[str | None] = "ldap"
 
     kind: Literal["openldap"]
     host: Name = Field(description="Name of the host it runs on.")

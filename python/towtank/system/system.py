@@ -17,19 +17,44 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TypeVar
 
 from towtank.engine import binary
 from towtank.errors import EngineError, TargetError
 from towtank.system.hosts.group import Hosts
-from towtank.system.hosts.host import Host, Room
-from towtank.system.process import Check, Note, Process, no_check, no_note
+from towtank.system.hosts.host import Enterable, Host, Room
+from towtank.system.process import Check, Entry, Note, Process, no_check, no_note
 from towtank.system.scratch import make_scratch
 from towtank.system.service import Place, Service, scrapers_of
 
+T = TypeVar("T")
 _POLL_S = 0.1
 # The kernel lets go of a killed tree in milliseconds, unless a disk holds it; the guard then waits its time of grace.
 _KILLED_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True)
+class GeneratorPlace:
+    """Where the load generator is to be.
+
+    Attributes
+    ----------
+    host : Enterable or None
+        Host whose network it loads from; None for outside of all hosts.
+    name : str or None
+        Name of that host.
+    """
+
+    host: Enterable | None = None
+    name: str | None = None
+
+    def entry(self) -> Entry:
+        """How it gets there."""
+        return Entry() if self.host is None else self.host.entry()
+
+    def within(self, work: Callable[[], T]) -> T:
+        """Do something in its network."""
+        return work() if self.host is None else self.host.within(work)
 
 
 @dataclass(frozen=True)
@@ -54,6 +79,8 @@ class Endpoints:
         Provider, address and sizes in force per host.
     probes : list
         Probes on other machines.
+    generator : GeneratorPlace
+        Where the load generator is to be.
     """
 
     addresses: dict[str, list[str]] = field(default_factory=dict)
@@ -64,6 +91,7 @@ class Endpoints:
     exports: dict[str, dict[str, Path]] = field(default_factory=dict)
     hosts: dict[str, Any] = field(default_factory=dict)
     probes: list[Any] = field(default_factory=list)
+    generator: GeneratorPlace = field(default_factory=GeneratorPlace)
 
 
 @dataclass(frozen=True)
@@ -117,6 +145,8 @@ class System:
         Folder for the logs of this time.
     hosts : Hosts, optional
         The hosts of the services; without them all are on this machine.
+    generator : Host, optional
+        Where the load generator is; on this machine, outside of hosts with a network of their own, by default.
     kept : tuple of Path
         Further folders that every host must see.
     cpus : list of int, optional
@@ -132,6 +162,7 @@ class System:
         logs: Path,
         *,
         hosts: Hosts | None = None,
+        generator: Host | None = None,
         kept: tuple[Path, ...] = (),
         cpus: list[int] | None = None,
         check: Check = no_check,
@@ -140,6 +171,7 @@ class System:
         self._services = in_order(services)
         self._data, self._logs, self._cpus = data, logs, cpus
         self._hosts, self._kept = hosts or Hosts(), kept
+        self._generator = generator
         self._check, self._note = check, note
         self._processes: list[tuple[Service, Process]] = []
         self._prepared: list[Service] = []
@@ -172,7 +204,7 @@ class System:
             self._take_data()
             self._hosts.watch()
             self._scratch = make_scratch()
-            self._hosts.prepare(Room(self._scratch, self._folders_to_see(), self._check))
+            self._hosts.prepare(Room(self._scratch, self._folders_to_see(), self._check, tuple(self._cpus or ())))
             for service in self._services:
                 self._bring_up(service)
             self._hosts.confine()
@@ -238,9 +270,13 @@ class System:
         return f"{service.name} was not ready within {service.ready_within_s:.0f} s: {reason}{shown}"
 
     def _endpoints(self) -> Endpoints:
+        carriers = self._hosts.processes()
         return Endpoints(
             addresses={each.name: each.addresses() for each in self._services if each.addresses()},
-            groups={process.spec.name: process.pid for _, process in self._processes if process.pid is not None},
+            groups={
+                **{process.spec.name: process.pid for _, process in self._processes if process.pid is not None},
+                **carriers,
+            },
             tiers={
                 process.spec.name: {
                     "kind": service.kind,
@@ -248,7 +284,8 @@ class System:
                     "cpus": self._cpus_of(process.spec.host or service.host),
                 }
                 for service, process in self._processes
-            },
+            }
+            | {name: {"kind": "relay", "host": None, "cpus": self._cpus or []} for name in carriers},
             settings={service.name: service.settings_used() for service in self._services},
             scrapers=[
                 *(scraper for service in self._services for scraper in scrapers_of(service)),
@@ -257,7 +294,12 @@ class System:
             exports={each.name: dict(each.exports()) for each in self._services if each.exports()},
             hosts=self._hosts.facts(),
             probes=self._hosts.probes(),
+            generator=self._generator_place(),
         )
+
+    def _generator_place(self) -> GeneratorPlace:
+        host = self._generator
+        return GeneratorPlace(host, host.name) if isinstance(host, Enterable) else GeneratorPlace()
 
     def _cpus_of(self, host: Host) -> list[int]:
         """CPUs of this machine that processes of a host are pinned to; none for one on another machine."""

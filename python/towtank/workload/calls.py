@@ -1,7 +1,7 @@
 """Steps that drivers do: what users ask of servers that do not speak HTTP.
 
 A driver's answer is a table of texts and a count, whatever the driver; so checks and extraction are the same for all.
-To add a driver: a class here marked in `CALLS`, its scheme in `drivers`, and the driver itself in `crates/drivers`.
+To add a driver: a class of this form in `CALLS` of `steps`, its scheme in `drivers`, the driver in `crates/drivers`.
 """
 
 from __future__ import annotations
@@ -51,10 +51,12 @@ BytesOrRange = Annotated[
 ]
 
 
-class Expect(FileModel):
-    """What an answer of a driver must be like; otherwise the step has failed."""
+class Expected(FileModel):
+    """What answers of all drivers have."""
 
-    rows: CountOrRange | None = Field(None, description="Number of rows: exactly, or `{min, max}`.")
+    # Counts and what the plan calls them.
+    counted: ClassVar[dict[str, str]] = {"affected": "affected", "size": "size"}
+
     affected: CountOrRange | None = Field(None, description="Number of what was changed: exactly, or `{min, max}`.")
     size: BytesOrRange | None = Field(None, description="Bytes received: exactly, or `{min, max}`.")
     value: dict[str, Template | None] = Field(
@@ -65,13 +67,21 @@ class Expect(FileModel):
     def plan(self, write: Any) -> list[dict[str, Any]]:
         """The plan's `checks`."""
         checks: list[dict[str, Any]] = []
-        for kind in ("rows", "affected", "size"):
-            bounds = getattr(self, kind)
+        for key, kind in self.counted.items():
+            bounds = getattr(self, key)
             if bounds is not None:
                 checks.append({"kind": kind, **_bounds(bounds)})
         for column, text in self.value.items():
             checks.append({"kind": "value", "column": column, "equals": None if text is None else write(text)})
         return checks
+
+
+class Expect(Expected):
+    """What an answer of a driver must be like; otherwise the step has failed."""
+
+    counted: ClassVar[dict[str, str]] = {"rows": "rows", **Expected.counted}
+
+    rows: CountOrRange | None = Field(None, description="Number of rows: exactly, or `{min, max}`.")
 
 
 def _bounds(given: CountRange | BytesRange | int) -> dict[str, int]:
@@ -111,7 +121,7 @@ class CallStep(FileModel):
 
     name: str | None = Field(None, min_length=1, description="Name in the results; what is done by default.")
     target: Name | None = Field(None, description="Target, where there are several that speak it.")
-    expect: Expect | None = Field(None, description="What the answer must be like.")
+    expect: Expected | None = Field(None, description="What the answer must be like.")
     extract: dict[Name, Annotated[CallExtract, BeforeValidator(_extract, json_schema_input_type=str | CallExtract)]] = (
         Field(default_factory=dict, description="Variables and the columns that go into them.")
     )
@@ -146,6 +156,12 @@ class CallStep(FileModel):
                 yield ("expect", "value", column), text
 
 
+class TableStep(CallStep):
+    """One whose answer is a table of rows."""
+
+    expect: Expect | None = Field(None, description="What the answer must be like.")
+
+
 def _statement(value: str) -> str:
     """A statement is prepared once: what varies are its parameters."""
     if any(not isinstance(part, str) for part in templates.parse(value)):
@@ -155,7 +171,7 @@ def _statement(value: str) -> str:
     return value
 
 
-class Sql(CallStep):
+class Sql(TableStep):
     """A statement of SQL, prepared by every session at its first use."""
 
     speaks: ClassVar[str] = "sql"
@@ -261,7 +277,7 @@ class FileOperation(FileModel):
         return next(name for name in _FILE_ACTIONS if getattr(self, name) is not None)
 
 
-class FileStep(CallStep):
+class FileStep(TableStep):
     """An operation on a file."""
 
     speaks: ClassVar[str] = "file"
@@ -292,7 +308,7 @@ class Bytes(FileModel):
     receive: SizeTemplate | None = Field(None, description="How much must come back, a size or a template of bytes.")
 
 
-class Tcp(CallStep):
+class Tcp(TableStep):
     """An exchange of bytes over a connection."""
 
     speaks: ClassVar[str] = "tcp"
@@ -316,7 +332,3 @@ class Tcp(CallStep):
         """How much to send, what before that, how much to receive."""
         for name in ("send", "text", "receive"):
             yield ("tcp", name), getattr(self.tcp, name)
-
-
-CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp}
-"""Steps of drivers by the key that tells them."""

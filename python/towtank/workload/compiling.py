@@ -437,7 +437,7 @@ def _unfit(step: Request | CallStep, default: str | None, spoken: Mapping[str, s
     """Say why a step has no target that speaks what it needs; a name that is not there is told elsewhere."""
     wanted = step.speaks if isinstance(step, CallStep) else "http"
     fitting = [name for name, spoken_there in spoken.items() if spoken_there == wanted]
-    shown = {"http": "HTTP", "sql": "SQL"}.get(wanted, wanted)
+    shown = {"http": "HTTP", "sql": "SQL", "ldap": "LDAP"}.get(wanted, wanted)
     found = target_of(step, default, spoken)
     if found is not None:
         if found in fitting or found not in spoken:

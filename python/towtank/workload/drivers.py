@@ -9,8 +9,16 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from towtank.units import size
 
 # What is spoken with an address of a scheme; HTTP with all others.
-_SPEAKS = {"postgresql": "sql", "postgres": "sql", "sqlite": "sql", "file": "file", "tcp": "tcp", "tcp+unix": "tcp"}
-_POSTGRESQL_PORT = 5432
+_SPEAKS = {
+    "postgresql": "sql",
+    "postgres": "sql",
+    "sqlite": "sql",
+    "file": "file",
+    "tcp": "tcp",
+    "tcp+unix": "tcp",
+    "ldap": "ldap",
+}
+_PORTS = {"postgresql": 5432, "postgres": 5432, "ldap": 389}
 
 
 def speaks(addresses: Sequence[str]) -> str:
@@ -37,7 +45,7 @@ def network_address(address: str) -> str | None:
     if not parts.hostname:
         raise ValueError(f"must be an address as {parts.scheme}://host:port, got {address!r} instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{host}:{parts.port or _POSTGRESQL_PORT}"
+    return f"{host}:{parts.port or _PORTS[parts.scheme]}"
 
 
 def with_place(address: str, place: str) -> str:
@@ -54,7 +62,7 @@ def target_part(addresses: Sequence[str]) -> dict[str, Any]:
     ----------
     addresses : sequence of str
         `postgresql://user@host:port/database`, `sqlite:///path?synchronous=normal&cache=8MiB`, `file:///folder?direct=on`,
-        `tcp://host:port` or `tcp+unix:///path`.
+        `tcp://host:port`, `tcp+unix:///path` or `ldap://cn%3Dreader:password@host:port`.
 
     Raises
     ------
@@ -82,10 +90,17 @@ def _server(address: str) -> dict[str, Any]:
         return {"kind": "file", "root": unquote(parts.path), "direct": options.get("direct") == "on"}
     if parts.scheme in {"tcp", "tcp+unix"}:
         return {"kind": "tcp"}
+    password = None if parts.password is None else unquote(parts.password)
+    if parts.scheme == "ldap":
+        return {
+            "kind": "ldap",
+            "user": None if parts.username is None else unquote(parts.username),
+            "password": password,
+        }
     user = unquote(parts.username or "postgres")
     return {
         "kind": "postgresql",
         "user": user,
-        "password": None if parts.password is None else unquote(parts.password),
+        "password": password,
         "database": unquote(parts.path.lstrip("/")) or user,
     }

@@ -28,7 +28,8 @@ from towtank.fields import (
     one_or_more,
 )
 from towtank.workload import expressions, templates
-from towtank.workload.calls import CALLS, FileStep, Sql, Tcp
+from towtank.workload.calls import CallStep, FileStep, Sql, Tcp
+from towtank.workload.directories import Ldap
 from towtank.workload.pauses import Pause
 from towtank.workload.texts import Template
 
@@ -369,6 +370,9 @@ class Repeat(FileModel):
     steps: list[Step] = Field(min_length=1, description="What is done.")
 
 
+CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp, "ldap": Ldap}
+"""Steps of drivers by the key that tells them."""
+
 # Tags are in brackets because pydantic puts them into the paths of its errors, beside the keys of the file.
 _KINDS = {
     **dict.fromkeys(METHODS, "<request>"),
@@ -390,6 +394,7 @@ Step = Annotated[
     | Annotated[Sql, Tag("<sql>")]
     | Annotated[FileStep, Tag("<file>")]
     | Annotated[Tcp, Tag("<tcp>")]
+    | Annotated[Ldap, Tag("<ldap>")]
     | Annotated[Think, Tag("<think>")]
     | Annotated[Draw, Tag("<draw>")]
     | Annotated[Set, Tag("<set>")]

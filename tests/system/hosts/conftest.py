@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_support import SshServer, requires, ssh_server, virtual_host
+from host_support import SshServer, requires, ssh_server, virtual_host, virtual_hosts
 
 from towtank.system.host_model import SshHost
 from towtank.system.hosts.host import Host, Room
@@ -56,19 +56,25 @@ def ssh() -> Iterator[SshServer]:
             yield server
 
 
-@pytest.fixture(params=["local", "namespaces", "ssh"])
+LINKS = ("bridge", "veth", "macvlan", "tun")
+
+
+@pytest.fixture(params=["local", *(f"namespaces by {link}" for link in LINKS), "ssh"])
 def host(request: pytest.FixtureRequest, room: Room) -> Iterator[Host]:
-    """A host that starts services, prepared."""
-    made: Host = LocalHost()
-    if request.param == "namespaces":
-        made = virtual_host()
-    elif request.param == "ssh":
+    """A host that starts services, prepared; one of provider namespaces with the others of its site."""
+    made: list[Host] = [LocalHost()]
+    provider, _, link = request.param.partition(" by ")
+    if provider == "namespaces":
+        made = [*virtual_hosts(link)]
+    elif provider == "ssh":
         server = request.getfixturevalue("ssh")
         keys = {**server.keys, "provider": "ssh", "python": sys.executable}
-        made = RemoteHost("web", SshHost.model_validate(keys), Path())
-    requires(made)
+        made = [RemoteHost("web", SshHost.model_validate(keys), Path())]
+    requires(made[0])
     try:
-        made.prepare(room)
-        yield made
+        for each in made:
+            each.prepare(room)
+        yield made[0]
     finally:
-        made.tear_down()
+        for each in reversed(made):
+            each.tear_down()

@@ -56,6 +56,18 @@ services:
   a: {kind: null_server, host: web}
   b: {kind: null_server, host: far}
 """
+# Two hosts by another link, with the generator on one of them.
+JOINED = """
+schema: towtank/system/1
+name: killed
+hosts:
+  web: {provider: namespaces, network: {mtu: 1492}}
+  far: {provider: namespaces}
+network: {link: LINK}
+generator: {host: far}
+services:
+  a: {kind: null_server, host: web}
+"""
 # A kill takes the guards' grace time of a second to its end; a busy machine takes longer.
 GONE_WITHIN_S = 60.0
 
@@ -113,6 +125,17 @@ def commands() -> list[bytes]:
 @pytest.mark.parametrize("last", range(1, 22, 2))
 def test_killed_before_any_command(folder: Path, last: int) -> None:
     with conductor(folder, last) as process:
+        out, errors = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL, errors
+    assert_gone(out.split(), process.pid)
+
+
+@pytest.mark.parametrize("last", [4, 7, 10, 13])
+@pytest.mark.parametrize("link", ["veth", "macvlan", "tun"])
+def test_killed_before_any_command_of_a_link(tmp_path: Path, link: str, last: int) -> None:
+    requires(virtual_host({"link": link}))
+    (tmp_path / "system.yaml").write_text(JOINED.replace("LINK", link))
+    with conductor(tmp_path, last) as process:
         out, errors = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL, errors
     assert_gone(out.split(), process.pid)

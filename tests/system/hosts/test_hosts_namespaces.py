@@ -15,8 +15,8 @@ from towtank.system.host_model import NamespacesHost, Network
 from towtank.system.hosts import cleaning
 from towtank.system.hosts.cgroups import find_trees, throttled_devices
 from towtank.system.hosts.host import Room
-from towtank.system.hosts.site import Site, in_network
-from towtank.system.hosts.virtual import DEVICE, VirtualHost
+from towtank.system.hosts.site import DEVICE, Site, in_network
+from towtank.system.hosts.virtual import VirtualHost
 from towtank.system.process import ProcessSpec, run_to_end
 
 Make = Callable[..., VirtualHost]

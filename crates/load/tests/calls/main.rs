@@ -3,18 +3,19 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod directory;
 mod stub;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stub::{Reply, Seen, Stub};
+use stub::{PROTOCOLS, Protocol, Reply, Seen, Stub};
 use support::{Results, closed, plan_of, run};
 
-/// A call of a statement with these values.
+/// A call of PostgreSQL.
 fn call(step: usize, text: &str, values: &Value) -> Value {
-    json!({"op": "call", "step": step, "target": 0, "do": {"kind": "sql", "text": text}, "values": values})
+    Protocol::Postgresql.call(step, text, values)
 }
 
 fn plan(stub: &Stub, ops: &Value) -> Value {
@@ -24,8 +25,8 @@ fn plan(stub: &Stub, ops: &Value) -> Value {
     plan
 }
 
-fn answers() -> Stub {
-    Stub::start(|_| Reply::Row("7".to_owned()))
+fn answers(protocol: Protocol) -> Stub {
+    Stub::start(protocol, |_| Reply::Row("7".to_owned()))
 }
 
 /// Stops itself after so many transactions, by data that runs out.
@@ -42,136 +43,161 @@ fn so_often(mut plan: Value, times: usize) -> Value {
     plan
 }
 
+/// Calls that users made: without what the driver says by itself.
+fn asked(stub: &Stub) -> usize {
+    let own = |seen: &&Seen| seen.text != "ROLLBACK" && !seen.text.starts_with('<');
+    stub.seen().iter().filter(own).count()
+}
+
 fn counted(results: &Results, stub: &Stub) {
     results.check_identity();
     let started = results.engine["totals"]["started"]
         .as_u64()
         .expect("a count");
-    let seen = stub
-        .seen()
-        .iter()
-        .filter(|seen| seen.text != "ROLLBACK")
-        .count();
-    assert_eq!(started, seen as u64);
+    assert_eq!(started, asked(stub) as u64);
 }
 
 #[test]
 fn calls_are_counted_as_the_server_counts_them_and_statements_prepared_once() {
-    let stub = answers();
-    let ops = json!([
-        call(0, "select $1", &json!([[{"variable": 0}]])),
-        call(1, "select 2", &json!([]))
-    ]);
-    let results = run(so_often(plan(&stub, &ops), 20));
-    counted(&results, &stub);
-    assert_eq!(results.count("step", 0, "/ok"), 20);
-    assert_eq!(results.count("step", 1, "/ok"), 20);
-    let values: Vec<String> = stub
-        .seen()
-        .iter()
-        .flat_map(|seen| seen.values.clone())
-        .collect();
-    let expected: Vec<String> = (0..20).map(|number| number.to_string()).collect();
-    assert_eq!(values, expected);
-    assert_eq!(stub.prepared.load(Ordering::Relaxed), 2);
-    let connections: Vec<usize> = stub.seen().iter().map(|seen| seen.connection).collect();
-    assert!(
-        connections.iter().all(|one| *one == 0),
-        "one session for the user"
-    );
+    for protocol in PROTOCOLS {
+        let stub = answers(protocol);
+        let ops = json!([
+            protocol.call(0, "select $1", &json!([[{"variable": 0}]])),
+            protocol.call(1, "select 2", &json!([]))
+        ]);
+        let results = run(so_often(plan(&stub, &ops), 20));
+        counted(&results, &stub);
+        assert_eq!(results.count("step", 0, "/ok"), 20);
+        assert_eq!(results.count("step", 1, "/ok"), 20);
+        let values: Vec<String> = stub
+            .seen()
+            .iter()
+            .flat_map(|seen| seen.values.clone())
+            .collect();
+        let expected: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+        assert_eq!(values, expected);
+        if protocol == Protocol::Postgresql {
+            assert_eq!(stub.prepared.load(Ordering::Relaxed), 2);
+        }
+        let connections: Vec<usize> = stub.seen().iter().map(|seen| seen.connection).collect();
+        assert!(
+            connections.iter().all(|one| *one == 0),
+            "one session for the user"
+        );
+    }
 }
 
 #[test]
 fn a_wait_behind_a_slow_call_counts_from_the_intended_start() {
-    let count = AtomicUsize::new(0);
-    let slow = Duration::from_millis(400);
-    let stub = Stub::start(move |_| match count.fetch_add(1, Ordering::Relaxed) {
-        2 => Reply::Late(slow, "7".to_owned()),
-        _ => Reply::Row("7".to_owned()),
-    });
-    let mut plan = plan(&stub, &json!([call(0, "select 1", &json!([]))]));
-    plan["load"] = json!({"kind": "open", "arrivals": "constant", "users_at_most": 1, "backlog_at_most": 1000,
-        "stages": [{"name": "s", "phase": "steady", "level": 0, "duration_s": 1.0, "rate": 20.0}]});
-    let results = run(plan);
-    counted(&results, &stub);
-    assert_eq!(results.engine["totals"]["ok"], 20);
-    // The arrival 50 ms after the slow one waits for the rest of its 400 ms.
-    let lag_ms = results.engine["generator"]["lag_p99_ms"]
-        .as_f64()
-        .expect("a lag");
-    assert!(lag_ms > 300.0, "{lag_ms}");
+    for protocol in PROTOCOLS {
+        let count = AtomicUsize::new(0);
+        let slow = Duration::from_millis(400);
+        let stub = Stub::start(protocol, move |_| {
+            match count.fetch_add(1, Ordering::Relaxed) {
+                2 => Reply::Late(slow, "7".to_owned()),
+                _ => Reply::Row("7".to_owned()),
+            }
+        });
+        let mut plan = plan(&stub, &json!([protocol.call(0, "select 1", &json!([]))]));
+        plan["load"] = json!({"kind": "open", "arrivals": "constant", "users_at_most": 1, "backlog_at_most": 1000,
+            "stages": [{"name": "s", "phase": "steady", "level": 0, "duration_s": 1.0, "rate": 20.0}]});
+        let results = run(plan);
+        counted(&results, &stub);
+        assert_eq!(results.engine["totals"]["ok"], 20);
+        // The arrival 50 ms after the slow one waits for the rest of its 400 ms.
+        let lag_ms = results.engine["generator"]["lag_p99_ms"]
+            .as_f64()
+            .expect("a lag");
+        assert!(lag_ms > 300.0, "{lag_ms}");
+    }
 }
 
 #[test]
 fn a_call_out_of_time_is_counted_and_the_load_goes_on_over_a_new_session() {
-    let count = AtomicUsize::new(0);
-    let stub = Stub::start(move |_| match count.fetch_add(1, Ordering::Relaxed) {
-        2 => Reply::Hang,
-        _ => Reply::Row("7".to_owned()),
-    });
-    let mut one = call(0, "select 1", &json!([]));
-    one["timeout_s"] = json!(0.2);
-    let mut plan = so_often(plan(&stub, &json!([one])), 6);
-    plan["load"] = closed(1, 1.0);
-    let results = run(plan);
-    counted(&results, &stub);
-    assert_eq!(results.failed()["timeout"], 1);
-    assert_eq!(results.count("step", 0, "/ok"), 5);
-    assert_eq!(stub.seen().last().map(|seen| seen.connection), Some(1));
+    for protocol in PROTOCOLS {
+        let count = AtomicUsize::new(0);
+        let stub = Stub::start(protocol, move |_| {
+            match count.fetch_add(1, Ordering::Relaxed) {
+                2 => Reply::Hang,
+                _ => Reply::Row("7".to_owned()),
+            }
+        });
+        let mut one = protocol.call(0, "select 1", &json!([]));
+        one["timeout_s"] = json!(0.2);
+        let mut plan = so_often(plan(&stub, &json!([one])), 6);
+        plan["load"] = closed(1, 1.0);
+        let results = run(plan);
+        counted(&results, &stub);
+        assert_eq!(results.failed()["timeout"], 1);
+        assert_eq!(results.count("step", 0, "/ok"), 5);
+        assert_eq!(stub.seen().last().map(|seen| seen.connection), Some(1));
+    }
 }
 
 #[test]
 fn a_server_that_closes_in_the_middle_costs_one_call() {
-    let count = AtomicUsize::new(0);
-    let stub = Stub::start(move |_| match count.fetch_add(1, Ordering::Relaxed) {
-        2 => Reply::Close,
-        _ => Reply::Row("7".to_owned()),
-    });
-    let results = run(so_often(
-        plan(&stub, &json!([call(0, "select 1", &json!([]))])),
-        6,
-    ));
-    counted(&results, &stub);
-    assert_eq!(results.failed()["closed"], 1);
-    assert_eq!(results.count("step", 0, "/ok"), 5);
+    for protocol in PROTOCOLS {
+        let count = AtomicUsize::new(0);
+        let stub = Stub::start(protocol, move |_| {
+            match count.fetch_add(1, Ordering::Relaxed) {
+                2 => Reply::Close,
+                _ => Reply::Row("7".to_owned()),
+            }
+        });
+        let results = run(so_often(
+            plan(&stub, &json!([protocol.call(0, "select 1", &json!([]))])),
+            6,
+        ));
+        counted(&results, &stub);
+        assert_eq!(results.failed()["closed"], 1);
+        assert_eq!(results.count("step", 0, "/ok"), 5);
+    }
 }
 
 #[test]
 fn a_server_that_is_not_there_is_a_failure_to_connect_by_its_reason() {
-    let stub = answers();
-    let mut plan = so_often(plan(&stub, &json!([call(0, "select 1", &json!([]))])), 3);
-    // Of a port that was free a moment ago.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    plan["targets"][0]["addresses"] = json!([free.local_addr().expect("an address").to_string()]);
-    drop(free);
-    let results = run(plan);
-    results.check_identity();
-    assert_eq!(results.failed()["connect"], 3);
-    let reasons = results.engine["connect_failures"]
-        .as_object()
-        .expect("reasons");
-    assert!(
-        reasons.keys().all(|reason| reason.contains("refused")),
-        "{reasons:?}"
-    );
+    for protocol in PROTOCOLS {
+        let stub = answers(protocol);
+        let mut plan = so_often(
+            plan(&stub, &json!([protocol.call(0, "select 1", &json!([]))])),
+            3,
+        );
+        // Of a port that was free a moment ago.
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        plan["targets"][0]["addresses"] =
+            json!([free.local_addr().expect("an address").to_string()]);
+        drop(free);
+        let results = run(plan);
+        results.check_identity();
+        assert_eq!(results.failed()["connect"], 3);
+        let reasons = results.engine["connect_failures"]
+            .as_object()
+            .expect("reasons");
+        assert!(
+            reasons.keys().all(|reason| reason.contains("refused")),
+            "{reasons:?}"
+        );
+    }
 }
 
 #[test]
 fn what_is_refused_is_counted_by_its_code_and_keeps_the_session() {
-    let stub = Stub::start(|_| Reply::Refuse("42P01"));
-    let results = run(so_often(
-        plan(&stub, &json!([call(0, "select 1", &json!([]))])),
-        4,
-    ));
-    counted(&results, &stub);
-    assert_eq!(results.failed()["refused"], 4);
-    assert_eq!(results.engine["calls"]["refusals"]["42P01"], 4);
-    assert!(stub.seen().iter().all(|seen| seen.connection == 0));
+    for protocol in PROTOCOLS {
+        let stub = Stub::start(protocol, move |_| Reply::Refuse(protocol.refusal().0));
+        let results = run(so_often(
+            plan(&stub, &json!([protocol.call(0, "select 1", &json!([]))])),
+            4,
+        ));
+        counted(&results, &stub);
+        assert_eq!(results.failed()["refused"], 4);
+        assert_eq!(results.engine["calls"]["refusals"][protocol.refusal().1], 4);
+        assert!(stub.seen().iter().all(|seen| seen.connection == 0));
+    }
 }
 
 #[test]
 fn a_transaction_that_fails_is_rolled_back_at_once() {
-    let stub = Stub::start(|seen| match seen.text.as_str() {
+    let stub = Stub::start(Protocol::Postgresql, |seen| match seen.text.as_str() {
         "work" => Reply::Refuse("40P01"),
         _ => Reply::Row("7".to_owned()),
     });
@@ -206,7 +232,7 @@ fn by_session(seen: &[Seen]) -> Vec<Vec<(String, String)>> {
 
 #[test]
 fn a_session_of_a_pool_stays_with_its_user_until_the_transaction_ends() {
-    let stub = answers();
+    let stub = answers(Protocol::Postgresql);
     let who = json!([[{"function": "user"}]]);
     let ops = json!([
         call(0, "begin", &json!([])),
@@ -233,7 +259,7 @@ fn a_session_of_a_pool_stays_with_its_user_until_the_transaction_ends() {
 
 #[test]
 fn a_new_session_each_time_lasts_for_one_call_or_one_transaction() {
-    let stub = answers();
+    let stub = answers(Protocol::Postgresql);
     let none = json!([]);
     let ops = json!([
         call(0, "one", &none),
@@ -256,63 +282,74 @@ fn a_new_session_each_time_lasts_for_one_call_or_one_transaction() {
 
 #[test]
 fn checks_and_values_of_answers_work_as_for_requests() {
-    let stub = answers();
-    let mut takes = call(0, "select 1", &json!([]));
-    takes["extract"] = json!([{"into": {"variable": 1}, "column": "v"}]);
-    takes["checks"] = json!([{"kind": "rows", "min": 1, "max": 1}]);
-    let mut fails = call(1, "select $1", &json!([[{"variable": 1}]]));
-    fails["checks"] = json!([{"kind": "value", "column": "v", "equals": ["8"]}]);
-    let results = run(so_often(plan(&stub, &json!([takes, fails])), 3));
-    counted(&results, &stub);
-    assert_eq!(results.failed()["check"], 3);
-    assert_eq!(stub.seen()[1].values, ["7"]);
+    for protocol in PROTOCOLS {
+        let stub = answers(protocol);
+        let mut takes = protocol.call(0, "select 1", &json!([]));
+        takes["extract"] = json!([{"into": {"variable": 1}, "column": "v"}]);
+        takes["checks"] = json!([{"kind": "rows", "min": 1, "max": 1}]);
+        let mut fails = protocol.call(1, "select $1", &json!([[{"variable": 1}]]));
+        fails["checks"] = json!([{"kind": "value", "column": "v", "equals": ["8"]}]);
+        let results = run(so_often(plan(&stub, &json!([takes, fails])), 3));
+        counted(&results, &stub);
+        assert_eq!(results.failed()["check"], 3);
+        assert_eq!(stub.seen()[1].values, ["7"]);
+    }
 }
 
 #[test]
 fn the_same_seed_asks_the_same_whatever_the_number_of_threads() {
-    let asked = |threads: usize| {
-        let stub = answers();
-        let value = json!([[{"function": "user"}], [{"function": "random_int", "min": 1, "max": 1_000_000}]]);
-        let mut plan = so_often(plan(&stub, &json!([call(0, "select $1, $2", &value)])), 12);
-        plan["threads"] = json!(threads);
-        plan["load"] = closed(3, 0.5);
-        let results = run(plan);
-        counted(&results, &stub);
-        let mut values: Vec<_> = stub.seen().into_iter().map(|seen| seen.values).collect();
-        values.sort();
-        values
-    };
-    assert_eq!(asked(1), asked(2));
+    for protocol in PROTOCOLS {
+        let asked = |threads: usize| {
+            let stub = answers(protocol);
+            let value = json!([[{"function": "user"}], [{"function": "random_int", "min": 1, "max": 1_000_000}]]);
+            let mut plan = so_often(
+                plan(&stub, &json!([protocol.call(0, "select $1, $2", &value)])),
+                12,
+            );
+            plan["threads"] = json!(threads);
+            plan["load"] = closed(3, 0.5);
+            let results = run(plan);
+            counted(&results, &stub);
+            let mut values: Vec<_> = stub.seen().into_iter().map(|seen| seen.values).collect();
+            values.sort();
+            values
+        };
+        assert_eq!(asked(1), asked(2));
+    }
 }
 
 #[test]
 fn a_call_that_never_ends_is_in_flight_once_the_drain_is_over() {
-    let stub = Stub::start(|_| Reply::Hang);
-    let mut plan = plan(&stub, &json!([call(0, "select 1", &json!([]))]));
-    plan["timeouts"] = json!({"connect_s": 1.0, "response_s": 30.0, "drain_s": 0.2});
-    let results = run(plan);
-    counted(&results, &stub);
-    assert_eq!(results.engine["totals"]["in_flight"], 1);
+    for protocol in PROTOCOLS {
+        let stub = Stub::start(protocol, |_| Reply::Hang);
+        let mut plan = plan(&stub, &json!([protocol.call(0, "select 1", &json!([]))]));
+        plan["timeouts"] = json!({"connect_s": 1.0, "response_s": 30.0, "drain_s": 0.2});
+        let results = run(plan);
+        counted(&results, &stub);
+        assert_eq!(results.engine["totals"]["in_flight"], 1);
+    }
 }
 
 #[test]
 fn think_times_and_calls_beside_requests_stay_as_they_are() {
-    let web = support::Server::start(|_| support::answer(200, "", "x"));
-    let stub = answers();
-    let mut request = support::get(0, &json!(["/"]));
-    request["target"] = json!(1);
-    let think = json!({"op": "think", "pause": {"dist": "fixed", "mean_s": 0.005}});
-    let mut plan = so_often(
-        plan(
-            &stub,
-            &json!([call(1, "select 1", &json!([])), think, request]),
-        ),
-        8,
-    );
-    let mut http = plan_of(web.address, &json!([]))["targets"][0].clone();
-    http["name"] = json!("web");
-    plan["targets"].as_array_mut().expect("targets").push(http);
-    let results = run(plan);
-    results.check_identity();
-    assert_eq!((stub.seen().len(), web.seen().len()), (8, 8));
+    for protocol in PROTOCOLS {
+        let web = support::Server::start(|_| support::answer(200, "", "x"));
+        let stub = answers(protocol);
+        let mut request = support::get(0, &json!(["/"]));
+        request["target"] = json!(1);
+        let think = json!({"op": "think", "pause": {"dist": "fixed", "mean_s": 0.005}});
+        let mut plan = so_often(
+            plan(
+                &stub,
+                &json!([protocol.call(1, "select 1", &json!([])), think, request]),
+            ),
+            8,
+        );
+        let mut http = plan_of(web.address, &json!([]))["targets"][0].clone();
+        http["name"] = json!("web");
+        plan["targets"].as_array_mut().expect("targets").push(http);
+        let results = run(plan);
+        results.check_identity();
+        assert_eq!((asked(&stub), web.seen().len()), (8, 8));
+    }
 }

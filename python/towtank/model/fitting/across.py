@@ -1,16 +1,19 @@
-"""Many servers predicted from the measurements of few: the station of the bottleneck multiplied, all others shared.
+"""Many servers, or big ones, predicted from the measurements of few: the bottleneck made more, all others shared.
 
 The throughput of the few over users is fitted by the closed curve: a bottleneck with a demand S, and time O elsewhere.
 With n servers in place of m each transaction asks one of them, so that each is a station of demand S / n (m servers of
-one queue are taken for m stations). What all share, the database and the gateway, are stations with the CPU time that a
-transaction took there, over the CPUs that their host has; so much of O is theirs. The machine below all hosts is a
-bound: no more is done than its CPUs allow.
+one queue are taken for m stations). On a host of c CPUs S is the CPU time D of a transaction over c where c is below
+one; above, it has ceil(c) CPUs, and D = S c / ceil(c). On hosts of another size c' D stays, and each node is one
+station of ceil(c') servers with a demand of D ceil(c') / c': one transaction uses one CPU at most. What all share, the
+database and the gateway, are stations with the CPU time that a transaction took there, over the CPUs that their host
+has; so much of O is theirs. The machine below all hosts is a bound: no more is done than its CPUs allow.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +53,8 @@ class Shared:
         Its standard error. [s]
     cpus : float
         CPUs that the host has. [1]
+    cpus_then : float
+        CPUs that it has in what is predicted. [1]
     utilization : float
         The highest that was measured, in [0, 1].
     """
@@ -58,16 +63,49 @@ class Shared:
     demand_s: float
     error_s: float
     cpus: float
+    cpus_then: float
     utilization: float
 
     def document(self) -> Json:
         """As it stands in the prediction."""
-        return {**self.__dict__, "service_time_s": self.demand_s / self.cpus}
+        return {**self.__dict__, "service_time_s": self.demand_s / self.cpus_then}
 
     def draws(self, count: int, stream: np.random.Generator) -> Floats:
-        """Times at the host that may be true; the demand may drift where it was not seen busy. [s]"""
+        """CPU times of a transaction that may be true; they may drift where the host was not seen busy. [s]"""
         relative = np.hypot(self.error_s / self.demand_s, DRIFT * (1 - min(self.utilization, 1.0)))
-        return np.asarray(self.demand_s / self.cpus * np.exp(relative * stream.standard_normal(count)), dtype=float)
+        return np.asarray(self.demand_s * np.exp(relative * stream.standard_normal(count)), dtype=float)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Servers and their CPUs, as measured and as predicted; no CPUs where their hosts have none of their own. [1]"""
+
+    servers_from: int
+    servers_to: int
+    cpus_from: float | None
+    cpus_to: float | None
+
+    @classmethod
+    def of(cls, asked: Json) -> Growth:
+        """As the manifest of a study asks for it."""
+        cpus = (asked.get("cpus_from"), asked.get("cpus_to"))
+        if None in cpus:
+            cpus = (None, None)
+        return cls(int(asked["servers_from"]), int(asked["servers_to"]), *cpus)
+
+    @property
+    def fitted(self) -> int:
+        """Servers of the curve: whole CPUs of all hosts that were measured."""
+        return self.servers_from * math.ceil(self.cpus_from or 1.0)
+
+    def station(self, demand_s: float) -> tuple[float, int]:
+        """One of the stations of what is predicted, from the demand that the curve has for one of its servers."""
+        each = demand_s / self.servers_to
+        if self.cpus_from is None or self.cpus_to is None:
+            return each, 1
+        work = each * self.cpus_from / math.ceil(self.cpus_from)
+        servers = math.ceil(self.cpus_to)
+        return work * servers / self.cpus_to, servers
 
 
 def predict_across(configuration: Configuration, asked: Json) -> Json:
@@ -86,15 +124,15 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
         If the points do not carry a curve, or something else than the servers was the bottleneck.
     """
     used = replace(configuration.observations, busy=None, busy_error=None, others=None)
-    fit = fit_curve(ClosedCurve(1, configuration.think_s), used)
+    growth = Growth.of(asked)
+    fit = fit_curve(ClosedCurve(growth.fitted, configuration.think_s), used)
     shared, total = _shared(configuration, asked)
     parameters = replicates(fit)[:_DRAWS]
     think = configuration.think_s
     rates = _solved(parameters, shared, total, asked, think)
     best = _solved(fit.parameters[None, :], shared, total, asked, think, drift=False)
     return {
-        "servers_from": asked["servers_from"],
-        "servers_to": asked["servers_to"],
+        **asdict(growth),
         "think_time_s": think,
         "fitted": {
             "bottleneck_demand_s": float(fit.parameters[0]),
@@ -126,13 +164,13 @@ def _solved(
     if most > MOST_USERS:
         raise ModelError(f"a network is solved for up to {MOST_USERS} users, got {most} instead")
     stream = np.random.default_rng(SEED + 3)
-    count, servers = len(parameters), int(asked["servers_to"])
-    times = [one.draws(count, stream) if drift else np.array([one.demand_s / one.cpus]) for one in shared]
+    count, growth = len(parameters), Growth.of(asked)
+    demands = [one.draws(count, stream) if drift else np.array([one.demand_s]) for one in shared]
     found = np.empty((count, len(loads)))
     for number, (demand, other) in enumerate(parameters[:, :2]):
-        own = [float(each[number]) for each in times]
-        stations: list[tuple[float, int | tuple[float, ...]]] = [(float(demand) / servers, 1)] * servers
-        stations += [(each, 1) for each in own]
+        own = [float(each[number]) / one.cpus for one, each in zip(shared, demands, strict=True)]
+        stations = [growth.station(float(demand))] * growth.servers_to
+        stations += [(float(each[number]) / one.cpus_then, 1) for one, each in zip(shared, demands, strict=True)]
         # What was spent elsewhere holds the time at what is shared; a quota lets short work pass at full speed, so
         # that this time may be less than demand over quota, and then nothing of it is left.
         elsewhere = think_s + max(0.0, float(other) - sum(own))
@@ -159,14 +197,15 @@ def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tu
     """Hosts that are not multiplied, and CPU time and CPUs of the machine."""
     runs = [run for run in configuration.runs if run.get("hosts")]
     names = list(dict.fromkeys(name for run in runs for name in run["hosts"]))
-    hosts = {name: one for name in names if (one := _host(name, runs)) is not None}
+    then = asked.get("cpus_of_hosts") or {}
+    hosts = {name: one for name in names if (one := _host(name, runs, then.get(name))) is not None}
     own = set(asked["hosts"]) & set(hosts)
     if own:
         busiest = max(hosts.values(), key=lambda one: one.utilization)
         if busiest.name not in own:
             raise ModelError(
                 f"host {busiest.name}, which is not multiplied, was the most used one "
-                f"({100 * busiest.utilization:.0f} %): more servers of {asked['service']} would not help",
+                f"({100 * busiest.utilization:.0f} %): more of {asked['service']} would not help",
                 hint=f"give {busiest.name} more CPUs, or {', '.join(sorted(own))} less",
             )
     machine = [run["machine"] for run in runs if run.get("machine")]
@@ -176,7 +215,7 @@ def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tu
     return [one for name, one in hosts.items() if name not in own and one.demand_s > 0], total
 
 
-def _host(name: str, runs: list[Json]) -> Shared | None:
+def _host(name: str, runs: list[Json], cpus_then: float | None) -> Shared | None:
     """CPU time of a transaction on a host, over all runs: the ratio of the sums, with the spread of the runs."""
     told = [(run["hosts"][name], from_document(run["throughput_per_s"])) for run in runs if name in run["hosts"]]
     rows = [
@@ -193,7 +232,8 @@ def _host(name: str, runs: list[Json]) -> Shared | None:
     spread = float(np.std(cpus / rates, ddof=1)) / np.sqrt(len(rows)) if len(rows) > 1 else 0.0
     within = float(np.sqrt(sum((error or 0.0) ** 2 for _, _, error, _ in rows)) / rates.sum())
     most = max(float(one.get("utilization") or 0.0) for *_, one in rows)
-    return Shared(name, demand, float(np.hypot(spread, within)), float(allotted), most)
+    error = float(np.hypot(spread, within))
+    return Shared(name, demand, error, float(allotted), float(cpus_then or allotted), most)
 
 
 def _begun(path: Path, asked: Json) -> list[str]:

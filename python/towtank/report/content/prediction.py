@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -34,11 +35,22 @@ def _said(told: Json) -> str:
     return (
         f"The runs with {_place(told['from'])} come first.{rests}{',' if runs else ''} those with {_place(told['to'])} "
         f"were predicted {when} ({people.moment(told.get('made_wall_ns'))}): the closed "
-        f"curve of the few, its bottleneck taken {told['servers_to']} times in place of {told['servers_from']}, all "
-        "other hosts shared. A measurement is inside where its interval of 95 % meets the band of 95 % of the "
+        f"curve of what was measured, its bottleneck {_growth(told)}, all other hosts shared. "
+        "A measurement is inside where its interval of 95 % meets the band of 95 % of the "
         "prediction. The bands hold the errors of the points, and demands that may drift by a quarter until a host is "
         "busy all the time; not the choice of the model."
     )
+
+
+def _growth(told: Json) -> str:
+    """What became more of the bottleneck."""
+    small, big = told.get("cpus_from"), told.get("cpus_to")
+    grown = [f"taken {told['servers_to']} times in place of {told['servers_from']}"]
+    if told["servers_to"] == told["servers_from"]:
+        grown = []
+    if small is not None and big is not None and small != big:
+        grown.append(f"with {people.plain(big)} CPUs in place of {people.plain(small)}")
+    return " and ".join(grown)
 
 
 def _table(results: Results, told: Json) -> Table:
@@ -102,6 +114,15 @@ def verdict(told: Json | None, measured: people.Estimate | None) -> str:
     return "above" if high is not None and least > high else "inside"
 
 
+def _time(told: Json) -> float:
+    """Time that a transaction needs at each station of the bottleneck, undisturbed. [s]"""
+    each = float(told["fitted"]["bottleneck_demand_s"]) / int(told["servers_to"])
+    small, big = told.get("cpus_from"), told.get("cpus_to")
+    if small is None or big is None:
+        return each
+    return float(each * small / math.ceil(small) * math.ceil(big) / big)
+
+
 def _stations(told: Json) -> Table:
     columns = (
         Column("Station"),
@@ -112,7 +133,7 @@ def _stations(told: Json) -> Table:
     )
     demand = told["fitted"]["bottleneck_demand_s"]
     number = int(told["servers_to"])
-    rows = [(f"{told['service']} (fitted)", str(number), "", people.seconds(demand / number), "")]
+    rows = [(f"{told['service']} (fitted)", str(number), people.seconds(demand), people.seconds(_time(told)), "")]
     rows += [
         (
             str(one["name"]),

@@ -79,7 +79,8 @@ REMARKS = {
     "tc": "network rates",
     "tbf": "network rates",
     "netem": "network delay and loss by the kernel; else by a relay of Towtank",
-    "tap": "network delay and loss by a relay of Towtank",
+    "tap": "network delay and loss by a relay of Towtank, and hosts joined by link tun",
+    "macvlan": "hosts joined by link macvlan",
     "offloads": "packets as small as the MTU says",
     "cgroup": "sizes of hosts",
     "cgroup cpu": "CPU limits and weights of hosts",
@@ -109,7 +110,7 @@ def _kernel(programs: dict[str, Capability]) -> Iterator[tuple[str, str | None]]
             yield from _network(namespaces, programs)
             yield "loop", _tried(lambda: _disk(namespaces))
         else:
-            for name in ("bridge", "tbf", "netem", "tap", "offloads", "loop"):
+            for name in ("bridge", "tbf", "netem", "tap", "macvlan", "offloads", "loop"):
                 yield name, unusable
     finally:
         namespaces.end()
@@ -124,6 +125,8 @@ def _network(namespaces: Namespaces, programs: dict[str, Capability]) -> Iterato
         (line,) = disciplines(device, Link.model_validate(wanted), netem=True)
         yield name, programs["tc"].lacking or _tried(partial(_said, namespaces.enter(["tc", *line.split()])))
     yield "tap", _tried(lambda: _said(namespaces.enter(["ip", "tuntap", "add", "t", "mode", "tap"])))
+    macvlan = "link add name m link q type macvlan mode bridge"
+    yield "macvlan", _tried(lambda: _said(namespaces.enter(["ip", *macvlan.split()])))
     yield "offloads", _tried(lambda: within_network(namespaces.pid, lambda: set_offloads("q", on=False)))
 
 

@@ -22,7 +22,7 @@ class Hosts:
     Parameters
     ----------
     hosts : dict
-        In the order of the file; only those that a service is on.
+        In the order of the file; only those that a service or the load generator is on.
     site : Site, optional
         What those of provider `namespaces` share.
     """
@@ -86,6 +86,10 @@ class Hosts:
         """Probes on other machines."""
         return [probe for host in self._prepared for probe in host.watching().probes]
 
+    def processes(self) -> dict[str, int]:
+        """Root process ids, by name, of programs that work for hosts outside of them."""
+        return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
+
     def ended(self) -> list[tuple[str, str]]:
         """Name of a host, and what of it has ended although it should not."""
         return [(host.name, text) for host in self._prepared for text in host.ended()]
@@ -115,14 +119,14 @@ def build_hosts(file: model.SystemFile, base: Path) -> Hosts:
     base : Path
         Folder that its relative paths start from.
     """
-    used = {name for service in file.services.values() for name in (service.host, *service.hosts_used) if name}
-    parts = {name: part for name, part in file.hosts.items() if name in used}
+    parts = {name: file.hosts[name] for name in file.hosts_in_use}
     virtual = {name: part for name, part in parts.items() if isinstance(part, NamespacesHost)}
     site = None
     if virtual:
         from towtank.system.hosts.site import Site  # noqa: PLC0415 - only where a host is virtual
 
-        site = Site(list(virtual), file.network, max(part.network.mtu for part in virtual.values()))
+        mtu = max(part.network.mtu for part in virtual.values())
+        site = Site(list(virtual), file.network, mtu, file.generator.host if file.generator.host in virtual else None)
     hosts: dict[str, Host] = {}
     for name, part in parts.items():
         if isinstance(part, NamespacesHost):

@@ -5,12 +5,14 @@ A provider says how; services see only this. Paths are those that the processes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from towtank.system.process import Check, Process, ProcessSpec, no_check
+from towtank.system.process import Check, Entry, Process, ProcessSpec, no_check
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,14 @@ class Room:
         Folders of the conductor that every host must see under the same path.
     check : callable
         Called while waiting; raises when the user asks to stop.
+    cpus : tuple of int
+        CPUs of the system under test; all where empty.
     """
 
     folder: Path
     kept: tuple[Path, ...] = ()
     check: Check = no_check
+    cpus: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,10 +82,13 @@ class Watching:
         What reads the numbers of the host as a whole.
     probes : list
         Probes on another machine (`towtank.observe.RemoteProbe`).
+    processes : dict
+        Root process ids, by name, of programs of this machine that work for the host outside of it.
     """
 
     scrapers: list[Any] = field(default_factory=list)
     probes: list[Any] = field(default_factory=list)
+    processes: dict[str, int] = field(default_factory=dict)
 
 
 class Host(Protocol):
@@ -192,6 +200,17 @@ class Host(Protocol):
 
     def tear_down(self) -> None:
         """Remove everything of it; does nothing when that is done already."""
+
+
+@runtime_checkable
+class Enterable(Protocol):
+    """A host whose network a program of this machine can be put into: the load generator."""
+
+    def entry(self) -> Entry:
+        """How a command gets there."""
+
+    def within(self, work: Callable[[], T]) -> T:
+        """Do something in its network."""
 
 
 @runtime_checkable

@@ -12,6 +12,7 @@ from towtank.system.host_model import Link
 _SIOCETHTOOL = 0x8946
 # ETHTOOL_S.. and ETHTOOL_G.. of linux/ethtool.h: set and get one switch.
 _OFFLOADS = {"tso": (0x1F, 0x1E), "gso": (0x24, 0x23), "gro": (0x2C, 0x2B)}
+_CHECKSUMS = {"transmit": (0x17, 0x16), "receive": (0x15, 0x14)}
 _NAME_BYTES = 16
 # A token bucket holds what comes in this time at full rate, so that a timer that is late does not cost rate. [s]
 _BURST_S = 0.004
@@ -63,9 +64,26 @@ def set_offloads(device: str, *, on: bool) -> None:
         _ethtool(device, setter, int(on))
 
 
+def set_checksums(device: str, *, on: bool) -> None:
+    """Let a device of the current network be trusted with checksums, or have each packet summed up by the kernel.
+
+    Raises
+    ------
+    OSError
+        If the device does not let itself be told.
+    """
+    for setter, _ in _CHECKSUMS.values():
+        _ethtool(device, setter, int(on))
+
+
 def offloads(device: str) -> dict[str, bool]:
     """The segmentation offloads of a device of the current network, as they are."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _OFFLOADS.items()}
+
+
+def checksums(device: str) -> dict[str, bool]:
+    """The checksum offloads of a device of the current network, as they are."""
+    return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _CHECKSUMS.items()}
 
 
 def _ethtool(device: str, command: int, value: int) -> int:

@@ -15,6 +15,7 @@ _SIZES = {
     "memory": "cgroup memory",
     "timeslice": "timeslice",
 }
+_LINKS = {"macvlan": "macvlan", "tun": "tap"}
 
 
 def host_needs(part: NamespacesHost) -> Iterator[tuple[str, str]]:
@@ -42,13 +43,17 @@ def _link_needs(link: Link | Network) -> Iterator[tuple[str, str]]:
         yield "rate", "tbf"
     if not link.offloads:
         yield "offloads", "offloads"
+    if not link.checksums:
+        yield "checksums", "offloads"
     if isinstance(link, Link) and link.impaired:
         yield ("delay" if link.delay else "loss"), "netem or tap"
 
 
 def network_needs(network: Network) -> Iterator[tuple[str, str]]:
-    """The same for the link of the generator."""
-    return _link_needs(network)
+    """The same for what joins the hosts, and for the link of the generator."""
+    if needed := _LINKS.get(network.link):
+        yield "link", needed
+    yield from _link_needs(network)
 
 
 def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Capability]) -> list[str]:

@@ -6,7 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from towtank.errors import TargetError
 from towtank.observe.scraper import ScrapeError, series
+from towtank.system.hosts.namespaces import within_network
+from towtank.system.hosts.sockets import socket_memory
 
 if TYPE_CHECKING:
     from towtank.system.hosts.cgroups import ControlGroup
@@ -17,6 +20,8 @@ _NS = 1e9
 _US = 1e6
 _SECTOR_BYTES = 512
 _DEVICE = "eth0"
+# Each takes some µs: more of them would cost the generator's CPU what is to be measured.
+_SOCKETS_AT_MOST = 1000
 # Places in /sys/block/DEVICE/stat (iostats.rst): reads, sectors read, writes, sectors written, ms busy, ms in queue.
 _DISK_FIELDS = {
     "host_disk_read_operations_total": (0, 1.0),
@@ -75,6 +80,7 @@ class HostScraper:
             values = {**self._cpu(), **self._memory(), **self._pressure(), **self._network()}
             for name, disk in self._disks.items():
                 values |= self._disk(name, disk)
+            values |= self._sockets()
             # All trees have the same processes; one of them is asked.
             values["host_processes"] = float(len(self._group.members_files()[0].read_text().split()))
         except (OSError, ValueError) as error:
@@ -162,6 +168,17 @@ class HostScraper:
                 fields = rest.split()
                 return {key: float(fields[place]) for key, place in _NETWORK_FIELDS.items()}
         return {}
+
+    def _sockets(self) -> dict[str, float]:
+        """Memory of sockets; left out where the kernel does not tell, or too many would have to be asked for."""
+        lines = Path(f"/proc/{self._namespaces.pid}/net/sockstat").read_text().splitlines()
+        counted = [line.split() for line in lines if line.startswith("TCP:")]
+        if not counted or int(counted[0][2]) > _SOCKETS_AT_MOST:
+            return {}
+        try:
+            return {"host_socket_memory_bytes": within_network(self._namespaces.pid, socket_memory)}
+        except (OSError, TargetError):
+            return {}
 
     def _disk(self, name: str, disk: MountedDisk) -> dict[str, float]:
         stats = [(Path("/sys/block") / Path(one).name / "stat").read_text().split() for one in disk.devices]

@@ -1,7 +1,7 @@
 """What all hosts of provider `namespaces` of one system share: a prefix, a folder, a janitor, and a virtual network.
 
-The network is a bridge in a network namespace of its own. This machine has one device more while it is up, the link of
-the load generator, and nothing else of its network is changed.
+The network is a bridge, or a card that all share, in a network namespace of its own. This machine has one device more
+while it is up, the link of the load generator, and nothing else of its network is changed.
 """
 
 from __future__ import annotations
@@ -18,20 +18,30 @@ from pathlib import Path
 from towtank.errors import TargetError
 from towtank.system.host_model import Link, Network
 from towtank.system.hosts import cleaning
-from towtank.system.hosts.links import disciplines, set_offloads
+from towtank.system.hosts.links import disciplines, set_checksums, set_offloads
 from towtank.system.hosts.namespaces import Namespaces, within_network
 from towtank.system.identity import identity
 
 # The range that RFC 2544 sets aside for benchmarks, so that it is nobody's network.
 _RANGE = ipaddress.ip_network("198.18.0.0/15")
-_GENERATOR, _FIRST = 1, 10
+_OWN, _FIRST = 1, 10
 HOSTS_AT_MOST = 240
+DEVICE = "eth0"
+"""Name of a host's device, in its own network."""
+_CONDUCTOR_DEVICE = "conductor"
 _COMMAND_WITHIN_S = 30.0
 _JANITOR_WITHIN_S = 40.0
 _BRIDGE = """
 ip link set lo up
 ip link add name bridge type bridge forward_delay 0 mcast_snooping 0
 ip link set bridge mtu "$1" up
+"""
+# The card is one end of a cable whose other end nobody holds: it has a carrier, and what leaves it goes nowhere.
+_CARD = """
+ip link set lo up
+ip link add name card mtu "$1" type veth peer name nobody mtu "$1"
+ip link set nobody up
+ip link set card up
 """
 
 
@@ -46,15 +56,19 @@ class Site:
         The generator's link.
     mtu : int
         Largest packet of all links. [byte]
+    generator : str, optional
+        Host that the load generator is on; outside of all hosts by default.
     """
 
-    def __init__(self, names: list[str], network: Network, mtu: int) -> None:
-        self.names, self._network, self._mtu = names, network, mtu
+    def __init__(self, names: list[str], network: Network, mtu: int, generator: str | None = None) -> None:
+        self.names, self._network, self._mtu, self._generator = names, network, mtu, generator
         self.prefix = f"towtank-{secrets.token_hex(3)}"
         self._janitor: subprocess.Popen[bytes] | None = None
         self._switch = Namespaces(("net",), self.environment)
         self._subnet = _RANGE
         self._users = 0
+        # The end of the one cable of link `veth` that came first: name, process in its network, link.
+        self._loose: tuple[str, int, Link] | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -80,9 +94,19 @@ class Site:
         return str(self._subnet[_FIRST + self.names.index(name)])
 
     @property
-    def generator_address(self) -> str:
+    def link(self) -> str:
+        """How its hosts are joined."""
+        return self._network.link
+
+    @property
+    def own_address(self) -> str:
         """Address of this machine in the network."""
-        return str(self._subnet[_GENERATOR])
+        return str(self._subnet[_OWN])
+
+    @property
+    def generator_address(self) -> str:
+        """Address of the load generator."""
+        return self.own_address if self._generator is None else self.address(self._generator)
 
     def open(self) -> None:
         """Make it, once, for the first host that needs it; each has to `close` it.
@@ -101,7 +125,8 @@ class Site:
         self.images.mkdir(mode=0o755)
         self._choose_subnet()
         self._write_names()
-        self._switch.start(_BRIDGE, str(max(self._mtu, self._network.mtu)))
+        script = _CARD if self.link == "macvlan" else _BRIDGE
+        self._switch.start(script, str(max(self._mtu, self._network.mtu)))
         self._connect_generator()
 
     def watch(self) -> None:
@@ -134,8 +159,12 @@ class Site:
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
 
     def _connect_generator(self) -> None:
-        link = Link.model_construct(**dict(self._network))
-        self.connect("generator", os.getpid(), self.prefix, self.generator_address, link)
+        """Lay the cable of this machine: that of the generator, and that by which the conductor reaches all hosts."""
+        if self.link == "macvlan":
+            self.share_card(os.getpid(), self.prefix, self.own_address, self._network.mtu)
+            return
+        link = Link.model_construct(**{key: value for key, value in self._network if key != "link"})
+        self.connect("generator", os.getpid(), self.prefix, self.own_address, link)
 
     def connect(self, port: str, pid: int, device: str, address: str, link: Link, *, netem: bool = False) -> None:
         """Lay a cable from the bridge to the network of a process.
@@ -158,6 +187,50 @@ class Site:
         self.plug(port)
         self.set_address(pid, device, address)
         self.shape(pid, port, device, link, netem=netem)
+
+    def share_card(self, pid: int, device: str, address: str, mtu: int) -> None:
+        """Make a device of the shared card in the network of a process."""
+        self._switch_ip([f"link add link card name {device} mtu {mtu} netns {pid} type macvlan mode bridge"])
+        self.set_address(pid, device, address)
+
+    def connect_conductor(self, port: str, pid: int) -> None:
+        """Lay a cable from the bridge to the network of a process for the conductor only; it has no address yet."""
+        device = _CONDUCTOR_DEVICE
+        self._switch_ip([f"link add name {port} type veth peer name {device} netns {pid}"])
+        self.plug(port)
+        lines = [f"link set {device} addrgenmode none", f"link set {device} up"]
+        self.run(in_network(pid, ["ip", "-batch", "-"]), "\n".join(lines))
+
+    def join(self, name: str, pid: int, link: Link) -> None:
+        """Lay a cable from one host to the other, when the second one comes.
+
+        Parameters
+        ----------
+        name : str
+            Name of the host.
+        pid : int
+            A process in its network.
+        link : Link
+            How its end is.
+        """
+        if self._loose is None:
+            self._loose = (name, pid, link)
+            return
+        first, self._loose = self._loose, None
+        ends = [first, (name, pid, link)]
+        (_, near_pid, near), (_, far_pid, far) = ends
+        self._switch_ip(
+            [
+                f"link add name {DEVICE} mtu {near.mtu} netns {near_pid} type veth "
+                f"peer name {DEVICE} mtu {far.mtu} netns {far_pid}"
+            ]
+        )
+        for end_name, end_pid, end in ends:
+            self.set_address(end_pid, DEVICE, self.address(end_name))
+            # All but the conductor is at the other end of this cable.
+            way = f"route add {self.own_address} dev {_CONDUCTOR_DEVICE} src {self.address(end_name)}"
+            self.run(in_network(end_pid, ["ip", "-batch", "-"]), way)
+            self._without_offloads(end_pid, DEVICE, end)
 
     def plug(self, port: str) -> None:
         """Put an end that is in the switch already into the bridge."""
@@ -185,13 +258,16 @@ class Site:
         for end_pid, end in ((self._switch.pid, port), (pid, device)):
             if lines := disciplines(end, link, netem=netem):
                 self.run(in_network(end_pid, ["tc", "-batch", "-"]), "\n".join(lines))
-        if not link.offloads:
-            self._without_offloads(pid, port, device)
+        for end_pid, end in ((self._switch.pid, port), (pid, device)):
+            self._without_offloads(end_pid, end, link)
 
-    def _without_offloads(self, pid: int, port: str, device: str) -> None:
+    def _without_offloads(self, pid: int, device: str, link: Link) -> None:
+        """Turn off, at one end, what the link is not to have."""
         try:
-            within_network(self._switch.pid, lambda: set_offloads(port, on=False))
-            within_network(pid, lambda: set_offloads(device, on=False))
+            if not link.offloads:
+                within_network(pid, lambda: set_offloads(device, on=False))
+            if not link.checksums:
+                within_network(pid, lambda: set_checksums(device, on=False))
         except OSError as error:
             raise TargetError(f"the offloads of {device} cannot be turned off: {error.strerror}") from error
 

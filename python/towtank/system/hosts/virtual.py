@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from towtank.errors import TargetError
 from towtank.system import ports
 from towtank.system.host_model import NamespacesHost as Part
 from towtank.system.host_model import Network
 from towtank.system.hosts import capabilities, needs
+from towtank.system.hosts.cables import make_cable
 from towtank.system.hosts.cgroups import ControlGroup, find_trees
 from towtank.system.hosts.disks import MountedDisk, mount_disk
 from towtank.system.hosts.filling import fill_disk, release_disk
 from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
-from towtank.system.hosts.links import offloads
 from towtank.system.hosts.local import SharedFiles, execute
 from towtank.system.hosts.namespaces import Namespaces, within_network
 from towtank.system.hosts.site import Site, in_network
 from towtank.system.hosts.timeslice import timeslice
 from towtank.system.process import Entry, Process, ProcessSpec, ServiceProcess
 
-DEVICE = "eth0"
+T = TypeVar("T")
 _TEMPORARY = Path("/tmp")
 _KINDS = ("net", "mnt", "uts")
 # Arguments: name, folder of the host, file of names, folders to keep. The private temporary folder covers the one of
@@ -46,7 +41,6 @@ mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 """
 # Goes into control groups, then becomes the command behind `--`.
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"'
-_RELAY_WITHIN_S = 5.0
 
 
 class VirtualHost(SharedFiles):
@@ -71,8 +65,7 @@ class VirtualHost(SharedFiles):
         self._namespaces = Namespaces(_KINDS, site.environment)
         self._group = ControlGroup(find_trees(), f"{site.prefix}/{name}")
         self._disks: dict[str, MountedDisk] = {}
-        self._relay: subprocess.Popen[bytes] | None = None
-        self._offloads: dict[str, bool] = {}
+        self._cable = make_cable(site, name, part.network)
         self._is_open = self._is_confined = False
 
     @property
@@ -116,7 +109,7 @@ class VirtualHost(SharedFiles):
         self._namespaces.start(_SET_UP, self.name, str(folder), str(self._site.folder / "hosts"), *map(str, kept))
         self._group.create()
         self._set_lasting_sizes()
-        self._connect()
+        self._cable.lay(self._namespaces.pid, room.cpus)
         for name, disk in self._part.disks.items():
             room.check()
             self._disks[name] = mount_disk(self._site, self._namespaces, self.name, name, disk)
@@ -131,51 +124,13 @@ class VirtualHost(SharedFiles):
         if part.cpu_shares is not None:
             self._group.weigh(part.cpu_shares)
 
-    def _connect(self) -> None:
-        link, site = self._part.network, self._site
-        pid, port = self._namespaces.pid, self._port
-        netem = link.impaired and capabilities.probe()["netem"].there
-        if link.impaired and not netem:
-            self._start_relay(port)
-            for end_pid, end in ((site.switch_pid, port), (pid, DEVICE)):
-                site.run(in_network(end_pid, ["ip", "link", "set", end, "mtu", str(link.mtu)]))
-            site.plug(port)
-            site.set_address(pid, DEVICE, self.address)
-            site.shape(pid, port, DEVICE, link.model_copy(update={"offloads": True}), netem=False)
-        else:
-            site.connect(port, pid, DEVICE, self.address, link, netem=netem)
-        self._offloads = within_network(pid, lambda: offloads(DEVICE))
-
-    def _start_relay(self, port: str) -> None:
-        """Two ends in place of a cable; the program between them delays and loses packets."""
-        link = self._part.network
-        ends = [{"pid": self._site.switch_pid, "device": port}, {"pid": self._namespaces.pid, "device": DEVICE}]
-        wanted = {"ends": ends, "delay_s": link.delay, "loss": link.loss, "seed": self._site.names.index(self.name)}
-        self._relay = subprocess.Popen(
-            [sys.executable, "-m", "towtank.system.hosts.relay", json.dumps(wanted)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=self._site.environment,
-            start_new_session=True,
-        )
-        assert self._relay.stdout is not None
-        assert self._relay.stderr is not None
-        if self._relay.stdout.readline() != b"ready\n":
-            raise TargetError(f"host {self.name}: the relay did not start: {self._relay.stderr.read().decode()}")
-
-    @property
-    def _port(self) -> str:
-        """The end of its cable at the bridge."""
-        return f"port{self._site.names.index(self.name)}"
-
     def cut(self) -> None:
-        """Take the far end of its cable down: the near one loses its carrier."""
-        self._site.run(in_network(self._site.switch_pid, ["ip", "link", "set", self._port, "down"]))
+        """Pull its network cable."""
+        self._cable.cut()
 
     def mend(self) -> None:
-        """Take the far end of its cable up."""
-        self._site.run(in_network(self._site.switch_pid, ["ip", "link", "set", self._port, "up"]))
+        """Put it back."""
+        self._cable.mend()
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
         """Put a file, or many empty ones, on the disk."""
@@ -202,6 +157,15 @@ class VirtualHost(SharedFiles):
             starting=partial(timeslice, self._part.timeslice),
         )
         return ServiceProcess(spec, log, self.cpus or cpus, entry)
+
+    def entry(self) -> Entry:
+        """How the load generator gets into its network and control group; it sees the files of this machine."""
+        pid = self._namespaces.pid
+        return Entry(command=lambda command: self._join(in_network(pid, command)), environment=self._site.environment)
+
+    def within(self, work: Callable[[], T]) -> T:
+        """Do something in its network."""
+        return within_network(self._namespaces.pid, work)
 
     def _join(self, command: list[str]) -> list[str]:
         return ["sh", "-c", _JOIN, "sh", *map(str, self._group.members_files()), "--", *command]
@@ -247,8 +211,7 @@ class VirtualHost(SharedFiles):
             "cpus_virtual": self._part.cpus,
             "disks": {name: disk.facts() for name, disk in self._disks.items()},
             "control_groups": find_trees().version,
-            "offloads": self._offloads,
-            "delayed_by": None if not self._part.network.impaired else "relay" if self._relay else "netem",
+            **self._cable.facts(),
         }
 
     def watching(self) -> Watching:
@@ -256,12 +219,12 @@ class VirtualHost(SharedFiles):
         from towtank.system.hosts.observing import HostScraper  # noqa: PLC0415 - only where something is observed
 
         name = f"host-{self.name}"
-        return Watching([HostScraper(name, self._group, self._namespaces, self._disks, self._part.cpus)])
+        scraper = HostScraper(name, self._group, self._namespaces, self._disks, self._part.cpus)
+        return Watching([scraper], processes=self._cable.processes())
 
     def ended(self) -> list[str]:
-        """Its relay, where that has ended."""
-        relay = self._relay
-        return [] if relay is None or relay.poll() is None else [f"relay ended with status {relay.returncode}"]
+        """What carries its packets, where that has ended."""
+        return self._cable.ended()
 
     def tear_down(self) -> None:
         """Let go of everything; the last host of the site removes what all of them had."""
@@ -269,20 +232,7 @@ class VirtualHost(SharedFiles):
             return
         self._is_open = False
         self._group.kill()
-        if self._relay is not None:
-            self._end_relay(self._relay)
+        self._cable.end()
         self._namespaces.end()
         self._disks.clear()
         self._site.close()
-
-    def _end_relay(self, relay: subprocess.Popen[bytes]) -> None:
-        for pipe in (relay.stdin, relay.stdout, relay.stderr):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
-        try:
-            relay.wait(_RELAY_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            relay.kill()
-            relay.wait()
-        self._relay = None

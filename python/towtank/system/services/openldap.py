@@ -72,6 +72,8 @@ class Openldap(PrivateServer):
             f"idletimeout {given.idle_timeout:.0f}",
             "database monitor",
             "access to * by * read",
+            # What looks at it must see all of it, whatever clients may.
+            "limits * size=unlimited",
             "database mdb",
             f'suffix "{SUFFIX}"',
             f'rootdn "{ADMINISTRATOR}"',
@@ -129,6 +131,10 @@ class Openldap(PrivateServer):
         """Settings, population and port."""
         population = self._population.model_dump(mode="json")
         return {**self._part.configuration, "population": population, "port": self._port}
+
+    def addresses(self) -> list[str]:
+        """Where sessions of nobody are opened; who wants more logs in."""
+        return [self.url]
 
     def scrapers(self) -> list[Any]:
         """Its monitor database."""

@@ -1,0 +1,211 @@
+//! LDAP version 3 (RFC 4511) over TCP or a Unix socket.
+//!
+//! A session carries one operation at a time. What a search finds is a table: a column for each attribute, a row for each
+//! entry; further values of an attribute stand in rows of their own below, so that all of them can be taken. An operation
+//! that is given up is abandoned, so that the server need not end it.
+
+mod answers;
+pub(crate) mod ber;
+mod codes;
+mod filter;
+mod request;
+mod table;
+
+use bytes::Bytes;
+
+use self::answers::{Message, Said};
+use self::table::Table;
+use crate::answer::{Answer, Failed, FailureKind, Meter};
+use crate::executor::Call;
+use crate::operation::{Operation, Task};
+use crate::server::Location;
+use crate::session::{Step, Value, Waiting};
+use crate::wire::Wire;
+
+pub use self::filter::{Assertion, Extensible, Filter, Substrings};
+pub use self::request::{Attribute, Change, DirectoryRequest, Scope, Verb};
+
+/// Highest number of a message (`maxInt`).
+const NUMBER_CEILING: u32 = i32::MAX as u32;
+
+struct Session {
+    wire: Wire,
+    /// Number of the last message.
+    number: u32,
+    /// Where messages are written: their lengths are known at their ends.
+    scratch: Vec<u8>,
+    /// Whether the answer to the last message is awaited.
+    is_waiting: bool,
+    /// Whether the farewell was said.
+    is_over: bool,
+}
+
+/// Opens a session, logged in where a name is given.
+///
+/// # Errors
+/// Kind `connect`: no connection, or the server does not let the user in.
+pub(crate) async fn open(
+    location: &Location,
+    user: Option<&str>,
+    password: Option<&str>,
+) -> Result<Box<dyn Waiting>, Failed> {
+    let mut session = Session {
+        wire: Wire::connect(location).await?,
+        number: 0,
+        scratch: Vec::new(),
+        is_waiting: false,
+        is_over: false,
+    };
+    if let Some(user) = user {
+        let values = [user, password.unwrap_or_default()];
+        let values = values.map(|text| Some(text.as_bytes().to_vec()));
+        let (bind, meter) = (DirectoryRequest::Bind {}, &mut Meter::default());
+        let entered = session.exchange(&bind, &values, None, meter).await;
+        entered.map_err(|failed| Failed::new(FailureKind::Connect, failed.reason))?;
+    }
+    Ok(Box::new(session))
+}
+
+fn protocol(error: ber::Malformed) -> Failed {
+    Failed::new(FailureKind::Protocol, error.to_string())
+}
+
+fn refused(code: u32) -> Failed {
+    Failed::new(FailureKind::Refused, codes::name(code))
+}
+
+impl Session {
+    /// Number of the next message.
+    fn count(&mut self) -> u32 {
+        self.number = if self.number == NUMBER_CEILING {
+            1
+        } else {
+            self.number + 1
+        };
+        self.number
+    }
+
+    /// Writes a request, to be sent; its number.
+    fn write(&mut self, request: &DirectoryRequest, values: &[Value]) -> u32 {
+        let number = self.count();
+        self.scratch.clear();
+        request.write(number, values, &mut self.scratch);
+        self.wire.out.extend_from_slice(&self.scratch);
+        number
+    }
+
+    /// The next message, whole.
+    async fn next(&mut self, meter: &mut Meter) -> Result<Bytes, Failed> {
+        loop {
+            let length = answers::length(&self.wire.received).map_err(protocol)?;
+            if let Some(length) = length
+                && length <= self.wire.received.len()
+            {
+                return Ok(self.wire.received.split_to(length).freeze());
+            }
+            let received = self.wire.receive(meter).await;
+            received.map_err(|error| Failed::closed(&error))?;
+        }
+    }
+
+    /// One operation: what was found goes into `task`'s table, or is counted where there is none.
+    async fn exchange(
+        &mut self,
+        request: &DirectoryRequest,
+        values: &[Value],
+        task: Option<&Task>,
+        meter: &mut Meter,
+    ) -> Result<Answer, Failed> {
+        let number = self.write(request, values);
+        self.is_waiting = true;
+        let sent = self.wire.flush(meter).await;
+        sent.map_err(|error| Failed::closed(&error))?;
+        let result = if request.is_farewell() {
+            self.is_over = true;
+            Ok(Answer::default())
+        } else {
+            self.read(number, request, task, meter).await
+        };
+        // What failed otherwise has no session any more that could be told.
+        self.is_waiting = false;
+        result
+    }
+
+    async fn read(
+        &mut self,
+        number: u32,
+        request: &DirectoryRequest,
+        task: Option<&Task>,
+        meter: &mut Meter,
+    ) -> Result<Answer, Failed> {
+        let mut table = Table::new(request, task);
+        loop {
+            let bytes = self.next(meter).await?;
+            let Message { number: of, said } = answers::read(&bytes).map_err(protocol)?;
+            match said {
+                // What no request asked for: the server is about to close (section 4.4.1).
+                Said::Done(code) if of == 0 => {
+                    return Err(Failed::new(FailureKind::Closed, codes::name(code)));
+                }
+                _ if of != number => {
+                    let reason = "an answer to nothing that was asked";
+                    return Err(Failed::new(FailureKind::Protocol, reason));
+                }
+                Said::Entry(entry) => table.take(&entry).map_err(protocol)?,
+                Said::Aside => {}
+                Said::Done(code) => return table.end(request, code),
+            }
+        }
+    }
+}
+
+impl Waiting for Session {
+    fn perform<'a>(
+        &'a mut self,
+        task: &'a Task,
+        call: &'a Call,
+        meter: &'a mut Meter,
+    ) -> Step<'a, Result<Answer, Failed>> {
+        Box::pin(async move {
+            let Operation::Ldap { request } = &task.operation else {
+                return Err(Failed::new(FailureKind::Internal, "no operation of LDAP"));
+            };
+            self.exchange(request, &call.values, Some(task), meter)
+                .await
+        })
+    }
+
+    fn is_closed(&mut self) -> bool {
+        self.wire.is_closed()
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    fn close(mut self: Box<Self>) -> Step<'static, ()> {
+        Box::pin(async move {
+            if self.is_over {
+                return;
+            }
+            self.write(&DirectoryRequest::Unbind {}, &[]);
+            // Whether the farewell arrives or not, the socket is closed.
+            let _ = self.wire.flush(&mut Meter::default()).await;
+        })
+    }
+}
+
+impl Drop for Session {
+    /// What is under way when the session is given up is not wanted any more.
+    fn drop(&mut self) {
+        // What was sent in part cannot be followed by anything.
+        if self.is_waiting && self.wire.out.is_empty() {
+            let (given_up, number) = (self.number, self.count());
+            self.scratch.clear();
+            request::abandon(number, given_up, &mut self.scratch);
+            self.wire.out.extend_from_slice(&self.scratch);
+            self.write(&DirectoryRequest::Unbind {}, &[]);
+            self.wire.say_now();
+        }
+    }
+}

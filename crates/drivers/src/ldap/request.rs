@@ -1,0 +1,320 @@
+//! What can be asked of a directory, as the plan has it, and how it is written (RFC 4511, section 4).
+//!
+//! Names of attributes and the form of a filter are those of the plan; what they are compared with or set to comes with
+//! each call, by its place among the values. So no value can change what is asked, whatever stands in it.
+
+use serde::Deserialize;
+
+use super::ber::{self, ENUMERATED, INTEGER, OCTETS, SEQUENCE, SET};
+use super::filter::Filter;
+use crate::session::Value;
+
+/// Version of LDAP.
+const VERSION: u32 = 3;
+/// `[APPLICATION 0]`, of several elements.
+pub(crate) const BIND: u8 = 0x60;
+const UNBIND: u8 = 0x42;
+const SEARCH: u8 = 0x63;
+const MODIFY: u8 = 0x66;
+const ADD: u8 = 0x68;
+const DELETE: u8 = 0x4a;
+const COMPARE: u8 = 0x6e;
+const ABANDON: u8 = 0x50;
+/// `simple [0]` of a bind.
+const SIMPLE: u8 = 0x80;
+/// `neverDerefAliases`.
+const NEVER: u32 = 0;
+
+/// One operation on a directory. The first of its values is the name of an entry, but for `unbind`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum DirectoryRequest {
+    /// Log in; the second value is the password.
+    Bind {},
+    /// Look for entries at and below the first value.
+    Search {
+        /// How far below.
+        scope: Scope,
+        /// Which entries.
+        filter: Filter,
+        /// Which of their attributes; all but operational ones, if none.
+        #[serde(default)]
+        attributes: Vec<String>,
+        /// How many entries at most; 0: as many as the server gives.
+        #[serde(default)]
+        size_limit: u32,
+    },
+    /// Whether an attribute has the second value.
+    Compare {
+        /// Which.
+        attribute: String,
+    },
+    /// Make an entry.
+    Add {
+        /// What it has.
+        attributes: Vec<Attribute>,
+    },
+    /// Change an entry.
+    Modify {
+        /// How, one after the other.
+        changes: Vec<Change>,
+    },
+    /// Take an entry away.
+    Delete {},
+    /// Leave; the next call opens another session.
+    Unbind {},
+}
+
+/// How far below its base a search looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The base alone.
+    Base,
+    /// Entries right below it.
+    One,
+    /// It and all below.
+    Subtree,
+}
+
+/// An attribute with its values.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attribute {
+    /// Its name.
+    pub attribute: String,
+    /// Places of its values among those of the call.
+    pub values: Vec<usize>,
+}
+
+/// One change of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// What is done with the values.
+    #[serde(rename = "do")]
+    pub verb: Verb,
+    /// Name of the attribute.
+    pub attribute: String,
+    /// Places of the values among those of the call; none of them with `delete` and `replace`: all that are there go.
+    #[serde(default)]
+    pub values: Vec<usize>,
+}
+
+/// What a change does with its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verb {
+    /// Add them.
+    Add,
+    /// Take them away.
+    Delete,
+    /// Put them in the place of those there are.
+    Replace,
+    /// Add the value, a number (RFC 4525).
+    Increment,
+}
+
+impl DirectoryRequest {
+    /// What is wrong with it for a call of so many values, if anything.
+    pub(crate) fn fault(&self, values: usize) -> Option<String> {
+        let own = match self {
+            Self::Unbind {} => 0,
+            Self::Bind {} | Self::Compare { .. } => 2,
+            Self::Search { .. } | Self::Add { .. } | Self::Modify { .. } | Self::Delete {} => 1,
+        };
+        let mut named = Vec::new();
+        match self {
+            Self::Search { filter, .. } => filter.places(&mut named),
+            Self::Add { attributes } => {
+                named.extend(attributes.iter().flat_map(|one| &one.values));
+            }
+            Self::Modify { changes } => named.extend(changes.iter().flat_map(|one| &one.values)),
+            _ => {}
+        }
+        named.sort_unstable();
+        named.dedup();
+        let wanted = own + named.len();
+        if wanted != values {
+            return Some(format!("must have {wanted} values, got {values}"));
+        }
+        let all_there = named.iter().copied().eq(own..wanted);
+        (!all_there).then(|| format!("must name values {own} to {}, got {named:?}", wanted - 1))
+    }
+
+    /// Whether it has no answer.
+    pub(crate) fn is_farewell(&self) -> bool {
+        matches!(self, Self::Unbind {})
+    }
+
+    /// Writes it as message of this number.
+    pub(crate) fn write(&self, number: u32, values: &[Value], out: &mut Vec<u8>) {
+        let of = |place: usize| text(values, place);
+        message(out, number, |out| match self {
+            Self::Bind {} => write_bind(out, of(0), of(1)),
+            Self::Search {
+                scope,
+                filter,
+                attributes,
+                size_limit,
+            } => ber::element(out, SEARCH, |out| {
+                ber::octets(out, OCTETS, of(0));
+                write_bounds(out, *scope, *size_limit);
+                filter.write(values, out);
+                ber::element(out, SEQUENCE, |out| {
+                    for name in attributes {
+                        ber::octets(out, OCTETS, name.as_bytes());
+                    }
+                });
+            }),
+            Self::Compare { attribute } => ber::element(out, COMPARE, |out| {
+                ber::octets(out, OCTETS, of(0));
+                ber::element(out, SEQUENCE, |out| {
+                    ber::octets(out, OCTETS, attribute.as_bytes());
+                    ber::octets(out, OCTETS, of(1));
+                });
+            }),
+            Self::Add { attributes } => ber::element(out, ADD, |out| {
+                ber::octets(out, OCTETS, of(0));
+                ber::element(out, SEQUENCE, |out| {
+                    for one in attributes {
+                        write_attribute(out, &one.attribute, &one.values, values);
+                    }
+                });
+            }),
+            Self::Modify { changes } => ber::element(out, MODIFY, |out| {
+                ber::octets(out, OCTETS, of(0));
+                ber::element(out, SEQUENCE, |out| {
+                    for one in changes {
+                        ber::element(out, SEQUENCE, |out| {
+                            ber::number(out, ENUMERATED, one.verb as u32);
+                            write_attribute(out, &one.attribute, &one.values, values);
+                        });
+                    }
+                });
+            }),
+            Self::Delete {} => ber::octets(out, DELETE, of(0)),
+            Self::Unbind {} => ber::octets(out, UNBIND, &[]),
+        });
+    }
+}
+
+/// A value of a call; none is the empty one.
+pub(super) fn text(values: &[Value], place: usize) -> &[u8] {
+    values
+        .get(place)
+        .and_then(|value| value.as_deref())
+        .unwrap_or_default()
+}
+
+fn message(out: &mut Vec<u8>, number: u32, content: impl FnOnce(&mut Vec<u8>)) {
+    ber::element(out, SEQUENCE, |out| {
+        ber::number(out, INTEGER, number);
+        content(out);
+    });
+}
+
+fn write_bind(out: &mut Vec<u8>, name: &[u8], password: &[u8]) {
+    ber::element(out, BIND, |out| {
+        ber::number(out, INTEGER, VERSION);
+        ber::octets(out, OCTETS, name);
+        ber::octets(out, SIMPLE, password);
+    });
+}
+
+/// What a search has between its base and its filter.
+fn write_bounds(out: &mut Vec<u8>, scope: Scope, size_limit: u32) {
+    ber::number(out, ENUMERATED, scope as u32);
+    ber::number(out, ENUMERATED, NEVER);
+    ber::number(out, INTEGER, size_limit);
+    // No limit of time: an operation that is over its time is abandoned.
+    ber::number(out, INTEGER, 0);
+    ber::boolean(out, ber::BOOLEAN, false);
+}
+
+fn write_attribute(out: &mut Vec<u8>, name: &str, places: &[usize], values: &[Value]) {
+    ber::element(out, SEQUENCE, |out| {
+        ber::octets(out, OCTETS, name.as_bytes());
+        ber::element(out, SET, |out| {
+            for place in places {
+                ber::octets(out, OCTETS, text(values, *place));
+            }
+        });
+    });
+}
+
+/// Writes that the answer to a message is not wanted any more.
+pub(crate) fn abandon(number: u32, given_up: u32, out: &mut Vec<u8>) {
+    message(out, number, |out| ber::number(out, ABANDON, given_up));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn request(plan: &serde_json::Value) -> DirectoryRequest {
+        serde_json::from_value(plan.clone()).expect("a request")
+    }
+
+    fn written(plan: &serde_json::Value, values: &[&str]) -> Vec<u8> {
+        let values: Vec<Value> = values
+            .iter()
+            .map(|text| Some(text.as_bytes().to_vec()))
+            .collect();
+        let request = request(plan);
+        assert_eq!(request.fault(values.len()), None);
+        let mut out = Vec::new();
+        request.write(5, &values, &mut out);
+        out
+    }
+
+    /// Bytes as they are usually shown.
+    fn bytes(hexadecimal: &str) -> Vec<u8> {
+        let pairs = hexadecimal.split_whitespace();
+        pairs
+            .map(|pair| u8::from_str_radix(pair, 16).expect("a byte"))
+            .collect()
+    }
+
+    #[test]
+    fn a_deletion_is_that_of_the_published_example() {
+        // ldap.com, "LDAPv3 Wire Protocol Reference: The LDAP Message", without its control, which ends the message.
+        let published = bytes(
+            "30 35 02 01 05 4a 11 64 63 3d 65 78 61 6d 70 6c 65 2c 64 63 3d 63 6f 6d \
+             a0 1d 30 1b 04 16 31 2e 32 2e 38 34 30 2e 31 31 33 35 35 36 2e 31 2e 34 2e 38 30 35 01 01 ff",
+        );
+        let control = &published[24..];
+        let mut expected = published[..24].to_vec();
+        expected[1] -= control.len() as u8;
+        assert_eq!(
+            written(&json!({"delete": {}}), &["dc=example,dc=com"]),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_bind_is_that_of_the_standard() {
+        let expected = bytes("30 10 02 01 05 60 0b 02 01 03 04 02 63 6e 80 02 70 77");
+        assert_eq!(written(&json!({"bind": {}}), &["cn", "pw"]), expected);
+        let farewell = bytes("30 05 02 01 05 42 00");
+        assert_eq!(written(&json!({"unbind": {}}), &[]), farewell);
+    }
+
+    #[test]
+    fn values_must_be_those_that_are_named() {
+        let modify = |values: &serde_json::Value| {
+            request(
+                &json!({"modify": {"changes": [{"do": "replace", "attribute": "sn", "values": values}]}}),
+            )
+        };
+        assert_eq!(modify(&json!([1, 2])).fault(3), None);
+        assert_eq!(modify(&json!([])).fault(1), None);
+        let fault = modify(&json!([1])).fault(3).expect("a fault");
+        assert!(fault.contains("must have 2 values, got 3"), "{fault}");
+        let fault = modify(&json!([2])).fault(2).expect("a fault");
+        assert!(fault.contains("must name values 1 to 1"), "{fault}");
+        assert!(request(&json!({"bind": {}})).fault(1).is_some());
+    }
+}

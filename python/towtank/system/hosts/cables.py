@@ -1,0 +1,201 @@
+"""Cables: how one host of provider `namespaces` is joined to the others, by kind of link.
+
+Whatever the kind, the conductor reaches the host at its address, so that it can tell whether a service is ready.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import suppress
+from os import sched_setaffinity
+from typing import TYPE_CHECKING, Any
+
+from towtank.errors import TargetError
+from towtank.system.hosts import capabilities
+from towtank.system.hosts.links import checksums, offloads
+from towtank.system.hosts.namespaces import within_network
+from towtank.system.hosts.site import DEVICE, in_network
+
+if TYPE_CHECKING:
+    from towtank.system.host_model import Link
+    from towtank.system.hosts.site import Site
+
+_RELAY_WITHIN_S = 5.0
+
+
+class Cable:
+    """A veth pair from the host to the bridge; what the kinds of links have in common.
+
+    Parameters
+    ----------
+    site : Site
+        What the host shares with the others.
+    name : str
+        Name of the host.
+    link : Link
+        How the cable is to be.
+    """
+
+    kind = "bridge"
+    delayed_by: str | None = None
+
+    def __init__(self, site: Site, name: str, link: Link) -> None:
+        self._site, self._name, self._link = site, name, link
+        self._pid = 0
+
+    @property
+    def _port(self) -> str:
+        """The end at the bridge."""
+        return f"port{self._site.names.index(self._name)}"
+
+    def lay(self, pid: int, cpus: tuple[int, ...]) -> None:
+        """Lay it to the network of a process; a program that carries packets works on some CPUs.
+
+        Raises
+        ------
+        TargetError
+            If the kernel refuses.
+        """
+        self._pid = pid
+        self._lay(cpus)
+
+    def _lay(self, cpus: tuple[int, ...]) -> None:  # noqa: ARG002
+        netem = self._link.impaired
+        self.delayed_by = "netem" if netem else None
+        self._site.connect(self._port, self._pid, DEVICE, self._site.address(self._name), self._link, netem=netem)
+
+    def cut(self) -> None:
+        """Take the far end down: the near one loses its carrier."""
+        self._switch("down")
+
+    def mend(self) -> None:
+        """Take the far end up."""
+        self._switch("up")
+
+    def _switch(self, state: str) -> None:
+        self._site.run(in_network(self._site.switch_pid, ["ip", "link", "set", self._port, state]))
+
+    def processes(self) -> dict[str, int]:
+        """Programs that carry its packets, by name."""
+        return {}
+
+    def ended(self) -> list[str]:
+        """What of it has ended although it should not."""
+        return []
+
+    def facts(self) -> dict[str, Any]:
+        """How it is, while it is laid."""
+        return {
+            "link": self.kind,
+            "offloads": within_network(self._pid, lambda: offloads(DEVICE)),
+            "checksums": within_network(self._pid, lambda: checksums(DEVICE)),
+            "delayed_by": self.delayed_by,
+        }
+
+    def end(self) -> None:
+        """End its programs; devices go with the networks that they are in."""
+
+
+class RelayedCable(Cable):
+    """Two ends in place of a cable to the bridge; a program between them carries packets, late and lossy if asked."""
+
+    def __init__(self, site: Site, name: str, link: Link, kind: str) -> None:
+        super().__init__(site, name, link)
+        self.kind = kind
+        self.delayed_by = "relay" if link.impaired else None
+        self._relay: subprocess.Popen[bytes] | None = None
+
+    def _lay(self, cpus: tuple[int, ...]) -> None:
+        site, link, pid, port = self._site, self._link, self._pid, self._port
+        self._start(cpus)
+        for end_pid, end in ((site.switch_pid, port), (pid, DEVICE)):
+            site.run(in_network(end_pid, ["ip", "link", "set", end, "mtu", str(link.mtu)]))
+        site.plug(port)
+        site.set_address(pid, DEVICE, site.address(self._name))
+        # It has no offloads that could be turned off.
+        site.shape(pid, port, DEVICE, link.model_copy(update={"offloads": True, "checksums": True}), netem=False)
+
+    def _start(self, cpus: tuple[int, ...]) -> None:
+        link, site = self._link, self._site
+        ends = [{"pid": site.switch_pid, "device": self._port}, {"pid": self._pid, "device": DEVICE}]
+        wanted = {"ends": ends, "delay_s": link.delay, "loss": link.loss, "seed": site.names.index(self._name)}
+        self._relay = subprocess.Popen(
+            [sys.executable, "-m", "towtank.system.hosts.relay", json.dumps(wanted)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=site.environment,
+            start_new_session=True,
+        )
+        if cpus:  # part of the system under test, whose CPUs are not those of the conductor that starts it
+            with suppress(ProcessLookupError):
+                sched_setaffinity(self._relay.pid, cpus)
+        assert self._relay.stdout is not None
+        assert self._relay.stderr is not None
+        if self._relay.stdout.readline() != b"ready\n":
+            raise TargetError(f"host {self._name}: the relay did not start: {self._relay.stderr.read().decode()}")
+
+    def processes(self) -> dict[str, int]:
+        """The relay."""
+        return {} if self._relay is None else {f"relay-{self._name}": self._relay.pid}
+
+    def ended(self) -> list[str]:
+        """The relay, where that has ended."""
+        relay = self._relay
+        return [] if relay is None or relay.poll() is None else [f"relay ended with status {relay.returncode}"]
+
+    def end(self) -> None:
+        """End the relay: it waits for the end of its standard input."""
+        relay = self._relay
+        if relay is None:
+            return
+        for pipe in (relay.stdin, relay.stdout, relay.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        try:
+            relay.wait(_RELAY_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            relay.kill()
+            relay.wait()
+        self._relay = None
+
+
+class DirectCable(Cable):
+    """A veth pair from one host to the other, and a second device by which the conductor reaches the host."""
+
+    kind = "veth"
+
+    def _lay(self, cpus: tuple[int, ...]) -> None:  # noqa: ARG002
+        self._site.connect_conductor(self._port, self._pid)
+        self._site.join(self._name, self._pid, self._link)
+
+    def _switch(self, state: str) -> None:
+        """Both hosts lose their carrier, whichever end it is."""
+        self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
+
+
+class MacvlanCable(Cable):
+    """A device with an Ethernet address of its own on the one card that all hosts and the generator share."""
+
+    kind = "macvlan"
+
+    def _lay(self, cpus: tuple[int, ...]) -> None:  # noqa: ARG002
+        self._site.share_card(self._pid, DEVICE, self._site.address(self._name), self._link.mtu)
+
+    def _switch(self, state: str) -> None:
+        """There is no far end."""
+        self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
+
+
+def make_cable(site: Site, name: str, link: Link) -> Cable:
+    """The cable of a host, not laid yet."""
+    if site.link == "veth":
+        return DirectCable(site, name, link)
+    if site.link == "macvlan":
+        return MacvlanCable(site, name, link)
+    if site.link == "tun" or (link.impaired and not capabilities.probe()["netem"].there):
+        return RelayedCable(site, name, link, site.link)
+    return Cable(site, name, link)

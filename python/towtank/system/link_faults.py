@@ -1,0 +1,95 @@
+"""What the link of a system file's hosts, and the place of its load generator, do not go together with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from towtank import yamlfile
+from towtank.errors import Fault
+from towtank.system.host_model import Link, LocalHost, NamespacesHost, Network
+
+if TYPE_CHECKING:
+    from towtank.system.model import SystemFile
+
+# Packets are held back at both ends of a host's own cable to the bridge, or by its relay; here there is neither.
+# The segmentation offloads of a macvlan device cannot be turned off: the kernel keeps TSO on (macvlan.c), and its
+# checksums are those of the card below.
+_UNFIT = {"veth": ("rate", "delay", "loss"), "macvlan": ("rate", "delay", "loss", "offloads", "checksums")}
+_ENDS_OF_A_CABLE = 2
+# Sizes that would hold the generator back: what is measured then is the generator.
+_SIZES = ("cpus", "cpu_shares", "pinned", "timeslice", "memory")
+
+
+def link_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) -> list[Fault]:
+    """Faults of `network.link` and `generator`.
+
+    Parameters
+    ----------
+    tree : Node
+        The system file without what is wrong in form.
+    system : SystemFile
+        What of it is of right form.
+    known : list of str
+        Names of all hosts of the file, those with faults included.
+    """
+    found = [*_generator(system, known), *_link(system), *_sizes(system)]
+    return [yamlfile.fault_at(tree, at, message) for at, message in found]
+
+
+_Found = Iterator[tuple[tuple[str, ...], str]]
+
+
+def _generator(system: SystemFile, known: list[str]) -> _Found:
+    name = system.generator.host
+    if name is None:
+        return
+    at = ("generator", "host")
+    if name not in known:
+        near = yamlfile.did_you_mean(name, known)
+        allowed = f" ({', '.join(known)})" if known else ", which has none"
+        yield at, f"must be a host of this file{allowed}, got {name!r} instead{near}"
+        return
+    host = system.hosts.get(name)
+    if host is None:  # it has faults of its own
+        return
+    if not isinstance(host, NamespacesHost | LocalHost):
+        yield at, f"must be a host of this machine, got {name!r} instead, of provider {host.provider}"
+    for key in _SIZES:
+        if isinstance(host, NamespacesHost) and key in host.model_fields_set and getattr(host, key) is not None:
+            message = f"must be left out on the host of the load generator ({name}), which is not to be held back"
+            yield ("hosts", name, key), f"{message}, got {_plain(getattr(host, key))} instead"
+
+
+def _link(system: SystemFile) -> _Found:
+    link, at = system.network.link, ("network", "link")
+    if link != "veth":
+        return
+    names = [name for name in system.hosts_in_use if isinstance(system.hosts.get(name), NamespacesHost)]
+    if len(names) != _ENDS_OF_A_CABLE:
+        got = f"veth with {len(names)} ({', '.join(names)})" if names else "veth with none"
+        yield at, f"must join exactly two hosts of provider namespaces that are in use as veth, got {got} instead"
+    elif system.generator.host not in names:
+        message = "must be bridge, macvlan or tun where the load generator is on none of its hosts"
+        yield at, f"{message} (generator.host), got veth instead"
+
+
+def _sizes(system: SystemFile) -> _Found:
+    link = system.network.link
+    unfit = _UNFIT.get(link, ())
+    parts: dict[tuple[str, ...], Link | Network] = {("network",): system.network}
+    for name in system.hosts_in_use:
+        host = system.hosts.get(name)
+        if isinstance(host, NamespacesHost):
+            parts["hosts", name, "network"] = host.network
+    for at, part in parts.items():
+        for key in unfit:
+            value = getattr(part, key, None)
+            # Offloads and checksums are there unless turned off; the others are not unless asked for.
+            if value is False or (value is not True and value):
+                yield (*at, key), f"must be left out with network.link {link}, got {_plain(value)} instead"
+
+
+def _plain(value: object) -> str:
+    """A value as in a file, in base units."""
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

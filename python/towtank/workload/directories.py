@@ -1,0 +1,219 @@
+"""Steps that ask directories, by LDAP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
+
+from towtank.fields import FileModel, one_or_more
+from towtank.workload import filters
+from towtank.workload.calls import CallStep, CountOrRange, Expected
+from towtank.workload.texts import Template
+from towtank.yamlfile import Path_
+
+# Longest part of a filter in the name of a step.
+_TITLE_LENGTH = 60
+_ALL = {"*", "+"}
+# The plan's names, in the order in which a directory is told to change.
+_VERBS = ("delete", "add", "replace", "increment")
+
+AttributeName = Annotated[str, StringConstraints(pattern=f"^{filters.ATTRIBUTE}$")]
+Wanted = Annotated[str, StringConstraints(pattern=rf"^(?:{filters.ATTRIBUTE}|[*+]|1\.1)$")]
+Values = Annotated[list[Template], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])]
+SomeValues = Annotated[Values, Field(min_length=1)]
+
+
+def _filter(value: str) -> str:
+    filters.parse(value)
+    return value
+
+
+class EntriesExpect(Expected):
+    """What an answer of a directory must be like; otherwise the step has failed."""
+
+    counted: ClassVar[dict[str, str]] = {"entries": "rows", **Expected.counted}
+
+    entries: CountOrRange | None = Field(None, description="Number of entries found: exactly, or `{min, max}`.")
+
+
+class Changes(FileModel):
+    """What is changed of an entry, in the order of these keys."""
+
+    delete: dict[AttributeName, Values] = Field(
+        default_factory=dict, description="Attributes and which of their values go; `[]` for all of them."
+    )
+    add: dict[AttributeName, SomeValues] = Field(default_factory=dict, description="Attributes and further values.")
+    replace: dict[AttributeName, Values] = Field(
+        default_factory=dict, description="Attributes and what they have from then on; `[]` for nothing."
+    )
+    increment: dict[AttributeName, Template] = Field(
+        default_factory=dict, description="Attributes and how much they grow (RFC 4525; not every server can)."
+    )
+
+    @model_validator(mode="after")
+    def _any(self) -> Changes:
+        if not any(getattr(self, verb) for verb in _VERBS):
+            raise ValueError(f"must have one of {', '.join(_VERBS)}, got none")
+        return self
+
+    def each(self) -> Iterator[tuple[str, str, list[str]]]:
+        """What is done, with which attribute, and with which values."""
+        for verb in _VERBS:
+            for attribute, values in getattr(self, verb).items():
+                yield verb, attribute, [values] if isinstance(values, str) else values
+
+
+# Keys that go with each operation, and those of them that it needs.
+_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "bind": (("password",), ()),
+    "search": (("scope", "filter", "attributes", "size_limit"), ()),
+    "compare": (("attribute", "value"), ("attribute", "value")),
+    "add": (("entry",), ("entry",)),
+    "modify": (("changes",), ("changes",)),
+    "delete": ((), ()),
+    "unbind": ((), ()),
+}
+_MORE = tuple(key for keys, _ in _KEYS.values() for key in keys)
+
+
+class LdapOperation(FileModel):
+    """Something asked of a directory."""
+
+    bind: Template | None = Field(None, description='Log in as this entry; `""` for nobody.')
+    password: Template | None = Field(None, description="Its password.")
+    search: Template | None = Field(None, description="Look for entries from this one on.")
+    scope: Literal["base", "one", "subtree"] | None = Field(
+        None, description="That one alone, those right below it, or it and all below: `subtree` by default."
+    )
+    filter: Annotated[Template, AfterValidator(_filter)] | None = Field(
+        None, description="Which entries, as `(uid=${name})`; all of them by default."
+    )
+    attributes: Annotated[list[Wanted], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] | None = (
+        Field(None, description="Attributes to get: names, `*` for all, `+` for operational ones, `1.1` for none.")
+    )
+    size_limit: int | None = Field(None, ge=1, le=2**31 - 1, description="Entries to get at most.")
+    compare: Template | None = Field(None, description="Whether `attribute` of this entry is `value`.")
+    attribute: AttributeName | None = Field(None, description="Attribute to compare.")
+    value: Template | None = Field(None, description="What it is compared with.")
+    add: Template | None = Field(None, description="Make this entry.")
+    entry: dict[AttributeName, SomeValues] | None = Field(
+        None, min_length=1, description="Attributes of the new entry with their values."
+    )
+    modify: Template | None = Field(None, description="Change this entry.")
+    changes: Changes | None = Field(None, description="What is changed.")
+    delete: Template | None = Field(None, description="Take this entry away.")
+    unbind: Literal[True] | None = Field(None, description="Leave; the next step comes over another connection.")
+
+    @model_validator(mode="after")
+    def _one(self) -> LdapOperation:
+        given = [name for name in _KEYS if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"must have one of {', '.join(_KEYS)}, got {' and '.join(given) or 'none'} instead")
+        allowed, needed = _KEYS[given[0]]
+        extra = [name for name in _MORE if getattr(self, name) is not None and name not in allowed]
+        if extra:
+            raise ValueError(f"must not have {' and '.join(extra)} with {given[0]}")
+        absent = [name for name in needed if getattr(self, name) is None]
+        if absent:
+            raise ValueError(f"must have {' and '.join(absent)} with {given[0]}, got none")
+        if self.bind and self.password is None:
+            raise ValueError("must have password with bind, got none: servers let nobody in by a name alone")
+        return self
+
+    @property
+    def action(self) -> str:
+        """What is done."""
+        return next(name for name in _KEYS if getattr(self, name) is not None)
+
+    @property
+    def asked(self) -> filters.Filter:
+        """The filter of a search; its values stand behind the base."""
+        return filters.parse(self.filter or "(objectClass=*)", first=1)
+
+    @property
+    def columns(self) -> list[str] | None:
+        """Columns of the answer; None where only the server knows them."""
+        if self.action == "compare":
+            return ["matches"]
+        if self.action != "search":
+            return []
+        if not self.attributes or _ALL & set(self.attributes):
+            return None
+        return ["dn", *(name for name in self.attributes if name != "1.1")]
+
+
+class Ldap(CallStep):
+    """Something asked of a directory."""
+
+    speaks: ClassVar[str] = "ldap"
+
+    ldap: LdapOperation = Field(description="What is asked.")
+    expect: EntriesExpect | None = Field(None, description="What the answer must be like.")
+
+    @model_validator(mode="after")
+    def _columns(self) -> Ldap:
+        known = self.ldap.columns
+        named = [spec.column for spec in self.extract.values() if spec.column is not None and spec.pick != "count"]
+        named += [] if self.expect is None else list(self.expect.value)
+        unknown = [] if known is None else [name for name in dict.fromkeys(named) if name not in known]
+        if unknown:
+            shown = ", ".join(known or []) or "it gives none"
+            raise ValueError(f"must only look at columns of the answer ({shown}), got {', '.join(unknown)} instead")
+        return self
+
+    @property
+    def what(self) -> str:
+        """The operation, and of a search its filter."""
+        words = f"{self.ldap.action} {self.ldap.filter or self.ldap.attribute or ''}".rstrip()
+        return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
+
+    def operation(self) -> dict[str, Any]:
+        """The request, with the places of its values."""
+        return {"kind": "ldap", "request": {self.ldap.action: self._request()}}
+
+    def _request(self) -> dict[str, Any]:
+        asked = self.ldap
+        if asked.action == "search":
+            return {
+                "scope": asked.scope or "subtree",
+                "filter": asked.asked.plan,
+                "attributes": asked.attributes or [],
+                "size_limit": asked.size_limit or 0,
+            }
+        if asked.action == "compare":
+            return {"attribute": asked.attribute}
+        numbers = iter(range(1, len(list(self.values()))))
+        if asked.entry is not None:
+            each = asked.entry.items()
+            return {"attributes": [{"attribute": name, "values": [next(numbers) for _ in all_]} for name, all_ in each]}
+        if asked.changes is not None:
+            changes = asked.changes.each()
+            return {
+                "changes": [
+                    {"do": verb, "attribute": name, "values": [next(numbers) for _ in all_]}
+                    for verb, name, all_ in changes
+                ]
+            }
+        return {}
+
+    def values(self) -> Iterator[tuple[Path_, str | None]]:
+        """The name of the entry, then what it is compared with or gets."""
+        asked = self.ldap
+        if asked.action == "unbind":
+            return
+        yield ("ldap", asked.action), getattr(asked, asked.action)
+        if asked.action == "bind":
+            yield ("ldap", "password"), asked.password
+        elif asked.action == "search":
+            for text in asked.asked.values:
+                yield ("ldap", "filter"), text
+        elif asked.action == "compare":
+            yield ("ldap", "value"), asked.value
+        for name, texts in (asked.entry or {}).items():
+            for index, text in enumerate(texts):
+                yield ("ldap", "entry", name, index), text
+        for verb, name, texts in asked.changes.each() if asked.changes is not None else ():
+            for index, text in enumerate(texts):
+                yield ("ldap", "changes", verb, name, index), text

@@ -1,0 +1,256 @@
+"""Directories by the real engine: OpenLDAP counts in its monitor what the engine counts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Bench, until
+
+from towtank.engine import binary
+from towtank.results import segments
+from towtank.study import load_study
+from towtank.system.build import build_system
+from towtank.system.model import load_system
+from towtank.system.services.directory_users import users
+from towtank.system.services.openldap import ADMINISTRATOR, ADMINISTRATOR_PASSWORD
+from towtank.system.services.private_server import find_program
+from towtank.system.system import Endpoints
+from towtank.workload import compile_workload, load_workload
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "directory"
+
+pytestmark = [
+    pytest.mark.timeout(180),
+    pytest.mark.ldap,
+    pytest.mark.skipif(find_program("slapd") is None, reason="apt-get install slapd ldap-utils"),
+]
+
+SYSTEM = """
+schema: towtank/system/1
+name: directory
+hosts: {here: {provider: local}}
+services:
+  people: {kind: openldap, host: here, population: {users: 20, seed: 3}, settings: {size_limit: 5, sync: false}}
+"""
+
+
+def drive(plan: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, Counter[str]]]:
+    """Run the engine on a plan; what it says of the run, and sums of each step by its name."""
+    (folder / "plan.json").write_text(json.dumps(plan))
+    ended = subprocess.run(
+        [str(binary()), "load", str(folder / "plan.json")], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert ended.returncode == 0, ended.stderr
+    out = Path(plan["out"])
+    recording = segments.read(out)
+    names = [name.partition(" / ")[2] for name in segments.names(recording, "step")]
+    sums = {name: Counter[str]() for name in names}
+    for one in (one for interval in recording.intervals for one in interval.series if one.of == "step"):
+        sums[names[one.number]].update({"ok": one.ok, "in": one.bytes_in, "out": one.bytes_out})
+    return json.loads((out / "engine.json").read_text()), sums
+
+
+class Monitor:
+    """Counts of the server, without those that looking at them makes."""
+
+    def __init__(self, scraper: Any) -> None:
+        self._scraper = scraper
+        self.before = scraper.scrape()
+        second = scraper.scrape()
+        self._own = {name: second[name] - value for name, value in self.before.items()}
+        self.before = second
+        self._looks = 0
+
+    def close(self) -> None:
+        """Look no more."""
+        self._scraper.close()
+
+    def since(self) -> dict[str, float]:
+        """What others did since the beginning."""
+        self._looks += 1
+        now = self._scraper.scrape()
+        return {name: now[name] - value - self._looks * self._own[name] for name, value in self.before.items()}
+
+    def counts(self) -> dict[str, float]:
+        """Operations by their names, with connections and entries."""
+        found = self.since()
+        kinds = ("bind", "search", "compare", "add", "modify", "delete", "unbind", "abandon")
+        completed = {kind: found[f'openldap_completed_total{{operation="{kind}"}}'] for kind in kinds}
+        return {
+            **completed,
+            "connections": found["openldap_connections_total"],
+            "entries": found["openldap_sent_entries_total"],
+        }
+
+
+@pytest.mark.parametrize("connections", ["per_user", 2, "new_each_time"])
+def test_the_server_counts_what_the_engine_counts(bench: Bench, connections: str | int) -> None:
+    changes = {"services.people.population.users": "200"}
+    loaded = load_study(EXAMPLE / "study.yaml", preset="quick", changes=changes)
+    spec = next(spec for spec in loaded.design() if spec.users != 1)
+    with build_system(spec.system, EXAMPLE, bench.folder / "logs") as system, ExitStack() as stack:
+        endpoints = system.up()
+        monitor = stack.enter_context(closing(Monitor(endpoints.scrapers[0])))
+        plan = spec.plan(bench.folder / "engine", endpoints.addresses, endpoints.exports, 1, [])
+        mode = {"mode": "pool", "size": connections} if isinstance(connections, int) else {"mode": connections}
+        plan["connections"] = mode
+        plan["load"]["stages"] = [{**stage, "duration_s": 0.5} for stage in plan["load"]["stages"]]
+        told, steps = drive(plan, bench.folder)
+        count = {name: sums["ok"] for name, sums in steps.items()}
+        searches = count["search by name"] + count["search by address"] + count["find the entry"]
+        expected = {"bind": count["bind"], "search": searches, "entries": searches}
+        seen = until(lambda: counts if (counts := monitor.counts())["search"] >= searches else None)
+        sent = monitor.since()["openldap_sent_bytes_total"]
+    assert told["totals"]["failed"] == {}, told["calls"]
+    assert told["totals"]["ok"] == told["totals"]["started"]
+    assert {name: seen[name] for name in expected} == expected
+    assert min(expected.values()) > 10
+    sessions = {"per_user": None, "new_each_time": told["totals"]["ok"]}.get(str(connections))
+    assert sessions is None or seen["connections"] == sessions
+    # Every session says farewell: by its step or when it ends.
+    assert seen["unbind"] == seen["connections"]
+    # But for the digits of the numbers that the monitor itself is sent in.
+    assert sent == pytest.approx(sum(sums["in"] for sums in steps.values()), abs=1000)
+
+
+STEPS = """
+schema: towtank/workload/1
+name: all
+transactions:
+  enter:
+    - ldap: {bind: "ADMINISTRATOR", password: PASSWORD}
+  work:
+    - set: {dn: "cn=${uuid},ou=people,dc=example,dc=org"}
+    - {ldap: {add: "${dn}", entry: {objectClass: person, sn: [one, two], telephoneNumber: "1"}}, name: add}
+    - ldap: {add: "${dn}", entry: {objectClass: person, sn: one}}
+      name: add again
+      on_failure: go_on
+    - {ldap: {compare: "${dn}", attribute: sn, value: two}, name: holds, expect: {value: {matches: "true"}}}
+    - {ldap: {compare: "${dn}", attribute: sn, value: six}, name: holds not, expect: {value: {matches: "false"}}}
+    - ldap:
+        modify: "${dn}"
+        changes: {delete: {telephoneNumber: []}, add: {sn: three}, replace: {description: "a ) * \\\\ b"}}
+      name: modify
+      expect: {affected: 1}
+    - ldap: {search: "${dn}", scope: base, attributes: [SN, description, telephoneNumber]}
+      name: look
+      expect: {entries: 1}
+      extract: {names: {column: SN, pick: all}, text: description, none: {column: telephoneNumber, default: gone}}
+    - {pop: names, into: first}
+    - {pop: names, into: second}
+    - {pop: names, into: third}
+    - ldap: {search: "ou=people,dc=example,dc=org", filter: "(&(description=${text})(sn=${third})(sn=t*))"}
+      name: find it by what it holds
+      expect: {entries: {min: 1}}
+    - {set: {star: "*"}}
+    - ldap: {search: "ou=people,dc=example,dc=org", filter: "(uid=${star})"}
+      name: a star in a value is one
+      expect: {entries: 0}
+    - {ldap: {search: "ou=people,dc=example,dc=org", size_limit: 3}, name: three, expect: {entries: 3}}
+    - {ldap: {search: "ou=nobody,dc=example,dc=org"}, name: nowhere, on_failure: go_on}
+    - {ldap: {delete: "${dn}"}, name: delete}
+    - {ldap: {bind: "uid=user000001,ou=people,dc=example,dc=org", password: wrong}, name: wrong, on_failure: go_on}
+    - {ldap: {bind: "uid=user000001,ou=people,dc=example,dc=org", password: RIGHT}, name: right}
+    - {ldap: {search: "ou=people,dc=example,dc=org"}, name: too many, on_failure: go_on}
+    - {ldap: {add: "${dn}", entry: {objectClass: person, sn: one}}, name: not allowed, on_failure: go_on}
+    - {ldap: {bind: "ADMINISTRATOR", password: PASSWORD}, name: again}
+groups: {g: {once: [enter], loop: {mix: {work: 100}}}}
+"""
+REFUSED = {
+    "add again": "entryAlreadyExists",
+    "too many": "sizeLimitExceeded",
+    "nowhere": "noSuchObject",
+    "wrong": "invalidCredentials",
+    "not allowed": "insufficientAccessRights",
+}
+
+
+@pytest.fixture
+def directory(bench: Bench) -> Iterator[Endpoints]:
+    """A small directory."""
+    (bench.folder / "system.yaml").write_text(SYSTEM)
+    with build_system(load_system(bench.folder / "system.yaml"), bench.folder, bench.folder / "logs") as system:
+        yield system.up()
+
+
+def test_every_operation_does_what_it_says(bench: Bench, directory: Endpoints) -> None:
+    password = next(users(1, seed=3)).password
+    text = STEPS.replace("lists: []\n", "").replace("ADMINISTRATOR", ADMINISTRATOR)
+    text = text.replace("PASSWORD", ADMINISTRATOR_PASSWORD).replace("RIGHT", password)
+    (bench.folder / "workload.yaml").write_text(text)
+    stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": 1.0, "users": 2}
+    plan = {
+        "schema": "towtank/plan/1",
+        "run": "test",
+        "seed": 3,
+        "out": str(bench.folder / "engine"),
+        "threads": 1,
+        "cpus": [],
+        **compile_workload(load_workload(bench.folder / "workload.yaml"), targets=directory.addresses),
+        "load": {"kind": "closed", "users_at_most": 2, "stages": [stage]},
+    }
+    with closing(Monitor(directory.scrapers[0])) as monitor:
+        told, steps = drive(plan, bench.folder)
+        seen = until(lambda: counts if (counts := monitor.counts())["unbind"] == 2 else None)
+    count = {name: sums["ok"] for name, sums in steps.items()}
+    times = count["again"]
+    assert times > 5
+    assert set(told["totals"]["failed"]) == {"refused"}, told
+    assert told["calls"]["refusals"] == dict.fromkeys(sorted(REFUSED.values()), times)
+    assert {name for name, ok in count.items() if not ok} == set(REFUSED)
+    assert seen["add"] == 3 * times
+    assert (seen["compare"], seen["modify"], seen["delete"]) == (2 * times, times, times)
+    assert seen["bind"] == 3 * times + 2
+
+
+def slapd_below(guard: int) -> int:
+    """The server that a guard has started."""
+    children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
+    (found,) = [int(child) for child in children if "slapd" in Path(f"/proc/{child}/cmdline").read_text()]
+    return found
+
+
+@contextmanager
+def held(process: int) -> Iterator[None]:
+    """Hold a server still: what it is sent meanwhile it finds afterwards."""
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def test_what_is_out_of_time_is_abandoned(bench: Bench, directory: Endpoints) -> None:
+    (bench.folder / "workload.yaml").write_text(
+        "schema: towtank/workload/1\nname: w\n"
+        "transactions: {t: [{ldap: {search: 'dc=example,dc=org', scope: base}, name: look, timeout: 200 ms}]}\n"
+        "groups: {g: {loop: {think: {fixed: 20 ms}, mix: {t: 100}}}}\n"
+    )
+    stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": 1.0, "users": 4}
+    plan = {
+        "schema": "towtank/plan/1",
+        "run": "test",
+        "seed": 3,
+        "out": str(bench.folder / "engine"),
+        "threads": 1,
+        "cpus": [],
+        **compile_workload(load_workload(bench.folder / "workload.yaml"), targets=directory.addresses),
+        "load": {"kind": "closed", "users_at_most": 4, "stages": [stage]},
+    }
+    with closing(Monitor(directory.scrapers[0])) as monitor:
+        with held(slapd_below(directory.groups["people"])):
+            told, _ = drive(plan, bench.folder)
+        late = told["totals"]["started"]
+        seen = until(lambda: counts if (counts := monitor.counts())["unbind"] >= late else None)
+    assert told["totals"]["failed"] == {"timeout": late}, told
+    assert late > 0
+    assert (seen["search"], seen["abandon"], seen["unbind"], seen["connections"]) == (late, late, late, late)
