@@ -6,7 +6,7 @@ from typing import Any
 
 from report_synthetic import estimate
 
-from towtank.report.content import balance, databases
+from towtank.report.content import balance, databases, spread
 from towtank.report.document import Callout, Listing, Table
 from towtank.report.source import Results, RunResult
 
@@ -87,3 +87,23 @@ def test_long_lists_of_columns_and_values_are_left_out() -> None:
 def test_without_balancers_and_databases_there_is_nothing_to_say() -> None:
     assert balance.build(results()) is None
     assert databases.build(results(balance={}, databases={})) is None
+
+
+def test_services_that_users_stay_with_have_a_row_each_and_one_alone_none() -> None:
+    def told(*names: str) -> dict[str, Any]:
+        one = {"transactions": 9.0, "throughput_per_s": estimate(4.5), "share": estimate(0.5), "errors_share": 0.0}
+        return {"orders": {"members": dict.fromkeys(names, one), "even_share": 0.5, "fairness": estimate(0.9, 0.0)}}
+
+    section = spread.build(results(spread=told("database-1", "database-2")))
+    assert section is not None
+    table = next(block for block in section.blocks if isinstance(block, Table))
+    assert [row[5] for row in table.rows] == ["database-1", "database-2"]
+    assert table.rows[0][:4] == ("r001", "cache on", "50", "orders")
+    assert table.rows[0][4].startswith("0.9")
+    assert table.rows[0][6].startswith("4.5")
+    assert table.rows[1][:5] == ("",) * 5
+    many = spread.build(results(spread=told(*(f"database-{number}" for number in range(1, 41)))))
+    assert many is not None
+    assert len(next(block for block in many.blocks if isinstance(block, Table)).rows) == 12
+    assert spread.build(results(spread=told("database-1"))) is None
+    assert spread.build(results()) is None

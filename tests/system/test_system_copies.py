@@ -79,6 +79,7 @@ services:
   files: {kind: folder, host: here}
   orders: {kind: postgresql, host: here}
   gateway: {kind: nginx, host: here, members: [web, shop]}
+  rows: {kind: sqlite, host: node, population: {script: rows.sql}}
 targets:
   none: {}
   both: {service: web, services: [web]}
@@ -86,19 +87,21 @@ targets:
   unknown: {services: [web, shpo]}
   mixed: {services: [web, orders]}
   local: {services: [files, web]}
+  single: {service: rows}
 """
     assert faults(tmp_path, text) == [
         "6:3: hosts.node-2: must not be the name of a copy of host 'node', got 'node-2'",
         "10:3: services.shop-1: must not be the name of a copy of service 'shop', got 'shop-1'",
         "13:53: services.gateway.members[1]: must be a service on a host without copies, got 'shop' instead",
-        "15:9: targets.none: must have either service or services, got neither",
-        "16:9: targets.both: must have either service or services, got both",
-        "17:10: targets.twice: must name each of its services once",
-        "18:29: targets.unknown.services[1]: must be a service of this file (web, shop, shop-1, files, orders, "
-        "gateway), got 'shpo' instead, did you mean 'shop'?",
-        "19:27: targets.mixed.services[1]: must be a service that speaks what 'web' does, got 'orders' instead",
-        "20:22: targets.local.services[0]: must be a service that is reached over the network, got 'files' instead",
-        "20:29: targets.local.services[1]: must be a service that speaks what 'files' does, got 'web' instead",
+        "16:9: targets.none: must have either service or services, got neither",
+        "17:9: targets.both: must have either service or services, got both",
+        "18:10: targets.twice: must name each of its services once",
+        "19:29: targets.unknown.services[1]: must be a service of this file (web, shop, shop-1, files, orders, "
+        "gateway, rows), got 'shpo' instead, did you mean 'shop'?",
+        "20:27: targets.mixed.services[1]: must be a service that speaks what 'web' does, got 'orders' instead",
+        "21:22: targets.local.services[0]: must be a service that is reached over the network, got 'files' instead",
+        "21:29: targets.local.services[1]: must be a service that speaks what 'files' does, got 'web' instead",
+        "22:21: targets.single.service: must be a service that is reached over the network, got 'rows' instead",
     ]
 
 

@@ -25,7 +25,7 @@ from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
 from towtank.system import plain_models, repository_model, server_models  # noqa: F401 - register kinds of services
-from towtank.system.copies import copy_faults, with_copies
+from towtank.system.copies import copies_of, copy_faults, with_copies
 from towtank.system.directory_faults import directory_faults
 from towtank.system.host_model import AnyHost, ExistingHost, Generator, LocalHost, NamespacesHost, Network, SshHost
 from towtank.system.link_faults import link_faults
@@ -434,7 +434,8 @@ def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: 
             known.append((place, service))
     spoken = {service: system.services[service].spoken for _, service in known}
     for place, service in known:
-        if len(target.all_services) > 1 and spoken[service] in (None, "file"):
+        is_several = len(target.all_services) > 1 or copies_of(system, system.services[service].host) is not None
+        if is_several and (spoken[service] in (None, "file") or system.services[service].kind == "sqlite"):
             message = f"must be a service that is reached over the network, got {service!r} instead"
             faults.append(yamlfile.fault_at(tree, ("targets", name, *place), message))
         elif spoken[service] != spoken[known[0][1]]:

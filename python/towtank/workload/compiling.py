@@ -202,7 +202,7 @@ class _Compiler:
         spread = {"services": services} if services and balance == "user" else {}
         common = {"name": name, "balance": balance, **spread}
         if self.spoken[name] != "http":
-            return {**common, **drivers.target_part(addresses)}
+            return {**common, **self._driven(name, addresses)}
         plain = [address.removeprefix("http://").rstrip("/") for address in addresses]
         return {
             **common,
@@ -211,6 +211,13 @@ class _Compiler:
             "host": plain[0],
             **self.told.options.get(name, {}),
         }
+
+    def _driven(self, name: str, addresses: list[str]) -> dict[str, Any]:
+        """What the plan says of a target with a driver, whose servers must be alike."""
+        try:
+            return drivers.target_part(addresses)
+        except ValueError as error:
+            raise StudyError([self._fault((), f"its target {name} of the system {error}")]) from error
 
     def _pools(self) -> list[dict[str, Any]]:
         """Write all pools; what is wrong with any of their files is told at once."""
