@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from towtank import yamlfile
 from towtank.errors import Fault
+from towtank.system.copies import copied_names, copies_of
 from towtank.system.host_model import Link, LocalHost, NamespacesHost, Network
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def _generator(system: SystemFile, known: list[str]) -> _Found:
         return
     if not isinstance(host, NamespacesHost | LocalHost):
         yield at, f"must be a host of this machine, got {name!r} instead, of provider {host.provider}"
+    if copies_of(system, name) is not None:
+        yield at, f"must be a host without copies, got {name!r} instead"
     for key in _SIZES:
         if isinstance(host, NamespacesHost) and key in host.model_fields_set and getattr(host, key) is not None:
             message = f"must be left out on the host of the load generator ({name}), which is not to be held back"
@@ -65,7 +68,12 @@ def _link(system: SystemFile) -> _Found:
     link, at = system.network.link, ("network", "link")
     if link != "veth":
         return
-    names = [name for name in system.hosts_in_use if isinstance(system.hosts.get(name), NamespacesHost)]
+    names = [
+        copy
+        for name in system.hosts_in_use
+        if isinstance(system.hosts.get(name), NamespacesHost)
+        for copy in copied_names(name, copies_of(system, name))
+    ]
     if len(names) != _ENDS_OF_A_CABLE:
         got = f"veth with {len(names)} ({', '.join(names)})" if names else "veth with none"
         yield at, f"must join exactly two hosts of provider namespaces that are in use as veth, got {got} instead"

@@ -187,13 +187,22 @@ PEERS = "services:\n  one: {kind: tcp_peer, host: a}\n  two: {kind: tcp_peer, ho
                 "6:32: network.rate: must be left out with network.link macvlan, got 2e+06 instead",
             ],
         ),
+        (
+            "hosts:\n  a: {provider: namespaces}\n  b: {provider: namespaces, copies: 2}\n"
+            "network: {link: veth}\ngenerator: {host: b}\n" + PEERS,
+            [
+                "6:17: network.link: must join exactly two hosts of provider namespaces that are in use as veth, got "
+                "veth with 3 (a, b-1, b-2) instead",
+                "7:19: generator.host: must be a host without copies, got 'b' instead",
+            ],
+        ),
         (TWO + "generator: {host: bb}\n" + PEERS, ["6:19: generator.host: must be a host of this file (a, b), got 'b"]),
         (
             TWO + "  s: {provider: existing}\ngenerator: {host: s}\n" + PEERS,
             ["7:19: generator.host: must be a host of this machine, got 's' instead, of provider existing"],
         ),
     ],
-    ids=["kind", "three", "outside", "sizes", "unknown", "elsewhere"],
+    ids=["kind", "three", "outside", "sizes", "copies", "unknown", "elsewhere"],
 )
 def test_what_does_not_fit_is_refused_at_its_place(tmp_path: Path, text: str, expected: list[str]) -> None:
     path = tmp_path / "system.yaml"
