@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -117,5 +118,7 @@ def test_inodes_run_out_and_nothing_that_was_stored_is_lost(bench: Bench) -> Non
         assert failed(full, reading) == 0, "what is stored is read as before"
     assert disk["free_bytes_least"] > 0.5 * disk["size_bytes"]
     reasons = {one["kind"]: one for one in full["verdict"]["reasons"]}
-    assert "had no inodes left" in reasons["storage_full"]["message"]
+    # One that a user removed may be free at the instant of a sample.
+    assert re.search(r"had no inodes left|% of its inodes left", reasons["storage_full"]["message"])
+    assert disk["free_inodes_least"] < 0.01 * disk["size_inodes"]
     assert failed(found["enough"], "add_document") == 0

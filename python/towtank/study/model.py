@@ -203,7 +203,7 @@ def _objective(value: object) -> object:
 
 
 class ReadBack(FileModel):
-    """How what users were told is stored is read back after each run."""
+    """Users who read back, how long, and how much of it."""
 
     users: int = Field(4, ge=1, le=1000, description="Users who read at once.")
     at_most: PositiveDuration = Field(

@@ -78,6 +78,9 @@ class ConnectionPool(FileModel):
         return {"mode": "pool", "size": self.pool, **streams}
 
 
+Placed = Annotated[str, Field(pattern=f"^{PARAMETER}$")]
+
+
 def _connections(value: object) -> object:
     pool = isinstance(value, int) and not isinstance(value, bool) and value > 0
     if not pool and not isinstance(value, dict | ConnectionPool) and value not in ("per_user", "new_each_time"):
@@ -89,7 +92,9 @@ def _connections(value: object) -> object:
 Connections = Annotated[
     Annotated[ConnectionPool, Tag("<mapping>")] | Annotated[Literal["per_user", "new_each_time"] | int, Tag("<plain>")],
     Discriminator(mapping_or_plain),
-    BeforeValidator(_connections, json_schema_input_type=Literal["per_user", "new_each_time"] | int | ConnectionPool),
+    BeforeValidator(
+        _connections, json_schema_input_type=Literal["per_user", "new_each_time"] | int | ConnectionPool | Placed
+    ),
 ]
 
 
@@ -140,9 +145,6 @@ Item = Annotated[
     Discriminator(_page_or_step),
 ]
 Transaction = Annotated[list[Item], Field(min_length=1)]
-
-
-Placed = Annotated[str, Field(pattern=f"^{PARAMETER}$")]
 
 
 def _weight(value: object) -> object:
