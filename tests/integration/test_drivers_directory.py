@@ -196,13 +196,10 @@ def directory(bench: Bench) -> Iterator[Endpoints]:
         yield system.up()
 
 
-def test_every_operation_does_what_it_says(bench: Bench, directory: Endpoints) -> None:
-    password = next(users(1, seed=3)).password
-    text = STEPS.replace("lists: []\n", "").replace("ADMINISTRATOR", ADMINISTRATOR)
-    text = text.replace("PASSWORD", ADMINISTRATOR_PASSWORD).replace("RIGHT", password)
-    (bench.folder / "workload.yaml").write_text(text)
-    stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": 1.0, "users": 2}
-    plan = {
+def plan_of(bench: Bench, directory: Endpoints, users: int) -> dict[str, Any]:
+    """A plan of the workload of this folder, for a second."""
+    stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": 1.0, "users": users}
+    return {
         "schema": "towtank/plan/1",
         "run": "test",
         "seed": 3,
@@ -210,8 +207,16 @@ def test_every_operation_does_what_it_says(bench: Bench, directory: Endpoints) -
         "threads": 1,
         "cpus": [],
         **compile_workload(load_workload(bench.folder / "workload.yaml"), targets=directory.addresses),
-        "load": {"kind": "closed", "users_at_most": 2, "stages": [stage]},
+        "load": {"kind": "closed", "users_at_most": users, "stages": [stage]},
     }
+
+
+def test_every_operation_does_what_it_says(bench: Bench, directory: Endpoints) -> None:
+    password = next(users(1, seed=3)).password
+    text = STEPS.replace("lists: []\n", "").replace("ADMINISTRATOR", ADMINISTRATOR)
+    text = text.replace("PASSWORD", ADMINISTRATOR_PASSWORD).replace("RIGHT", password)
+    (bench.folder / "workload.yaml").write_text(text)
+    plan = plan_of(bench, directory, users=2)
     with closing(Monitor(directory.scrapers[0])) as monitor:
         told, steps = drive(plan, bench.folder)
         seen = monitor.settled(lambda counts: counts["unbind"] == 2)
@@ -249,17 +254,7 @@ def test_what_is_out_of_time_is_abandoned(bench: Bench, directory: Endpoints) ->
         "transactions: {t: [{ldap: {search: 'dc=example,dc=org', scope: base}, name: look, timeout: 200 ms}]}\n"
         "groups: {g: {loop: {think: {fixed: 20 ms}, mix: {t: 100}}}}\n"
     )
-    stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": 1.0, "users": 4}
-    plan = {
-        "schema": "towtank/plan/1",
-        "run": "test",
-        "seed": 3,
-        "out": str(bench.folder / "engine"),
-        "threads": 1,
-        "cpus": [],
-        **compile_workload(load_workload(bench.folder / "workload.yaml"), targets=directory.addresses),
-        "load": {"kind": "closed", "users_at_most": 4, "stages": [stage]},
-    }
+    plan = plan_of(bench, directory, users=4)
     with closing(Monitor(directory.scrapers[0])) as monitor:
         with held(slapd_below(directory.groups["people"])):
             told, _ = drive(plan, bench.folder)

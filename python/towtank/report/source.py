@@ -35,6 +35,10 @@ def dig(document: Any, *keys: str) -> Any:
     return document
 
 
+LOADS = ("users", "rate")
+"""Factors that are the load."""
+
+
 @dataclass(frozen=True)
 class RunResult:
     """One run of the design: its manifest, and its summary where the analysis could make one."""
@@ -48,6 +52,11 @@ class RunResult:
         """Level names by factor."""
         found = self.summary.get("factors") or self.manifest.get("factors") or {}
         return {str(name): str(level) for name, level in found.items()}
+
+    @property
+    def configuration(self) -> str:
+        """Levels of all factors but the load, as people read them."""
+        return ", ".join(f"{name} {level}" for name, level in self.factors.items() if name not in LOADS)
 
     @property
     def status(self) -> str:

@@ -8,8 +8,6 @@ from towtank.report import format as people
 from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult, dig
 
-_LOADS = ("users", "rate")
-
 
 def build(results: Results) -> Section | None:
     """One row for each member in each run; None where there is no balancer."""
@@ -45,7 +43,7 @@ def _rows(run: RunResult, balancer: str) -> Iterator[tuple[str, ...]]:
         first = number == 0
         yield (
             run.run_id if first else "",
-            ", ".join(f"{name} {level}" for name, level in run.factors.items() if name not in _LOADS) if first else "",
+            run.configuration if first else "",
             people.plain(run.load) if first else "",
             f"{balancer} ({kind})" if kind and first else balancer if first else "",
             str(policy).replace("_", " ") if policy and first else "",

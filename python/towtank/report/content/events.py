@@ -9,7 +9,6 @@ from towtank.report.source import Json, Results, RunResult, dig
 
 TIMELINES_AT_MOST = 8
 """Runs with events that are drawn; the table has all of them."""
-_LOADS = ("users", "rate")
 _SAID = (
     "Events that the study asked for, at the times at which they came. The window of a run with an event ends where "
     "its first event begins, so that the other tables show the system undisturbed. Back means: the first second after "
@@ -65,7 +64,7 @@ def words(event: Json) -> str:
 def _row(run: RunResult, name: str, one: Json, *, first: bool) -> tuple[str, ...]:
     before, during = dig(one, "before", "throughput_per_s"), dig(one, "during", "throughput_per_s")
     missed = dig(one, "during", "missed_transactions")
-    setting = ", ".join(f"{factor} {level}" for factor, level in run.factors.items() if factor not in _LOADS)
+    setting = run.configuration
     return (
         run.run_id if first else "",
         setting if first else "",

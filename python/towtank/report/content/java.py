@@ -8,7 +8,6 @@ from towtank.report import format as people
 from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
-_LOADS = ("users", "rate")
 _LIMIT = "jvm_heap_limit_bytes"
 _PAUSES = "jvm_gc_pauses_total"
 _PAUSE_TIME = "jvm_gc_pause_seconds_total"
@@ -50,7 +49,7 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
         told: Json = services[name]
         if _LIMIT not in told:
             continue
-        levels = ", ".join(f"{factor} {level}" for factor, level in run.factors.items() if factor not in _LOADS)
+        levels = run.configuration
         head = (run.run_id, levels, people.plain(run.load)) if first else ("", "", "")
         first = False
         pauses = _sum(told, _PAUSES)

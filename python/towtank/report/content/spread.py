@@ -8,7 +8,6 @@ from towtank.report import format as people
 from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
-_LOADS = ("users", "rate")
 # Beyond this many services a table of each tells less than its extremes.
 _SHOWN_AT_MOST = 12
 
@@ -48,7 +47,7 @@ def _several(run: RunResult) -> dict[str, Json]:
 
 def _rows(run: RunResult, target: str, told: Json) -> Iterator[tuple[str, ...]]:
     members = list(told["members"].items())
-    configuration = ", ".join(f"{name} {level}" for name, level in run.factors.items() if name not in _LOADS)
+    configuration = run.configuration
     head = (run.run_id, configuration, people.plain(run.load), target, people.plain_estimate(told["fairness"]))
     for number, (service, one) in enumerate(_shown(members)):
         yield (

@@ -8,7 +8,6 @@ from towtank.report import format as people
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult, dig
 
-_LOADS = ("users", "rate")
 # A cache may be over its limit by the pages of the file in hand.
 _OVER = 1.25
 
@@ -28,8 +27,7 @@ def build(results: Results) -> Section | None:
 
 
 def _head(run: RunResult) -> tuple[str, str, str]:
-    levels = (f"{name} {level}" for name, level in run.factors.items() if name not in _LOADS)
-    return run.run_id, ", ".join(levels), people.plain(run.load)
+    return run.run_id, run.configuration, people.plain(run.load)
 
 
 def _columns(results: Results) -> tuple[Column, ...]:

@@ -12,7 +12,6 @@ NAMED_AT_MOST = 10
 """Things shown one by one, of each run."""
 SOON_S = 5.0
 """What was told so shortly before an event may be lost to it. [s]"""
-_LOADS = ("users", "rate")
 _FATES = ("found", "lost", "different", "unreadable", "unread")
 _SAID = (
     "What the answers to virtual users said is stored was noted while the load went on, with size and SHA-256 of what "
@@ -46,7 +45,7 @@ def _row(run: RunResult) -> tuple[str, ...]:
     told: Json = run.summary["stored"]
     return (
         run.run_id,
-        ", ".join(f"{factor} {level}" for factor, level in run.factors.items() if factor not in _LOADS),
+        run.configuration,
         people.plain(run.load),
         people.count(told["told"]),
         people.count(told["uncertain"]),
