@@ -175,7 +175,7 @@ class PlainService:
         """Of a service that is one process, the same."""
         return self.ready()
 
-    def stopping(self, *, for_good: bool) -> None:  # noqa: ARG002
+    def stopping(self, *, for_good: bool) -> None:
         """TERM is enough."""
 
     def stopped(self) -> None:
