@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -134,6 +135,38 @@ def test_configuration_shows_what_differed() -> None:
         "drop_index",
         "none (search_index present); search_type (search_index absent)",
     ) in shown
+
+
+def with_settings(results: Results, of_run: Callable[[RunResult], dict[str, Any]]) -> Results:
+    """The results with other settings of their one service."""
+    runs = [
+        dataclasses.replace(run, manifest={**run.manifest, "settings": {"content": of_run(run)}})
+        for run in results.runs
+    ]
+    return dataclasses.replace(results, runs=tuple(runs))
+
+
+def test_configuration_names_only_the_factors_that_a_value_goes_with() -> None:
+    def of_run(run: RunResult) -> dict[str, Any]:
+        users = int(run.factors["users"])
+        return {"pool": users // 10, "index": run.factors["search_index"], "port": int(run.run_id[1:]), "threads": 4}
+
+    results = with_settings(synthetic.results(levels=(30, 60)), of_run)
+    assert rows(configuration.build(results), "Configuration in force") == [
+        ("content", "pool", "3 (users 30); 6 (users 60)"),
+        ("content", "index", "present (search_index present); absent (search_index absent)"),
+        ("content", "port", "differs from run to run: 1, 2, 3, 4"),
+        ("content", "threads", "4"),
+    ]
+
+
+def test_transactions_that_were_over_before_the_steady_stage_have_no_rows() -> None:
+    results = synthetic.results(levels=(30,), indices=("present",))
+    ((point,),) = [one["points"] for one in results.configurations]
+    point["transactions"]["log_in"] = {"throughput_per_s": synthetic.estimate(0.0), "errors_share": None}
+    point["transactions"]["log_out"] = {"throughput_per_s": synthetic.estimate(0.0), "errors_share": 1.0}
+    names = {row[0] for row in rows(tables.build(results), "Transactions at 30")}
+    assert names == {*synthetic.WEIGHTS, "log_out"}
 
 
 def test_configuration_falls_back_on_the_description() -> None:

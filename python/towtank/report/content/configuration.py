@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import combinations
 from typing import Any
 
 from towtank.report import format as people
 from towtank.report.content.headline import nothing
 from towtank.report.content.question import cpu_names, named
 from towtank.report.document import Block, Column, Section, Table, paragraph
-from towtank.report.source import Json, Results, dig
+from towtank.report.source import Json, Results, RunResult, dig
 
 
 def build(results: Results) -> Section:
@@ -18,7 +19,8 @@ def build(results: Results) -> Section:
     blocks: list[Block] = []
     sheet = settings(results)
     if sheet:
-        rows = tuple((service, key, _differences(values)) for (service, key), values in sheet.items())
+        factors = [*results.other_factors, results.load_factor]
+        rows = tuple((service, key, _differences(values, factors)) for (service, key), values in sheet.items())
         columns = (Column("Service"), Column("Setting"), Column("Value"))
         blocks.append(Table("Configuration in force, as the runs recorded it", columns, rows))
     else:
@@ -27,24 +29,22 @@ def build(results: Results) -> Section:
     return Section("configuration", "Configuration sheet", tuple(blocks))
 
 
-def settings(results: Results) -> dict[tuple[str, str], dict[str, list[str]]]:
-    """For each service and setting its values, each with the configurations it was seen in."""
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
+    """For each service and setting its values, each with the runs it was in force in."""
+    found: dict[tuple[str, str], dict[str, list[RunResult]]] = {}
     for run in results.runs:
         if run.manifest.get("status") == "missing":
             continue
         for service, values in (run.manifest.get("settings") or {}).items():
             for key, value in _flat(values):
-                seen = found.setdefault((str(service), key), {}).setdefault(shown(value), [])
-                if results.label(run) not in seen:
-                    seen.append(results.label(run))
+                found.setdefault((str(service), key), {}).setdefault(shown(value), []).append(run)
     return found or _described(results)
 
 
-def _described(results: Results) -> dict[tuple[str, str], dict[str, list[str]]]:
+def _described(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
     """Settings as the study describes them, where no run came far enough to record them."""
     return {
-        (name, key): {shown(value): ["as described"]}
+        (name, key): {shown(value): []}
         for name, service in named(dig(results.study, "system", "services"))
         for key, value in _flat(service.get("settings") or {})
         if service.get("settings")
@@ -77,10 +77,25 @@ def shown(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _differences(values: dict[str, list[str]]) -> str:
+def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
+    """A value, or each of several with the levels it goes with: those of as few factors as tell them apart."""
     if len(values) == 1:
         return next(iter(values))
-    return "; ".join(f"{value} ({', '.join(labels)})" for value, labels in values.items())
+    count = sum(len(runs) for runs in values.values())
+    for number in range(1, len(factors) + 1):
+        for chosen in combinations(factors, number):
+            levels = {value: dict.fromkeys(_levels(run, chosen) for run in runs) for value, runs in values.items()}
+            told = [level for of_value in levels.values() for level in of_value]
+            if len(set(told)) < len(told):
+                continue
+            if len(told) == count == len(values) and number == len(factors) > 1:
+                break  # each run has its own value: that is no setting of the factors
+            return "; ".join(f"{value} ({', or '.join(of_value)})" for value, of_value in levels.items())
+    return f"differs from run to run: {', '.join(values)}"
+
+
+def _levels(run: RunResult, factors: Iterable[str]) -> str:
+    return ", ".join(f"{name} {run.factors.get(name, '?')}" for name in factors)
 
 
 def _pinning(results: Results) -> list[Block]:

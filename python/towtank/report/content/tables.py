@@ -114,8 +114,15 @@ def _transactions(results: Results) -> list[Block]:
     ]
 
 
+def _was_done(transaction: Json) -> bool:
+    """Whether any ended in the steady stage: what users do once, as logging in, is over by then."""
+    return bool(dig(transaction, "throughput_per_s", "value") or transaction.get("errors_share"))
+
+
 def _transaction_table(results: Results, load: float, points: list[tuple[Json, Json]]) -> Table:
-    names = list(dict.fromkeys(str(name) for _, point in points for name in point["transactions"]))
+    names = list(
+        dict.fromkeys(str(name) for _, point in points for name, one in point["transactions"].items() if _was_done(one))
+    )
     columns = (
         Column("Transaction"),
         Column("Configuration"),
