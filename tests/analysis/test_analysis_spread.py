@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from towtank.analysis.measurement import Measurement
-from towtank.analysis.spread import fairness_of, spread
+from towtank.analysis.system.spread import fairness_of, spread
 from towtank.results.segments import Recording, interval
 
 TARGETS = [
