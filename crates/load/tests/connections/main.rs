@@ -1,89 +1,18 @@
 //! Whoever owns the connections and whatever they are made of, requests end as they do over a connection per user.
 
+mod certificates;
+mod secure;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
+use certificates::{BOTH, certificates, server_tls};
 use serde_json::{Value, json};
 use support::{Folder, Reply, Results, Seen, Server, answer, closed, get, plan_of, run};
-
-/// Certificates of one authority, written once for all tests of this process.
-struct Certificates {
-    _folder: Folder,
-    ca: String,
-    client: String,
-    client_key: String,
-    issuer: CertifiedIssuer<'static, KeyPair>,
-}
-
-fn certificates() -> &'static Certificates {
-    static MADE: OnceLock<Certificates> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let mut authority = CertificateParams::new(Vec::new()).expect("parameters");
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().expect("a key");
-        let issuer = CertifiedIssuer::self_signed(authority, key).expect("an authority");
-        let folder = Folder::new();
-        std::fs::create_dir_all(&folder.0).expect("a folder");
-        let write = |name: &str, text: String| {
-            let path = folder.0.join(name);
-            std::fs::write(&path, text).expect("a file");
-            path.to_str().expect("a path").to_owned()
-        };
-        let key = KeyPair::generate().expect("a key");
-        let mut client = CertificateParams::new(vec!["client".to_owned()]).expect("parameters");
-        client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        let client = client.signed_by(&key, &issuer).expect("a certificate");
-        Certificates {
-            ca: write("ca.pem", issuer.pem()),
-            client: write("client.pem", client.pem()),
-            client_key: write("client.key", key.serialize_pem()),
-            issuer,
-            _folder: folder,
-        }
-    })
-}
-
-/// A server's configuration, with a certificate for `test.example`.
-fn server_tls(
-    client_certificates: bool,
-    versions: &[&'static rustls::SupportedProtocolVersion],
-) -> Arc<ServerConfig> {
-    let made = certificates();
-    let key = KeyPair::generate().expect("a key");
-    let params = CertificateParams::new(vec!["test.example".to_owned()]).expect("parameters");
-    let certificate = params.signed_by(&key, &made.issuer).expect("a certificate");
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-        .with_protocol_versions(versions)
-        .expect("versions");
-    let builder = if client_certificates {
-        let mut roots = RootCertStore::empty();
-        roots.add(made.issuer.der().clone()).expect("a root");
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-        builder.with_client_cert_verifier(verifier.build().expect("a verifier"))
-    } else {
-        builder.with_no_client_auth()
-    };
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let mut config = builder
-        .with_single_cert(vec![certificate.der().clone()], key)
-        .expect("a configuration");
-    config.ticketer = rustls::crypto::ring::Ticketer::new().expect("tickets");
-    Arc::new(config)
-}
-
-const BOTH: [&rustls::SupportedProtocolVersion; 2] =
-    [&rustls::version::TLS12, &rustls::version::TLS13];
 
 /// How a target is reached, and who owns the connections to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -430,96 +359,4 @@ fn sources_take_turns() {
     }
     let expected = [("127.0.0.2".to_owned(), 3), ("127.0.0.3".to_owned(), 3)];
     assert_eq!(counts, BTreeMap::from(expected));
-}
-
-/// Runs two users who make two requests each over TLS, as the target and the model say.
-fn tls_run(config: Arc<ServerConfig>, model: &Value, tls: Value) -> Results {
-    let server = Server::start_tls(config, |_| answer(200, "", "hello"));
-    let mut plan = plan_of(server.address, &twice());
-    plan["connections"] = model.clone();
-    plan["targets"][0]["scheme"] = json!("https");
-    plan["targets"][0]["tls"] = tls;
-    plan["load"] = closed(2, 0.4);
-    run(plan)
-}
-
-fn handshakes(results: &Results) -> (u64, u64) {
-    let counts = &results.engine["handshakes"];
-    let count = |key: &str| counts[key].as_u64().expect("a count");
-    (count("full"), count("resumed"))
-}
-
-#[test]
-fn handshakes_are_timed_and_sessions_go_on_with_every_version() {
-    for (version, offered) in [
-        ("1.2", &rustls::version::TLS12),
-        ("1.3", &rustls::version::TLS13),
-    ] {
-        let model = json!({"mode": "new_each_time"});
-        let tls = |resumption: bool| json!({"ca": certificates().ca, "versions": [version], "resumption": resumption});
-        let results = tls_run(server_tls(false, &[offered]), &model, tls(true));
-        assert_eq!(kinds(&results), Vec::<String>::new(), "{version}");
-        assert_eq!(
-            handshakes(&results),
-            (2, 2),
-            "{version}: the first of each user is full"
-        );
-        let timed = results.intervals().filter(|line| line.get("tls").is_some());
-        assert!(timed.count() > 0);
-        let results = tls_run(server_tls(false, &[offered]), &model, tls(false));
-        assert_eq!(handshakes(&results), (4, 0), "{version}");
-        let kept = tls_run(
-            server_tls(false, &[offered]),
-            &json!({"mode": "per_user"}),
-            tls(true),
-        );
-        assert_eq!(handshakes(&kept), (2, 0), "{version}");
-    }
-}
-
-#[test]
-fn a_certificate_that_is_not_trusted_is_connect_unless_nobody_looks() {
-    let model = json!({"mode": "per_user"});
-    let other = json!({"ca": certificates().ca, "server_name": "other.example"});
-    let results = tls_run(server_tls(false, &BOTH), &model, other);
-    assert_eq!(kinds(&results), ["connect"]);
-    let reasons = results.engine["connect_failures"].to_string();
-    assert!(
-        reasons.contains("TLS: invalid peer certificate"),
-        "{reasons}"
-    );
-    let blind = json!({"verify": false, "server_name": "other.example"});
-    let results = tls_run(server_tls(false, &BOTH), &model, blind);
-    assert_eq!(kinds(&results), Vec::<String>::new());
-}
-
-#[test]
-fn a_server_that_asks_for_a_certificate_gets_it_or_refuses() {
-    let made = certificates();
-    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
-        for model in models() {
-            let with = json!({"ca": made.ca, "client_certificate": made.client, "client_key": made.client_key});
-            let results = tls_run(server_tls(true, &[version]), &model, with);
-            assert_eq!(kinds(&results), Vec::<String>::new(), "{model}");
-            let results = tls_run(server_tls(true, &[version]), &model, json!({"ca": made.ca}));
-            assert_eq!(kinds(&results), ["connect"], "{model}");
-        }
-    }
-}
-
-#[test]
-fn versions_that_do_not_meet_and_servers_without_tls_are_connect() {
-    let model = json!({"mode": "per_user"});
-    let old = json!({"ca": certificates().ca, "versions": ["1.2"]});
-    let results = tls_run(server_tls(false, &[&rustls::version::TLS13]), &model, old);
-    assert_eq!(kinds(&results), ["connect"]);
-    let unsecured = Server::start(|_| Reply::Close(b"HTTP/1.1 400 Bad\r\n\r\n".to_vec()));
-    let mut plan = plan_of(unsecured.address, &twice());
-    plan["targets"][0]["scheme"] = json!("https");
-    plan["targets"][0]["tls"] = json!({"verify": false});
-    plan["timeouts"]["connect_s"] = json!(0.2);
-    let results = run(plan);
-    assert_eq!(kinds(&results), ["connect"]);
-    let reasons = results.engine["connect_failures"].to_string();
-    assert!(reasons.contains("TLS"), "{reasons}");
 }
