@@ -6,12 +6,13 @@ import json
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from command_line import start_towtank
 
 from towtank.record.proxy import Proxy
 
@@ -61,16 +62,7 @@ class Bench:
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start a command in a session of its own."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "towtank", *map(str, arguments)],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        process = start_towtank(self.folder, self.environment, *arguments)
         self.started.append(process)
         return process
 
