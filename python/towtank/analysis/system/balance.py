@@ -9,42 +9,11 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics.estimates import NOTHING
+from towtank.analysis.statistics.fairness import fairness
 from towtank.analysis.system.tiers import Observed, ratio
 from towtank.results.observe import MEMBER_REQUESTS
 
 _MEMBER = re.compile(rf'{MEMBER_REQUESTS}\{{member="((?:[^"\\]|\\.)*)"\}}')
-
-
-def fairness(requests: Floats) -> float | None:
-    """Jain's index of fairness of what each member got.
-
-    Parameters
-    ----------
-    requests : ndarray of shape (n_members,)
-        What each got, >= 0. [1]
-
-    Returns
-    -------
-    float or None
-        1 where all got the same, 1/n where one got everything; None where nobody got anything.
-
-    Notes
-    -----
-    J = (sum_i x_i)^2 / (n sum_i x_i^2), equation 1 of [1]_. Where k of n members share evenly and the others get
-    nothing it is k/n. It is a measure of what happened, not a test of whether it could be chance.
-
-    References
-    ----------
-    .. [1] R. Jain, D.-M. Chiu and W. Hawe, *A Quantitative Measure of Fairness and Discrimination for Resource
-           Allocation in Shared Computer Systems*, DEC Research Report TR-301, 1984.
-
-    Examples
-    --------
-    >>> fairness(np.array([10.0, 10.0, 10.0, 0.0]))
-    0.75
-    """
-    squares = float(np.square(requests).sum())
-    return float(requests.sum()) ** 2 / (len(requests) * squares) if squares > 0 else None
 
 
 def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
