@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from command_line import start_towtank
+from waiting import until
 
 from towtank.engine import binary
 
@@ -63,15 +64,6 @@ def processes_of(marker: Path) -> list[str]:
         except OSError:
             continue
     return found
-
-
-def until(true: Callable[[], Any], within_s: float = GONE_WITHIN_S) -> Any:
-    """Wait for something to become true, and return it."""
-    deadline = time.monotonic() + within_s
-    while not (value := true()):
-        assert time.monotonic() < deadline, f"did not come true within {within_s} s"
-        time.sleep(0.02)
-    return value
 
 
 @dataclass

@@ -6,26 +6,14 @@ import json
 import re
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from command_line import start_towtank
+from waiting import until
 
 from towtank.record.proxy import Proxy
-
-WITHIN_S = 60.0
-
-
-def until(true: Callable[[], Any], within_s: float = WITHIN_S) -> Any:
-    """Wait for something to become true, and return it."""
-    deadline = time.monotonic() + within_s
-    while not (value := true()):
-        assert time.monotonic() < deadline, f"did not come true within {within_s} s"
-        time.sleep(0.02)
-    return value
 
 
 @dataclass
