@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towtank.analysis.checks import consistency, course, generator, machine, recording, storage, window
+from towtank.analysis.checks import consistency, course, generator, machine, network, recording, storage, window
 from towtank.analysis.checks.evidence import Check, Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level
 
@@ -32,8 +32,8 @@ CHECKS: tuple[Check, ...] = (
     machine.interference,
     machine.clock,
     machine.pinned,
-    machine.listen_queues,
-    machine.retransmits,
+    network.listen_queues,
+    network.retransmits,
     machine.throttled,
     storage.disks,
     storage.stored,

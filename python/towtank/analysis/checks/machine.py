@@ -1,4 +1,4 @@
-"""Checks of the machine under generator and system: its CPUs, its clock, its network."""
+"""Checks of the machine under generator and system: its CPUs and its clock."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ STEAL_INVALID = 0.10
 FOREIGN_SHARE = 0.10
 # So many times the limit, the system was measured as much as the others.
 _FOREIGN_INVALID = 3.0
-# A lost segment costs 200 ms or more (TCP_RTO_MIN of Linux): with one in 1,000 requests p99.9 is made of them.
-RETRANSMITS_SHARE = 1e-3
 THROTTLED_SHARE = 0.01
 _THROTTLED_INVALID = 0.10
 
@@ -54,35 +52,6 @@ def pinned(evidence: Evidence) -> Iterator[Doubt]:
     system, generator = set(pinning.get("system") or []), set(pinning.get("generator") or [])
     if evidence.observed.tiers and (not system or not generator or system & generator):
         yield Doubt(Kind.NOT_PINNED, Level.NOTE, "generator and system were not kept on different CPUs")
-
-
-def listen_queues(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether connections found a listen queue full."""
-    overflows = evidence.summary["host"]["tcp"]["listen_overflows"]
-    if overflows:
-        text = f"{overflows:,.0f} connections overflowed a listen queue of this host within the window, limit 0"
-        yield Doubt(Kind.LISTEN_OVERFLOW, Level.SUSPECT, text, overflows, 0.0)
-
-
-def retransmits(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether segments were lost, and sent again, often enough to be seen in the tail."""
-    counts, window = evidence.summary["host"]["tcp"], evidence.window
-    started = evidence.summary["generator"]["requests_started_per_s"]
-    if window is None or not started or not counts["retransmits"]:
-        return
-    # Probes for a lost tail, which Linux sends when an acknowledgement is late, are counted as sent again too; what the
-    # other side had already was not lost and cost nobody a wait.
-    needless = counts.get("needless_retransmits")
-    requests = started * (window.end_s - window.start_s)
-    share, lost = counts["retransmits"] / requests, (counts["retransmits"] - (needless or 0.0)) / requests
-    if share > RETRANSMITS_SHARE:
-        had = "" if needless is None else f" (the other side had {needless:,.0f} of them already)"
-        text = (
-            f"{counts['retransmits']:,.0f} segments were sent again within the window{had}, {percent(share)} of the "
-            f"requests, limit {percent(RETRANSMITS_SHARE)}"
-        )
-        level = Level.SUSPECT if lost > RETRANSMITS_SHARE else Level.NOTE
-        yield Doubt(Kind.RETRANSMITS, level, text, share, RETRANSMITS_SHARE)
 
 
 def throttled(evidence: Evidence) -> Iterator[Doubt]:
