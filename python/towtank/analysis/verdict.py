@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from towtank.analysis.checks import consistency, course, generator, machine, network, recording, storage, window
-from towtank.analysis.checks.evidence import Check, Evidence
+from towtank.analysis.checks.evidence import Evidence, RunCheck
 from towtank.analysis.doubts import Doubt, Kind, Level
 
 _TOLD_ONCE = (Kind.SERVICE_DIED, Kind.SERVICE_RESTARTED)
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[RunCheck, ...] = (
     course.ended_early,
     course.services_seen,
     course.services_told,

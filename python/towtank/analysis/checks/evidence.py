@@ -92,5 +92,5 @@ class Evidence:
         return default
 
 
-Check = Callable[[Evidence], Iterator[Doubt]]
+RunCheck = Callable[[Evidence], Iterator[Doubt]]
 """A check: the doubts that the evidence gives about one subject."""
