@@ -218,6 +218,17 @@ def _read_text(path: Path, name: str) -> str:
         raise StudyError.at(name, f"must be a file that can be read, got: {reason}") from None
     if len(raw) > BYTES_AT_MOST:
         raise StudyError.at(name, f"must be at most {BYTES_AT_MOST // 10**6} MB long, got more instead")
+    return decoded(raw, name)
+
+
+def decoded(raw: bytes, name: str | Path) -> str:
+    """Text of the bytes of a file, in UTF-8 with or without a byte order mark.
+
+    Raises
+    ------
+    StudyError
+        At the first byte that is none of such a text.
+    """
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from audit_runs import RAMP_S, open_plan, write_audit_run
 
-from towtank.analysis.asked import RateCurve, constant, of_stage
 from towtank.analysis.audit import audit
+from towtank.analysis.audit.asked import RateCurve, constant, of_stage
 from towtank.analysis.measurement import Measurement
 from towtank.results import lines, segments
 

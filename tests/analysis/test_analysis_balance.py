@@ -10,7 +10,7 @@ import pytest
 from synthetic_runs import Script, Stage, even_schedule, write_run
 
 from towtank.analysis import summarize_run
-from towtank.analysis.balance import fairness
+from towtank.analysis.statistics.fairness import fairness
 from towtank.results import lines
 
 

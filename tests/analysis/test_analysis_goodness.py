@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from synthetic_runs import encode_histogram
 
-from towtank.analysis import goodness, histograms
+from towtank.analysis.statistics import goodness, histograms
 
 LEVEL = 1e-4
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from towtank.analysis.limit_search import (
+from towtank.analysis.limits.search import (
     LOWER_BOUNDS,
     PLATEAUS_AT_MOST,
     Ended,

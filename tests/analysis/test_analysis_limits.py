@@ -5,7 +5,7 @@ import pytest
 from synthetic_runs import Script, Stage, even_schedule, write_run
 
 from towtank.analysis import objectives, summarize_run
-from towtank.analysis.limits_of_runs import found_limit, text_of
+from towtank.analysis.limits.of_runs import found_limit, text_of
 
 
 def limit(value, *, low=None, high=None, bound=False):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from towtank.analysis import rates
-from towtank.analysis.rates import Samples, track
+from towtank.analysis.system import rates
+from towtank.analysis.system.rates import Samples, track
 
 
 def test_rate_between_samples_is_linear():

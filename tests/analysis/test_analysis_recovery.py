@@ -9,7 +9,7 @@ from scipy.stats import t
 
 from towtank.analysis.measurement import Column
 from towtank.analysis.recovery import Happened, band_of, describe, first_inside, happened
-from towtank.analysis.window import Window, shortened
+from towtank.analysis.windows.window import Window, shortened
 
 BEFORE = [100.0, 104.0, 96.0, 102.0, 98.0]
 ORIGIN = 7_000_000_000

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from towtank.analysis.measurement import Measurement
-from towtank.analysis.spread import fairness_of, spread
+from towtank.analysis.statistics.fairness import fairness_of
+from towtank.analysis.system.spread import spread
 from towtank.results.segments import Recording, interval
 
 TARGETS = [

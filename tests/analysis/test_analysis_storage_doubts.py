@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from towtank.analysis.checks.storage import full_storage
 from towtank.analysis.doubts import Doubt, Kind, Level
-from towtank.analysis.hosts import _full_in
-from towtank.analysis.storage_doubts import full_storage
+from towtank.analysis.system.hosts import _full_in
 
 ROOMY = {
     "size_bytes": 1e9,

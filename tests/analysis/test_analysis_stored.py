@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from towtank.analysis import objectives
-from towtank.analysis.claim_places import in_run
+from towtank.analysis.checks.storage import lost_or_unknown as doubts
+from towtank.analysis.claims.places import in_run
 from towtank.analysis.doubts import Kind
-from towtank.analysis.stored import doubts, read_stored, scaled, stored
+from towtank.analysis.stored import read_stored, scaled, stored
 from towtank.results import lines
 from towtank.results.folder import RunFolder
 from towtank.study.objectives import read_objective

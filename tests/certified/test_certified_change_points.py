@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import case, column
 
-from towtank.analysis.change_points import change_points, lasting_steps
+from towtank.analysis.statistics.change_points import change_points, lasting_steps
 
 
 def indexes(values, **settings):

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from cases import case
 
-from towtank.analysis.effects import two_level_effects
+from towtank.analysis.statistics.effects import two_level_effects
 
 
 def coefficients(found):

@@ -13,8 +13,8 @@ import pytest
 from cases import case
 from hdrh.histogram import HdrHistogram
 
-from towtank.analysis import histograms
-from towtank.analysis.histograms import BadHistogramError
+from towtank.analysis.statistics import histograms
+from towtank.analysis.statistics.histograms import BadHistogramError
 
 HAND_WRITTEN = json.loads((Path(__file__).parent.parent / "data" / "histograms-1.json").read_text("utf-8"))["cases"]
 LOWEST, HIGHEST = 1_000, 3_600_000_000_000

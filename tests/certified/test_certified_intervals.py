@@ -9,8 +9,9 @@ import pytest
 from cases import case
 from scipy import stats
 
-from towtank.analysis import estimates, statistics
-from towtank.analysis.estimates import Estimate
+from towtank.analysis import statistics
+from towtank.analysis.statistics import estimates
+from towtank.analysis.statistics.estimates import Estimate
 
 
 def differences(identity):

@@ -9,8 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from towtank.analysis.limit_estimate import BRACKET, TESTED, estimate_limit
-from towtank.analysis.limit_search import Failure, Outcome, SearchPlan, Step, decide
+from towtank.analysis.limits.estimate import BRACKET, TESTED, estimate_limit
+from towtank.analysis.limits.search import Failure, Outcome, SearchPlan, Step, decide
 
 # A plateau beyond capacity is as long as it is: a queue that grows, seen for some time.
 _OVERLOAD = 1 - 1 / 2000

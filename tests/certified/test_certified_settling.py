@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from towtank.analysis.settling import LOOKS, Seconds, Settling, least_window_s, look
+from towtank.analysis.windows.settling import LOOKS, Seconds, Settling, least_window_s, look
 
 SECONDS = 400
 RATE, RESPONSE_S = 200.0, 0.1

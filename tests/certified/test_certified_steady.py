@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import case, column
 
-from towtank.analysis import steady
+from towtank.analysis.windows import steady
 
 SERIES = ["exp_decay", "ar1_from_empty", "trend"]
 

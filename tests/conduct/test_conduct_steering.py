@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from stepped_engine import SteppedEngine
 
-from towtank.analysis.found_limit import search_of
+from towtank.analysis.limits.found import search_of
 from towtank.analysis.measurement import Measurement
 from towtank.conduct.searching import SearchSteering
 from towtank.conduct.steering import StageSteering

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import start_towtank
+from waiting import until
 
 from towtank.engine import binary
 
@@ -64,15 +66,6 @@ def processes_of(marker: Path) -> list[str]:
     return found
 
 
-def until(true: Callable[[], Any], within_s: float = GONE_WITHIN_S) -> Any:
-    """Wait for something to become true, and return it."""
-    deadline = time.monotonic() + within_s
-    while not (value := true()):
-        assert time.monotonic() < deadline, f"did not come true within {within_s} s"
-        time.sleep(0.02)
-    return value
-
-
 @dataclass
 class Bench:
     """A folder with a tiny study, and the command line to run in it."""
@@ -107,16 +100,7 @@ class Bench:
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start a command in a session of its own."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "towtank", *map(str, arguments)],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        process = start_towtank(self.folder, self.environment, *arguments)
         self.started.append(process)
         return process
 

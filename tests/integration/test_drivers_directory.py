@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -14,9 +11,8 @@ from typing import Any
 
 import pytest
 from conftest import Bench, until
+from engine_run import drive
 
-from towtank.engine import binary
-from towtank.results import segments
 from towtank.study import load_study
 from towtank.system.build import build_system
 from towtank.system.model import load_system
@@ -41,22 +37,6 @@ hosts: {here: {provider: local}}
 services:
   people: {kind: openldap, host: here, population: {users: 20, seed: 3}, settings: {size_limit: 5, sync: false}}
 """
-
-
-def drive(plan: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, Counter[str]]]:
-    """Run the engine on a plan; what it says of the run, and sums of each step by its name."""
-    (folder / "plan.json").write_text(json.dumps(plan))
-    ended = subprocess.run(
-        [str(binary()), "load", str(folder / "plan.json")], capture_output=True, text=True, check=False, timeout=120
-    )
-    assert ended.returncode == 0, ended.stderr
-    out = Path(plan["out"])
-    recording = segments.read(out)
-    names = [name.partition(" / ")[2] for name in segments.names(recording, "step")]
-    sums = {name: Counter[str]() for name in names}
-    for one in (one for interval in recording.intervals for one in interval.series if one.of == "step"):
-        sums[names[one.number]].update({"ok": one.ok, "in": one.bytes_in, "out": one.bytes_out})
-    return json.loads((out / "engine.json").read_text()), sums
 
 
 class Monitor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from conftest import Bench
+from engine_run import drive
 
-from towtank.engine import binary
-from towtank.results import segments
 from towtank.system.build import build_system
 from towtank.system.model import load_system
 from towtank.workload import compile_workload, load_workload
@@ -53,7 +52,7 @@ groups: {g: {loop: {mix: {work: 100}}}}
 """
 
 
-def run(bench: Bench, text: str, addresses: dict[str, list[str]], **changes: Any) -> dict[str, dict[str, int]]:
+def run(bench: Bench, text: str, addresses: dict[str, list[str]], **changes: Any) -> dict[str, Counter[str]]:
     """Drive a workload for a second; counts of each step, by name."""
     (bench.folder / "workload.yaml").write_text(text)
     stage = {"name": "s", "phase": "steady", "level": 0, "duration_s": 1.0, "users": 3}
@@ -68,20 +67,9 @@ def run(bench: Bench, text: str, addresses: dict[str, list[str]], **changes: Any
         "load": {"kind": "closed", "users_at_most": 3, "stages": [stage]},
         **changes,
     }
-    (bench.folder / "plan.json").write_text(json.dumps(plan))
-    done = subprocess.run([binary(), "load", bench.folder / "plan.json"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    told = json.loads((bench.folder / "engine" / "engine.json").read_text())
+    told, sums = drive(plan, bench.folder)
     assert told["totals"]["failed"] == {}, told["calls"]
-    recording = segments.read(bench.folder / "engine")
-    names = [name.partition(" / ")[2] for name in segments.names(recording, "step")]
-    counts: dict[str, dict[str, int]] = {}
-    for one in (one for interval in recording.intervals for one in interval.series if one.of == "step"):
-        step = counts.setdefault(names[one.number], {"ok": 0, "in": 0, "out": 0})
-        step["ok"] += one.ok
-        step["in"] += one.bytes_in
-        step["out"] += one.bytes_out
-    return counts
+    return sums
 
 
 @pytest.mark.timeout(120)

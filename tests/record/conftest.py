@@ -11,8 +11,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from record_bench import WITHIN_S, Bench, Running, until
+from record_bench import Bench, Running
 from record_site import Site, serving
+from waiting import PATIENCE_S, until
 
 from towtank.record.archive import Archive
 from towtank.record.authority import Authority, new_authority
@@ -68,11 +69,11 @@ def run_proxy(tmp_path: Path, authority: Authority) -> Iterator[Callable[..., Ru
 
             def end() -> None:
                 stop.set()
-                thread.join(WITHIN_S)
+                thread.join(PATIENCE_S)
                 archive.close()
 
             stack.callback(end)
-            assert ready.wait(WITHIN_S)
+            assert ready.wait(PATIENCE_S)
             return running
 
         yield start

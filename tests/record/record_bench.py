@@ -6,25 +6,14 @@ import json
 import re
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from command_line import start_towtank
+from waiting import until
+
 from towtank.record.proxy import Proxy
-
-WITHIN_S = 60.0
-
-
-def until(true: Callable[[], Any], within_s: float = WITHIN_S) -> Any:
-    """Wait for something to become true, and return it."""
-    deadline = time.monotonic() + within_s
-    while not (value := true()):
-        assert time.monotonic() < deadline, f"did not come true within {within_s} s"
-        time.sleep(0.02)
-    return value
 
 
 @dataclass
@@ -61,16 +50,7 @@ class Bench:
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start a command in a session of its own."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "towtank", *map(str, arguments)],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        process = start_towtank(self.folder, self.environment, *arguments)
         self.started.append(process)
         return process
 

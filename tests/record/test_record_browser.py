@@ -8,9 +8,10 @@ import socket
 from pathlib import Path
 
 import pytest
-from record_bench import Bench, until
+from record_bench import Bench
 from record_site import PASSWORD, USER, Site
 from test_record_command import drive
+from waiting import until
 
 from towtank import yamlfile
 

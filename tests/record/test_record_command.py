@@ -13,8 +13,9 @@ from typing import Any
 
 import httpx
 import pytest
-from record_bench import Bench, until
+from record_bench import Bench
 from record_site import PASSWORD, USER, Site
+from waiting import until
 
 from towtank import yamlfile
 from towtank.engine import binary

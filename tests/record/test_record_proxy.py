@@ -12,8 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
-from record_bench import Running, until
+from record_bench import Running
 from record_site import BIG_BYTES, Site
+from waiting import until
 
 from towtank.record.authority import Authority
 from towtank.record.bodies import KEPT_AT_MOST

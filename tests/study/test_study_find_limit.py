@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from small_study import Files
 
-from towtank.analysis.limit_search import ladder, plan_of
+from towtank.analysis.limits.search import ladder, plan_of
 from towtank.cli import main
 from towtank.study import load_study
 from towtank.study.model import FindLimit

@@ -24,11 +24,10 @@ use std::thread;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::time::{ClockId, clock_gettime};
 use nix::unistd::read;
+use towtank_linux::{monotonic_ns, raise_open_files};
 
 use answering::{Answer, Worker};
 use log::Log;
@@ -59,7 +58,8 @@ fn serve(options: &Options) -> io::Result<()> {
     if let Some(cpus) = &options.cpus {
         crate::cpus::pin(cpus).map_err(|fault| io::Error::other(format!("--cpus {fault}")))?;
     }
-    allow_many_connections()?;
+    // Every connection is an open file.
+    raise_open_files()?;
     // Blocked before any thread starts, so that all of them leave the signals to `wait_for_the_end`.
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGTERM);
@@ -108,7 +108,7 @@ fn start_workers(
         Some(Kind::RedirectLoop) => Answer::redirect_to_itself(),
         _ => Answer::ok(options.body_bytes),
     });
-    let started_ns = now_ns();
+    let started_ns = monotonic_ns();
     (0..options.threads)
         .map(|number| {
             let schedule = options.schedule(started_ns);
@@ -158,17 +158,4 @@ fn wait_for_the_end(signals: &SignalFd, until_stdin_closes: bool) -> io::Result<
             return Ok(());
         }
     }
-}
-
-/// Every connection is an open file.
-fn allow_many_connections() -> io::Result<()> {
-    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
-    Ok(())
-}
-
-/// `CLOCK_MONOTONIC`. [ns]
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
-    now.tv_sec().cast_unsigned() * 1_000_000_000 + now.tv_nsec().cast_unsigned()
 }

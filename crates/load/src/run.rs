@@ -216,7 +216,8 @@ impl Prepared {
     /// # Errors
     /// [`RunFailed`]; what was recorded until then is on disk.
     pub fn run(&self, control: &mut Control) -> Result<Outcome, RunFailed> {
-        sys::raise_file_limit();
+        // A refusal shows as failed connections.
+        let _ = sys::raise_open_files();
         if !self.plan.cpus.is_empty() {
             // This thread works little, but what it does must not be done on a CPU of the system under test.
             sys::pin(&self.plan.cpus).map_err(|error| {

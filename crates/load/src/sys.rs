@@ -1,4 +1,4 @@
-//! What the standard library does not offer of Linux: epoll with nanoseconds, clocks, pinning, signals. All unsafe code
+//! What the standard library does not offer of Linux: epoll with nanoseconds, pinning, signals. All unsafe code
 //! of the load engine is here; each call hands the kernel pointers to locals that outlive it.
 #![allow(unsafe_code)]
 
@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 mod socket;
 
 pub use socket::{Address, Socket, UNIX_PATH_BYTES};
+pub use towtank_linux::{monotonic_ns, raise_open_files, thread_cpu_ns, wall_ns};
 
 fn check(result: i64) -> io::Result<i64> {
     if result < 0 {
@@ -16,34 +17,6 @@ fn check(result: i64) -> io::Result<i64> {
     } else {
         Ok(result)
     }
-}
-
-fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // Safety: `time` is a valid place for the result; the clocks used here always exist.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// `CLOCK_MONOTONIC`. [ns]
-#[must_use]
-pub fn monotonic_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC)
-}
-
-/// Wall clock since 1970. [ns]
-#[must_use]
-pub fn wall_ns() -> u64 {
-    clock_ns(libc::CLOCK_REALTIME)
-}
-
-/// CPU time of the calling thread. [ns]
-#[must_use]
-pub fn thread_cpu_ns() -> u64 {
-    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// What the process used so far.
@@ -136,21 +109,6 @@ fn schedule_as(nice: i32) -> bool {
     };
     // Safety: `attributes` is valid and says its size. A kernel that refuses leaves the thread as it is: its start lag shows.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
-}
-
-/// Allows as many open files as the system lets this process have.
-pub fn raise_file_limit() {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // Safety: `limit` is a valid place. A refusal shows as failed connections.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
-    }
 }
 
 /// Files that a table of descriptors may hold at most; `None` without limit.

@@ -243,7 +243,8 @@ impl Input {
 /// What the stream answers; what is written before is kept.
 pub fn run(options: &Options, stream: &mut dyn Write) -> io::Result<EndReason> {
     sys::install_signals(options.until_stdin_closes);
-    sys::raise_open_files();
+    // Files of `/proc` are kept open. A refusal leaves the limit as it is.
+    let _ = sys::raise_open_files();
     let mut writer = LineWriter::new(stream);
     let mut sampler = Sampler::new(options);
     writer.write(sampler.header(&options.groups))?;

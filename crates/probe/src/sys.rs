@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+pub use towtank_linux::{monotonic_ns, process_cpu_ns, raise_open_files, wall_ns};
+
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
@@ -34,34 +36,6 @@ pub fn install_signals(ignore_interrupt: bool) {
     }
 }
 
-fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // Safety: `time` is valid for writing; the clocks used here exist on every Linux.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// Reads `CLOCK_MONOTONIC`. [ns]
-#[must_use]
-pub fn monotonic_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC)
-}
-
-/// Reads the wall clock, since 1970. [ns]
-#[must_use]
-pub fn wall_ns() -> u64 {
-    clock_ns(libc::CLOCK_REALTIME)
-}
-
-/// CPU time of this process, all threads. [ns]
-#[must_use]
-pub fn process_cpu_ns() -> u64 {
-    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
-}
-
 fn configured(name: libc::c_int, usual: u64) -> u64 {
     // Safety: `sysconf` takes any name.
     u64::try_from(unsafe { libc::sysconf(name) })
@@ -86,21 +60,6 @@ pub fn clock_ticks() -> u64 {
 #[must_use]
 pub fn online_cpus() -> u64 {
     configured(libc::_SC_NPROCESSORS_ONLN, 1)
-}
-
-/// Raises the limit of open files as far as we may: files of `/proc` are kept open.
-pub fn raise_open_files() {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // Safety: `limit` is valid for reading and writing.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
-    }
 }
 
 /// Sleeps until `CLOCK_MONOTONIC` shows `deadline_ns`, or until something else happens.

@@ -127,16 +127,17 @@ impl<'a> Problem<'a> {
         self.stations() + 2 * self.network.holds.len()
     }
 
+    /// Demand of a class at all stations together. [s]
+    fn demand(&self, class: usize) -> f64 {
+        let centers = self.network.centers.iter();
+        centers.map(|center| center.demand[class]).sum()
+    }
+
     /// Users spread evenly over the stations of their class; open classes as if alone.
     fn start(&self, users: &[f64]) -> Numbers {
         (0..users.len())
             .map(|class| {
-                let demand: f64 = self
-                    .network
-                    .centers
-                    .iter()
-                    .map(|center| center.demand[class])
-                    .sum();
+                let demand = self.demand(class);
                 let mut row = vec![0.0; self.places()];
                 for (number, center) in row.iter_mut().zip(&self.network.centers) {
                     *number = match self.network.loads[class] {
@@ -205,14 +206,8 @@ impl<'a> Problem<'a> {
     }
 
     fn first_throughput(&self, users: &[f64], class: usize) -> f64 {
-        let demand: f64 = self
-            .network
-            .centers
-            .iter()
-            .map(|center| center.demand[class])
-            .sum();
         match self.network.loads[class] {
-            Load::Closed { think_time, .. } => users[class] / (demand + think_time),
+            Load::Closed { think_time, .. } => users[class] / (self.demand(class) + think_time),
             Load::Open { rate, .. } => rate,
         }
     }

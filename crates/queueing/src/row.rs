@@ -29,6 +29,23 @@ pub(crate) fn open_flows(network: &Network) -> (Vec<Vec<f64>>, Vec<f64>) {
     (flows, losses)
 }
 
+/// Squared coefficient of variation of the times between arrivals: that of the only class, or of Poisson arrivals.
+fn arrival_scv(network: &Network) -> f64 {
+    match network.loads[..] {
+        [Load::Open { scv, poisson, .. }] if !poisson => scv,
+        _ => 1.0,
+    }
+}
+
+/// Whether jobs meet one queue, and it once at most.
+fn is_one_queue_once(network: &Network) -> bool {
+    let centers = network.centers.iter();
+    centers.clone().filter(|center| center.is_queue()).count() == 1
+        && centers
+            .flat_map(|center| &center.visits)
+            .all(|&count| count <= 1.0)
+}
+
 /// Only open classes: station by station.
 pub(crate) fn all_open(network: &Network) -> Solution {
     let (flow, loss) = open_flows(network);
@@ -37,18 +54,7 @@ pub(crate) fn all_open(network: &Network) -> Solution {
         jobs: vec![Vec::new(); classes],
         ..Solution::default()
     };
-    let arrival_scv = if let [
-        Load::Open {
-            scv,
-            poisson: false,
-            ..
-        },
-    ] = network.loads[..]
-    {
-        scv
-    } else {
-        1.0
-    };
+    let arrival_scv = arrival_scv(network);
     let mut formulas = Vec::new();
     let mut exact = network
         .loads
@@ -68,16 +74,7 @@ pub(crate) fn all_open(network: &Network) -> Solution {
             .for_each(|(row, jobs)| row.push(jobs));
     }
     // Without product form the flow out of one station is not Poisson, and only the first one is exact.
-    let alone = network
-        .centers
-        .iter()
-        .filter(|center| center.is_queue())
-        .count()
-        == 1
-        && network
-            .centers
-            .iter()
-            .all(|center| center.visits.iter().all(|&count| count <= 1.0));
+    let alone = is_one_queue_once(network);
     let forks = !network.splits.is_empty();
     solution.exact = exact && !forks && (network.is_product_form() || alone);
     solution.method = formulas.join(", ");

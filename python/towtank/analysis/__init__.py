@@ -2,7 +2,7 @@
 
 `summarize_run` analyses one run folder, `summarize_study` all runs of a study together, `drive_document`
 answers `towtank drive`, `gather` brings together what an export writes. All work on what is there and say what
-is missing.
+is missing. `docs/background/architecture.md` tells what the packages in here are for.
 """
 
 from towtank.analysis.compaction import compact

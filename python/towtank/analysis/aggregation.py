@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from towtank.analysis.estimates import Estimate
-from towtank.analysis.run import estimate_of
 from towtank.analysis.statistics import t_interval
+from towtank.analysis.statistics.estimates import Estimate, estimate_of
 
 RESPONSE_KEYS = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 Run = dict[str, Any]

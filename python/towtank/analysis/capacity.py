@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from towtank.analysis import estimates
 from towtank.analysis.aggregation import Point, over_runs
-from towtank.analysis.estimates import Estimate
-from towtank.analysis.run import estimate_of
-from towtank.analysis.verdict import CONNECTION_WAIT_SHARE
+from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
+from towtank.analysis.statistics import estimates
+from towtank.analysis.statistics.estimates import Estimate, estimate_of
 
 SHORTFALL = 0.10
 """Throughput that falls short of the ideal line by more than this share has left it, in (0, 1)."""

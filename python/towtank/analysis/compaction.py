@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from towtank.analysis import histograms
-from towtank.analysis.histograms import BadHistogramError
+from towtank.analysis.statistics import histograms
+from towtank.analysis.statistics.histograms import BadHistogramError
 from towtank.results.folder import RunFolder
 from towtank.results.tables import INTERVALS, METRICS, write_tables
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from towtank.analysis.estimates import Estimate
-from towtank.analysis.run import estimate_of
 from towtank.analysis.statistics import ratio_interval
+from towtank.analysis.statistics.estimates import Estimate, estimate_of
 
 # Of the transactions, those that changed most are worth a line at each level; the rest is in the points.
 TRANSACTIONS_SHOWN = 3

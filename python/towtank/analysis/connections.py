@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis import estimates
-from towtank.analysis.histograms import Histogram
 from towtank.analysis.load import throughput
 from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.statistics import estimates
+from towtank.analysis.statistics.histograms import Histogram
 
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 

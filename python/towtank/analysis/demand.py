@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from towtank.analysis import estimates
-from towtank.analysis.estimates import CONFIDENCE, Estimate
-from towtank.analysis.run import estimate_of
+from towtank.analysis.statistics import estimates
+from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate, estimate_of
 
 
 def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Estimate]:

@@ -13,10 +13,11 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from towtank import __version__
-from towtank.analysis import claims, histograms
+from towtank.analysis import claims
 from towtank.analysis.compaction import described
-from towtank.analysis.histograms import BadHistogramError, Histogram
 from towtank.analysis.run import describe, read_run, study_limits
+from towtank.analysis.statistics import histograms
+from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
 from towtank.analysis.study import describe_study, known_summary
 from towtank.errors import Fault, StudyError
 from towtank.results import lines

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from towtank.analysis.effects import Effect, two_level_effects
-from towtank.analysis.run import estimate_of
+from towtank.analysis.statistics.effects import Effect, two_level_effects
+from towtank.analysis.statistics.estimates import estimate_of
 
 METRICS = (
     ("throughput_per_s", ("throughput_per_s",)),

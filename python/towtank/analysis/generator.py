@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towtank.analysis.measurement import Mask, Measurement
-from towtank.analysis.rates import lookup
+from towtank.analysis.system.rates import lookup
 
 
 def generator(

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis import estimates
-from towtank.analysis.estimates import CONFIDENCE, Estimate
-from towtank.analysis.histograms import Histogram, rank_of
 from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
-from towtank.analysis.statistics import design_effect, effective_ranks, ratio_of_sums
+from towtank.analysis.statistics import design_effect, effective_ranks, estimates, ratio_of_sums
+from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
+from towtank.analysis.statistics.histograms import Histogram, rank_of
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """Quantiles that every distribution is described by."""

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from towtank.analysis import histograms
-from towtank.analysis.histograms import BadHistogramError, Histogram
+from towtank.analysis.statistics import histograms
+from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
 from towtank.results.segments import Interval, Recording, Series, names, stages_of
 
 Floats = npt.NDArray[np.float64]

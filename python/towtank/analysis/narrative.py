@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.comparison import strength
 from towtank.analysis.doubts import percent, seconds
-from towtank.analysis.limits_of_runs import text_of
-from towtank.analysis.verdict import CONNECTION_WAIT_SHARE
+from towtank.analysis.limits.of_runs import text_of
 
 Summary = dict[str, Any]
 Sentence = dict[str, Any]

@@ -7,9 +7,9 @@ import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from towtank.analysis.limits_of_runs import text_of
+from towtank.analysis.limits.of_runs import text_of
 from towtank.analysis.objective_scopes import COMPARISONS, Compare, is_scoped
-from towtank.analysis.run import estimate_of
+from towtank.analysis.statistics.estimates import estimate_of
 from towtank.analysis.stored import count_of
 
 _ESTIMATES = ("mean", "p50", "p90", "p95", "p99", "p99.9")

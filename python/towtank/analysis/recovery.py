@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import t
 
 from towtank.analysis.measurement import Column, Floats, Mask, Measurement
-from towtank.analysis.window import Window
+from towtank.analysis.windows.window import Window
 
 HOLD_S = 3
 """Seconds within the band that count as being back. [s]"""

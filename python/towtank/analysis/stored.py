@@ -1,16 +1,14 @@
-"""What became of what users were told is stored: counts of a run, of a sample with its interval, and doubts."""
+"""What became of what users were told is stored: counts of a run, and of a sample with its interval."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from scipy import stats
 
-from towtank.analysis import estimates
-from towtank.analysis.doubts import Doubt, Kind, Level
-from towtank.analysis.estimates import Estimate
+from towtank.analysis.statistics import estimates
+from towtank.analysis.statistics.estimates import Estimate
 from towtank.results.folder import RunFolder
 from towtank.results.stored import FATES, NOTES, UNREAD, read_ledger
 
@@ -115,18 +113,3 @@ def count_of(found: Json | None, key: str) -> float | None:
     if isinstance(value, dict):
         return estimates.from_document(value).value
     return None if value is None else float(value)
-
-
-def doubts(found: Json | None) -> Iterator[Doubt]:
-    """What was lost, and what nobody knows of."""
-    if found is None:
-        return
-    lost, different = (count_of(found, key) or 0.0 for key in ("lost", "different"))
-    if lost or different:
-        text = f"of {found['told']} that users were told are stored, {lost:.0f} are lost and {different:.0f} different"
-        yield Doubt(Kind.STORED_LOST, Level.SUSPECT, text, lost + different, 0.0)
-    unknown = sum(count_of(found, key) or 0.0 for key in ("unreadable", "unread"))
-    if unknown:
-        why = f": {found['reason']}" if found.get("reason") else ""
-        text = f"of {found['told']} that users were told are stored, {unknown:.0f} could not be read back{why}"
-        yield Doubt(Kind.STORED_UNKNOWN, Level.SUSPECT, text, unknown, 0.0)

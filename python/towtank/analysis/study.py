@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank import __version__
-from towtank.analysis import capacity, claims, comparison, demand, factorial, limits_of_runs, narrative, objectives
+from towtank.analysis import capacity, claims, comparison, demand, factorial, narrative, objectives
 from towtank.analysis.aggregation import Point, aggregate
 from towtank.analysis.doubts import Kind
+from towtank.analysis.limits import of_runs
 from towtank.analysis.objective_scopes import is_scoped
 from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
 from towtank.analysis.run import SUMMARY, summarize_run
@@ -107,7 +108,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         points = configuration.pop("_points")
         configuration["ideal"] = capacity.ideal_line(points)
         configuration["limit"] = capacity.limit(points, configuration["ideal"])
-        configuration["found_limit"] = limits_of_runs.found_limit(
+        configuration["found_limit"] = of_runs.found_limit(
             [run for run in runs if str(run["run"]) in {name for point in points for name in point.runs}]
         )
         configuration["demand"] = demand.demands(

@@ -38,7 +38,7 @@ def fit_lines(document: Json) -> list[RenderableType]:
     if "choice" in document and document["curve"]:
         lines += [f"  chosen, {document['choice']['why']}", _candidates(document["choice"])]
     if document["curve"]:
-        lines += [_parameters(document), *_held_out(document), _predictions(document), *_refused(document)]
+        lines += [_parameters(document), *_held_out(document), _predictions(document), *refused_predictions(document)]
     if document["knees"]:
         lines.append(_knees(document["knees"]))
     if "shape" in document:
@@ -121,7 +121,7 @@ def _predictions(document: Json) -> Table:
     return table
 
 
-def _refused(document: Json) -> list[str]:
+def refused_predictions(document: Json) -> list[str]:
     """Loads without a prediction, by reason."""
     reasons: dict[str, list[str]] = {}
     for row in document["predictions"]:

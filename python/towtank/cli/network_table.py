@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
+from towtank.cli.fit_table import refused_predictions
 from towtank.units import format_duration
 
 Json = dict[str, Any]
@@ -26,7 +27,7 @@ def network_lines(document: Json) -> list[RenderableType]:
     lines += [_transactions(document), _levels(document)]
     if document["held_out"]:
         lines += [_held_out(document["held_out"]), _held_out_classes(document["held_out"])]
-    lines += [_predictions(document), *_refused(document), document["sentence"]]
+    lines += [_predictions(document), *refused_predictions(document), document["sentence"]]
     if "model" in document:
         lines.append(f"model written to {document['model']['file']}")
     return lines
@@ -151,14 +152,6 @@ def _predictions(document: Json) -> Table:
             *(f"{100 * row['utilization'][name]['median']:.1f} %" for name in names),
         )
     return table
-
-
-def _refused(document: Json) -> list[str]:
-    reasons: dict[str, list[str]] = {}
-    for row in document["predictions"]:
-        if "refused" in row:
-            reasons.setdefault(row["refused"], []).append(f"{row['load']:g}")
-    return [f"no prediction at {', '.join(loads)}: {reason}" for reason, loads in reasons.items()]
 
 
 def _interval(estimate: Json) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.found_limit import conclude
-from towtank.analysis.limit_search import Decision, decide, plan_of
+from towtank.analysis.limits.found import conclude
+from towtank.analysis.limits.plateaus import Plateau, Rules, judge
+from towtank.analysis.limits.search import Decision, decide, plan_of
 from towtank.analysis.measurement import Measurement
-from towtank.analysis.plateaus import Plateau, Rules, judge
-from towtank.analysis.window import STEADY_PHASE
+from towtank.analysis.windows.window import STEADY_PHASE
 from towtank.conduct.steering import Note, StageSteering, StageUnderWay, Tell
 from towtank.results.folder import RunFolder
 from towtank.study.model import FindLimit

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from towtank.analysis.settling import Seconds, Settling
+from towtank.analysis.windows.settling import Seconds, Settling
 from towtank.results.folder import RunFolder
 from towtank.results.following import Follower
 from towtank.results.segments import Interval

@@ -180,13 +180,7 @@ class ServiceProcess:
         TargetError
             If it takes longer than `limit_s`.
         """
-        deadline = None if limit_s is None else time.monotonic() + limit_s
-        while (status := self.status()) is None:
-            check()
-            if deadline is not None and time.monotonic() > deadline:
-                raise TargetError(f"{self.spec.name} took longer than {limit_s:.0f} s{self.last_lines()}")
-            time.sleep(_POLL_S)
-        return status
+        return await_end(self, check, limit_s)
 
     def stop(self) -> None:
         """End the tree: TERM, KILL after the grace time; returns when nothing of it is left."""
@@ -235,6 +229,23 @@ def tail(path: Path, lines: int = SHOWN_LINES) -> list[str]:
         stream.seek(max(0, end - _TAIL_BYTES))
         return stream.read().decode("utf-8", "replace").splitlines()[-lines:]
     return []
+
+
+def await_end(process: Process, check: Check, limit_s: float | None) -> int:
+    """Look at a process again and again until it has ended; its exit status.
+
+    Raises
+    ------
+    TargetError
+        If it takes longer than `limit_s`.
+    """
+    deadline = None if limit_s is None else time.monotonic() + limit_s
+    while (status := process.status()) is None:
+        check()
+        if deadline is not None and time.monotonic() > deadline:
+            raise TargetError(f"{process.spec.name} took longer than {limit_s:.0f} s{process.last_lines()}")
+        time.sleep(_POLL_S)
+    return status
 
 
 def run_to_end(process: Process, *, check: Check = no_check, limit_s: float | None = None) -> None:

@@ -12,7 +12,7 @@ from hdrh.log import HistogramLogReader
 from mixed_run import EXCHANGES, UNTIMED
 from synthetic_runs import MONOTONIC_NS, WALL_NS
 
-from towtank.analysis import histograms
+from towtank.analysis.statistics import histograms
 from towtank.results import lines
 
 # A tag ends at a comma or a blank: each run of them is one underscore.

@@ -5,28 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from service_bench import Bench
+from waiting import until
 
 from towtank.errors import StudyError, TargetError
 from towtank.system.model import load_system
-
-# After its end something may take this long to be gone, on a busy machine. [s]
-_WITHIN_S = 30.0
-
-
-def until(true: Callable[[], Any]) -> Any:
-    """Wait for something to become true, and return it."""
-    deadline = time.monotonic() + _WITHIN_S
-    while not (value := true()):
-        assert time.monotonic() < deadline, "did not come true in time"
-        time.sleep(0.02)
-    return value
 
 
 def processes_of(mark: Path) -> list[int]:

@@ -11,10 +11,10 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use nix::sys::eventfd::EventFd;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use towtank_linux::monotonic_ns;
 
 use super::http2;
 use super::log::Log;
-use super::now_ns;
 use super::requests::{Request, RequestReader};
 use super::schedule::Schedule;
 
@@ -281,7 +281,7 @@ impl Worker {
                 Err(error) => return error.kind() == ErrorKind::WouldBlock,
             };
             let is_timed = self.log.is_some() || !self.schedule.is_immediate();
-            let arrival_ns = if is_timed { now_ns() } else { 0 };
+            let arrival_ns = if is_timed { monotonic_ns() } else { 0 };
             let until_ns = self.schedule.answer_ns(arrival_ns);
             let (held, due, generation) =
                 (&mut self.held, &mut connection.due, connection.generation);
@@ -342,7 +342,7 @@ impl Worker {
                 connection.written = 0;
                 connection.due.pop_front();
                 if let Some(log) = &mut self.log {
-                    log.add(pending.arrival_ns, now_ns())?;
+                    log.add(pending.arrival_ns, monotonic_ns())?;
                 }
                 if pending.request.is_last {
                     self.close(slot);
@@ -366,7 +366,7 @@ impl Worker {
             let has_body = !pending.request.is_head && !body.is_empty();
             http2.answer(pending.stream, &self.answer.fields, has_body);
             if let Some(log) = &mut self.log {
-                log.add(pending.arrival_ns, now_ns())?;
+                log.add(pending.arrival_ns, monotonic_ns())?;
             }
         }
         loop {
@@ -408,7 +408,7 @@ impl Worker {
         if self.held.is_empty() {
             return Ok(());
         }
-        let now = now_ns();
+        let now = monotonic_ns();
         while self.held.front().is_some_and(|held| held.until_ns <= now)
             && let Some(held) = self.held.pop_front()
         {

@@ -1,189 +1,21 @@
 //! Calls of drivers: handed to the executor of this thread, and ended when it gives them back.
-//!
-//! Sessions have places as connections have. A session that is held by a transaction stays with its user, whatever the
-//! mode; if the user's transaction fails, what it holds is undone.
 
-use std::collections::{BTreeMap, HashMap};
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use towtank_drivers::{Call, Costs, Done, Executor, Failed, FailureKind, Orders};
+use towtank_drivers::{Call, Done, Failed, FailureKind, Orders};
 
 use crate::outcome::Failure;
 use crate::recorder;
 use crate::template::Context;
 
-use super::connections::{Ownership, Reason, Reasons};
-use super::pool::Pool;
-use super::setup::Setup;
-use super::user::{Connection, NONE, Phase, State};
-use super::{Shared, Worker};
+use super::Worker;
+use super::connections::Ownership;
+use super::reasons::Reason;
+use super::user::{NONE, Phase, State};
 
 /// Set in [`super::user::Exchange::request`] where it is the number of a call.
 pub(super) const CALL: u32 = 1 << 31;
-
-/// What the executor does not know of a session.
-#[derive(Debug, Default)]
-struct Session {
-    /// When the call in hand left, by the monotonic clock; 0 before. [ns]
-    left_ns: Arc<AtomicU64>,
-    /// When it was handed over. [ns]
-    handed_ns: u64,
-    /// Whether it is open.
-    is_open: bool,
-    /// Whether it is held by a transaction of its user.
-    is_held: bool,
-}
-
-/// Sums over the calls of a thread.
-#[derive(Debug, Clone, Default)]
-pub struct CallsEnded {
-    /// What servers refused, by their reason.
-    pub refusals: BTreeMap<String, u64>,
-    /// CPU time of the drivers.
-    pub costs: Costs,
-}
-
-impl CallsEnded {
-    /// Adds those of another thread.
-    pub fn add(&mut self, other: &Self) {
-        for (reason, count) in &other.refusals {
-            *self.refusals.entry(reason.clone()).or_default() += count;
-        }
-        self.costs.waiting_ns += other.costs.waiting_ns;
-        self.costs.working_ns += other.costs.working_ns;
-    }
-}
-
-/// The sessions of a thread and who makes its calls.
-#[derive(Debug)]
-pub(super) struct Calls {
-    executor: Executor,
-    /// Number of a target among those with drivers.
-    columns: Vec<Option<usize>>,
-    /// Targets with drivers, by that number.
-    targets: Vec<usize>,
-    ownership: Ownership,
-    /// One for each target with a driver, with a pool.
-    pools: Vec<Pool>,
-    /// Phases and calls in hand, as of connections: idle is an open session without a call.
-    places: Vec<Connection>,
-    sessions: Vec<Session>,
-    /// Places of a pool that users hold, by user and number of the target.
-    kept: HashMap<(u32, usize), u32>,
-    refusals: Reasons,
-    done: Vec<Done>,
-    connect_timeout_ns: u64,
-}
-
-impl Calls {
-    /// Starts what the plan needs; nothing where no target has a driver.
-    pub(super) fn new(setup: &Setup<'_>, users: usize) -> io::Result<Option<Box<Self>>> {
-        let driven = |target: &usize| setup.servers[*target].is_some();
-        let targets: Vec<usize> = (0..setup.servers.len()).filter(driven).collect();
-        if targets.is_empty() {
-            return Ok(None);
-        }
-        let mut columns = vec![None; setup.servers.len()];
-        for (column, target) in targets.iter().enumerate() {
-            columns[*target] = Some(column);
-        }
-        let (each, pools) = match setup.ownership {
-            Ownership::Pool(size) => {
-                let range = |column: usize| (column * size) as u32..((column + 1) * size) as u32;
-                (
-                    size,
-                    (0..targets.len())
-                        .map(|column| Pool::new(range(column)))
-                        .collect(),
-                )
-            }
-            Ownership::PerUser | Ownership::NewEachTime => (users, Vec::new()),
-        };
-        let places = each * targets.len();
-        let tasks = Arc::clone(&setup.program.tasks);
-        let wake = waker(setup.shared);
-        Ok(Some(Box::new(Self {
-            executor: Executor::start(setup.servers.clone(), tasks, wake)?,
-            columns,
-            targets,
-            ownership: setup.ownership,
-            pools,
-            places: (0..places).map(|_| Connection::new()).collect(),
-            sessions: (0..places).map(|_| Session::default()).collect(),
-            kept: HashMap::new(),
-            refusals: Reasons::default(),
-            done: Vec::new(),
-            connect_timeout_ns: setup.connect_timeout_ns,
-        })))
-    }
-
-    /// CPU time of the thread that waits for servers. [ns]
-    pub(super) fn waiting_cpu_ns(&self) -> u64 {
-        self.executor.costs().waiting_ns
-    }
-
-    /// Calls that were handed over and have not left: they are late, and nobody works on them.
-    pub(super) fn kept_waiting(&self) -> u64 {
-        let busy = |place: &Connection| place.phase == Phase::Busy;
-        let late =
-            |(_, session): &(&Connection, &Session)| session.left_ns.load(Ordering::Relaxed) == 0;
-        let both = self.places.iter().zip(&self.sessions);
-        both.filter(|(place, _)| busy(place)).filter(late).count() as u64
-    }
-
-    /// The sums; sessions end.
-    pub(super) fn end(self) -> CallsEnded {
-        CallsEnded {
-            refusals: self.refusals.texts(),
-            costs: self.executor.costs(),
-        }
-    }
-
-    /// Place of a user's own session.
-    fn own_place(&self, user: usize, column: usize) -> usize {
-        user * self.targets.len() + column
-    }
-
-    /// Target of a place.
-    fn target_of(&self, place: usize) -> usize {
-        let column = match self.ownership {
-            Ownership::Pool(size) => place / size,
-            Ownership::PerUser | Ownership::NewEachTime => place % self.targets.len(),
-        };
-        self.targets[column]
-    }
-
-    fn order(&self, place: usize, orders: Orders) {
-        self.executor
-            .order(self.target_of(place), place as u32, orders);
-    }
-
-    /// Whether a session was opened (1), closed (-1), or neither.
-    fn set_open(&mut self, place: usize, is_open: bool) -> i64 {
-        self.places[place].phase = if is_open { Phase::Idle } else { Phase::Closed };
-        let was_open = std::mem::replace(&mut self.sessions[place].is_open, is_open);
-        i64::from(is_open) - i64::from(was_open)
-    }
-
-    /// Where a user makes a call to a target: a place that is its own, or of the pool; `None` where it must wait.
-    fn place_for(&mut self, user: usize, column: usize) -> Option<usize> {
-        match self.ownership {
-            Ownership::PerUser | Ownership::NewEachTime => Some(self.own_place(user, column)),
-            Ownership::Pool(_) => {
-                let kept = self.kept.get(&(user as u32, column)).copied();
-                kept.or_else(|| self.pools[column].take(&self.places))
-                    .map(|place| place as usize)
-            }
-        }
-    }
-}
-
-fn waker(shared: &Shared) -> impl Fn() + Send + Sync + 'static {
-    let bell = Arc::clone(&shared.bell);
-    move || bell.ring()
-}
 
 fn kind_of(failed: &Failed) -> Failure {
     match failed.kind {

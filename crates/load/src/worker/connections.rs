@@ -1,26 +1,15 @@
 //! Connections: who gets which, how they are made, and how they end.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
-use std::net::IpAddr;
 
 use crate::outcome::Failure;
-use crate::plan::Balance;
-use crate::sys::{Address, Event, Socket};
+use crate::sys::Socket;
 
 use super::interpret::Flow;
 use super::pool::Pool;
+use super::reasons::Reason;
 use super::user::{NONE, Phase};
 use super::{TargetPlace, Worker};
-
-/// How long a connection of one request waits for the server to close it, before it is reset. [ns]
-const PARTING_NS: u64 = 1_000_000_000;
-
-/// Connections of one request that wait for the server to close; beyond that the oldest is reset.
-pub const PARTING_AT_MOST: usize = 1024;
-
-/// Kinds of connect failures told apart by name; a server that makes up new ones must not fill the memory.
-const REASONS_AT_MOST: usize = 64;
 
 /// Who owns a connection.
 #[derive(Debug)]
@@ -62,169 +51,6 @@ impl Ownership {
                 (Model::Pool(pools.collect()), targets.len() * size)
             }
         }
-    }
-}
-
-/// Addresses of this host that connections leave from, in turn.
-#[derive(Debug, Clone, Default)]
-pub struct Sources {
-    ipv4: Vec<IpAddr>,
-    ipv6: Vec<IpAddr>,
-}
-
-impl Sources {
-    /// Sorts them by family.
-    #[must_use]
-    pub fn new(all: &[IpAddr]) -> Self {
-        let (ipv4, ipv6) = all.iter().partition(|source| source.is_ipv4());
-        Self { ipv4, ipv6 }
-    }
-
-    /// Those that can reach an address.
-    #[must_use]
-    pub fn of(&self, address: &Address) -> &[IpAddr] {
-        match address {
-            Address::Tcp(address) if address.is_ipv4() => &self.ipv4,
-            Address::Tcp(_) => &self.ipv6,
-            Address::Unix(_) => &[],
-        }
-    }
-}
-
-impl TargetPlace {
-    /// Addresses that users are dealt over for good; 0 where a user may come to any.
-    pub(super) fn places(&self) -> usize {
-        if self.balance == Balance::User {
-            self.addresses.len()
-        } else {
-            0
-        }
-    }
-
-    /// The address of the next session of a driver; there may be none to choose from.
-    pub(super) fn session_turn(&mut self, rank: u32, random: impl FnOnce(u64) -> u64) -> usize {
-        if self.addresses.is_empty() {
-            return 0;
-        }
-        self.turn(rank, random).0
-    }
-
-    /// The address of the next connection of a user of this rank and the turn of its source. Sources change once all
-    /// addresses had their turn, so that each pair comes up.
-    fn turn(&mut self, rank: u32, random: impl FnOnce(u64) -> u64) -> (usize, usize) {
-        let (turn, count) = (self.next, self.addresses.len());
-        self.next = turn.wrapping_add(1);
-        match self.balance {
-            Balance::RoundRobin => (turn % count, turn / count),
-            Balance::Random => (random(count as u64) as usize, turn),
-            Balance::User => (rank as usize % count, turn / count),
-        }
-    }
-}
-
-/// Why a connection could not be made.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reason {
-    /// What the system said, by its number.
-    System(i32),
-    /// Time was up before the connection stood.
-    Late,
-    /// Time was up before the handshake was done.
-    HandshakeLate,
-    /// The server closed within the handshake.
-    HandshakeClosed,
-    /// What is wrong with TLS.
-    Tls(String),
-    /// The server does not speak HTTP/2.
-    NoHttp2,
-    /// The server closed before it had said how it speaks HTTP/2.
-    NoSettings,
-    /// What a driver said.
-    Driver(String),
-    /// Anything beyond [`REASONS_AT_MOST`].
-    Other,
-}
-
-impl Reason {
-    pub(super) fn of(error: &io::Error) -> Self {
-        error.raw_os_error().map_or(Self::Other, Self::System)
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Self::System(number) => io::Error::from_raw_os_error(*number).to_string(),
-            Self::Late => "no connection within the time".to_owned(),
-            Self::HandshakeLate => "no TLS handshake within the time".to_owned(),
-            Self::HandshakeClosed => "closed within the TLS handshake".to_owned(),
-            Self::Tls(text) => format!("TLS: {text}"),
-            Self::NoHttp2 => "no HTTP/2".to_owned(),
-            Self::NoSettings => "closed before the settings of HTTP/2".to_owned(),
-            Self::Driver(text) => text.clone(),
-            Self::Other => "other".to_owned(),
-        }
-    }
-}
-
-/// Failed connections by reason.
-#[derive(Debug, Default)]
-pub(super) struct Reasons(BTreeMap<Reason, u64>);
-
-impl Reasons {
-    pub(super) fn count(&mut self, reason: Reason) {
-        let known = self.0.len() < REASONS_AT_MOST || self.0.contains_key(&reason);
-        let reason = if known { reason } else { Reason::Other };
-        *self.0.entry(reason).or_default() += 1;
-    }
-
-    pub(super) fn texts(&self) -> BTreeMap<String, u64> {
-        let each = self.0.iter();
-        each.map(|(reason, count)| (reason.text(), *count))
-            .collect()
-    }
-}
-
-/// Connections of one request that wait for the server to close first: who closes first keeps the port for a minute
-/// (TIME-WAIT of RFC 9293), and this side needs its ports.
-#[derive(Debug, Default)]
-pub(super) struct Parting {
-    sockets: HashMap<u64, Socket>,
-    until_ns: VecDeque<(u64, u64)>,
-}
-
-impl Parting {
-    fn begin(&mut self, data: u64, socket: Socket, now_ns: u64) {
-        self.sockets.insert(data, socket);
-        self.until_ns.push_back((now_ns + PARTING_NS, data));
-        while self.sockets.len() > PARTING_AT_MOST {
-            self.abort_first();
-        }
-    }
-
-    fn abort_first(&mut self) {
-        if let Some((_, data)) = self.until_ns.pop_front()
-            && let Some(socket) = self.sockets.remove(&data)
-        {
-            socket.abort();
-        }
-    }
-
-    /// The server has closed one, perhaps.
-    pub(super) fn on_event(&mut self, event: Event) {
-        if !self.sockets.is_empty() && event.closed() {
-            self.sockets.remove(&event.data);
-        }
-    }
-
-    /// Resets those whose time is over.
-    pub(super) fn sweep(&mut self, now_ns: u64) {
-        while self.next_ns().is_some_and(|until_ns| until_ns <= now_ns) {
-            self.abort_first();
-        }
-    }
-
-    /// When to look next. [ns]
-    pub(super) fn next_ns(&self) -> Option<u64> {
-        self.until_ns.front().map(|(until_ns, _)| *until_ns)
     }
 }
 
@@ -447,65 +273,5 @@ impl Worker<'_> {
                 self.forget_sessions(connection);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn place(addresses: usize) -> TargetPlace {
-        let address = "127.0.0.1:1".parse().expect("an address");
-        TargetPlace {
-            addresses: vec![Address::Tcp(address); addresses],
-            balance: Balance::RoundRobin,
-            next: 0,
-            tls: None,
-            http2: false,
-        }
-    }
-
-    #[test]
-    fn every_pair_of_address_and_source_comes_up_alike() {
-        let mut target = place(2);
-        let turns: Vec<_> = (0..6).map(|_| target.turn(0, |_| 0)).collect();
-        let pairs: Vec<_> = turns.iter().map(|(one, turn)| (*one, turn % 2)).collect();
-        assert_eq!(pairs, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 0), (1, 0)]);
-    }
-
-    #[test]
-    fn a_user_stays_with_its_address_however_often_it_connects() {
-        let mut target = TargetPlace {
-            balance: Balance::User,
-            ..place(3)
-        };
-        let mut choice = |rank: u32| target.turn(rank, |_| 0).0;
-        let choices: Vec<_> = [0, 1, 2, 3, 4, 4, 4, 0, 5].map(&mut choice).into();
-        assert_eq!(choices, [0, 1, 2, 0, 1, 1, 1, 0, 2]);
-    }
-
-    #[test]
-    fn sources_go_with_addresses_of_their_family() {
-        let all: Vec<IpAddr> = ["127.0.0.2", "::1"]
-            .iter()
-            .map(|text| text.parse().expect("an address"))
-            .collect();
-        let sources = Sources::new(&all);
-        let to = |text: &str| Address::Tcp(text.parse().expect("an address"));
-        assert_eq!(sources.of(&to("127.0.0.1:80")), &all[..1]);
-        assert_eq!(sources.of(&to("[::1]:80")), &all[1..]);
-        assert!(sources.of(&Address::Unix("/x".into())).is_empty());
-    }
-
-    #[test]
-    fn reasons_are_bounded() {
-        let mut reasons = Reasons::default();
-        for number in 0..1000 {
-            reasons.count(Reason::Tls(number.to_string()));
-        }
-        let texts = reasons.texts();
-        assert_eq!(texts.len(), REASONS_AT_MOST + 1);
-        assert_eq!(texts["other"], 1000 - REASONS_AT_MOST as u64);
-        assert_eq!(texts["TLS: 7"], 1);
     }
 }

@@ -10,9 +10,9 @@ use crate::template::Context;
 
 use super::Worker;
 use super::calls::CALL;
-use super::connections::Reason;
 use super::deadlines::slot_of;
 use super::interpret::Flow;
+use super::reasons::Reason;
 use super::user::{Exchange, NONE, Phase, State};
 
 /// Reads of one connection in a row, so that one endless body does not keep the thread from the other users.

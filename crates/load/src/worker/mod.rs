@@ -3,17 +3,21 @@
 //! Each turn handles what the sockets tell, then what is due by the clock. Threads share nothing while the load runs;
 //! once per interval a thread publishes its counts and looks whether it shall stop.
 
+mod addresses;
 mod calls;
 mod connections;
 mod deadlines;
+mod driver_sessions;
 mod edits;
 mod exchange;
 mod interpret;
 mod intervals;
 mod multiplex;
 mod notes;
+mod parting;
 mod pool;
 mod population;
+mod reasons;
 mod secure;
 mod setup;
 mod shared;
@@ -36,19 +40,23 @@ use crate::schedule::{Arrival, Arrivals, Course, Moves};
 use crate::sys::{self, Epoll};
 use crate::wheel::Wheel;
 
-use calls::Calls;
-use connections::{Model, Parting, Reasons};
+use connections::Model;
 use deadlines::Deadlines;
+use driver_sessions::Calls;
 use intervals::Clock;
 use multiplex::Multiplexing;
+use parting::Parting;
+use reasons::Reasons;
 use secure::Session;
 use setup::{People, shape_of};
 use user::{Connection, Exchange, User};
 
-pub use calls::CallsEnded;
-pub use connections::{Ownership, PARTING_AT_MOST, Sources};
+pub use addresses::Sources;
+pub use connections::Ownership;
+pub use driver_sessions::CallsEnded;
 pub use edits::{Edits, Proposal};
 pub use multiplex::Counts as Http2Counts;
+pub use parting::PARTING_AT_MOST;
 pub use secure::TargetTls;
 pub use setup::{Ended, Setup, TargetPlace, WorkerFailed};
 pub use shared::{LEAVE, Published, RUN, STOP, Shared};

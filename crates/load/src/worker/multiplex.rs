@@ -12,9 +12,10 @@ use crate::program::body::Outgoing;
 use crate::sys::Event;
 
 use super::Worker;
-use super::connections::{Model, Reason};
+use super::connections::Model;
 use super::exchange::READS_IN_A_ROW;
 use super::interpret::Flow;
+use super::reasons::Reason;
 use super::secure::{Drawn, Trouble};
 use super::user::{Exchange, NONE, Phase};
 

@@ -12,8 +12,8 @@ use crate::sys::Event;
 use crate::tls::{HTTP2, Sessions};
 
 use super::Worker;
-use super::connections::Reason;
 use super::exchange::READS_IN_A_ROW;
+use super::reasons::Reason;
 use super::user::Phase;
 
 /// What a thread needs for TLS with a target.

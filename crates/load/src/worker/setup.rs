@@ -15,8 +15,9 @@ use crate::sys::Address;
 use crate::wheel::Wheel;
 
 use super::Shared;
-use super::calls::CallsEnded;
-use super::connections::{Model, Ownership, Sources};
+use super::addresses::Sources;
+use super::connections::{Model, Ownership};
+use super::driver_sessions::CallsEnded;
 use super::edits::Edits;
 use super::multiplex::Counts as Http2Counts;
 use super::secure::TargetTls;

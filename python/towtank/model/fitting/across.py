@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.estimates import from_document
 from towtank.analysis.statistics import standard_error_of
+from towtank.analysis.statistics.estimates import from_document
 from towtank.errors import MeasurementError, ModelError, StudyError
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.drift import DRIFT

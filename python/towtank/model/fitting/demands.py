@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.estimates import from_document
+from towtank.analysis.statistics.estimates import from_document
 from towtank.model.fitting.demand_classes import demands_of_classes
 from towtank.model.fitting.demand_levels import demand_from_levels
 from towtank.model.fitting.demand_series import WORTH_A_DEMAND, pooled, read_series

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.estimates import from_document
 from towtank.analysis.objectives import metric_of
 from towtank.analysis.statistics import standard_error_of
+from towtank.analysis.statistics.estimates import from_document
 from towtank.errors import MeasurementError, ModelError
 from towtank.model.fitting import knees, model_file
 from towtank.model.fitting.audit import Finding, audit_points

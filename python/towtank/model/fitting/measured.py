@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.estimates import Estimate, from_document
 from towtank.analysis.run import SCHEMA as RUN_SCHEMA
 from towtank.analysis.run import SUMMARY, summarize_run
 from towtank.analysis.statistics import standard_error_of
+from towtank.analysis.statistics.estimates import Estimate, from_document
 from towtank.analysis.study import SET_ASIDE, SUMMARY_FILE, describe_study
 from towtank.errors import MeasurementError, StudyError
 from towtank.model.fitting.audit import Finding, Quantities, audit

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.estimates import from_document
+from towtank.analysis.statistics.estimates import from_document
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 

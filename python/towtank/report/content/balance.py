@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towtank.report import format as people
+from towtank.report.content import heads
 from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult, dig
 
@@ -15,9 +16,7 @@ def build(results: Results) -> Section | None:
     if not runs:
         return None
     columns = (
-        Column("Run"),
-        Column("Configuration"),
-        Column(results.load_factor.capitalize(), numeric=True),
+        *heads.columns(results),
         Column("Balancer"),
         Column("Policy"),
         Column("Member"),
@@ -42,9 +41,7 @@ def _rows(run: RunResult, balancer: str) -> Iterator[tuple[str, ...]]:
     for number, (member, one) in enumerate(told["members"].items()):
         first = number == 0
         yield (
-            run.run_id if first else "",
-            run.configuration if first else "",
-            people.plain(run.load) if first else "",
+            *heads.cells(run, first=first),
             f"{balancer} ({kind})" if kind and first else balancer if first else "",
             str(policy).replace("_", " ") if policy and first else "",
             member,

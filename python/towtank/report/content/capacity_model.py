@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from towtank.report import format as people
+from towtank.report.content import held_out as levels
 from towtank.report.content import network_model
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, strong, text
 from towtank.report.figures import capacity_curve, panel
@@ -67,20 +66,14 @@ def _sentence(one: Json) -> Block:
 
 def _held_out(results: Results, told: list[Json]) -> Table | None:
     """Predicted against measured where a level was held out."""
-    rows = [_held_out_row(one, row) for one in told for row in (one["held_out"] or {}).get("points", ())]
+    rows = [
+        (*levels.cells(one, row), "yes" if row["within_95"] else "no")
+        for one in told
+        for row in (one["held_out"] or {}).get("points", ())
+    ]
     if not rows:
         return None
-    columns = (
-        Column("Configuration"),
-        Column(panel.load_title(results.load_factor).capitalize(), numeric=True),
-        Column("Throughput measured", numeric=True),
-        Column("Predicted, 95 % band", numeric=True),
-        Column("Error", numeric=True),
-        Column("Response time measured", numeric=True),
-        Column("Predicted, 95 % band", numeric=True),
-        Column("Error", numeric=True),
-        Column("Within"),
-    )
+    columns = (*levels.columns(results), Column("Within"))
     notes = (
         "Predicted by a fit without these levels, with their users, think times and mixes. Bands are those of one more "
         "measurement; the last column tells whether the throughput measured lies within.",
@@ -88,26 +81,6 @@ def _held_out(results: Results, told: list[Json]) -> Table | None:
         "throughput comes back in it enlarged by N / (X R).",
     )
     return Table("Held-out levels: predicted by the curve against measured", columns, tuple(rows), notes)
-
-
-def _held_out_row(one: Json, row: Json) -> tuple[str, ...]:
-    timed = row.get("measured_response_s") is not None
-    return (
-        str(one["label"]),
-        people.plain(row["load"]),
-        people.rate(row["measured_throughput"]),
-        people.rate_estimate(_band(row, "predicted_throughput", "throughput_band_95")),
-        people.signed_share(row["error"]),
-        people.seconds(row["measured_response_s"]) if timed else people.ABSENT,
-        people.seconds_estimate(_band(row, "predicted_response_s", "response_band_95")) if timed else people.ABSENT,
-        people.signed_share(row["response_error"]) if timed else people.ABSENT,
-        "yes" if row["within_95"] else "no",
-    )
-
-
-def _band(row: Json, value: str, band: str) -> dict[str, Any]:
-    low, high = row.get(band) or (None, None)
-    return {"value": row.get(value), "low": low, "high": high}
 
 
 def _knees(results: Results, told: list[Json]) -> Table | None:

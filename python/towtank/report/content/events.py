@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towtank.report import format as people
+from towtank.report.content import heads
 from towtank.report.document import Column, Figure, Section, Table, paragraph
 from towtank.report.figures import timeline
 from towtank.report.source import Json, Results, RunResult, dig
@@ -25,9 +26,7 @@ def build(results: Results) -> Section | None:
     if not runs:
         return None
     columns = (
-        Column("Run"),
-        Column("Configuration"),
-        Column(results.load_factor.capitalize(), numeric=True),
+        *heads.columns(results),
         Column("Event"),
         Column("From", "s", numeric=True),
         Column("Until", "s", numeric=True),
@@ -64,11 +63,8 @@ def words(event: Json) -> str:
 def _row(run: RunResult, name: str, one: Json, *, first: bool) -> tuple[str, ...]:
     before, during = dig(one, "before", "throughput_per_s"), dig(one, "during", "throughput_per_s")
     missed = dig(one, "during", "missed_transactions")
-    setting = run.configuration
     return (
-        run.run_id if first else "",
-        setting if first else "",
-        people.plain(run.load) if first else "",
+        *heads.cells(run, first=first),
         f"{name}: {words(one)}",
         people.number(one.get("begin_s")),
         people.number(one.get("until_s")),

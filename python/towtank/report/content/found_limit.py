@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towtank.analysis.limits_of_runs import text_of
+from towtank.analysis.limits.of_runs import text_of
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
 from towtank.report.figures import limit as limit_figure

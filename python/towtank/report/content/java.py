@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towtank.report import format as people
+from towtank.report.content import heads
 from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
@@ -19,9 +20,7 @@ def build(results: Results) -> Section | None:
     if not rows:
         return None
     columns = (
-        Column("Run"),
-        Column("Configuration"),
-        Column(results.load_factor.capitalize(), numeric=True),
+        *heads.columns(results),
         Column("JVM"),
         Column("Pauses", "/s", numeric=True),
         Column("Paused", "share of time", numeric=True),
@@ -49,8 +48,7 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
         told: Json = services[name]
         if _LIMIT not in told:
             continue
-        levels = run.configuration
-        head = (run.run_id, levels, people.plain(run.load)) if first else ("", "", "")
+        head = heads.cells(run, first=first)
         first = False
         pauses = _sum(told, _PAUSES)
         # The log tells what was allocated when it is collected: without a collection that is not nothing, but unknown.

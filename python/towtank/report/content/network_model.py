@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towtank.report import format as people
+from towtank.report.content import held_out as levels
 from towtank.report.document import Block, Callout, Column, Table, paragraph, strong, text
 from towtank.report.figures import panel
 from towtank.report.source import Json, Results
@@ -39,17 +40,7 @@ def held_out(results: Results, told: list[Json]) -> list[Table]:
     if not rows:
         return []
     load = panel.load_title(results.load_factor).capitalize()
-    columns = (
-        Column("Configuration"),
-        Column(load, numeric=True),
-        Column("Throughput measured", numeric=True),
-        Column("Predicted, 95 % band", numeric=True),
-        Column("Error", numeric=True),
-        Column("Response time measured", numeric=True),
-        Column("Predicted, 95 % band", numeric=True),
-        Column("Error", numeric=True),
-        Column("Utilization measured, predicted"),
-    )
+    columns = (*levels.columns(results), Column("Utilization measured, predicted"))
     notes = (
         "Predicted by a network made without these levels, with their users, think times, mixes and other programs. "
         "Bands are those of one more measurement.",
@@ -66,17 +57,7 @@ def _whole(one: Json, row: Json) -> tuple[str, ...]:
         f"{name} {people.share(each['measured'])}, {people.share(each['predicted'])}"
         for name, each in row["utilization"].items()
     ]
-    return (
-        str(one["label"]),
-        people.plain(row["load"]),
-        people.rate(row["measured_throughput"]),
-        people.rate_estimate(_band(row["predicted_throughput"], row["throughput_band_95"])),
-        people.signed_share(row["error"]),
-        people.seconds(row["measured_response_s"]),
-        people.seconds_estimate(_band(row["predicted_response_s"], row["response_band_95"])),
-        people.signed_share(row["response_error"]),
-        "; ".join(used),
-    )
+    return (*levels.cells(one, row), "; ".join(used))
 
 
 def _by_transaction(load: str, rows: list[tuple[Json, Json]]) -> Table:
@@ -96,18 +77,13 @@ def _by_transaction(load: str, rows: list[tuple[Json, Json]]) -> Table:
             name,
             people.count(each["count"]),
             people.seconds(each["measured_response_s"]),
-            people.seconds_estimate(_band(each["predicted_response_s"], each["band_95"])),
+            people.seconds_estimate(levels.band(each["predicted_response_s"], each["band_95"])),
             people.ABSENT if each["error"] is None else people.signed_share(each["error"]),
         )
         for one, row in rows
         for name, each in row["classes"].items()
     )
     return Table("Held-out levels by transaction: predicted by the network against measured", columns, found)
-
-
-def _band(value: float, band: list[float | None]) -> Json:
-    low, high = band
-    return {"value": value, "low": low, "high": high}
 
 
 def demands(told: list[Json]) -> list[Block]:

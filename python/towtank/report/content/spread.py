@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towtank.report import format as people
+from towtank.report.content import heads
 from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
@@ -18,9 +19,7 @@ def build(results: Results) -> Section | None:
     if not runs:
         return None
     columns = (
-        Column("Run"),
-        Column("Configuration"),
-        Column(results.load_factor.capitalize(), numeric=True),
+        *heads.columns(results),
         Column("Target"),
         Column("Fairness", numeric=True),
         Column("Service"),
@@ -47,8 +46,7 @@ def _several(run: RunResult) -> dict[str, Json]:
 
 def _rows(run: RunResult, target: str, told: Json) -> Iterator[tuple[str, ...]]:
     members = list(told["members"].items())
-    configuration = run.configuration
-    head = (run.run_id, configuration, people.plain(run.load), target, people.plain_estimate(told["fairness"]))
+    head = (*heads.cells(run), target, people.plain_estimate(told["fairness"]))
     for number, (service, one) in enumerate(_shown(members)):
         yield (
             *(head if number == 0 else ("",) * len(head)),

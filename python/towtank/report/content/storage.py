@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towtank.report import format as people
+from towtank.report.content import heads
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult, dig
 
@@ -26,17 +27,9 @@ def build(results: Results) -> Section | None:
     return Section("storage", "Storage", tuple(blocks))
 
 
-def _head(run: RunResult) -> tuple[str, str, str]:
-    return run.run_id, run.configuration, people.plain(run.load)
-
-
-def _columns(results: Results) -> tuple[Column, ...]:
-    return Column("Run"), Column("Configuration"), Column(results.load_factor.capitalize(), numeric=True)
-
-
 def _sides(results: Results, runs: list[RunResult]) -> Table:
     columns = (
-        *_columns(results),
+        *heads.columns(results),
         Column("Read", "asked", numeric=True),
         Column("Written", "asked", numeric=True),
         Column("Calls", "asked, /s", numeric=True),
@@ -47,7 +40,7 @@ def _sides(results: Results, runs: list[RunResult]) -> Table:
     )
     rows = tuple(
         (
-            *_head(run),
+            *heads.cells(run),
             people.size_rate(_value(run, "asked", "read_bytes_per_s")),
             people.size_rate(_value(run, "asked", "write_bytes_per_s")),
             people.plain_estimate(dig(run.summary, "storage", "asked", "calls_per_s")),
@@ -69,7 +62,7 @@ def _value(run: RunResult, *path: str) -> float | None:
 def _mounts(results: Results, runs: list[RunResult]) -> list[Block]:
     rows = tuple(row for run in runs for row in _rows(run))
     columns = (
-        *_columns(results),
+        *heads.columns(results),
         Column("Mount"),
         Column("Calls", "to the mount, /s", numeric=True),
         Column("Calls", "to its servers, /s", numeric=True),
@@ -96,7 +89,7 @@ def _notes(runs: list[RunResult]) -> tuple[str, ...]:
 def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
     for name, mount in (dig(run.summary, "storage", "mounts") or {}).items():
         first = (
-            *_head(run),
+            *heads.cells(run),
             str(name),
             people.plain_estimate(mount.get("calls_per_s")),
             people.plain_estimate(mount.get("server_calls_per_s")),

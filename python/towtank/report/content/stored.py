@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towtank.report import format as people
+from towtank.report.content import heads
 from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
 
@@ -29,9 +30,7 @@ def build(results: Results) -> Section | None:
     if not runs:
         return None
     columns = (
-        Column("Run"),
-        Column("Configuration"),
-        Column(results.load_factor.capitalize(), numeric=True),
+        *heads.columns(results),
         Column("Told", numeric=True),
         Column("Uncertain", numeric=True),
         *(Column("Not read" if fate == "unread" else fate.capitalize(), numeric=True) for fate in _FATES),
@@ -44,9 +43,7 @@ def build(results: Results) -> Section | None:
 def _row(run: RunResult) -> tuple[str, ...]:
     told: Json = run.summary["stored"]
     return (
-        run.run_id,
-        run.configuration,
-        people.plain(run.load),
+        *heads.cells(run),
         people.count(told["told"]),
         people.count(told["uncertain"]),
         *(_count(told[fate]) for fate in _FATES),

@@ -129,23 +129,13 @@ def draw(numbers: Numbers) -> dict[str, object]:
         }
         for one in numbers.slices
     ]
-    columns = min(len(labels), 2)
     layers = [_bars(numbers, parts)]
     if numbers.capacity:
         layers += _capacity(numbers.capacity)
     return theme.specification(
         description(numbers),
         data={"values": values},
-        facet={
-            "field": "configuration",
-            "type": "nominal",
-            "title": None,
-            "sort": labels,
-            "header": {"labels": len(labels) > 1},
-        },
-        columns=columns,
-        spacing=28,
-        spec={"width": 620 if columns == 1 else 285, "height": 250, "layer": layers},
+        **panel.each_configuration(labels, layers),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from towtank.report import format as people
 from towtank.report import theme
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table
 from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, dig
 
@@ -96,22 +96,6 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(numbers: Numbers) -> Table:
-    columns = (
-        Column("Configuration"),
-        Column(panel.load_title(numbers.load_factor).capitalize(), numeric=True),
-        Column("Direction"),
-        Column("Bytes per second", numeric=True),
-        Column("Verdict"),
-    )
-    rows = tuple(
-        (
-            point.configuration,
-            people.plain(point.load),
-            DIRECTIONS[direction],
-            people.size_rate_estimate(vars(point)),
-            point.state,
-        )
-        for direction, points in numbers.points.items()
-        for point in points
-    )
-    return Table("Bytes read from and written to disk", columns, rows)
+    by_words = {DIRECTIONS[kind]: points for kind, points in numbers.points.items()}
+    caption, titles = "Bytes read from and written to disk", ("Direction", "Bytes per second")
+    return panel.points_table(caption, numbers.load_factor, titles, by_words, people.size_rate_estimate)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from towtank.report import format as people
 from towtank.report import theme
+from towtank.report.document import Column, Table
 from towtank.report.figures import series
 
 _HOLLOW = "datum.state === 'suspect'"
@@ -137,6 +140,58 @@ def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any
             "encoding": {**place, **colour},
         },
     ]
+
+
+def each_configuration(labels: list[str], layers: list[dict[str, Any]]) -> dict[str, Any]:
+    """A small picture for each configuration, two in a row; one alone has the whole width and no heading."""
+    columns = min(len(labels), 2)
+    return {
+        "facet": {
+            "field": "configuration",
+            "type": "nominal",
+            "title": None,
+            "sort": labels,
+            "header": {"labels": len(labels) > 1},
+        },
+        "columns": columns,
+        "spacing": 28,
+        "spec": {"width": 620 if columns == 1 else 285, "height": 250, "layer": layers},
+    }
+
+
+def points_table(
+    caption: str,
+    load_factor: str,
+    titles: tuple[str, str],
+    points: Mapping[str, list[series.Point]],
+    show: Callable[[dict[str, Any]], str],
+) -> Table:
+    """The numbers of a figure of several panels: a row for each point, by the kind that its panel tells of.
+
+    Parameters
+    ----------
+    caption : str
+    load_factor : str
+    titles : (str, str)
+        Of the columns that tell the kind and the value.
+    points : mapping of str to list of Point
+        By kind, in words.
+    show : callable
+        A value with its interval, for people.
+    """
+    columns = (
+        Column("Configuration"),
+        Column(load_title(load_factor).capitalize(), numeric=True),
+        Column(titles[0]),
+        Column(titles[1], numeric=True),
+        Column("Verdict"),
+    )
+    rows = tuple(
+        (point.configuration, people.plain(point.load), kind, show(vars(point)), point.state)
+        for kind, all_points in points.items()
+        for point in all_points
+    )
+    return Table(caption, columns, rows)
 
 
 def panel(

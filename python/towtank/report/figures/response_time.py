@@ -8,7 +8,7 @@ from typing import Any
 
 from towtank.report import format as people
 from towtank.report import theme
-from towtank.report.document import Column, Figure, Table
+from towtank.report.document import Figure, Table
 from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, dig
 
@@ -89,22 +89,6 @@ def figure(results: Results) -> Figure | None:
 
 
 def _table(numbers: Numbers) -> Table:
-    columns = (
-        Column("Configuration"),
-        Column(panel.load_title(numbers.load_factor).capitalize(), numeric=True),
-        Column("Statistic"),
-        Column("Response time", numeric=True),
-        Column("Verdict"),
-    )
-    rows = tuple(
-        (
-            point.configuration,
-            people.plain(point.load),
-            METRICS[metric],
-            people.seconds_estimate(vars(point)),
-            point.state,
-        )
-        for metric, points in numbers.points.items()
-        for point in points
-    )
-    return Table("Response time of all transactions together", columns, rows)
+    by_words = {METRICS[kind]: points for kind, points in numbers.points.items()}
+    caption, titles = "Response time of all transactions together", ("Statistic", "Response time")
+    return panel.points_table(caption, numbers.load_factor, titles, by_words, people.seconds_estimate)

@@ -57,7 +57,6 @@ def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
     """Draw one panel for each configuration, all on one scale."""
     labels = list(dict.fromkeys(row["configuration"] for row in numbers.measured))
     names = list(dict.fromkeys(row["resource"] for row in numbers.measured))
-    columns = min(len(labels), 2)
     rows = [{"kind": "curve", **row} for row in _percent(numbers.curve)]
     rows += [{"kind": "measured", **row} for row in _percent(numbers.measured)]
     x = {
@@ -71,16 +70,7 @@ def draw(numbers: Numbers, load_factor: str) -> dict[str, Any]:
     return theme.specification(
         description(numbers),
         data={"values": rows},
-        facet={
-            "field": "configuration",
-            "type": "nominal",
-            "title": None,
-            "sort": labels,
-            "header": {"labels": len(labels) > 1},
-        },
-        columns=columns,
-        spacing=28,
-        spec={"width": 620 if columns == 1 else 285, "height": 250, "layer": _layers(x, y, names)},
+        **panel.each_configuration(labels, _layers(x, y, names)),
     )
 
 

@@ -10,7 +10,6 @@ import os
 import re
 import secrets
 import socket
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec
@@ -22,7 +21,7 @@ from towtank.errors import TargetError
 from towtank.system.host_model import SshHost as Part
 from towtank.system.hosts.cleaning import JANITOR, MARK
 from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
-from towtank.system.process import Check, Process, ProcessSpec, describe_status, no_check, tail
+from towtank.system.process import Check, Process, ProcessSpec, await_end, describe_status, no_check, tail
 from towtank.system.trees import signal_tree
 
 if TYPE_CHECKING:
@@ -330,13 +329,7 @@ class RemoteProcess:
 
     def wait(self, check: Check = no_check, limit_s: float | None = None) -> int:
         """Wait for its end."""
-        deadline = None if limit_s is None else time.monotonic() + limit_s
-        while (status := self.status()) is None:
-            check()
-            if deadline is not None and time.monotonic() > deadline:
-                raise TargetError(f"{self.spec.name} took longer than {limit_s:.0f} s{self.last_lines()}")
-            time.sleep(_POLL_S)
-        return status
+        return await_end(self, check, limit_s)
 
     def stop(self) -> None:
         """Let go of its guard, which ends the tree."""

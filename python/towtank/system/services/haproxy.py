@@ -27,8 +27,8 @@ class Haproxy(PrivateGateway):
     install: ClassVar[str] = "apt-get install haproxy"
 
     def __init__(self, name: str, part: server_models.Haproxy, base: Path) -> None:  # noqa: ARG002
-        super().__init__(name, part.port, part.members)
-        self._part, self._settings = part, part.settings
+        super().__init__(name, part)
+        self._settings = part.settings
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
         """Write `haproxy.cfg`."""
@@ -72,10 +72,6 @@ class Haproxy(PrivateGateway):
     def ready(self) -> str | None:
         """Ready when it takes requests and commands."""
         return refuses_connection(self.address) or refuses_connection(self.status_address)
-
-    def settings_used(self) -> dict[str, Any]:
-        """Settings, members and ports."""
-        return {**self._part.configuration, "port": self._port, "members": self.members}
 
     def scrapers(self) -> list[Any]:
         """Its counts, over the command socket."""

@@ -11,12 +11,12 @@ import os
 from pathlib import Path
 from typing import Any, ClassVar
 
-from towtank.errors import TargetError
 from towtank.system import server_models
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_http
 from towtank.system.service import Place
-from towtank.system.services.private_server import PrivateGateway, server_account
+from towtank.system.services.file_gateway import PrivateFileGateway, quoted
+from towtank.system.services.private_server import server_account
 
 _METHODS = {"round_robin": "byrequests", "by_traffic": "bytraffic", "least_busy": "bybusyness", "random": "byrequests"}
 _MODULES = ("mpm_event", "authz_core", "status", "info", "dir", "mime")
@@ -26,7 +26,7 @@ _ACCOUNTS = ("www-data", "apache", "nobody")
 _STATUS = "/server-status"
 
 
-class Httpd(PrivateGateway):
+class Httpd(PrivateFileGateway):
     """One private httpd."""
 
     kind = "httpd"
@@ -35,14 +35,12 @@ class Httpd(PrivateGateway):
     install: ClassVar[str] = "apt-get install apache2-bin"
 
     def __init__(self, name: str, part: server_models.Httpd, base: Path) -> None:
-        super().__init__(name, part.port, part.members)
-        self._part, self._settings = part, part.settings
-        self._files = None if part.files is None else (base / part.files).absolute()
+        super().__init__(name, part, base)
+        self._settings = part.settings
 
-    def configure(self, place: Place) -> None:  # noqa: ARG002
+    def configure(self, place: Place) -> None:
         """Write `httpd.conf`, and the map of members where one is drawn at random."""
-        if self._files is not None and not self._files.is_dir():
-            raise TargetError(f"{self.name}: files must be a folder, got {self._files} instead")
+        super().configure(place)
         lines = [*self._server(), *self._workers(), *self._observed()]
         lines += self._balancers() if self._files is None else self._site()
         self.write("httpd.conf", "\n".join(lines) + "\n")
@@ -54,13 +52,13 @@ class Httpd(PrivateGateway):
             modules += [*_GATEWAY_MODULES, f"lbmethod_{_METHODS[self._settings.policy]}"]
         user = server_account(_ACCOUNTS) if os.geteuid() == 0 else None
         return [
-            f"ServerRoot {_quoted(self.folder)}",
-            f"DefaultRuntimeDir {_quoted(self.folder)}",
-            f"PidFile {_quoted(self.folder / 'httpd.pid')}",
+            f"ServerRoot {quoted(self.folder)}",
+            f"DefaultRuntimeDir {quoted(self.folder)}",
+            f"PidFile {quoted(self.folder / 'httpd.pid')}",
             f"ServerName {self.host.address}",
             f"Listen {self.address}",
             f"Listen {self.status_address}",
-            *(f"LoadModule {module}_module {_quoted(_modules() / f'mod_{module}.so')}" for module in modules),
+            *(f"LoadModule {module}_module {quoted(_modules() / f'mod_{module}.so')}" for module in modules),
             *([f"User {user}"] if user else []),
             "ErrorLog /dev/stderr",
             "LogLevel warn",
@@ -121,15 +119,15 @@ class Httpd(PrivateGateway):
         drawn = self.write("members.txt", f"all {'|'.join(f'm{number}' for number in range(groups))}\n")
         return [
             "RewriteEngine On",
-            f"RewriteMap members {_quoted(f'rnd:{drawn}')}",
+            f"RewriteMap members {quoted(f'rnd:{drawn}')}",
             "RewriteRule ^/?(.*)$ balancer://${members:all}/$1 [P,L]",
         ]
 
     def _site(self) -> list[str]:
         return [
             f"<VirtualHost {self.address}>",
-            f"DocumentRoot {_quoted(str(self._files))}",
-            f"<Directory {_quoted(str(self._files))}>",
+            f"DocumentRoot {quoted(str(self._files))}",
+            f"<Directory {quoted(str(self._files))}>",
             "Require all granted",
             "</Directory>",
             "</VirtualHost>",
@@ -144,10 +142,6 @@ class Httpd(PrivateGateway):
         """Ready when it shows its status."""
         return refuses_http(self.status_address, f"{_STATUS}?auto")
 
-    def settings_used(self) -> dict[str, Any]:
-        """Settings, members and ports."""
-        return {**self._part.configuration, "port": self._port, "members": self.members}
-
     def scrapers(self) -> list[Any]:
         """Its status page."""
         from towtank.observe.httpd import HttpdScraper  # noqa: PLC0415 - only where something is observed
@@ -159,9 +153,3 @@ class Httpd(PrivateGateway):
 def _modules() -> Path:
     """Folder of httpd's modules."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
-
-
-def _quoted(value: Path | str) -> str:
-    """An argument of a directive."""
-    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

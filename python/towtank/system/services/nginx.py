@@ -10,12 +10,11 @@ import os
 from pathlib import Path
 from typing import Any, ClassVar
 
-from towtank.errors import TargetError
 from towtank.system import server_models
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_http
 from towtank.system.service import Place
-from towtank.system.services.private_server import PrivateGateway
+from towtank.system.services.file_gateway import PrivateFileGateway, quoted
 
 _POLICIES = {"round_robin": [], "random": ["random;"], "least_busy": ["least_conn;"], "by_client": ["ip_hash;"]}
 _STATUS = "/status"
@@ -23,7 +22,7 @@ _TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 MEMBERS_LOG = "members.log"
 
 
-class Nginx(PrivateGateway):
+class Nginx(PrivateFileGateway):
     """One private nginx."""
 
     kind = "nginx"
@@ -32,21 +31,19 @@ class Nginx(PrivateGateway):
     install: ClassVar[str] = "apt-get install nginx-light"
 
     def __init__(self, name: str, part: server_models.Nginx, base: Path) -> None:
-        super().__init__(name, part.port, part.members)
-        self._part, self._settings = part, part.settings
-        self._files = None if part.files is None else (base / part.files).absolute()
+        super().__init__(name, part, base)
+        self._settings = part.settings
 
-    def configure(self, place: Place) -> None:  # noqa: ARG002
+    def configure(self, place: Place) -> None:
         """Write `nginx.conf`."""
-        if self._files is not None and not self._files.is_dir():
-            raise TargetError(f"{self.name}: files must be a folder, got {self._files} instead")
+        super().configure(place)
         given = self._settings
         # As root it stays root: the scratch folder is closed to other users.
         user = ["user root;"] if os.geteuid() == 0 else []
         lines = [
             "daemon off;",
             *user,
-            f"pid {_quoted(self.folder / 'nginx.pid')};",
+            f"pid {quoted(self.folder / 'nginx.pid')};",
             "error_log stderr warn;",
             f"worker_processes {given.workers};",
             f"events {{ worker_connections {given.worker_connections}; }}",
@@ -68,7 +65,7 @@ class Nginx(PrivateGateway):
             f"sendfile {'on' if given.sendfile else 'off'};",
             f"keepalive_timeout {kept};",
             f"keepalive_requests {given.keep_alive_requests};",
-            *(f"{name}_temp_path {_quoted(self.folder / f'{name}_temp')};" for name in _TEMPORARY),
+            *(f"{name}_temp_path {quoted(self.folder / f'{name}_temp')};" for name in _TEMPORARY),
         ]
 
     def _upstream(self) -> list[str]:
@@ -93,11 +90,11 @@ class Nginx(PrivateGateway):
 
     def _front(self) -> list[str]:
         if self._files is not None:
-            return [f"server {{ listen {self.address}; root {_quoted(self._files)}; }}"]
+            return [f"server {{ listen {self.address}; root {quoted(self._files)}; }}"]
         wait = f"{round(1000 * self._settings.timeout)}ms"
         return [
             f"server {{ listen {self.address};",
-            f"access_log {_quoted(self.folder / MEMBERS_LOG)} members buffer=64k flush=1s;",
+            f"access_log {quoted(self.folder / MEMBERS_LOG)} members buffer=64k flush=1s;",
             "location / {",
             "proxy_pass http://members;",
             "proxy_http_version 1.1;",
@@ -116,19 +113,9 @@ class Nginx(PrivateGateway):
         """Ready when it shows its status."""
         return refuses_http(self.status_address, _STATUS)
 
-    def settings_used(self) -> dict[str, Any]:
-        """Settings, members and ports."""
-        return {**self._part.configuration, "port": self._port, "members": self.members}
-
     def scrapers(self) -> list[Any]:
         """Its status page and the log of members."""
         from towtank.observe.nginx import NginxScraper  # noqa: PLC0415 - only where something is observed
 
         log = None if self._files is not None else self.folder / MEMBERS_LOG
         return [NginxScraper(self.name, f"http://{self.status_address}{_STATUS}", log, list(self.members))]
-
-
-def _quoted(value: Path | str) -> str:
-    """An argument of a directive."""
-    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

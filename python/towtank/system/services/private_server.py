@@ -12,9 +12,10 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from towtank.errors import TargetError
+from towtank.system import server_models
 from towtank.system.reach import refuses_connection
 from towtank.system.service import Place, PlainService, Service
 
@@ -122,15 +123,15 @@ class PrivateGateway(PrivateServer):
     Its own counts are read from a second port, so that looking at them is no request of the load.
     """
 
-    def __init__(self, name: str, port: int, members: Sequence[str]) -> None:
-        super().__init__(name, port)
-        self._names = list(members)
+    def __init__(self, name: str, part: server_models.Gateway) -> None:
+        super().__init__(name, part.port)
+        self._part = part
         self._members: list[Service] = []
         self._status_port = 0
 
     def meet(self, others: list[Service]) -> None:
         """Find the services it forwards to."""
-        self._members = [other for name in self._names for other in others if other.name == name]
+        self._members = [other for name in self._part.members for other in others if other.name == name]
 
     def requires(self) -> list[Service]:
         """Its members must answer before it does."""
@@ -159,3 +160,7 @@ class PrivateGateway(PrivateServer):
     def addresses(self) -> list[str]:
         """Where it takes requests."""
         return [self.address]
+
+    def settings_used(self) -> dict[str, Any]:
+        """Settings, members and ports."""
+        return {**self._part.configuration, "port": self._port, "members": self.members}

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from towtank.errors import StudyError
+from towtank.yamlfile import decoded
 
 # Recordings of long sessions have hundreds of megabytes; what is longer than this is none.
 BYTES_AT_MOST = 1_000_000_000
@@ -19,14 +20,7 @@ def read_text(path: Path, *, at_most: int = BYTES_AT_MOST) -> str:
     StudyError
         If it cannot be read, is longer than `at_most` bytes, empty, or not in UTF-8.
     """
-    raw = read_bytes(path, at_most=at_most)
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        column = error.start - raw.rfind(b"\n", 0, error.start)
-        message = f"must be UTF-8 text, got the byte 0x{raw[error.start]:02x} instead"
-        raise StudyError.at(path, message, line=line, column=column) from None
+    return decoded(read_bytes(path, at_most=at_most), path)
 
 
 def read_bytes(path: Path, *, at_most: int = BYTES_AT_MOST) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.estimates import from_document
+from towtank.analysis.statistics.estimates import from_document
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.networks.closed import CLASS, Solved, class_names
 from towtank.model.fitting.networks.seconds import Measured

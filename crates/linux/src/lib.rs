@@ -1,0 +1,83 @@
+//! What load engine, probe and null server ask of Linux alike: clocks, and room for open files.
+//!
+//! ```
+//! let start_ns = towtank_linux::monotonic_ns();
+//! assert!(towtank_linux::monotonic_ns() >= start_ns);
+//! ```
+
+#![forbid(unsafe_code)]
+
+use std::io;
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::time::{ClockId, clock_gettime};
+
+/// The clocks used here exist on every Linux, so that reading them cannot fail.
+fn read_ns(clock: ClockId) -> u64 {
+    clock_gettime(clock).map_or(0, |time| {
+        time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
+    })
+}
+
+/// `CLOCK_MONOTONIC`. [ns]
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    read_ns(ClockId::CLOCK_MONOTONIC)
+}
+
+/// Wall clock since 1970. [ns]
+#[must_use]
+pub fn wall_ns() -> u64 {
+    read_ns(ClockId::CLOCK_REALTIME)
+}
+
+/// CPU time of the calling thread. [ns]
+#[must_use]
+pub fn thread_cpu_ns() -> u64 {
+    read_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of this process, all threads. [ns]
+#[must_use]
+pub fn process_cpu_ns() -> u64 {
+    read_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// Allows as many open files as the system lets this process have.
+///
+/// # Errors
+/// When the system refuses; what needs the files then tells that it cannot open them.
+pub fn raise_open_files() -> io::Result<()> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    Ok(setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wall_time_is_that_of_the_standard_library() {
+        let since_1970 = || {
+            let now = std::time::SystemTime::now();
+            now.duration_since(std::time::UNIX_EPOCH)
+                .expect("after 1970")
+                .as_nanos()
+        };
+        let (before, ours, after) = (since_1970(), u128::from(wall_ns()), since_1970());
+        assert!(before <= ours && ours <= after);
+    }
+
+    #[test]
+    fn a_thread_uses_no_more_than_its_process() {
+        let thread_ns = thread_cpu_ns();
+        assert!(0 < thread_ns && thread_ns <= process_cpu_ns());
+    }
+
+    #[test]
+    fn the_limit_of_open_files_is_then_the_highest() {
+        raise_open_files().expect("it may be raised up to the hard one");
+        let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+        assert_eq!(soft, hard);
+    }
+}

@@ -1,0 +1,180 @@
+//! Sessions of drivers: who has which, what is known of them, and what their calls came to.
+//!
+//! Sessions have places as connections have. A session that is held by a transaction stays with its user, whatever the
+//! mode; if the user's transaction fails, what it holds is undone.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use towtank_drivers::{Costs, Done, Executor, Orders};
+
+use super::Shared;
+use super::connections::Ownership;
+use super::pool::Pool;
+use super::reasons::Reasons;
+use super::setup::Setup;
+use super::user::{Connection, Phase};
+
+/// What the executor does not know of a session.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    /// When the call in hand left, by the monotonic clock; 0 before. [ns]
+    pub(super) left_ns: Arc<AtomicU64>,
+    /// When it was handed over. [ns]
+    pub(super) handed_ns: u64,
+    /// Whether it is open.
+    pub(super) is_open: bool,
+    /// Whether it is held by a transaction of its user.
+    pub(super) is_held: bool,
+}
+
+/// Sums over the calls of a thread.
+#[derive(Debug, Clone, Default)]
+pub struct CallsEnded {
+    /// What servers refused, by their reason.
+    pub refusals: BTreeMap<String, u64>,
+    /// CPU time of the drivers.
+    pub costs: Costs,
+}
+
+impl CallsEnded {
+    /// Adds those of another thread.
+    pub fn add(&mut self, other: &Self) {
+        for (reason, count) in &other.refusals {
+            *self.refusals.entry(reason.clone()).or_default() += count;
+        }
+        self.costs.waiting_ns += other.costs.waiting_ns;
+        self.costs.working_ns += other.costs.working_ns;
+    }
+}
+
+/// The sessions of a thread and who makes its calls.
+#[derive(Debug)]
+pub(super) struct Calls {
+    pub(super) executor: Executor,
+    /// Number of a target among those with drivers.
+    pub(super) columns: Vec<Option<usize>>,
+    /// Targets with drivers, by that number.
+    pub(super) targets: Vec<usize>,
+    pub(super) ownership: Ownership,
+    /// One for each target with a driver, with a pool.
+    pub(super) pools: Vec<Pool>,
+    /// Phases and calls in hand, as of connections: idle is an open session without a call.
+    pub(super) places: Vec<Connection>,
+    pub(super) sessions: Vec<Session>,
+    /// Places of a pool that users hold, by user and number of the target.
+    pub(super) kept: HashMap<(u32, usize), u32>,
+    pub(super) refusals: Reasons,
+    pub(super) done: Vec<Done>,
+    pub(super) connect_timeout_ns: u64,
+}
+
+impl Calls {
+    /// Starts what the plan needs; nothing where no target has a driver.
+    pub(super) fn new(setup: &Setup<'_>, users: usize) -> io::Result<Option<Box<Self>>> {
+        let driven = |target: &usize| setup.servers[*target].is_some();
+        let targets: Vec<usize> = (0..setup.servers.len()).filter(driven).collect();
+        if targets.is_empty() {
+            return Ok(None);
+        }
+        let mut columns = vec![None; setup.servers.len()];
+        for (column, target) in targets.iter().enumerate() {
+            columns[*target] = Some(column);
+        }
+        let (each, pools) = match setup.ownership {
+            Ownership::Pool(size) => {
+                let range = |column: usize| (column * size) as u32..((column + 1) * size) as u32;
+                (
+                    size,
+                    (0..targets.len())
+                        .map(|column| Pool::new(range(column)))
+                        .collect(),
+                )
+            }
+            Ownership::PerUser | Ownership::NewEachTime => (users, Vec::new()),
+        };
+        let places = each * targets.len();
+        let tasks = Arc::clone(&setup.program.tasks);
+        let wake = waker(setup.shared);
+        Ok(Some(Box::new(Self {
+            executor: Executor::start(setup.servers.clone(), tasks, wake)?,
+            columns,
+            targets,
+            ownership: setup.ownership,
+            pools,
+            places: (0..places).map(|_| Connection::new()).collect(),
+            sessions: (0..places).map(|_| Session::default()).collect(),
+            kept: HashMap::new(),
+            refusals: Reasons::default(),
+            done: Vec::new(),
+            connect_timeout_ns: setup.connect_timeout_ns,
+        })))
+    }
+
+    /// CPU time of the thread that waits for servers. [ns]
+    pub(super) fn waiting_cpu_ns(&self) -> u64 {
+        self.executor.costs().waiting_ns
+    }
+
+    /// Calls that were handed over and have not left: they are late, and nobody works on them.
+    pub(super) fn kept_waiting(&self) -> u64 {
+        let busy = |place: &Connection| place.phase == Phase::Busy;
+        let late =
+            |(_, session): &(&Connection, &Session)| session.left_ns.load(Ordering::Relaxed) == 0;
+        let both = self.places.iter().zip(&self.sessions);
+        both.filter(|(place, _)| busy(place)).filter(late).count() as u64
+    }
+
+    /// The sums; sessions end.
+    pub(super) fn end(self) -> CallsEnded {
+        CallsEnded {
+            refusals: self.refusals.texts(),
+            costs: self.executor.costs(),
+        }
+    }
+
+    /// Place of a user's own session.
+    pub(super) fn own_place(&self, user: usize, column: usize) -> usize {
+        user * self.targets.len() + column
+    }
+
+    /// Target of a place.
+    fn target_of(&self, place: usize) -> usize {
+        let column = match self.ownership {
+            Ownership::Pool(size) => place / size,
+            Ownership::PerUser | Ownership::NewEachTime => place % self.targets.len(),
+        };
+        self.targets[column]
+    }
+
+    pub(super) fn order(&self, place: usize, orders: Orders) {
+        self.executor
+            .order(self.target_of(place), place as u32, orders);
+    }
+
+    /// Whether a session was opened (1), closed (-1), or neither.
+    pub(super) fn set_open(&mut self, place: usize, is_open: bool) -> i64 {
+        self.places[place].phase = if is_open { Phase::Idle } else { Phase::Closed };
+        let was_open = std::mem::replace(&mut self.sessions[place].is_open, is_open);
+        i64::from(is_open) - i64::from(was_open)
+    }
+
+    /// Where a user makes a call to a target: a place that is its own, or of the pool; `None` where it must wait.
+    pub(super) fn place_for(&mut self, user: usize, column: usize) -> Option<usize> {
+        match self.ownership {
+            Ownership::PerUser | Ownership::NewEachTime => Some(self.own_place(user, column)),
+            Ownership::Pool(_) => {
+                let kept = self.kept.get(&(user as u32, column)).copied();
+                kept.or_else(|| self.pools[column].take(&self.places))
+                    .map(|place| place as usize)
+            }
+        }
+    }
+}
+
+fn waker(shared: &Shared) -> impl Fn() + Send + Sync + 'static {
+    let bell = Arc::clone(&shared.bell);
+    move || bell.ring()
+}

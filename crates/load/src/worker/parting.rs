@@ -1,0 +1,57 @@
+//! Connections that are left to the server to close.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::sys::{Event, Socket};
+
+/// How long a connection of one request waits for the server to close it, before it is reset. [ns]
+const PARTING_NS: u64 = 1_000_000_000;
+
+/// Connections of one request that wait for the server to close; beyond that the oldest is reset.
+pub const PARTING_AT_MOST: usize = 1024;
+
+/// Connections of one request that wait for the server to close first: who closes first keeps the port for a minute
+/// (TIME-WAIT of RFC 9293), and this side needs its ports.
+#[derive(Debug, Default)]
+pub(super) struct Parting {
+    sockets: HashMap<u64, Socket>,
+    until_ns: VecDeque<(u64, u64)>,
+}
+
+impl Parting {
+    /// Waits for the server to close one.
+    pub(super) fn begin(&mut self, data: u64, socket: Socket, now_ns: u64) {
+        self.sockets.insert(data, socket);
+        self.until_ns.push_back((now_ns + PARTING_NS, data));
+        while self.sockets.len() > PARTING_AT_MOST {
+            self.abort_first();
+        }
+    }
+
+    fn abort_first(&mut self) {
+        if let Some((_, data)) = self.until_ns.pop_front()
+            && let Some(socket) = self.sockets.remove(&data)
+        {
+            socket.abort();
+        }
+    }
+
+    /// The server has closed one, perhaps.
+    pub(super) fn on_event(&mut self, event: Event) {
+        if !self.sockets.is_empty() && event.closed() {
+            self.sockets.remove(&event.data);
+        }
+    }
+
+    /// Resets those whose time is over.
+    pub(super) fn sweep(&mut self, now_ns: u64) {
+        while self.next_ns().is_some_and(|until_ns| until_ns <= now_ns) {
+            self.abort_first();
+        }
+    }
+
+    /// When to look next. [ns]
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        self.until_ns.front().map(|(until_ns, _)| *until_ns)
+    }
+}

@@ -1,0 +1,362 @@
+//! Whoever owns the connections and whatever they are made of, requests end as they do over a connection per user.
+
+mod certificates;
+mod secure;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use certificates::{BOTH, certificates, server_tls};
+use serde_json::{Value, json};
+use support::{Folder, Reply, Results, Seen, Server, answer, closed, get, plan_of, run};
+
+/// How a target is reached, and who owns the connections to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Tcp,
+    Tls,
+    Unix,
+}
+
+const WAYS: [Way; 3] = [Way::Tcp, Way::Tls, Way::Unix];
+
+fn models() -> [Value; 3] {
+    [
+        json!({"mode": "per_user"}),
+        json!({"mode": "pool", "size": 2}),
+        json!({"mode": "new_each_time"}),
+    ]
+}
+
+/// A server and a plan that reaches it.
+struct Case {
+    server: Server,
+    plan: Value,
+    _folder: Folder,
+}
+
+fn case(
+    way: Way,
+    model: &Value,
+    ops: &Value,
+    handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+) -> Case {
+    let folder = Folder::new();
+    std::fs::create_dir_all(&folder.0).expect("a folder");
+    let path = folder.0.join("s");
+    let server = match way {
+        Way::Tcp => Server::start(handler),
+        Way::Tls => Server::start_tls(server_tls(false, &BOTH), handler),
+        Way::Unix => Server::start_unix(&path, handler),
+    };
+    let mut plan = plan_of(server.address, ops);
+    plan["connections"] = model.clone();
+    match way {
+        Way::Tcp => {}
+        Way::Tls => {
+            plan["targets"][0]["scheme"] = json!("https");
+            plan["targets"][0]["tls"] = json!({"ca": certificates().ca});
+        }
+        Way::Unix => {
+            plan["targets"][0]["addresses"] = json!([format!("unix:{}", path.display())]);
+        }
+    }
+    Case {
+        server,
+        plan,
+        _folder: folder,
+    }
+}
+
+/// Runs a check over every way and every model.
+fn each(check: impl Fn(Way, &Value, &str)) {
+    for way in WAYS {
+        for model in models() {
+            check(way, &model, &format!("{way:?} {model}"));
+        }
+    }
+}
+
+/// Requests in a row and one user, unless a test says otherwise.
+fn twice() -> Value {
+    json!([get(0, &json!(["/a"])), get(1, &json!(["/b"]))])
+}
+
+fn kinds(results: &Results) -> Vec<String> {
+    results.check_identity();
+    results.failed().into_keys().collect()
+}
+
+fn total(results: &Results, key: &str) -> u64 {
+    results.engine["totals"][key].as_u64().expect("a count")
+}
+
+#[test]
+fn answers_are_ok_and_connections_are_kept_or_not() {
+    each(|way, model, name| {
+        let case = case(way, model, &twice(), |_| answer(200, "", "hello"));
+        let results = run(case.plan);
+        assert_eq!(kinds(&results), Vec::<String>::new(), "{name}");
+        assert_eq!(total(&results, "ok"), 2, "{name}");
+        assert_eq!(case.server.paths(), ["/a", "/b"], "{name}");
+        let seen = case.server.seen();
+        let is_new = model["mode"] == "new_each_time";
+        assert_eq!(seen[0].connection != seen[1].connection, is_new, "{name}");
+        assert_eq!(
+            seen[0].header("Connection") == Some("close"),
+            is_new,
+            "{name}"
+        );
+    });
+}
+
+#[test]
+fn a_large_answer_comes_whole() {
+    each(|way, model, name| {
+        let body = "x".repeat(700_000);
+        let length = body.len();
+        let mut request = get(0, &json!(["/"]));
+        request["checks"] = json!([{"kind": "size", "min": length, "max": length}]);
+        let case = case(way, model, &json!([request]), move |_| {
+            answer(200, "", &body)
+        });
+        let results = run(case.plan);
+        assert_eq!(kinds(&results), Vec::<String>::new(), "{name}");
+        assert!(
+            results.count("step", 0, "/bytes_in") > length as u64,
+            "{name}"
+        );
+    });
+}
+
+#[test]
+fn a_large_request_goes_whole() {
+    each(|way, model, name| {
+        let mut request = get(0, &json!(["/"]));
+        request["method"] = json!("POST");
+        request["body"] = json!({"kind": "multipart", "parts": [
+            {"name": "f", "generated": {"bytes": 600_000, "form": "random"}}]});
+        let case = case(way, model, &json!([request]), |_| answer(200, "", ""));
+        let results = run(case.plan);
+        assert_eq!(kinds(&results), Vec::<String>::new(), "{name}");
+        assert!(case.server.seen()[0].body.len() > 600_000, "{name}");
+    });
+}
+
+#[test]
+fn silence_is_a_timeout_and_half_an_answer_is_closed() {
+    each(|way, model, name| {
+        let mut request = get(0, &json!(["/"]));
+        request["timeout_s"] = json!(0.2);
+        let silent = case(way, model, &json!([request]), |_| Reply::Hang);
+        assert_eq!(kinds(&run(silent.plan)), ["timeout"], "{name}");
+        let half = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
+        let cut = case(way, model, &twice(), |_| Reply::Close(half.to_vec()));
+        assert_eq!(kinds(&run(cut.plan)), ["closed"], "{name}");
+    });
+}
+
+#[test]
+fn an_answer_that_ends_with_the_connection_is_whole() {
+    each(|way, model, name| {
+        let bytes = b"HTTP/1.0 200 OK\r\n\r\nhello";
+        let mut request = get(0, &json!(["/"]));
+        request["checks"] = json!([{"kind": "size", "min": 5, "max": 5}]);
+        let case = case(way, model, &json!([request]), |_| {
+            Reply::Close(bytes.to_vec())
+        });
+        assert_eq!(kinds(&run(case.plan)), Vec::<String>::new(), "{name}");
+    });
+}
+
+#[test]
+fn nobody_there_is_connect_with_its_reason() {
+    for model in models() {
+        let address = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a port");
+        for place in [address.to_string(), "unix:/nobody/is/here".to_owned()] {
+            let mut plan = plan_of(address, &json!([get(0, &json!(["/"]))]));
+            plan["connections"] = model.clone();
+            plan["targets"][0]["addresses"] = json!([place]);
+            plan["load"] = closed(5, 0.2);
+            let results = run(plan);
+            assert_eq!(kinds(&results), ["connect"], "{model} {place}");
+            assert_eq!(total(&results, "ok"), 0);
+            let reasons: BTreeMap<String, u64> =
+                serde_json::from_value(results.engine["connect_failures"].clone()).expect("counts");
+            assert_eq!(reasons.values().sum::<u64>(), results.failed()["connect"]);
+            let reason = reasons.keys().next().expect("a reason");
+            assert!(
+                reason.contains("refused") || reason.contains("No such file"),
+                "{reason}"
+            );
+        }
+    }
+}
+
+/// What each user asks for does not depend on who owns the connections, nor on the number of threads.
+#[test]
+fn users_do_the_same_with_every_model_and_any_number_of_threads() {
+    let mut found = BTreeSet::new();
+    for way in WAYS {
+        for model in models() {
+            for threads in [1, 2] {
+                let path = json!(["/", {"function": "user"}, "/", {"function": "random_int", "min": 0, "max": 999_999}]);
+                let ops = json!([get(0, &path), get(1, &path)]);
+                let mut case = case(way, &model, &ops, |_| answer(200, "", ""));
+                case.plan["threads"] = json!(threads);
+                case.plan["load"] = closed(6, 0.3);
+                let results = run(case.plan);
+                assert_eq!(kinds(&results), Vec::<String>::new(), "{way:?} {model}");
+                let mut paths = case.server.paths();
+                assert_eq!(paths.len(), 12);
+                paths.sort();
+                found.insert(paths);
+            }
+        }
+    }
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+/// Tells how many requests are in hand at most.
+fn counting(most: &Arc<AtomicUsize>) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
+    let (now, most) = (AtomicUsize::new(0), Arc::clone(most));
+    move |_| {
+        most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(20));
+        now.fetch_sub(1, Ordering::SeqCst);
+        answer(200, "", "")
+    }
+}
+
+#[test]
+fn a_pool_has_exactly_its_size_over_all_threads_and_the_wait_is_told_apart() {
+    for (size, threads) in [(1, 1), (3, 1), (3, 2), (5, 2)] {
+        let most = Arc::new(AtomicUsize::new(0));
+        let model = json!({"mode": "pool", "size": size});
+        let mut case = case(
+            Way::Tcp,
+            &model,
+            &json!([get(0, &json!(["/"]))]),
+            counting(&most),
+        );
+        case.plan["threads"] = json!(threads);
+        case.plan["load"] = closed(20, 0.5);
+        let results = run(case.plan);
+        assert_eq!(kinds(&results), Vec::<String>::new());
+        assert_eq!(total(&results, "ok"), 20);
+        assert_eq!(most.load(Ordering::SeqCst), size);
+        assert_eq!(case.server.peers().len(), size);
+        let waits = results
+            .intervals()
+            .filter(|line| line.get("connection_wait").is_some());
+        assert!(waits.count() > 0);
+        // The last of the queue waits for all before it.
+        let waited: u64 = results.count("step", 0, "/response_sum_ns");
+        assert!(waited > 20 * 20_000_000, "{waited}");
+    }
+}
+
+#[test]
+fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
+    let model = json!({"mode": "pool", "size": 1});
+    let ops = json!([get(0, &json!(["/", {"function": "user"}]))]);
+    let mut case = case(Way::Tcp, &model, &ops, |_| {
+        std::thread::sleep(Duration::from_millis(20));
+        answer(200, "", "")
+    });
+    // One comes every 10 ms, and each takes 20 ms. Nobody thinks: who was served queues again behind all others.
+    case.plan["groups"][0]["think"] = Value::Null;
+    case.plan["load"] = closed(5, 0.5);
+    case.plan["load"]["stages"][0]["duration_s"] = json!(0.05);
+    let results = run(case.plan);
+    assert_eq!(kinds(&results), Vec::<String>::new());
+    let paths = case.server.paths();
+    assert!(paths.len() >= 15, "{paths:?}");
+    // Once all are there, everyone has a turn in each round, always in the same order.
+    let rounds: Vec<_> = paths[8..].chunks_exact(5).collect();
+    assert!(
+        rounds.windows(2).all(|pair| pair[0] == pair[1]),
+        "{paths:?}"
+    );
+    let users: BTreeSet<_> = rounds[0].iter().collect();
+    assert_eq!(users.len(), 5, "{paths:?}");
+}
+
+#[test]
+fn who_waits_too_long_times_out_and_leaves_the_queue() {
+    let model = json!({"mode": "pool", "size": 1});
+    let mut request = get(0, &json!(["/"]));
+    request["timeout_s"] = json!(0.2);
+    let mut case = case(Way::Tcp, &model, &json!([request]), |_| Reply::Hang);
+    case.plan["load"] = closed(4, 0.6);
+    let results = run(case.plan);
+    assert_eq!(kinds(&results), ["timeout"]);
+    assert_eq!(total(&results, "offered"), 4);
+    // All time out from their own start; a connection that came free in the end found nobody waiting.
+    assert_eq!(case.server.seen().len(), 1);
+}
+
+#[test]
+fn a_connection_that_the_server_closed_is_made_again() {
+    for way in WAYS {
+        let model = json!({"mode": "pool", "size": 1});
+        let ops = json!([get(0, &json!(["/a"])), {"op": "think", "pause": {"dist": "fixed", "mean_s": 0.1}}, get(1, &json!(["/b"]))]);
+        let case = case(way, &model, &ops, |_| {
+            Reply::Close(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec())
+        });
+        let results = run(case.plan);
+        assert_eq!(kinds(&results), Vec::<String>::new(), "{way:?}");
+        let connections: Vec<_> = case
+            .server
+            .seen()
+            .iter()
+            .map(|seen| seen.connection)
+            .collect();
+        assert_eq!(connections, [0, 1], "{way:?}");
+    }
+}
+
+#[test]
+fn new_connections_leave_no_port_behind_on_this_side() {
+    let request = get(0, &json!(["/"]));
+    let model = json!({"mode": "new_each_time"});
+    let mut case = case(Way::Tcp, &model, &json!([request]), |_| answer(200, "", ""));
+    case.plan["groups"][0]["think"] = json!({"dist": "fixed", "mean_s": 0.01});
+    case.plan["load"] = closed(2, 0.5);
+    let results = run(case.plan);
+    assert_eq!(kinds(&results), Vec::<String>::new());
+    let peers = case.server.peers();
+    assert!(peers.len() as u64 >= total(&results, "ok"));
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("the table of sockets");
+    let port = format!(":{:04X}", case.server.address.port());
+    let waiting = table
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    // State 06 is TIME-WAIT: none whose far end is the server.
+    let held = waiting.filter(|line| line.len() > 3 && line[3] == "06" && line[2].ends_with(&port));
+    assert_eq!(held.count(), 0);
+}
+
+#[test]
+fn sources_take_turns() {
+    let sources = json!(["127.0.0.2", "127.0.0.3"]);
+    let model = json!({"mode": "per_user", "sources": sources});
+    let mut case = case(Way::Tcp, &model, &json!([get(0, &json!(["/"]))]), |_| {
+        answer(200, "", "")
+    });
+    case.plan["load"] = closed(6, 0.2);
+    let results = run(case.plan);
+    assert_eq!(kinds(&results), Vec::<String>::new());
+    let mut counts = BTreeMap::new();
+    for peer in case.server.peers() {
+        *counts.entry(peer.ip().to_string()).or_insert(0) += 1;
+    }
+    let expected = [("127.0.0.2".to_owned(), 3), ("127.0.0.3".to_owned(), 3)];
+    assert_eq!(counts, BTreeMap::from(expected));
+}

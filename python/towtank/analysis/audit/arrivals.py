@@ -1,0 +1,185 @@
+"""Tests of the arrivals of one steady stage of an open load: their number, their gaps, their spread.
+
+A rate that moves is tested after the time change: of a Poisson process of rate λ(t), the number of arrivals in a
+stretch is Poisson with mean Λ = ∫ λ dt, and given their sum the numbers of several stretches are multinomial with
+shares of Λ [1]_.
+
+References
+----------
+.. [1] E. Çinlar, *Introduction to Stochastic Processes*, Prentice-Hall, 1975, chapter 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.audit.asked import Arrivals, RateCurve
+from towtank.analysis.audit.check import GAPS, NO_ARRIVALS, NUMBER, SECONDS, Check, merged
+from towtank.analysis.measurement import Floats, Mask, Measurement
+from towtank.analysis.statistics import goodness
+from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
+from towtank.results.segments import Interval
+
+# Lag of the starts may add so much to the index of dispersion, in its standard deviations.
+_LAG_AT_MOST = 0.05
+
+
+@dataclass(frozen=True)
+class StageOfArrivals:
+    """What was asked of one stage and what was done in it.
+
+    Attributes
+    ----------
+    name : str
+    asked : Arrivals
+    groups : list of str
+        Names of the groups.
+    is_poisson : bool
+        Else arrivals are evenly spaced.
+    measurement : Measurement
+    mask : ndarray of bool of shape (n_bins,)
+        Bins of the stage in the window.
+    intervals : list of Interval
+        Of all threads, in the same bins.
+    """
+
+    name: str
+    asked: Arrivals
+    groups: list[str]
+    is_poisson: bool
+    measurement: Measurement
+    mask: Mask
+    intervals: list[Interval]
+
+    @property
+    def starts(self) -> Floats:
+        """Starts of the bins. [s]"""
+        return np.asarray(self.measurement.starts[self.mask], dtype=float)
+
+    @property
+    def ends(self) -> Floats:
+        """Ends of the bins. [s]"""
+        return np.asarray(self.measurement.ends[self.mask], dtype=float)
+
+    @property
+    def length(self) -> float:
+        """Length of all bins. [s]"""
+        return float((self.ends - self.starts).sum())
+
+    @property
+    def expected(self) -> Floats:
+        """Arrivals expected in each bin. [1]"""
+        return self.asked.expected(self.starts, self.ends)
+
+    def count(self, group: int | None) -> int:
+        """Arrivals of a group, or of all."""
+        if group is None:
+            return sum(sum(one.arrivals) for one in self.intervals)
+        return sum(one.arrivals[group] for one in self.intervals if group < len(one.arrivals))
+
+
+def arrivals_of_stage(stage: StageOfArrivals) -> Iterator[Check]:
+    """All tests of the arrivals of a stage."""
+    expected = float(stage.expected.sum())
+    count = stage.count(None)
+    if not count or expected <= 0:
+        yield Check(NUMBER, stage=stage.name, why=NO_ARRIVALS if expected > 0 else "the rate asked for is zero")
+        return
+    for number, curve in enumerate(stage.asked.curves):
+        yield _number(stage, number if stage.asked.by_group else None, curve)
+    yield _gaps(stage)
+    if stage.is_poisson:
+        yield _seconds(stage)
+
+
+def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Check:
+    """Whether there are as many arrivals as the rate stands for."""
+    expected, count = float(curve.arrivals(stage.starts, stage.ends).sum()), stage.count(group)
+    name = None if group is None else stage.groups[group]
+    place = Check(
+        NUMBER, name, stage.name, {"rate_per_s": expected / stage.length}, {"rate_per_s": count / stage.length}
+    )
+    if expected <= 0 and not count:
+        return replace(place, why="the rate asked for is zero")
+    if stage.is_poisson:
+        return replace(place, outcome=goodness.poisson_number(count, expected))
+    # An arrival counts when it is handled: what comes late at an edge counts on the other side of it.
+    lag = stage.measurement.lag.merged(stage.mask)
+    fastest = float(curve.rates.max())
+    slack = 1.0 + (lag.maximum_s if lag else 0.0) * fastest
+    outcome = Goodness("exact", float(count), 1.0 if abs(count - expected) <= slack else 0.0, count)
+    return replace(place, outcome=outcome)
+
+
+def _gaps(stage: StageOfArrivals) -> Check:
+    """Whether the gaps between arrivals are those of the process asked for."""
+    place = Check(GAPS, stage=stage.name)
+    if not stage.asked.is_constant:
+        return replace(place, why="the rate moves, so the gaps have no distribution of their own")
+    rates = np.array([curve.rates[0] for curve in stage.asked.curves])
+    rates = rates[rates > 0]
+    place = replace(place, asked=_gaps_asked(stage, rates))
+    found = merged([one.gaps for one in stage.intervals if one.gaps])
+    if found is None:
+        return replace(place, why="no gap was recorded")
+    seen = {"mean_s": sum(one.gaps_sum_s for one in stage.intervals) / found.total}
+    if stage.is_poisson:
+        return replace(place, seen=seen, outcome=goodness.kolmogorov(found, _mixture(rates)))
+    # The first gap of each sequence belongs to the rate before as well.
+    return replace(place, seen=seen, outcome=goodness.always(found, 1 / rates, exempt=len(rates)))
+
+
+def _gaps_asked(stage: StageOfArrivals, rates: Floats) -> dict[str, Any]:
+    one = "exponential" if stage.is_poisson else "fixed"
+    # Of arrivals at rates λ_g, a share λ_g / Σ λ has gaps with mean 1 / λ_g.
+    return {"dist": one if len(rates) == 1 else f"{one} by group", "mean_s": len(rates) / float(rates.sum())}
+
+
+def _mixture(rates: Floats) -> Distribution:
+    """Gaps of several Poisson processes, each gap within its own: F(t) = Σ λ_g / Λ (1 - exp(-λ_g t))."""
+    weights = rates / rates.sum()
+    laws = [goodness.exponential(1 / float(rate)) for rate in rates]
+    if len(laws) == 1:
+        return laws[0]
+    return lambda times: np.asarray(sum(w * law(times) for w, law in zip(weights, laws, strict=True)), dtype=float)
+
+
+def _seconds(stage: StageOfArrivals) -> Check:
+    """Whether arrivals of the seconds scatter as Poisson counts do."""
+    place = Check(SECONDS, stage=stage.name, asked={"dispersion": 1.0})
+    counts, expected = stage.measurement.arrivals[stage.mask], stage.expected
+    lengths = stage.ends - stage.starts
+    lag = stage.measurement.lag.merged(stage.mask)
+    if lag is not None:
+        # Arrivals count in the second in which they are handled. A lag at an edge moves rate × lag of them, which
+        # adds 2 (rate × lag)² / (rate × length) to a term of the index.
+        squares = lag.variance_s2 + lag.mean_s**2
+        added = float((2 * expected * squares / lengths**2).sum())
+        if added > _LAG_AT_MOST * float(np.sqrt(2 * len(lengths))):
+            return replace(place, why="starts lagged, so counts per second show the lag more than the arrivals")
+    if not stage.asked.is_constant:
+        counts, expected = _pooled(counts, expected)
+    outcome = goodness.dispersion(counts, expected)
+    if outcome is None:
+        return replace(place, why="too few arrivals for a test")
+    statistic, freedom = outcome.statistic, outcome.freedom
+    seen = None if statistic is None or not freedom else {"dispersion": statistic / freedom}
+    return replace(place, seen=seen, outcome=outcome)
+
+
+def _pooled(counts: Floats, expected: Floats) -> tuple[Floats, Floats]:
+    """Neighbours together, so that each stretch expects enough; what is left at the end goes to the last one."""
+    total = np.cumsum(expected)
+    edges = [0]
+    while edges[-1] < len(expected):
+        base = total[edges[-1] - 1] if edges[-1] else 0.0
+        edges.append(int(np.searchsorted(total, base + EXPECTED_AT_LEAST)) + 1)
+    if len(edges) > 2:
+        edges.pop(-2)
+    edges[-1] = len(expected)
+    starts = edges[:-1]
+    return np.add.reduceat(counts, starts), np.add.reduceat(expected, starts)

@@ -1,0 +1,297 @@
+"""The audit of the load: did the mix, the pauses and the arrivals come out as the plan asked for?
+
+The plan in the run folder says what was asked, the engine's segments what was done. The audit takes the steady
+window as asked, not as shortened by the tests for a transient: those look at the outcome, and a window that
+depends on the outcome would bias the tests.
+
+What is counted is what *began* in the window. Whether the k-th pick of a user is begun in the window depends on
+the picks before it only, so the counts are those of independent draws whatever the system does (Wald's equation
+and its companion for the variance [1]_). What *ended* in the window leaves out the slow ones of the end and takes
+in those of the beginning: near saturation, where most users are in the middle of something, that adds noise of
+the size of the number of users, and at the start of a run a bias.
+
+References
+----------
+.. [1] A. Wald, "On cumulative sums of random variables", Annals of Mathematical Statistics 15(3), 283-296, 1944,
+       doi:10.1214/aoms/1177731235.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.audit import asked
+from towtank.analysis.audit.arrivals import StageOfArrivals, arrivals_of_stage
+from towtank.analysis.audit.check import MIX, NO_ARRIVALS, SHARES, THINK, Check, merged
+from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.statistics import goodness
+from towtank.analysis.statistics.goodness import Distribution
+from towtank.analysis.windows import window as windows
+from towtank.results.segments import Interval
+
+LEVEL = 1e-4
+"""A test with a smaller p-value makes the run suspect, in (0, 1)."""
+FAMILY_LEVEL = 1e-3
+"""Probability at most that any test of a run as asked makes it suspect; with more than ten tests each gets its
+share of it (Bonferroni)."""
+
+
+def audit(
+    plan: dict[str, Any] | None, measurement: Measurement, little: dict[str, Any] | None, accounting: dict[str, Any]
+) -> dict[str, Any]:
+    """Audit a run.
+
+    Parameters
+    ----------
+    plan : dict or None
+        `plan.json`; None where the run folder has none that can be read.
+    measurement : Measurement
+    little, accounting : dict
+        What the summary says about Little's law and the accounting identity; they are part of the audit.
+
+    Returns
+    -------
+    dict
+        As `docs/reference/summary.md` describes under `audit`.
+    """
+    window = windows.asked(measurement)
+    found: list[Check]
+    if not _is_plan(plan):
+        found, why = [], "the run folder has no plan that can be read"
+    elif window is None:
+        found, why = [], "nothing was recorded in a steady stage"
+    else:
+        found, why = _tests(_Load(plan or {}, measurement, window)), ""
+    made = [one for one in found if one.outcome is not None]
+    level = min(LEVEL, FAMILY_LEVEL / max(1, len(made)))
+    tests = [one.document(level) for one in made]
+    untested = [{**one.place(), "why": one.why} for one in found if one.outcome is None]
+    if why:
+        untested = [{"test": "all", "group": None, "stage": None, "why": why}]
+    suspect = any(one["verdict"] == "suspect" for one in tests)
+    return {
+        "verdict": "suspect" if suspect else "ok" if tests else "untested",
+        "level": level,
+        "family_level": FAMILY_LEVEL,
+        "window": None if window is None else {"start_s": window.asked_start_s, "end_s": window.asked_end_s},
+        "tests": tests,
+        "untested": untested,
+        "accounting_holds": accounting.get("holds"),
+        "little_holds": None if little is None else little.get("holds"),
+    }
+
+
+def _is_plan(plan: dict[str, Any] | None) -> bool:
+    """Whether a document is a plan as far as the audit needs it; what reads it below may rely on this."""
+    try:
+        plan = plan or {}
+        weights = [(int(one["transaction"]), float(one["weight"])) for group in plan["groups"] for one in group["mix"]]
+        shares = [float(group["share"]) for group in plan["groups"]]
+        rates = [float(stage.get("rate") or 0.0) for stage in plan["load"]["stages"]]
+        names = [one["name"] for one in plan["transactions"]]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
+    return bool(weights and shares and rates and names)
+
+
+class _Load:
+    """What was asked and what was done, in the steady window."""
+
+    def __init__(self, plan: dict[str, Any], measurement: Measurement, window: windows.Window) -> None:
+        self.plan = plan
+        self.measurement = measurement
+        self.window = window
+        self.groups: list[dict[str, Any]] = plan["groups"]
+        self.names = [str(one["name"]) for one in plan["transactions"]]
+        self.is_open = plan["load"].get("kind") == "open"
+
+    @cached_property
+    def chosen(self) -> Mask:
+        """Bins of the window."""
+        return self.measurement.inside(self.window.asked_start_s, self.window.asked_end_s)
+
+    @cached_property
+    def intervals(self) -> list[Interval]:
+        """Intervals of the window."""
+        start, end = self.window.asked_start_s - 1e-6, self.window.asked_end_s + 1e-6
+        return [one for one in self.measurement.recording.intervals if one.start_s >= start and one.end_s <= end]
+
+    @cached_property
+    def stages(self) -> dict[int, list[Interval]]:
+        """Intervals of the window by number of the stage."""
+        found: dict[int, list[Interval]] = defaultdict(list)
+        for one in self.intervals:
+            found[one.stage].append(one)
+        return dict(found)
+
+    @property
+    def asks_shares(self) -> bool:
+        """Whether arrivals were to go to the groups by their shares, and not each group to have its own."""
+        return not any("rates_by_group" in stage for stage in self.plan["load"]["stages"])
+
+    def stage(self, number: int) -> StageOfArrivals:
+        """What the tests of arrivals need of a stage."""
+        recorded = self.measurement.stages
+        stages = [*self.plan["load"]["stages"], *recorded[len(self.plan["load"]["stages"]) :]]
+        return StageOfArrivals(
+            name=str(stages[number].get("name") or number) if number < len(stages) else str(number),
+            asked=asked.of_stage(self.plan, recorded, number),
+            groups=[self.group_name(group) for group in range(len(self.groups))],
+            is_poisson=self.plan["load"].get("arrivals") == "poisson",
+            measurement=self.measurement,
+            mask=self.chosen & (self.measurement.stage == number),
+            intervals=self.stages[number],
+        )
+
+    @cached_property
+    def counts_picks(self) -> bool:
+        """Whether the engine counted picks."""
+        every = (one for interval in self.measurement.recording.intervals for one in interval.series)
+        return any(one.picked is not None for one in every)
+
+    def counted(self, group: int) -> dict[int, float]:
+        """Picks of each transaction by a group; what ended, where picks were not counted."""
+        found: dict[int, float] = defaultdict(float)
+        for one in (one for interval in self.intervals for one in interval.series if one.of == "transaction"):
+            if one.group == group:
+                found[one.number] += (one.picked or 0) if self.counts_picks else one.ok + sum(one.failed.values())
+        return dict(found)
+
+    def group_name(self, number: int) -> str:
+        """Name of a group."""
+        return str(self.groups[number].get("name") or f"group {number}")
+
+    def name(self, transaction: int) -> str:
+        """Name of a transaction."""
+        return self.names[transaction] if transaction < len(self.names) else f"transaction {transaction}"
+
+
+def _tests(load: _Load) -> list[Check]:
+    found = [_mix(load, number) for number in range(len(load.groups))]
+    if load.is_open:
+        found += [_shares(load)] if len(load.groups) > 1 and load.asks_shares else []
+        for number in load.stages:
+            found += arrivals_of_stage(load.stage(number))
+        if len(load.stages) == 1:
+            found = [replace(one, stage=None) for one in found]
+        return found
+    return found + [one for number in range(len(load.groups)) if (one := _think(load, number)) is not None]
+
+
+def _mix(load: _Load, number: int) -> Check:
+    """Whether the transactions of a group were picked by their weights."""
+    weights: dict[int, float] = defaultdict(float)
+    for one in load.groups[number]["mix"]:
+        weights[int(one["transaction"])] += float(one["weight"])
+    counted = load.counted(number)
+    place = Check(MIX, load.group_name(number))
+    if len(weights) < 2 and set(counted) <= set(weights):
+        return replace(place, why="the mix is a single transaction")
+    if not load.counts_picks:
+        # `once` and `exit` of a group count as well where only ends were recorded.
+        counted = {one: count for one, count in counted.items() if one in weights}
+    numbers = sorted(set(weights) | set(counted))
+    counts = [counted.get(one, 0.0) for one in numbers]
+    asked = [weights.get(one, 0.0) for one in numbers]
+    extra = None if load.counts_picks else _in_hand(load, numbers, asked)
+    outcome = goodness.multinomial(counts, asked, extra)
+    if outcome is None:
+        return replace(place, why="too few transactions were begun for a test")
+    if not load.counts_picks:
+        outcome = replace(outcome, method="chi-square of what ended")
+    return replace(
+        place,
+        asked={load.name(one): weight / sum(asked) for one, weight in zip(numbers, asked, strict=True)},
+        seen={load.name(one): count / sum(counts) for one, count in zip(numbers, counts, strict=True)},
+        outcome=outcome,
+    )
+
+
+def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[float]:
+    """Variance of counts of ends by what is in hand at both edges of the window.
+
+    In hand are on average sum(R) / T transactions at an edge, each of a kind with probability proportional to
+    weight × mean response time; counts of them vary by no more than their mean.
+    """
+    columns, names = load.measurement.columns("transaction"), load.measurement.recording.header or {}
+    known = list(names.get("transactions", []))
+    spread = []
+    for number in numbers:
+        column = columns.get(known[number]) if number < len(known) else None
+        spread.append(0.0 if column is None else float(column.response_sum_s[load.chosen].sum()))
+    length = load.window.asked_end_s - load.window.asked_start_s
+    return [2 * sum_s / length if weight else 0.0 for sum_s, weight in zip(spread, weights, strict=True)]
+
+
+def _think(load: _Load, number: int) -> Check | None:
+    """Whether the pauses of a group are drawn from the distribution asked for; None where no pause was asked."""
+    group = load.groups[number]
+    pause = group.get("think")
+    place = Check(THINK, load.group_name(number))
+    if group.get("pacing"):
+        return replace(place, why="pacing makes the pauses longer than the think time asked")
+    if not isinstance(pause, dict):
+        return None
+    if not any(one.thinks is not None for one in load.intervals):
+        return replace(place, why="the engine that made the run did not record pauses by group")
+    own = [one for interval in load.intervals for one in interval.thinks or () if one.group == number]
+    found = merged([one.pause for one in own])
+    try:
+        law = distribution(pause)
+    except (KeyError, TypeError, ValueError):
+        return replace(place, why=f"the plan's pause cannot be read: {pause!r}")
+    if found is None:
+        return replace(place, why="no pause began in the window")
+    outcome = goodness.always(found, law) if isinstance(law, float) else goodness.kolmogorov(found, law)
+    count = found.total
+    seen = {"mean_s": sum(one.sum_s for one in own) / count, "min_s": found.minimum_s, "max_s": found.maximum_s}
+    return replace(place, asked=dict(pause), seen=seen, outcome=outcome)
+
+
+def distribution(pause: dict[str, Any]) -> Distribution | float:
+    """Distribution of a pause of the plan; the one value where it has only one. [s]
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If it is no pause of a plan.
+    """
+    kind = pause["dist"]
+    if kind == "uniform":
+        least, most = float(pause["min_s"]), float(pause["max_s"])
+        return goodness.uniform(least, most) if most > least else least
+    mean = float(pause["mean_s"])
+    if kind == "fixed":
+        return mean
+    if kind == "exponential":
+        return goodness.exponential(mean) if mean > 0 else mean
+    if kind == "normal":
+        least, most, deviation = (float(pause[key]) for key in ("min_s", "max_s", "sd_s"))
+        if most <= least or deviation <= 0:
+            return min(max(mean, least), most)
+        return goodness.truncated_normal(mean, deviation, least, most)
+    raise ValueError(f"unknown distribution {kind!r}")
+
+
+def _shares(load: _Load) -> Check:
+    """Whether arrivals went to the groups by their shares."""
+    counts = np.zeros(len(load.groups))
+    for one in load.intervals:
+        counts[: len(one.arrivals)] += one.arrivals[: len(counts)]
+    shares = [float(group["share"]) for group in load.groups]
+    place = Check(SHARES)
+    outcome = goodness.multinomial(counts, shares)
+    if outcome is None:
+        return replace(place, why=NO_ARRIVALS if not counts.any() else "too few arrivals for a test")
+    names = [load.group_name(number) for number in range(len(shares))]
+    return replace(
+        place,
+        asked={name: share / sum(shares) for name, share in zip(names, shares, strict=True)},
+        seen={name: float(count / counts.sum()) for name, count in zip(names, counts, strict=True)},
+        outcome=outcome,
+    )

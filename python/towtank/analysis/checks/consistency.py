@@ -1,0 +1,69 @@
+"""Checks of what must agree: requests with each other, means with the operational laws, the load with its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from towtank.analysis.audit import check
+from towtank.analysis.checks.evidence import Evidence
+from towtank.analysis.doubts import Doubt, Kind, Level, percent
+
+_AUDITED = {
+    Kind.MIX_OFF: (check.MIX, check.SHARES),
+    Kind.THINK_TIME_OFF: (check.THINK,),
+    Kind.ARRIVALS_OFF: (check.NUMBER, check.GAPS, check.SECONDS),
+}
+_PLURAL = (check.SHARES, check.GAPS, check.SECONDS)
+
+
+def accounting(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether requests offered, started and ended add up."""
+    if not evidence.summary["accounting"]["holds"]:
+        yield Doubt(Kind.ACCOUNTING, Level.INVALID, "requests offered, started and ended do not add up")
+
+
+def little(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether Little's law holds of the users."""
+    law = evidence.summary["laws"]["little"]
+    if law is not None and not law["holds"]:
+        text = (
+            f"N = {law['n']:.4g} but X (R + Z) = "
+            f"{law['x_per_s'] * (law['r_s'] + law['z_s']):.4g}: "
+            f"residual {percent(law['residual'])}, limit {percent(law['limit'])}"
+        )
+        yield Doubt(Kind.LITTLE_LAW, Level.SUSPECT, text, law["residual"], law["limit"])
+
+
+def utilization(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the utilization law holds of each tier."""
+    for law in evidence.summary["laws"]["utilization"]:
+        if not law["holds"]:
+            text = (
+                f"{law['tier']} used {law['u']:.3g} CPUs where throughput × demand gives "
+                f"{law['x_per_s'] * law['d_s']:.3g}: residual {percent(law['residual'])}, limit "
+                f"{percent(law['limit'])}"
+            )
+            yield Doubt(Kind.UTILIZATION_LAW, Level.SUSPECT, text, law["residual"], law["limit"])
+
+
+def audited(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether mix, pauses and arrivals came out as the plan asked."""
+    found = evidence.summary["audit"]
+    for kind, names in _AUDITED.items():
+        bad = [one for one in found["tests"] if one["verdict"] == "suspect" and one["test"] in names]
+        if bad:
+            worst = min(bad, key=_p_value)
+            others = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+            text = f"{_about(worst)} not as asked{others}: p = {worst['p_value']:.2g}"
+            text += f" by {worst['method']}, n = {worst['n']}"
+            yield Doubt(kind, Level.SUSPECT, text, worst["p_value"], found["level"])
+
+
+def _p_value(one: dict[str, Any]) -> float:
+    return float(one["p_value"])
+
+
+def _about(one: dict[str, Any]) -> str:
+    where = "".join(f" of {one[key]}" for key in ("group", "stage") if one[key])
+    return f"{one['test']}{where} {'are' if one['test'] in _PLURAL else 'is'}"

@@ -1,0 +1,91 @@
+"""Checks of how a run went: whether it came to its end, its services lived, and its events happened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from towtank.analysis.checks.evidence import Evidence
+from towtank.analysis.doubts import Doubt, Kind, Level, percent
+
+ERRORS_SHARE = 0.01
+_DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
+_SERVICE = re.compile(r"^service\b", re.IGNORECASE)
+
+
+def ended_early(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the run came to its planned end, and what ended it where it did not."""
+    status, reason = evidence.manifest.get("status"), str(evidence.manifest.get("reason") or "")
+    engine = evidence.engine or {}
+    message = str(engine.get("message") or evidence.last_words or "")
+    if _DISK_FULL.search(f"{reason} {message}"):
+        yield Doubt(Kind.DISK_FULL, Level.INVALID, reason or message)
+    if status == "failed":
+        # Services first: an engine is stopped because a service died, never the other way round.
+        kind = Kind.SERVICE_DIED if _SERVICE.search(reason) or _has(evidence, "system_failed") else Kind.ENGINE_FAILED
+        yield Doubt(kind, Level.INVALID, reason or message or "the run failed")
+    elif status == "stopped" or engine.get("reason") == "stopped":
+        yield Doubt(Kind.INTERRUPTED, Level.INVALID, reason or "the run was stopped before its end")
+    elif status in ("running", "planned"):
+        yield Doubt(Kind.INTERRUPTED, Level.INVALID, "the run was cut off before its end")
+    elif not evidence.finished or engine.get("reason") == "failed":
+        text = message or reason or "the engine ended without its last record"
+        yield Doubt(Kind.ENGINE_FAILED, Level.INVALID, text)
+
+
+def _has(evidence: Evidence, kind: str) -> bool:
+    return any(event.get("k") == kind for event in evidence.events)
+
+
+def services_seen(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the probe saw every process of every tier alive, and always the same one."""
+    end = evidence.run_end_s
+    for name in evidence.observed.tiers:
+        alive = [
+            (at, group["alive"], group.get("root_start_ticks"))
+            for at, one in zip(evidence.observed.samples.times_s, evidence.observed.probe.samples, strict=True)
+            if 0 <= at <= min(end, _taken_down_at(evidence, name))
+            and "alive" in (group := one.get("groups", {}).get(name, {}))
+        ]
+        dead = [at for at, is_alive, _ in alive if not is_alive]
+        ticks = {tick for _, is_alive, tick in alive if is_alive and tick is not None}
+        if dead:
+            text = f"{name} was gone at {dead[0]:.0f} s of the run"
+            yield Doubt(Kind.SERVICE_DIED, Level.INVALID, text, dead[0], unit="s")
+        if len(ticks) > 1:
+            text = f"{name} was started {len(ticks)} times within the run"
+            yield Doubt(Kind.SERVICE_RESTARTED, Level.INVALID, text, float(len(ticks)), 1.0)
+
+
+def services_told(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the conductor told that a service died or was started again while there was load."""
+    for event in evidence.events_of_load:
+        kind = {"service_died": Kind.SERVICE_DIED, "service_restarted": Kind.SERVICE_RESTARTED}.get(str(event.get("k")))
+        if kind is not None:
+            name = event.get("service", "a service")
+            yield Doubt(kind, Level.INVALID, str(event.get("message") or f"{name}: {str(kind).replace('_', ' ')}"))
+
+
+def _taken_down_at(evidence: Evidence, process: str) -> float:
+    """When an event first ended a process: what becomes of it from there on was asked for. [s]"""
+    begins = [one.begin_s for one in evidence.happened if process in one.processes and one.begin_s is not None]
+    return min(begins, default=float("inf"))
+
+
+def events(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the events of the study happened as asked."""
+    for one in evidence.happened:
+        if one.failed is not None:
+            text = f"event {one.name} ({one.do} {one.on}) did not happen as asked: {one.failed}"
+            yield Doubt(Kind.EVENT_FAILED, Level.INVALID, text)
+
+
+def errors(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether more transactions failed than the study allows."""
+    share = evidence.summary["errors"]["share"]
+    limit = evidence.limit("errors", ERRORS_SHARE)
+    if share > limit:
+        kinds = evidence.summary["errors"]["by_kind"]
+        worst = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items(), key=lambda one: -one[1])[:3])
+        text = f"{percent(share)} of transactions failed, limit {percent(limit)} ({worst})"
+        yield Doubt(Kind.ERRORS_ABOVE_LIMIT, Level.INVALID, text, share, limit)

@@ -1,0 +1,96 @@
+"""What the checks of a run look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from towtank.analysis.doubts import Doubt
+from towtank.analysis.recovery import Happened
+from towtank.analysis.system.tiers import Observed
+from towtank.analysis.windows.window import Window
+
+_LIMIT_NAMES = {
+    "start_lag": ("start_lag_p99", "start_lag_p99_s", "start_lag", "start_lag_s"),
+    "interference": ("interference",),
+    "errors": ("errors", "errors_share", "error_share", "error_rate"),
+}
+
+
+@dataclass
+class Evidence:
+    """All that the checks look at.
+
+    Attributes
+    ----------
+    manifest : dict
+        `run.json`.
+    engine : dict or None
+        `engine.json`; None where the engine did not write it.
+    summary : dict
+        The run summary as far as it is made.
+    limits : dict
+        `limits` of the study, SI units.
+    effective_samples : float
+        Independent values that the mean response time is worth. [1]
+    timed : int
+        Response times in the window. [1]
+    events, events_of_load : list of dict
+        Events of the run; those between its start and the end of its steady stages.
+    last_words : str
+        Message of the last record of a load thread.
+    generator_cpus : float or None
+        CPUs that the load threads used in the window. [1]
+    generator_cores : int
+        CPUs that they could work on at once. [1]
+    connect_failures : int
+        Requests of the whole run that got no connection. [1]
+    settle : dict or None
+        The event of the settle stage before the window, where it ended without the evidence asked for.
+    relative_half_width : float or None
+        Half width of the interval of the mean response time, relative to it.
+    happened : sequence of Happened
+        Events that the study made happen.
+    """
+
+    manifest: dict[str, Any]
+    engine: dict[str, Any] | None
+    summary: dict[str, Any]
+    window: Window | None
+    observed: Observed
+    run_end_s: float
+    finished: bool
+    bad_histograms: int = 0
+    workers: int = 0
+    workers_found: int = 0
+    effective_samples: float = 0.0
+    timed: int = 0
+    relative_half_width: float | None = None
+    limits: dict[str, Any] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    events_of_load: list[dict[str, Any]] = field(default_factory=list)
+    last_words: str = ""
+    generator_cpus: float | None = None
+    connect_failures: int = 0
+    generator_cores: int = 1
+    settle: dict[str, Any] | None = None
+    lag_grows: bool = False
+    happened: Sequence[Happened] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether arrivals do not wait for answers."""
+        return self.manifest.get("users") is None and self.manifest.get("rate") is not None
+
+    def limit(self, name: str, default: float) -> float:
+        """A limit of the study, or the default."""
+        for key in _LIMIT_NAMES[name]:
+            value = self.limits.get(key)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return float(value)
+        return default
+
+
+RunCheck = Callable[[Evidence], Iterator[Doubt]]
+"""A check: the doubts that the evidence gives about one subject."""

@@ -1,0 +1,100 @@
+"""Checks of the generator: whether it offered the load that was asked for, and when it was due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank.analysis.checks.evidence import Evidence
+from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+
+# A load thread that is busy for more of its time than this starts requests late by chance alone: at 85 % an
+# M/M/1 queue holds 5.7 requests.
+GENERATOR_BUSY = 0.85
+OVERFLOW_SHARE = 0.001
+START_LAG_CLOSED_S = 0.010
+START_LAG_OPEN_S = 0.001
+# A lag many times the limit is a load that was not offered.
+_LAG_INVALID = 10.0
+# Above it start lag grows steeply: at 80 % an M/M/1 queue holds 4 requests, at 60 % 1.5.
+ENVELOPE_SHARE = 0.80
+# A process that has so much of its open files or ports in use fails to connect by chance alone.
+_CONNECTIONS_SHARE = 0.95
+# Of the response time that requests spent waiting for a connection of the pool: what is less than the interval of most
+# means changes no conclusion.
+CONNECTION_WAIT_SHARE = 0.05
+
+
+def saturated(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the generator's cores had time left."""
+    used = evidence.generator_cpus
+    share = used / max(1, evidence.generator_cores) if used is not None else None
+    if share is not None and share > GENERATOR_BUSY:
+        text = (
+            f"the generator's cores ({evidence.generator_cores}) were busy for {percent(share)} of the window, "
+            f"limit {percent(GENERATOR_BUSY)}"
+        )
+        yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, GENERATOR_BUSY)
+    elif evidence.lag_grows and share is not None and share > 0.5 * GENERATOR_BUSY:
+        text = f"the generator's start lag grows, with its cores busy for {percent(share)} of the window"
+        yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, GENERATOR_BUSY)
+
+
+def overflow(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether arrivals were turned away."""
+    accounting = evidence.summary["accounting"]
+    count, offered = accounting["not_started"].get("overflow", 0), accounting["offered"]
+    if count:
+        level = Level.SUSPECT if count > OVERFLOW_SHARE * offered else Level.NOTE
+        text = f"{count:,} arrivals, {percent(count / offered)} of all requests offered, were turned away, limit 0"
+        yield Doubt(Kind.OVERFLOW, level, text, float(count), 0.0)
+
+
+def envelope(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the load stayed clear of what the generator can do by calibration."""
+    told = evidence.summary["generator"]
+    share = told["envelope_share"]
+    if share is not None and share > ENVELOPE_SHARE:
+        text = (
+            f"the generator started {told['requests_started_per_s']:,.0f} requests/s, {percent(share)} of the "
+            f"{told['envelope_per_s']:,.0f} /s that its cores ({evidence.generator_cores}) can do by calibration, "
+            f"limit {percent(ENVELOPE_SHARE)}"
+        )
+        yield Doubt(Kind.GENERATOR_SATURATED, Level.SUSPECT, text, share, ENVELOPE_SHARE)
+
+
+def connections(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether connections failed while the generator had nearly all open that it can: its limit, not the system's."""
+    told = evidence.summary["generator"]
+    resources = {"open_files": "files it may open", "connections_by_ports": "ports it has to these addresses"}
+    for name, words in resources.items():
+        limit, used = told["limits"][name], told["connections_at_most"]
+        if evidence.connect_failures and limit and used > _CONNECTIONS_SHARE * limit:
+            text = (
+                f"the generator had {used:,} connections with {limit:,.0f} {words}, and {evidence.connect_failures:,} "
+                f"requests got no connection"
+            )
+            yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, used / limit, _CONNECTIONS_SHARE)
+
+
+def pool(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether requests waited for a connection of the pool."""
+    waits = evidence.summary["connections"]["wait_time_s"] or {}
+    share = waits.get("share_of_response_time", 0.0)
+    if share > CONNECTION_WAIT_SHARE:
+        text = (
+            f"{percent(waits['share_waited'])} of the requests waited for a connection of the pool, "
+            f"{seconds(waits['mean'])} on average: {percent(share)} of response time, "
+            f"limit {percent(CONNECTION_WAIT_SHARE)}"
+        )
+        yield Doubt(Kind.CONNECTION_WAIT, Level.NOTE, text, share, CONNECTION_WAIT_SHARE)
+
+
+def start_lag(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether requests started when they were due."""
+    lag = evidence.summary["generator"]["start_lag_p99_s"]
+    default = START_LAG_OPEN_S if evidence.is_open else START_LAG_CLOSED_S
+    limit = evidence.limit("start_lag", default)
+    if lag is not None and lag > limit:
+        level = Level.INVALID if lag > _LAG_INVALID * limit else Level.SUSPECT
+        text = f"start lag is {seconds(lag)} at p99, limit {seconds(limit)}"
+        yield Doubt(Kind.START_LAG, level, text, lag, limit, "s")

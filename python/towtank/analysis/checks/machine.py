@@ -1,0 +1,69 @@
+"""Checks of the machine under generator and system: its CPUs and its clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank.analysis.checks.evidence import Evidence
+from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.analysis.system.rates import CLOCK_JUMP_S
+from towtank.results.observe import GENERATOR_GROUP
+
+STEAL_SHARE = 0.02
+STEAL_INVALID = 0.10
+# The kernel books some of its own work on a CPU to nobody; a tenth of a CPU is more than that.
+FOREIGN_SHARE = 0.10
+# So many times the limit, the system was measured as much as the others.
+_FOREIGN_INVALID = 3.0
+THROTTLED_SHARE = 0.01
+_THROTTLED_INVALID = 0.10
+
+
+def steal(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the hypervisor gave CPU time to others."""
+    share = evidence.summary["host"]["steal"]
+    if share is not None and share > STEAL_SHARE:
+        level = Level.INVALID if share > STEAL_INVALID else Level.SUSPECT
+        text = f"{percent(share)} of CPU time was stolen by the hypervisor, limit {percent(STEAL_SHARE)}"
+        yield Doubt(Kind.STEAL_TIME, level, text, share, STEAL_SHARE)
+
+
+def interference(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether other programs used CPUs of the system."""
+    foreign = evidence.summary["host"]["foreign_share"]
+    limit = evidence.limit("interference", FOREIGN_SHARE)
+    if foreign is not None and foreign > limit:
+        level = Level.INVALID if foreign > _FOREIGN_INVALID * limit else Level.SUSPECT
+        text = f"other programs used {percent(foreign)} of the system's CPUs, limit {percent(limit)}"
+        yield Doubt(Kind.INTERFERENCE, level, text, foreign, limit)
+
+
+def clock(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the wall clock ran as the monotonic one does."""
+    jump = evidence.observed.samples.clock_jump()
+    if jump > CLOCK_JUMP_S:
+        text = f"the wall clock jumped by {seconds(jump)}, limit {seconds(CLOCK_JUMP_S)}"
+        yield Doubt(Kind.CLOCK_JUMP, Level.NOTE, text, jump, CLOCK_JUMP_S, "s")
+
+
+def pinned(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether generator and system were kept on different CPUs."""
+    pinning = evidence.manifest.get("pinning") or {}
+    system, generator = set(pinning.get("system") or []), set(pinning.get("generator") or [])
+    if evidence.observed.tiers and (not system or not generator or system & generator):
+        yield Doubt(Kind.NOT_PINNED, Level.NOTE, "generator and system were not kept on different CPUs")
+
+
+def throttled(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the limit of a control group held a tier or the generator up."""
+    for name, share in evidence.summary["host"]["throttled"].items():
+        if share <= THROTTLED_SHARE:
+            continue
+        # A limit on a tier may be what the study asks about; on the generator it is never wanted.
+        heavy = Level.INVALID if share > _THROTTLED_INVALID else Level.SUSPECT
+        level = heavy if name == GENERATOR_GROUP else Level.NOTE
+        text = (
+            f"the CPU limit of its control group held {name} up for {percent(share)} of the window, "
+            f"limit {percent(THROTTLED_SHARE)}"
+        )
+        yield Doubt(Kind.THROTTLED, level, text, share, THROTTLED_SHARE)

@@ -1,0 +1,44 @@
+"""Checks of what was recorded: whether all of it is there, and what observing cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank.analysis.checks.evidence import Evidence
+from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.analysis.system.rates import GAP_S
+
+OBSERVATION_CPUS = 0.01
+OBSERVATION_CPUS_SUSPECT = 0.05
+
+
+def sampled(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the whole window was sampled."""
+    window, samples = evidence.window, evidence.observed.samples
+    if window is not None and evidence.observed.tiers:
+        gap = samples.longest_gap(window.start_s, window.end_s)
+        if gap > GAP_S:
+            text = f"{seconds(gap)} of the window went by without a sample, limit {seconds(GAP_S)}"
+            yield Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, gap, GAP_S, "s")
+
+
+def observation_cost(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether observing took so much that it changes what is observed."""
+    cost = evidence.summary["observation"]["cpus_used"]
+    if cost is not None and cost > OBSERVATION_CPUS:
+        level = Level.SUSPECT if cost > OBSERVATION_CPUS_SUSPECT else Level.NOTE
+        text = f"observing took {percent(cost)} of one core, limit {percent(OBSERVATION_CPUS)}"
+        yield Doubt(Kind.OBSERVATION_COST, level, text, cost, OBSERVATION_CPUS)
+
+
+def damage(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether all that was recorded can be read."""
+    bad = evidence.summary["damage"]["bad_lines"] + evidence.bad_histograms
+    if bad:
+        yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, f"{bad} records cannot be read", float(bad), 0.0)
+    elif evidence.summary["damage"]["torn_tail"]:
+        yield Doubt(Kind.DATA_DAMAGED, Level.NOTE, "the last record of a stream is torn and was left out")
+    if evidence.workers_found < evidence.workers:
+        missing = evidence.workers - evidence.workers_found
+        text = f"the records of {missing} of {evidence.workers} load threads are missing"
+        yield Doubt(Kind.DATA_DAMAGED, Level.INVALID, text, float(missing), 0.0)

@@ -1,0 +1,88 @@
+"""Checks of what is kept: disks of hosts that are full or will be soon, and what was lost of what users had stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from towtank.analysis.checks.evidence import Evidence
+from towtank.analysis.doubts import Doubt, Kind, Level, percent
+from towtank.analysis.stored import count_of
+
+# Below this share nothing of the size of a document or of a folder finds a place. [1]
+SPENT_SHARE = 0.001
+# A disk that is used up within so many windows is full in a longer stage, or in a run at a higher load. [1]
+SOON_WINDOWS = 10.0
+# What lasts longer is told where hardly any is left. [1]
+LOW_SHARE = 0.05
+_WORDS = {"bytes": "room", "inodes": "inodes"}
+
+
+def disks(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether disks of hosts had room and inodes left."""
+    window = evidence.window
+    if window is not None:
+        yield from full_storage(evidence.summary["hosts"], window.end_s - window.start_s)
+
+
+def full_storage(hosts: dict[str, Any], window_s: float) -> Iterator[Doubt]:
+    """Each disk of each host that is short of room or of inodes.
+
+    Parameters
+    ----------
+    hosts : dict
+        `hosts` of a run summary.
+    window_s : float
+        Length of the window. [s]
+    """
+    for name, host in hosts.items():
+        for disk, values in (host.get("disks") or {}).items():
+            for what in _WORDS:
+                yield from _short(f"disk {disk} of host {name}", what, values, SOON_WINDOWS * window_s)
+
+
+def _short(place: str, what: str, values: dict[str, Any], soon_s: float) -> Iterator[Doubt]:
+    size, least = values.get(f"size_{what}"), values.get(f"free_{what}_least")
+    if not size or least is None:  # a file system without a fixed number of inodes tells zero
+        return
+    share, soon = least / size, values.get(f"{what}_full_in_s")
+    word = _WORDS[what]
+    if share <= SPENT_SHARE:
+        text = f"{place} had no {word} left: {least:,.0f} of {size:,.0f}{_meanwhile(what, values)}"
+        yield Doubt(Kind.STORAGE_FULL, Level.SUSPECT, text, share, SPENT_SHARE)
+    elif soon is not None and soon < soon_s:
+        text = (
+            f"{place} has {percent(share)} of its {word} left, used up {soon:,.0f} s after the window at the rate of "
+            f"the window, limit {soon_s:,.0f} s{_meanwhile(what, values)}"
+        )
+        yield Doubt(Kind.STORAGE_FULL, Level.NOTE, text, soon, soon_s, "s")
+    elif share < LOW_SHARE:
+        text = f"{place} has {percent(share)} of its {word} left, limit {percent(LOW_SHARE)}{_meanwhile(what, values)}"
+        yield Doubt(Kind.STORAGE_FULL, Level.NOTE, text, share, LOW_SHARE)
+
+
+def _meanwhile(what: str, values: dict[str, Any]) -> str:
+    """How much of the other is free: who watches room alone does not see that inodes run out."""
+    other = "inodes" if what == "bytes" else "bytes"
+    size, least = values.get(f"size_{other}"), values.get(f"free_{other}_least")
+    return f", while {percent(least / size)} of its {_WORDS[other]} is free" if size and least is not None else ""
+
+
+def stored(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether all that users were told is stored could be read back as it was."""
+    yield from lost_or_unknown(evidence.summary["stored"])
+
+
+def lost_or_unknown(found: dict[str, Any] | None) -> Iterator[Doubt]:
+    """What was lost, and what nobody knows of."""
+    if found is None:
+        return
+    lost, different = (count_of(found, key) or 0.0 for key in ("lost", "different"))
+    if lost or different:
+        text = f"of {found['told']} that users were told are stored, {lost:.0f} are lost and {different:.0f} different"
+        yield Doubt(Kind.STORED_LOST, Level.SUSPECT, text, lost + different, 0.0)
+    unknown = sum(count_of(found, key) or 0.0 for key in ("unreadable", "unread"))
+    if unknown:
+        why = f": {found['reason']}" if found.get("reason") else ""
+        text = f"of {found['told']} that users were told are stored, {unknown:.0f} could not be read back{why}"
+        yield Doubt(Kind.STORED_UNKNOWN, Level.SUSPECT, text, unknown, 0.0)

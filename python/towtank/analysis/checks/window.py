@@ -1,0 +1,82 @@
+"""Checks of the window: whether it is steady, began without a backlog, and holds enough to tell a mean and a tail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank.analysis.backlog import BEYOND_NOISE, SHORT
+from towtank.analysis.checks.evidence import Evidence
+from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.analysis.windows.window import GROSS
+
+EFFECTIVE_SAMPLES = 30
+NARROW = 0.10
+TAIL_SAMPLES = 100
+_TAIL = 0.01
+
+
+def steady(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the window is steady, and as long as planned."""
+    window = evidence.window
+    if window is None:
+        yield Doubt(Kind.NO_STEADY_STATE, Level.INVALID, "nothing was recorded in a steady stage")
+        return
+    for name, change, tolerance in window.changes:
+        level = Level.INVALID if abs(change) > GROSS * tolerance else Level.SUSPECT
+        text = f"{name.replace('_', ' ')} changes by {100 * change:+.3g} % over the window, limit {percent(tolerance)}"
+        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change), tolerance)
+    for name, at_s, change, tolerance in window.steps:
+        level = Level.INVALID if abs(change) > GROSS * tolerance else Level.SUSPECT
+        text = f"{name.replace('_', ' ')} steps by {100 * change:+.3g} % at {at_s:.0f} s, limit {percent(tolerance)}"
+        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change), tolerance)
+    planned = window.planned_end_s - window.asked_start_s
+    recorded = window.asked_end_s - window.asked_start_s
+    if recorded < 0.98 * planned:
+        text = f"only {seconds(recorded)} of the {seconds(planned)} of the steady stage were recorded"
+        yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, recorded, planned, "s")
+
+
+def settled(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the settle stage before the window ended on evidence."""
+    event = evidence.settle
+    if event is not None:
+        why = (event.get("evidence") or {}).get("why") or "no evidence"
+        length = float(event.get("length_s") or 0.0)
+        text = f"{event.get('stage')} ended after {seconds(length)} without evidence of a steady state: {why}"
+        yield Doubt(Kind.NOT_SETTLED, Level.SUSPECT, text, length, length, "s")
+
+
+def backlog(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the window began with more in hand than its load needs."""
+    found, window = evidence.summary["backlog"], evidence.window
+    if found is None or window is None or not found["excess_at_start"]:
+        return
+    drained, length = found["drained_s"], window.end_s - window.start_s
+    end = "was not worked off" if drained is None else f"was worked off after {seconds(drained)}"
+    text = (
+        f"the window began with {found['at_start']:,} requests in flight and {found['waiting_at_start']:,} arrivals "
+        f"waiting, where its load needs {found['needs']:.3g} in flight; the rest {end}"
+    )
+    level = Level.NOTE if drained is not None and drained <= SHORT * length else Level.SUSPECT
+    limit = found["needs"] + BEYOND_NOISE * found["swing"]
+    yield Doubt(Kind.BACKLOG, level, text, float(found["at_start"] + found["waiting_at_start"]), limit)
+
+
+def samples(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether mean and tail rest on values enough."""
+    if evidence.window is None:
+        return
+    worth = evidence.effective_samples
+    if worth < EFFECTIVE_SAMPLES:
+        text = (
+            f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} are needed"
+        )
+        # Few slow swings with a narrow interval all the same: at saturation all response times are nearly
+        # equal.
+        narrow = evidence.relative_half_width is not None and evidence.relative_half_width <= NARROW
+        level = Level.NOTE if narrow else Level.SUSPECT
+        yield Doubt(Kind.TOO_FEW_SAMPLES, level, text, worth, float(EFFECTIVE_SAMPLES))
+    tail = _TAIL * evidence.timed
+    if tail < TAIL_SAMPLES:
+        text = f"p99 rests on {tail:.0f} transactions slower than it, at least {TAIL_SAMPLES} are wanted"
+        yield Doubt(Kind.TOO_FEW_SAMPLES, Level.NOTE, text, tail, float(TAIL_SAMPLES))

@@ -1,0 +1,74 @@
+"""The limits that the runs of one configuration found, brought together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from towtank.analysis.statistics import t_interval
+from towtank.analysis.statistics.estimates import CONFIDENCE
+
+Json = dict[str, Any]
+
+
+def found_limit(runs: Sequence[Json]) -> Json | None:
+    """What the repetitions of a search say together.
+
+    Parameters
+    ----------
+    runs : sequence of dict
+        Summaries of the runs of one configuration.
+
+    Returns
+    -------
+    dict or None
+        None where no run searched. With two or more runs that found a limit the interval is Student's t over their
+        values, as everywhere: the spread from run to run is what a further run would show. One alone keeps the
+        interval of its own search. Where a run found a lower bound only, no interval over runs would be right, and the
+        lowest of all stands as a lower bound.
+    """
+    limits = [(str(run["run"]), run["limit"]) for run in runs if run.get("limit")]
+    if not limits:
+        return None
+    found = [(name, one) for name, one in limits if one["value"] is not None and not one["is_lower_bound"]]
+    bounds = [one["value"] for _, one in limits if one["is_lower_bound"] and one["value"] is not None]
+    about = found or limits
+    told = {
+        "of": about[0][1]["of"],
+        "failure": about[0][1]["failure"],
+        "binding": about[0][1]["binding"],
+        "runs": [{"run": name, **_brief(one)} for name, one in limits],
+        "lower_bounds": len(bounds),
+        "not_found": sum(one["value"] is None for _, one in limits),
+    }
+    if len(found) == 1 and not bounds:
+        return {**told, **_interval(found[0][1]), "is_lower_bound": False}
+    if len(found) > 1 and not bounds:
+        over = t_interval([float(one["value"]) for _, one in found])
+        return {**told, **_keys(over.document()), "is_lower_bound": False}
+    values = [*bounds, *(float(one["value"]) for _, one in found)]
+    lowest = min(values, default=None)
+    bare = {"value": lowest, "low": lowest, "high": None, "method": "none", "confidence": None, "n": len(values)}
+    return {**told, **bare, "is_lower_bound": lowest is not None}
+
+
+def _brief(limit: Json) -> Json:
+    return {**_interval(limit), "is_lower_bound": limit["is_lower_bound"], "ended": limit["ended"]}
+
+
+def _interval(limit: Json) -> Json:
+    return {key: limit[key] for key in ("value", "low", "high", "method", "confidence", "n")}
+
+
+def _keys(document: Json) -> Json:
+    return {**_interval(document), "confidence": CONFIDENCE}
+
+
+def text_of(limit: Mapping[str, Any]) -> str:
+    """A limit with its interval and unit, in words: `430 users [410, 450]`."""
+    unit = "users" if limit["of"] == "users" else "/s"
+    if limit["value"] is None:
+        return f"below {limit['high']:.4g} {unit}" if limit.get("high") is not None else "unknown"
+    if limit["high"] is None:
+        return f"{limit['value']:.4g} {unit} or more"
+    return f"{limit['value']:.4g} {unit} [{limit['low']:.4g}, {limit['high']:.4g}]"

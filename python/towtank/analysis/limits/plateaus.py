@@ -1,0 +1,309 @@
+"""One plateau of a search for the limit: what was seen while its load was held, and whether the system carried it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis import load as loads
+from towtank.analysis import objective_scopes
+from towtank.analysis.doubts import percent, seconds
+from towtank.analysis.limits.search import Failure, Outcome
+from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.objective_scopes import COMPARISONS
+from towtank.analysis.statistics.estimates import Estimate
+from towtank.analysis.windows import by_stage
+from towtank.analysis.windows.window import GROSS, Window
+
+# As for the verdict on a run: above it a load thread is late by chance alone.
+GENERATOR_BUSY = 0.85
+# Three standard deviations of a Poisson count: what is missing is no chance of when arrivals came.
+_CHANCE = 3.0
+# One-sided 95 % of a normal distribution.
+_CERTAIN = 1.645
+# Throughput that certainly grows by less than half of what it should has left the line of ideal growth; where the
+# error is larger than that, nothing is said.
+_HALF = 0.5
+_Z_OF_INTERVAL = 1.96
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When a plateau has failed.
+
+    Attributes
+    ----------
+    objectives : list of dict
+        Those that hold at every load, as the manifest of the study has them; empty where none counts.
+    errors, achieved, grows : float or None
+        Shares of `stop_when`; None where the search does not stop on it.
+    is_open : bool
+    """
+
+    objectives: list[dict[str, Any]] = field(default_factory=list)
+    errors: float | None = None
+    achieved: float | None = None
+    grows: float | None = None
+    is_open: bool = False
+
+    @classmethod
+    def of(cls, search: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> Rules:
+        """From `search` of the manifest of a run, and the objectives of its study."""
+        stops = search["stop_when"]
+        usable = [one for one in objectives if _is_searched(one)] if "objective_missed" in stops else []
+        return cls(
+            usable, stops.get("errors"), stops.get("achieved"), stops.get("throughput_grows"), search["of"] == "rate"
+        )
+
+
+def _is_searched(objective: dict[str, Any]) -> bool:
+    at_a_load = objective.get("users") is not None or objective.get("rate") is not None
+    return not at_a_load and objective.get("phase") in (None, "steady")
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """What one plateau showed.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the search, from 0.
+    level : float
+        Load that was held. [1, 1/s]
+    stage : str
+        Name of its steady stage.
+    window : Window
+        What of it counts.
+    failure : dict or None
+        `kind`, `text`, `seen`, `limit`; None where it passed.
+    margin : float or None
+        log(seen / limit) of the objective that is closest to be missed, or the furthest beyond.
+    binding : dict or None
+        That objective: `text`, `seen`, `limit`.
+    settled : bool or None
+        Whether the stage before ended on evidence; None where it had a set length.
+    waiting : float
+        Arrivals that wait for a user at its end. [1]
+    in_flight : float
+        Mean number of requests under way. [1]
+    """
+
+    number: int
+    level: float
+    stage: str
+    window: Window
+    throughput: Estimate
+    response: dict[str, Any]
+    errors_share: float
+    waiting: float
+    in_flight: float
+    failure: dict[str, Any] | None
+    margin: float | None
+    binding: dict[str, Any] | None
+    settled: bool | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the system carried the load."""
+        return self.failure is None
+
+    @property
+    def outcome(self) -> Outcome:
+        """For the search."""
+        kind = None if self.failure is None else Failure(self.failure["kind"])
+        return Outcome(self.level, kind, self.margin)
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in a run summary."""
+        return {
+            "level": int(self.level) if self.level.is_integer() else self.level,
+            "stage": self.stage,
+            "start_s": self.window.start_s,
+            "end_s": self.window.end_s,
+            "passed": self.passed,
+            "failure": self.failure,
+            "settled": self.settled,
+            "steady": self.window.steady,
+            "throughput_per_s": self.throughput.document(),
+            "response_time_s": {key: self.response[key] for key in ("mean", "p50", "p95", "p99")},
+            "errors_share": self.errors_share,
+            "waiting_at_end": self.waiting,
+            "objective": self.binding,
+        }
+
+
+def judge(
+    measurement: Measurement,
+    stage: int,
+    rules: Rules,
+    before: Sequence[Plateau],
+    settled: bool | None = None,
+) -> Plateau | None:
+    """Judge one plateau.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        It may hold this plateau only.
+    stage : int
+        Number of its steady stage.
+    rules : Rules
+    before : sequence of Plateau
+        Those that were before it.
+    settled : bool, optional
+        Whether the stage before ended on evidence.
+
+    Returns
+    -------
+    Plateau or None
+        None where nothing of it was recorded.
+
+    Notes
+    -----
+    Of several failures the first of these counts: the generator was at its own limit, errors, an objective, achieved
+    below offered, not settled, throughput that no longer grows. The first says that nothing else can be believed, and
+    what fails makes response times mean little.
+    """
+    window = by_stage.of_stage(measurement, stage)
+    if window is None:
+        return None
+    chosen = measurement.inside(window.start_s, window.end_s)
+    about = measurement.stages[stage]
+    level = float(about["rate"] if rules.is_open else about["users"])
+    every = measurement.transactions
+    throughput = loads.throughput(every.ok, measurement, chosen)
+    margins = list(_margins(rules, measurement, chosen))
+    binding = max(margins, key=lambda one: one[0], default=None)
+    waiting = measurement.waiting[np.flatnonzero(chosen)[-1]]
+    draft = Plateau(
+        number=len(before),
+        level=level,
+        stage=str(about["name"]),
+        window=window,
+        throughput=throughput,
+        response=loads.distribution(every.response, every.response_sum_s, chosen),
+        errors_share=loads.errors(every, chosen)["share"],
+        waiting=float(waiting),
+        in_flight=float(measurement.in_flight[chosen].mean()),
+        failure=None,
+        margin=None if binding is None else binding[0],
+        binding=None if binding is None else binding[1],
+        settled=settled,
+    )
+    failure = next(_failures(draft, measurement, chosen, rules, before), None)
+    return Plateau(**{**draft.__dict__, "failure": failure})
+
+
+def _margins(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[tuple[float, dict[str, Any]]]:
+    """Of each objective how far it is from its limit, by the logarithm, and what was seen."""
+    for one in rules.objectives:
+        seen, limit = _seen(one, measurement, chosen), one.get("value")
+        if seen is None or not isinstance(limit, int | float):
+            continue
+        upward = one.get("comparison") in (">", ">=")
+        told = {"text": one.get("text", ""), "metric": one.get("metric", ""), "seen": seen, "limit": limit}
+        if seen > 0 and limit > 0:
+            yield (math.log(limit / seen) if upward else math.log(seen / limit)), told
+
+
+def _seen(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> float | None:
+    """What an objective is about; of one that must hold in every window the worst window."""
+    metric = str(objective.get("metric"))
+    column = objective_scopes.column_of(measurement, objective.get("transaction"))
+    every = objective.get("every_s")
+    if every is None:
+        return objective_scopes.value(metric, column, measurement, chosen)
+    values = [
+        value
+        for window in objective_scopes.windows_of(measurement, chosen, float(every))
+        if (value := objective_scopes.value(metric, column, measurement, window)) is not None
+    ]
+    upward = objective.get("comparison") in (">", ">=")
+    return (min if upward else max)(values, default=None)
+
+
+def _failures(
+    plateau: Plateau, measurement: Measurement, chosen: Mask, rules: Rules, before: Sequence[Plateau]
+) -> Iterator[dict[str, Any]]:
+    yield from _generator(measurement, chosen)
+    if rules.errors is not None and plateau.errors_share > rules.errors:
+        text = f"{percent(plateau.errors_share)} of transactions failed, limit {percent(rules.errors)}"
+        yield failure(Failure.ERRORS, text, plateau.errors_share, rules.errors)
+    yield from _objectives(rules, measurement, chosen)
+    yield from _achieved(plateau, rules)
+    yield from _not_settled(plateau)
+    yield from _flat(plateau, rules, before)
+
+
+def failure(kind: Failure, text: str, seen: float | None = None, limit: float | None = None) -> dict[str, Any]:
+    """A failure as it stands in a summary."""
+    return {"kind": str(kind), "text": text, "seen": seen, "limit": limit}
+
+
+def _generator(measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
+    threads = max(1, measurement.recording.workers)
+    busy = float(measurement.cpu_s[chosen].sum()) / float(measurement.lengths[chosen].sum()) / threads
+    if busy > GENERATOR_BUSY:
+        text = f"the generator's threads were busy for {percent(busy)}, limit {percent(GENERATOR_BUSY)}"
+        yield failure(Failure.GENERATOR_SATURATED, text, busy, GENERATOR_BUSY)
+
+
+def _objectives(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
+    for one in rules.objectives:
+        seen, limit = _seen(one, measurement, chosen), one.get("value")
+        compare = COMPARISONS.get(str(one.get("comparison")))
+        if seen is None or compare is None or not isinstance(limit, int | float) or compare(seen, limit):
+            continue
+        text = f"{one.get('text', '')}: seen {_shown(str(one.get('metric')), seen)}"
+        yield failure(Failure.OBJECTIVE_MISSED, text, seen, float(limit))
+
+
+def _shown(metric: str, value: float) -> str:
+    return percent(value) if metric == "errors" else f"{value:.4g} /s" if metric == "throughput" else seconds(value)
+
+
+def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
+    if not rules.is_open or rules.achieved is None or plateau.throughput.value is None:
+        return
+    length = plateau.window.length_s
+    failed = plateau.errors_share / max(1 - plateau.errors_share, 1e-9)
+    ended = plateau.throughput.value * (1 + failed)
+    share = ended / plateau.level
+    missing = (plateau.level - ended) * length
+    if share < rules.achieved and missing > _CHANCE * math.sqrt(plateau.level * length):
+        text = f"{ended:.4g} /s of the {plateau.level:g} /s offered came to an end ({percent(share)}), "
+        yield failure(Failure.ACHIEVED_BELOW_OFFERED, f"{text}limit {percent(rules.achieved)}", share, rules.achieved)
+
+
+def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
+    """Not steady where evidence was asked for and not found, or far from steady after a set time."""
+    for name, change, tolerance in plateau.window.changes:
+        if plateau.settled is False or abs(change) > GROSS * tolerance:
+            text = f"{name.replace('_', ' ')} still changes by {100 * change:+.3g} % over the steady stage"
+            yield failure(Failure.NOT_SETTLED, text, abs(change), tolerance)
+
+
+def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
+    """Throughput that grows by less than the share asked for of what the load grew by, beyond chance."""
+    lower = [one for one in before if one.passed and one.level < plateau.level and one.throughput.value]
+    if rules.grows is None or not lower or plateau.throughput.value is None:
+        return
+    other = max(lower, key=lambda one: (one.level, one.number))
+    first, second = other.throughput.value or 0.0, plateau.throughput.value
+    ideal = first * (plateau.level / other.level - 1)
+    gain = (second - first) / ideal
+    error = math.hypot(*(_error(one.throughput) for one in (other, plateau))) / ideal
+    if gain < rules.grows and gain + _CERTAIN * error < _HALF:
+        text = f"throughput goes from {first:.4g} /s at {other.level:g} to {second:.4g} /s at {plateau.level:g}: "
+        text += f"{percent(gain)} of ideal growth, limit {percent(rules.grows)}"
+        yield failure(Failure.THROUGHPUT_PLATEAU, text, gain, rules.grows)
+
+
+def _error(estimate: Estimate) -> float:
+    """Standard error of a throughput; without an interval nothing can be certain."""
+    return math.inf if estimate.half_width is None else estimate.half_width / _Z_OF_INTERVAL

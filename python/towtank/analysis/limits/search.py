@@ -1,0 +1,277 @@
+"""The search for the highest load that a system carries: which level comes next, and when it ends.
+
+A pure function of what was found so far, so that a search can be tested without any load, and read back from what was
+recorded. It raises the load by the steps asked for until a level fails, goes back between the highest level that passed
+and the lowest that failed, halves the gap until that bracket is as narrow as asked, and repeats both ends of it in
+turn, so that a drift of the system would show. A level counts by the majority of its plateaus. Where repeats turn a
+level round the bracket moves, and the search goes on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from towtank.analysis.limits.estimate import tested_ends
+
+
+class Failure(StrEnum):
+    """Every way in which a plateau can fail."""
+
+    OBJECTIVE_MISSED = "objective_missed"
+    ERRORS = "errors"
+    ACHIEVED_BELOW_OFFERED = "achieved_below_offered"
+    THROUGHPUT_PLATEAU = "throughput_plateau"
+    NOT_SETTLED = "not_settled"
+    GENERATOR_SATURATED = "generator_saturated"
+    SERVICE_DIED = "service_died"
+    AT_MOST_REACHED = "at_most_reached"
+
+
+class Ended(StrEnum):
+    """Every way in which a search can end."""
+
+    REFINED = "refined"
+    BRACKETED = "bracketed"
+    AT_MOST = "at_most"
+    FAILED_AT_START = "failed_at_start"
+    GENERATOR_SATURATED = "generator_saturated"
+    SERVICE_DIED = "service_died"
+    INTERRUPTED = "interrupted"
+
+
+LOWER_BOUNDS = (Ended.AT_MOST, Ended.GENERATOR_SATURATED, Ended.SERVICE_DIED, Ended.INTERRUPTED)
+"""Ends after which the limit of the system is only known to lie above what passed."""
+# More plateaus than these are a search that does not come to an end, because the system is not the same from one
+# plateau to the next.
+PLATEAUS_AT_MOST = 200
+# Steps outwards, each as wide as the bracket asked for: where so many do not tell, the noise is too large for it.
+FURTHER_AT_MOST = 4
+
+
+@dataclass(frozen=True)
+class Step:
+    """How the load is raised: by an amount or by a factor, up to a level (None: to the end)."""
+
+    by: float | None = None
+    times: float | None = None
+    up_to: float | None = None
+
+    def after(self, level: float) -> float:
+        """The next level."""
+        return level + self.by if self.by is not None else level * (self.times or 2.0)
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """What is searched for.
+
+    Attributes
+    ----------
+    start, at_most : float
+        First and highest level. [1, 1/s]
+    steps : tuple of Step
+    whole : bool
+        Whether levels are whole numbers, as users are.
+    refine_to : float or None
+        Width of the bracket asked for, relative to its lower end; None for no refinement. In (0, 1)
+    repeats : int
+        Plateaus at each end of the bracket. [1]
+    """
+
+    start: float
+    at_most: float
+    steps: tuple[Step, ...]
+    whole: bool = True
+    refine_to: float | None = None
+    repeats: int = 1
+
+    @property
+    def refine_to_or_zero(self) -> float:
+        """`refine_to`, 0 where nothing is refined."""
+        return self.refine_to or 0.0
+
+
+def plan_of(document: dict[str, Any]) -> SearchPlan:
+    """The search that the manifest of a run tells of."""
+    refine = document.get("refine")
+    return SearchPlan(
+        start=float(document["start"]),
+        at_most=float(document["at_most"]),
+        steps=tuple(Step(one.get("by"), one.get("times"), one.get("up_to")) for one in document["steps"]),
+        whole=document["of"] == "users",
+        refine_to=refine["to"] if refine else None,
+        repeats=refine["repeats"] if refine else 1,
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one plateau showed.
+
+    Attributes
+    ----------
+    level : float
+        [1, 1/s]
+    failure : Failure or None
+    margin : float or None
+        log(seen / limit) of the objective that is closest to be missed, above 0 where it was; None without any.
+    """
+
+    level: float
+    failure: Failure | None = None
+    margin: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether it did not fail."""
+        return self.failure is None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What comes next: a level, or an end.
+
+    Attributes
+    ----------
+    level : float or None
+        The next level; None where the search has ended.
+    ended : Ended or None
+    low, high : float or None
+        Highest level that passes and lowest that fails, as far as known.
+    why : str
+        In words.
+    """
+
+    level: float | None = None
+    ended: Ended | None = None
+    low: float | None = None
+    high: float | None = None
+    why: str = ""
+
+
+def ladder(plan: SearchPlan) -> Iterator[float]:
+    """Levels by which the load is raised; the highest one allowed is the last."""
+    level, number = float(plan.start), 0
+    while level < plan.at_most * (1 - 1e-12):
+        yield level
+        while number < len(plan.steps) - 1 and level >= (plan.steps[number].up_to or math.inf) * (1 - 1e-12):
+            number += 1
+        after = _rounded(plan, plan.steps[number].after(level))
+        up_to = plan.steps[number].up_to
+        if up_to is not None and level < up_to < after:
+            after = up_to  # a step that would go beyond its own end stops there
+        level = max(after, level + 1) if plan.whole else after
+    yield float(plan.at_most)
+
+
+def _rounded(plan: SearchPlan, level: float) -> float:
+    return float(round(level)) if plan.whole else float(f"{level:.6g}")
+
+
+def passes(outcomes: Sequence[Outcome], level: float) -> bool | None:
+    """Whether a level counts as passed: by majority, a draw is not passed; None where it was not measured."""
+    found = [one.passed for one in outcomes if one.level == level]
+    return sum(found) > len(found) / 2 if found else None
+
+
+def bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
+    """Highest level that passes below the lowest that fails, and that one."""
+    levels = sorted({one.level for one in outcomes})
+    high = next((level for level in levels if not passes(outcomes, level)), None)
+    low = max((level for level in levels if high is None or level < high), default=None)
+    return low, high
+
+
+def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
+    """Say what comes after these plateaus, in the order they were made."""
+    low, high = bracket(outcomes)
+    stop = _stop(outcomes, low, high)
+    if stop is not None:
+        return stop
+    if high is None:
+        above = next((level for level in ladder(plan) if low is None or level > low), None)
+        if above is not None:
+            return Decision(above, None, low, None, "raised")
+        return Decision(None, Ended.AT_MOST, low, None, "the highest level allowed passes")
+    return _back(plan, outcomes, low, high)
+
+
+def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) -> Decision | None:
+    """An end that does not depend on where the search is."""
+    last = outcomes[-1].failure if outcomes else None
+    if last in (Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED):
+        # What was above is no level of the system; below it nothing has failed yet, or the bracket stands.
+        return Decision(None, Ended(str(last)), low, high, f"at {outcomes[-1].level:g}")
+    if len(outcomes) >= PLATEAUS_AT_MOST:
+        return Decision(None, Ended.BRACKETED, low, high, f"{PLATEAUS_AT_MOST} plateaus are the most there may be")
+    return None
+
+
+def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision:
+    """After a level has failed: halve, repeat, or end."""
+    if plan.refine_to is None:
+        ended = Ended.FAILED_AT_START if low is None else Ended.BRACKETED
+        return Decision(None, ended, low, high)
+    if low is None:
+        again = len(_at(outcomes, high)) < plan.repeats
+        why = "repeated: the first level failed"
+        return Decision(high, None, None, high, why) if again else Decision(None, Ended.FAILED_AT_START, None, high)
+    middle = _middle(plan, low, high)
+    if middle is not None and not _is_flat(outcomes, high):
+        return Decision(middle, None, low, high, "halved")
+    counts = {level: len(_at(outcomes, level)) for level in (low, high)}
+    if min(counts.values()) < plan.repeats:
+        # In turn, the end that was not measured last: what drifts falls on both alike.
+        other = low if outcomes[-1].level == high else high
+        level = other if counts[other] < plan.repeats else (low if other == high else high)
+        return Decision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
+    further = _further(plan, outcomes, low, high)
+    if further is not None:
+        return Decision(further, None, low, high, "further out: the end is too close to the limit to be told from it")
+    return Decision(None, Ended.REFINED, low, high)
+
+
+def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: float) -> float | None:
+    """A level beyond the bracket, where no level on that side is told from the limit by its margin yet."""
+    wanted = Failure.OBJECTIVE_MISSED
+    if plan.repeats < 2 or not any(one.failure is wanted for one in _at(outcomes, high)):
+        return None
+    if any(one.margin is None for one in (*_at(outcomes, low), *_at(outcomes, high))):
+        return None
+    levels = [one.level for one in outcomes]
+    below, above = tested_ends(levels, [one.margin for one in outcomes])
+    if above is None and max(levels) < min(plan.at_most, high * (1 + plan.refine_to_or_zero) ** FURTHER_AT_MOST):
+        return min(plan.at_most, _outside(plan, max(levels), 1 + plan.refine_to_or_zero))
+    if below is None and min(levels) > low / (1 + plan.refine_to_or_zero) ** FURTHER_AT_MOST:
+        level = _outside(plan, min(levels), 1 / (1 + plan.refine_to_or_zero))
+        return level if level > 0 else None
+    return None
+
+
+def _outside(plan: SearchPlan, level: float, factor: float) -> float:
+    """The next level out, another one also where levels are whole."""
+    found = _rounded(plan, level * factor)
+    return found if found != level else level + (1 if factor > 1 else -1)
+
+
+def _at(outcomes: Sequence[Outcome], level: float) -> list[Outcome]:
+    return [one for one in outcomes if one.level == level]
+
+
+def _is_flat(outcomes: Sequence[Outcome], level: float) -> bool:
+    """Whether a level failed because throughput no longer grows: between the ends there is no other answer, only less
+    of a difference to see it by."""
+    failures = [one.failure for one in _at(outcomes, level) if one.failure is not None]
+    return bool(failures) and all(one is Failure.THROUGHPUT_PLATEAU for one in failures)
+
+
+def _middle(plan: SearchPlan, low: float, high: float) -> float | None:
+    """The level half way; None where the bracket is narrow enough, or nothing lies between."""
+    if plan.refine_to is None or high - low <= plan.refine_to * low * (1 + 1e-9):
+        return None
+    middle = _rounded(plan, (low + high) / 2)
+    return middle if low < middle < high else None

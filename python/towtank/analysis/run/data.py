@@ -1,0 +1,136 @@
+"""What is on disk of one run, as the analysis works on it: streams, stages, and the window in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis import recovery
+from towtank.analysis.audit.asked import moves
+from towtank.analysis.limits.found import Found, search_of, stage_of
+from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.recovery import Happened
+from towtank.analysis.system.tiers import Observed
+from towtank.analysis.windows import window as windows
+from towtank.analysis.windows.by_stage import asked_stage
+from towtank.analysis.windows.window import Window
+from towtank.results.segments import Recording
+
+
+@dataclass
+class RunData:
+    """Everything that is on disk of a run, read once.
+
+    Attributes
+    ----------
+    manifest : dict
+        `run.json`; empty where it cannot be read.
+    engine : dict or None
+        `engine.json`.
+    plan : dict or None
+        `plan.json`.
+    stored : dict or None
+        `stored.json`, or what is known without it.
+    """
+
+    manifest: dict[str, Any]
+    engine: dict[str, Any] | None
+    recording: Recording
+    measurement: Measurement
+    observed: Observed
+    events: list[dict[str, Any]]
+    plan: dict[str, Any] | None = None
+    objectives: Sequence[dict[str, Any]] = ()
+    stored: dict[str, Any] | None = None
+
+    @cached_property
+    def found(self) -> Found | None:
+        """What the run's search for the limit found; None where it did not search, or recorded no stage."""
+        search = self.manifest.get("search")
+        if not isinstance(search, dict) or not self.measurement.bins:
+            return None
+        return search_of(self.measurement, search, self.objectives, self.events)
+
+    @cached_property
+    def stage(self) -> int | None:
+        """Number of the stage that is analysed; None where it is all the steady stages in a row."""
+        best = self.found.best if self.found is not None else None
+        return None if best is None else stage_of(self.measurement, best)
+
+    @cached_property
+    def happened(self) -> list[Happened]:
+        """Events that the study made happen."""
+        return recovery.happened(self.events, self.observed.origin_ns)
+
+    @cached_property
+    def steady_stage(self) -> Window | None:
+        """The steady stage as asked, events or not; None where nothing of it was recorded."""
+        return windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
+
+    @cached_property
+    def window(self) -> Window | None:
+        """The window that is analysed: up to the first event; None where nothing steady was recorded."""
+        window = self.steady_stage
+        first = None if window is None else recovery.first_inside(self.happened, window)
+        if window is None or first is None or first.begin_s is None:
+            return None if window is None else self._judged(window)
+        shortened = windows.shortened(self.measurement, window, first.begin_s)
+        if shortened is None:
+            return None
+        judged = self._judged(shortened)
+        judged.note = "; ".join(text for text in (f"it ends where event {first.name} begins", judged.note) if text)
+        return judged
+
+    def _judged(self, window: Window) -> Window:
+        """A window tested for a steady state, where the load was to hold still over it."""
+        if any(moves(self.plan, self.measurement.stages, number) for number in self._stages_of(window)):
+            return windows.untested(window)
+        cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
+        return windows.tested(self.measurement, window, cpu)
+
+    def _stages_of(self, window: Window) -> set[int]:
+        """Numbers of the stages in a window as asked."""
+        inside = self.measurement.inside(window.asked_start_s, window.asked_end_s)
+        return {int(number) for number in self.measurement.stage[inside]}
+
+    @cached_property
+    def chosen(self) -> Mask:
+        """Bins inside the window."""
+        if self.window is None:
+            return np.zeros(self.measurement.bins, dtype=bool)
+        return self.measurement.inside(self.window.start_s, self.window.end_s)
+
+    @cached_property
+    def asked(self) -> Mask:
+        """Bins of the steady stages as asked, before any test shortens them."""
+        if self.window is None:
+            return np.zeros(self.measurement.bins, dtype=bool)
+        return self.measurement.inside(self.window.asked_start_s, self.window.asked_end_s)
+
+    @property
+    def phases(self) -> dict[str, Mask]:
+        """Bins of each phase, in the order of the plan."""
+        found: dict[str, Mask] = {}
+        for number, stage in enumerate(self.measurement.stages):
+            mask = self.measurement.stage == number
+            name = str(stage.get("phase"))
+            found[name] = found[name] | mask if name in found else mask
+        return {name: mask for name, mask in found.items() if mask.any()}
+
+    @property
+    def damage(self) -> dict[str, Any]:
+        """Damage of all streams together."""
+        streams = [
+            self.recording.damage,
+            self.observed.probe.damage,
+            *(one.probe.damage for one in self.observed.remote.values()),
+            *(one.damage for one in self.observed.services.values()),
+        ]
+        return {
+            "torn_tail": any(one.torn_tail for one in streams),
+            "bad_lines": sum(one.bad_lines for one in streams),
+        }

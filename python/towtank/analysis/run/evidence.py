@@ -1,0 +1,106 @@
+"""The evidence for the verdict on a run, brought together from what was read and what its summary says so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis import load
+from towtank.analysis.checks.evidence import Evidence
+from towtank.analysis.generator import cores_of
+from towtank.analysis.run.data import RunData
+from towtank.analysis.statistics.estimates import estimate_of
+from towtank.analysis.windows import window as windows
+from towtank.analysis.windows.steady import SIGNIFICANCE, trend
+
+# The start lag grows when it rises by half over the window, beyond noise.
+_LAG_GROWTH = 0.5
+
+
+def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, Any]) -> Evidence:
+    """What the checks look at.
+
+    Parameters
+    ----------
+    data : RunData
+    summary : dict
+        The run summary as far as it is made: all but the verdict.
+    limits : dict
+        Limits of the study in SI units.
+    """
+    measurement = data.measurement
+    every = measurement.transactions
+    return Evidence(
+        manifest=data.manifest,
+        engine=data.engine,
+        summary=summary,
+        window=data.window,
+        observed=data.observed,
+        run_end_s=_planned_end(data),
+        finished=data.recording.finished,
+        bad_histograms=every.response.bad + measurement.requests.exchange.bad,
+        workers=data.recording.workers,
+        workers_found=len(data.recording.workers_found),
+        effective_samples=load.effective_samples(every, data.chosen),
+        timed=int(every.response.counts[data.chosen].sum()),
+        relative_half_width=_relative_half_width(summary),
+        limits=limits,
+        events=data.events,
+        events_of_load=list(_lasting(data)),
+        last_words=next((str(end["message"]) for end in data.recording.ends.values() if end.get("message")), ""),
+        generator_cpus=summary["generator"]["cpus_used"],
+        connect_failures=int(sum(measurement.requests.failed_by_kind.get("connect", ()))),
+        generator_cores=cores_of(data.engine, data.recording.workers),
+        settle=_settle(data),
+        lag_grows=_lag_grows(data),
+        happened=data.happened,
+    )
+
+
+def _settle(data: RunData) -> dict[str, Any] | None:
+    """How the settle stage before the window ended, where that was to be on evidence and there was none."""
+    if data.window is None:
+        return None
+    start = data.window.asked_start_s
+    before = [number for number, stage in enumerate(data.measurement.stages) if stage["end_s"] <= start + 1e-6]
+    for event in data.events:
+        if event.get("k") == "not_settled" and before and event.get("stage_index") == before[-1]:
+            return {**event, "length_s": data.measurement.lengths[data.measurement.stage == before[-1]].sum()}
+    return None
+
+
+def _relative_half_width(summary: dict[str, Any]) -> float | None:
+    mean = estimate_of(summary, "response_time_s", "mean")
+    return mean.half_width / mean.value if mean.half_width is not None and mean.value else None
+
+
+def _planned_end(data: RunData) -> float:
+    """Until when services must be alive: the end of the last steady stage. [s]"""
+    ends = [one["end_s"] for one in data.measurement.stages if one.get("phase") == windows.STEADY_PHASE]
+    return float(max(ends, default=0.0))
+
+
+def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
+    """Events of the time of the load; a service may end once the load is over."""
+    origin = data.observed.origin_ns
+    end = origin + round(1e9 * _planned_end(data))
+    for event in data.events:
+        at = event.get("t_ns")
+        if isinstance(at, int) and origin <= at <= end:
+            yield event
+
+
+def _lag_grows(data: RunData) -> bool:
+    """Whether the median start lag rises over the window by more than noise and by half of itself."""
+    medians = data.measurement.lag.quantile_by_bin(0.5)
+    pairs = [
+        (at, value)
+        for at, value, inside in zip(data.measurement.middles, medians, data.chosen, strict=True)
+        if inside and value is not None
+    ]
+    if len(pairs) < 5:
+        return False
+    line = trend(np.array([at for at, _ in pairs]), np.array([value for _, value in pairs]))
+    return line.p_value < SIGNIFICANCE and line.relative_change > _LAG_GROWTH

@@ -1,0 +1,215 @@
+"""From what was read of one run to its summary, on whatever the run left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from towtank import __version__
+from towtank.analysis import audit, laws, load, objective_scopes, recovery, verdict
+from towtank.analysis.backlog import backlog
+from towtank.analysis.checks.course import ERRORS_SHARE
+from towtank.analysis.compaction import compact, is_compacted
+from towtank.analysis.connections import connections
+from towtank.analysis.doubts import Kind, level_of
+from towtank.analysis.generator import generator
+from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.run.data import RunData
+from towtank.analysis.run.evidence import gather_evidence
+from towtank.analysis.run.reading import read_run, study_limits, study_objectives
+from towtank.analysis.stored import stored
+from towtank.analysis.system import hosts, tiers
+from towtank.analysis.system.balance import balance
+from towtank.analysis.system.databases import databases
+from towtank.analysis.system.spread import spread
+from towtank.analysis.system.storage import storage
+from towtank.analysis.system.tiers import Observed
+from towtank.results.folder import RunFolder, write_json
+
+SCHEMA = "towtank/run-summary/1"
+SUMMARY = "summary.json"
+
+
+def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: bool = True) -> dict[str, Any]:
+    """Analyse one run and write its `summary.json`.
+
+    Parameters
+    ----------
+    run : RunFolder
+        In any state: whole, cut off at any byte, without any record.
+    limits : dict, optional
+        Limits of the study in SI units; by default those of the study the folder lies in, where there is one.
+    tables : bool, default True
+        Whether the streams are written as Parquet as well, where they are not yet.
+
+    Returns
+    -------
+    dict
+        As `docs/reference/summary.md` describes.
+    """
+    limits = study_limits(run) if limits is None else limits
+    objectives = study_objectives(run)
+    summary = describe(read_run(run, objectives), run.run_id, limits, objectives)
+    write_json(run.path / SUMMARY, summary)
+    if tables and not is_compacted(run):
+        compact(run)
+    return summary
+
+
+def describe(
+    data: RunData, name: str, limits: dict[str, Any], objectives: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """Run summary of what was read."""
+    summary = {**_identity(data, name), **_load(data), **_system(data)}
+    summary["laws"] = _laws(data)
+    summary["accounting"] = _accounting(data)
+    summary["audit"] = audit.audit(data.plan, data.measurement, summary["laws"]["little"], summary["accounting"])
+    summary["objectives"] = objective_scopes.judge(objectives, data.measurement, data.asked, data.phases)
+    summary["backlog"] = backlog(data.measurement, data.chosen)
+    summary["limit"] = data.found.document() if data.found is not None else None
+    summary["generator"] = generator(data.measurement, data.chosen, data.engine, data.manifest)
+    summary["connections"] = connections(data.measurement, data.chosen, data.engine)
+    summary["balance"] = balance(data.observed, data.measurement, data.chosen)
+    summary["spread"] = spread(data.plan, data.measurement, data.chosen)
+    summary["storage"] = storage(data.observed, data.measurement, data.chosen)
+    summary["databases"] = databases(data.observed)
+    summary["stored"] = stored(data.stored)
+    errors_limit = float(limits.get("errors", ERRORS_SHARE))
+    summary["events"] = recovery.describe(data.happened, data.measurement, data.steady_stage, errors_limit)
+    summary["timeline"] = {
+        **load.timeline(data.measurement),
+        **tiers.timeline(data.observed, data.measurement),
+    }
+    summary["damage"] = data.damage
+    doubts = verdict.doubts(gather_evidence(data, summary, limits))
+    summary["generator"]["saturated"] = any(one.kind is Kind.GENERATOR_SATURATED for one in doubts)
+    summary["verdict"] = {"level": level_of(doubts), "reasons": [one.document() for one in doubts]}
+    return summary
+
+
+def _identity(data: RunData, name: str) -> dict[str, Any]:
+    manifest, measurement = data.manifest, data.measurement
+    length = float(measurement.lengths[data.chosen].sum())
+    mean = float(measurement.user_s[data.chosen].sum()) / length if length else None
+    return {
+        "schema": SCHEMA,
+        "towtank": __version__,
+        "run": str(manifest.get("run", name)),
+        "index": manifest.get("index"),
+        "repetition": manifest.get("repetition", 1),
+        "factors": manifest.get("factors", {}),
+        "status": manifest.get("status"),
+        "verdict": {},
+        "window": data.window.document() if data.window else None,
+        "users": {"asked": _asked(data, "users"), "mean": mean},
+        "rate": _asked(data, "rate"),
+    }
+
+
+def _asked(data: RunData, key: str) -> Any:
+    """Load that was asked for; of a search the level of the plateau that is analysed."""
+    asked = data.manifest.get(key)
+    return asked if asked is None or data.stage is None else data.measurement.stages[data.stage].get(key, asked)
+
+
+def _load(data: RunData) -> dict[str, Any]:
+    measurement, chosen = data.measurement, data.chosen
+    every, requests = measurement.transactions, measurement.requests
+    return {
+        "throughput_per_s": load.throughput(every.ok, measurement, chosen).document(),
+        "request_throughput_per_s": load.throughput(requests.ok, measurement, chosen).document(),
+        "response_time_s": load.distribution(every.response, every.response_sum_s, chosen),
+        "exchange_time_s": load.distribution(requests.exchange, requests.exchange_sum_s, chosen),
+        "errors": load.errors(every, chosen),
+        "request_errors": load.errors(requests, chosen),
+        "transactions": load.transactions(measurement, chosen, data.phases),
+        "steps": load.steps(measurement, chosen),
+    }
+
+
+def _system(data: RunData) -> dict[str, Any]:
+    observed, measurement, chosen = data.observed, data.measurement, data.chosen
+    end = float(measurement.ends.max()) if measurement.bins else 0.0
+    return {
+        "tiers": {name: tiers.tier(observed, name, measurement, chosen) for name in observed.tiers},
+        "host": tiers.host(observed, measurement, chosen),
+        "hosts": hosts.hosts(observed, measurement, chosen),
+        "machine": hosts.machine(observed, measurement, chosen),
+        "services": tiers.services(observed, measurement, chosen),
+        "phases": _phases(data),
+        "observation": tiers.observation(observed, 0.0, end, _sending_cpus(data.events)),
+    }
+
+
+def _sending_cpus(events: list[dict[str, Any]]) -> float | None:
+    """CPUs that sending results took while the run went on; None where nothing was sent."""
+    for event in events:
+        cpu, length = event.get("cpu_s"), event.get("seconds")
+        if event.get("k") == "sent" and isinstance(cpu, int | float) and isinstance(length, int | float) and length > 0:
+            return cpu / length
+    return None
+
+
+def _phases(data: RunData) -> dict[str, Any]:
+    measurement, observed = data.measurement, data.observed
+    found = {}
+    for name, mask in data.phases.items():
+        length = float(measurement.lengths[mask].sum())
+        timed = float(measurement.transactions.response.counts[mask].sum())
+        found[name] = {
+            "start_s": float(measurement.starts[mask].min()),
+            "end_s": float(measurement.ends[mask].max()),
+            "throughput_per_s": float(measurement.transactions.ok[mask].sum()) / length,
+            "response_mean_s": (float(measurement.transactions.response_sum_s[mask].sum()) / timed if timed else None),
+            "tiers": {tier: _phase_tier(observed, tier, measurement, mask) for tier in observed.tiers},
+        }
+    return found
+
+
+def _phase_tier(observed: Observed, name: str, measurement: Measurement, mask: Mask) -> dict[str, Any]:
+    lengths = measurement.lengths
+    parts = {}
+    for part in observed.parts(name):
+        seconds = observed.part_cpu_s(name, part, measurement)
+        if seconds is not None:
+            parts[part.name] = tiers.ratio(seconds, lengths, mask).value
+    used = tiers.ratio(observed.cpu_s(name, measurement), lengths, mask).value
+    return {"cpus_used": used, "parts": parts}
+
+
+def _laws(data: RunData) -> dict[str, Any]:
+    measurement, chosen = data.measurement, data.chosen
+    # An open load has no population and no think time; its users are servers that wait for arrivals.
+    closed = data.manifest.get("rate") is None
+    checked = [
+        laws.utilization(name, data.observed.cpu_s(name, measurement), measurement, chosen)
+        for name in data.observed.tiers
+    ]
+    return {
+        "little": laws.little(measurement, chosen) if closed else None,
+        "utilization": [one for one in checked if one is not None],
+    }
+
+
+def _accounting(data: RunData) -> dict[str, Any]:
+    engine = data.engine or {}
+    identity = engine.get("identity") or {}
+    totals = engine.get("totals")
+    found = laws.accounting(totals if isinstance(totals, dict) else _totals_of_segments(data))
+    told = all(identity.get(name, True) for name in ("offered_holds", "started_holds"))
+    return {**found, "holds": found["holds"] and told}
+
+
+def _totals_of_segments(data: RunData) -> dict[str, Any]:
+    requests = data.measurement.requests
+    last: dict[int, int] = {}
+    for one in data.recording.intervals:
+        last[one.worker] = one.in_flight
+    return {
+        "offered": requests.offered.sum(),
+        "started": requests.started.sum(),
+        "ok": requests.ok.sum(),
+        "failed": {kind: counts.sum() for kind, counts in requests.failed_by_kind.items()},
+        "not_started": {kind: counts.sum() for kind, counts in requests.not_started.items()},
+        "in_flight": sum(last.values()),
+    }

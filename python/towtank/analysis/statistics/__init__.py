@@ -1,0 +1,38 @@
+"""Statistics that know nothing of loads: intervals, histograms, goodness of fit, changes of level, effects of factors.
+
+`estimates` is what all of them answer with. What tells intervals stands here too, for everybody asks for it.
+"""
+
+from towtank.analysis.statistics.batches import (
+    BATCHES_AT_LEAST,
+    Batches,
+    batches_of,
+    lag_one,
+    looks_independent,
+    ratio_of_sums,
+)
+from towtank.analysis.statistics.intervals import (
+    difference_interval,
+    ratio_interval,
+    standard_error_of,
+    t_interval,
+    welch_difference,
+)
+from towtank.analysis.statistics.ranks import design_effect, effective_ranks, order_statistic_ranks
+
+__all__ = [
+    "BATCHES_AT_LEAST",
+    "Batches",
+    "batches_of",
+    "design_effect",
+    "difference_interval",
+    "effective_ranks",
+    "lag_one",
+    "looks_independent",
+    "order_statistic_ranks",
+    "ratio_interval",
+    "ratio_of_sums",
+    "standard_error_of",
+    "t_interval",
+    "welch_difference",
+]

@@ -1,0 +1,93 @@
+"""An estimate: a value and what is known of its error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+CONFIDENCE = 0.95
+"""Confidence of every interval that is written to a summary, in (0, 1)."""
+
+NONE = "none"
+BATCH_MEANS = "batch means"
+ORDER_STATISTICS = "order statistics"
+RUNS = "runs"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its confidence interval.
+
+    Attributes
+    ----------
+    value : float or None
+        None where nothing was measured.
+    low, high : float or None
+        None where no interval can be given; `method` is then `none`.
+    method : str
+        `batch means`, `order statistics`, `runs` or `none`.
+    n : int
+        What the method counts: batches, values or runs. [1]
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    method: str = NONE
+    n: int = 0
+    confidence: float = CONFIDENCE
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the width of the interval; None without one."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    def scaled(self, factor: float) -> Estimate:
+        """The same in another unit, `factor` > 0 times as large a number."""
+        if self.value is None:
+            return self
+        low = None if self.low is None else factor * self.low
+        high = None if self.high is None else factor * self.high
+        return Estimate(factor * self.value, low, high, self.method, self.n, self.confidence)
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in a summary; numbers that are not finite are no numbers there."""
+        whole = all(number is None or math.isfinite(number) for number in (self.low, self.high))
+        bounded = whole and self.low is not None and self.high is not None
+        return {
+            "value": self.value if self.value is not None and math.isfinite(self.value) else None,
+            "low": self.low if bounded else None,
+            "high": self.high if bounded else None,
+            "confidence": self.confidence,
+            "method": self.method if bounded else NONE,
+            "n": self.n,
+        }
+
+
+NOTHING = Estimate(None)
+"""Nothing was measured."""
+
+
+def from_document(document: dict[str, Any] | None) -> Estimate:
+    """Read back what `Estimate.document` wrote; `NOTHING` for what is missing."""
+    if not document:
+        return NOTHING
+    return Estimate(
+        document.get("value"),
+        document.get("low"),
+        document.get("high"),
+        str(document.get("method", NONE)),
+        int(document.get("n", 0)),
+        float(document.get("confidence", CONFIDENCE)),
+    )
+
+
+def estimate_of(summary: dict[str, Any], *path: str) -> Estimate:
+    """Estimate at a path of keys of a summary; `NOTHING` where it is missing."""
+    found: Any = summary
+    for key in path:
+        if not isinstance(found, dict) or key not in found:
+            return NOTHING
+        found = found[key]
+    return from_document(found) if isinstance(found, dict) else NOTHING

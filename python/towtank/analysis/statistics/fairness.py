@@ -1,0 +1,84 @@
+"""How evenly several got something: the index of fairness of Jain, Chiu and Hawe [1]_, with an interval over time.
+
+References
+----------
+.. [1] R. Jain, D.-M. Chiu and W. Hawe, *A Quantitative Measure of Fairness and Discrimination for Resource
+       Allocation in Shared Computer Systems*, DEC Research Report TR-301, 1984.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from towtank.analysis.statistics.batches import ratio_of_sums
+from towtank.analysis.statistics.estimates import NOTHING, Estimate
+
+Floats = npt.NDArray[np.float64]
+
+
+def fairness(requests: Floats) -> float | None:
+    """Jain's index of fairness of what each member got.
+
+    Parameters
+    ----------
+    requests : ndarray of shape (n_members,)
+        What each got, >= 0. [1]
+
+    Returns
+    -------
+    float or None
+        1 where all got the same, 1/n where one got everything; None where nobody got anything.
+
+    Notes
+    -----
+    J = (sum_i x_i)^2 / (n sum_i x_i^2), equation 1 there. Where k of n members share evenly and the others get
+    nothing it is k/n. It is a measure of what happened, not a test of whether it could be chance.
+
+    Examples
+    --------
+    >>> fairness(np.array([10.0, 10.0, 10.0, 0.0]))
+    0.75
+    """
+    squares = float(np.square(requests).sum())
+    return float(requests.sum()) ** 2 / (len(requests) * squares) if squares > 0 else None
+
+
+def fairness_of(counts: Floats, lengths: Floats) -> Estimate:
+    """Jain's index of fairness of the rates of several, with an interval.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_bins, n_members)
+        What each got done in each interval. [1]
+    lengths : ndarray of shape (n_bins,)
+        Lengths of the intervals. [s]
+
+    Returns
+    -------
+    Estimate
+        Without an interval where there are too few intervals.
+
+    Notes
+    -----
+    With X_i the sum of member i, S = sum X_i and Q = sum X_i^2, the index is J = S^2 / (n Q), equation 1 there. To
+    first order a change of X_i moves it by dJ/dX_i = 2 S (1 - S X_i / Q) / (n Q), so that J is the mean of the series
+    J l_t / T + sum_i dJ/dX_i x_it over the time, T being the length of all intervals l_t, and sum_i X_i dJ/dX_i zero.
+    Its error is that of a mean of batches. Where all got very nearly the same the derivatives vanish, and the interval
+    leaves out what is of second order: about the squared coefficient of variation of what chance gives one member.
+
+    Examples
+    --------
+    >>> fairness_of(np.full((20, 2), [3.0, 1.0]), np.ones(20)).value
+    0.8
+    """
+    sums = counts.sum(axis=0)
+    value = fairness(sums)
+    if value is None:
+        return NOTHING
+    total, squares = float(sums.sum()), float(np.square(sums).sum())
+    slopes = 2 * total * (1 - total * sums / squares) / (len(sums) * squares)
+    found, _ = ratio_of_sums(value * lengths + float(lengths.sum()) * (counts @ slopes), lengths)
+    high = None if found.high is None else min(1.0, found.high)
+    low = None if found.low is None else max(1 / len(sums), found.low)
+    return Estimate(value, low, high, found.method, found.n, found.confidence)

@@ -1,0 +1,275 @@
+"""Goodness of fit: whether counts, times and arrivals are those of the distribution that was asked for.
+
+Each test is exact, or errs to the side of no alarm: an audit that cries wolf is switched off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from towtank.analysis.statistics.histograms import Histogram
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.floating[Any]]
+Distribution = Callable[[Floats], Floats]
+"""Cumulative distribution function of times [s]."""
+
+EXPECTED_AT_LEAST = 5.0
+"""Cells with a smaller expected count are pooled: the usual rule for chi-square (W. G. Cochran, "Some methods for
+strengthening the common χ² tests", Biometrics 10(4), 417-451, 1954, doi:10.2307/3001616)."""
+# Where the limiting distribution says less than this, and counts are small enough for it to be off, the
+# probability is drawn instead of looked up.
+_WORTH_DRAWING = 0.01
+# Below this no smallness of counts makes up for it, and draws could not tell it from their own resolution.
+_BEYOND_DRAWING = 1e-12
+_SMALL_EXPECTED = 100.0
+_DRAWS_AT_MOST = 200_000
+# Binomial draws of one test at most, a second or two.
+_CELLS_DRAWN = 20_000_000
+_SEED = 20_260_101
+_HALF_NS = 0.5
+
+
+@dataclass(frozen=True)
+class Goodness:
+    """Outcome of one test.
+
+    Attributes
+    ----------
+    method : str
+        Name of the test.
+    statistic : float or None
+        None where no finite number says it: something occurred that cannot.
+    p_value : float
+        Probability of a statistic at least as far out, were all as asked; in [0, 1].
+    n : int
+        Sample size. [1]
+    freedom : int or None
+        Degrees of freedom, of chi-square.
+    """
+
+    method: str
+    statistic: float | None
+    p_value: float
+    n: int
+    freedom: int | None = None
+
+
+def multinomial(
+    counts: Sequence[float] | Floats, weights: Sequence[float] | Floats, extra: Sequence[float] | Floats | None = None
+) -> Goodness | None:
+    """Whether counts are draws with these weights.
+
+    Parameters
+    ----------
+    counts : array of shape (n_cells,)
+        How often each was drawn. [1]
+    weights : array of shape (n_cells,)
+        Relative probabilities, >= 0.
+    extra : array of shape (n_cells,), optional
+        Variance of each count besides that of the draws; the test is then conservative. [1]
+
+    Returns
+    -------
+    Goodness or None
+        None where there is nothing to test: no draws, or one cell after pooling.
+
+    Notes
+    -----
+    Pearson's X² = Σ (O - E)² / E with E = n w / Σ w; cells with E < 5 are pooled. It is preferred to the likelihood
+    ratio G = 2 Σ O ln(O / E), which is further from the chi-square distribution where E is small [1]_. Two cells
+    are tested by the exact binomial. Where the limiting distribution gives p < 0.01 with a cell of E < 100, p is
+    the share of fixed-seed multinomial draws that are as far out, (1 + k) / (1 + N): exact at any sample size
+    [2]_. With `extra`, each term is divided by E + extra.
+
+    References
+    ----------
+    .. [1] K. Larntz, "Small-sample comparisons of exact levels for chi-squared goodness-of-fit statistics", Journal
+           of the American Statistical Association 73(362), 253-263, 1978, doi:10.1080/01621459.1978.10481567.
+    .. [2] A. C. A. Hope, "A simplified Monte Carlo significance test procedure", Journal of the Royal Statistical
+           Society B 30(3), 582-598, 1968, doi:10.1111/j.2517-6161.1968.tb00759.x.
+    """
+    observed, weighted = np.asarray(counts, dtype=float), np.asarray(weights, dtype=float)
+    total = float(observed.sum())
+    if total <= 0 or weighted.sum() <= 0:
+        return None
+    if (observed[weighted == 0] > 0).any():
+        return Goodness("chi-square", None, 0.0, round(total))
+    spread = np.zeros_like(observed) if extra is None else np.asarray(extra, dtype=float)
+    expected = total * weighted / weighted.sum()
+    rows = np.array([observed, expected, spread], dtype=np.float64)[:, weighted > 0]
+    observed, expected, spread = _pooled(rows)
+    cells = len(expected)
+    if cells < 2:
+        return None
+    statistic = float(((observed - expected) ** 2 / (expected + spread)).sum())
+    if cells == 2 and extra is None:
+        exact = stats.binomtest(round(observed[0]), round(total), expected[0] / total)
+        return Goodness("exact binomial", statistic, float(exact.pvalue), round(total), 1)
+    p_value = float(stats.chi2.sf(statistic, cells - 1))
+    if extra is None and _is_worth_drawing(p_value, expected):
+        above, _ = _drawn(statistic, round(total), expected)
+        return Goodness("chi-square by draws", statistic, above, round(total), cells - 1)
+    return Goodness("chi-square", statistic, p_value, round(total), cells - 1)
+
+
+def _is_worth_drawing(p_value: float, expected: Numbers) -> bool:
+    return _BEYOND_DRAWING < p_value < _WORTH_DRAWING and bool(expected.min() < _SMALL_EXPECTED)
+
+
+def _pooled(rows: Numbers) -> Numbers:
+    """Add up the cells whose expected count (second row) is small, the least first."""
+    rows = rows[:, np.argsort(rows[1], kind="stable")]
+    small = int(np.searchsorted(rows[1], EXPECTED_AT_LEAST))
+    if small == 0:
+        return rows
+    # What is still small together takes in the next cell.
+    while small < rows.shape[1] and rows[1, :small].sum() < EXPECTED_AT_LEAST:
+        small += 1
+    return np.column_stack([rows[:, :small].sum(axis=1), rows[:, small:]])
+
+
+def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, float]:
+    """Probabilities of a statistic at least and at most so large, by draws with a fixed seed."""
+    cells = len(expected)
+    draws = max(1_000, min(_DRAWS_AT_MOST, _CELLS_DRAWN // cells))
+    generator = np.random.default_rng(_SEED)
+    above = below = 0
+    for start in range(0, draws, 10_000):
+        size = min(10_000, draws - start)
+        found = generator.multinomial(total, expected / expected.sum(), size=size)
+        values = ((found - expected) ** 2 / expected).sum(axis=1)
+        # Equal statistics must not differ by the order of their sums.
+        above += int((values >= statistic * (1 - 1e-12)).sum())
+        below += int((values <= statistic * (1 + 1e-12)).sum())
+    return (1 + above) / (1 + draws), (1 + below) / (1 + draws)
+
+
+def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
+    """Whether recorded times come from a distribution.
+
+    Notes
+    -----
+    Kolmogorov and Smirnov's D = sup |F_n(t) - F(t)|, taken over the edges of the histogram's buckets, the only
+    places where F_n is known: it is at most the D of the values themselves, so the p-value from the exact
+    distribution of D [1]_ is at least theirs. Buckets are 0.1 % wide or narrower, so little is lost.
+
+    References
+    ----------
+    .. [1] R. Simard and P. L'Ecuyer, "Computing the two-sided Kolmogorov-Smirnov distribution", Journal of
+           Statistical Software 39(11), 2011, doi:10.18637/jss.v039.i11.
+    """
+    layout, total = histogram.layout, histogram.total
+    lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
+    # Recorded are whole nanoseconds: a value of u stands for times below u + 1/2.
+    until = np.where(upper >= layout.highest, 1.0, distribution(_seconds(upper + _HALF_NS)))
+    before = distribution(_seconds(np.maximum(lower - _HALF_NS, 0.0)))
+    share = np.cumsum(histogram.counts) / total
+    previous = np.concatenate([[0.0], share[:-1]])
+    statistic = float(max(np.abs(share - until).max(), np.abs(before - previous).max()))
+    return Goodness("Kolmogorov-Smirnov", statistic, float(stats.kstwo.sf(statistic, total)), total)
+
+
+def _seconds(times_ns: Numbers) -> Floats:
+    return np.asarray(times_ns / 1e9, dtype=np.float64)
+
+
+def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Goodness:
+    """Whether all recorded times are one value, or one of a few; the statistic is how many are not.
+
+    Parameters
+    ----------
+    histogram : Histogram
+    value_s : float or ndarray of shape (n_values,)
+        [s]
+    exempt : int, default 0
+        So many may be another. [1]
+
+    Notes
+    -----
+    A difference of two instants in whole nanoseconds is off by up to one; a value whose bucket is the right one,
+    or its neighbour for that reason, counts as right.
+    """
+    layout = histogram.layout
+    lower, upper = layout.lower_edges(histogram.indices), layout.upper_edges(histogram.indices)
+    right = np.zeros(len(lower), dtype=bool)
+    for one in np.atleast_1d(value_s):
+        value = min(round(float(one) * 1e9), layout.highest)
+        right |= (upper >= value - 1) & (lower <= value + 1)
+    wrong = int(histogram.counts[~right].sum())
+    return Goodness("exact", float(wrong), 1.0 if wrong <= exempt else 0.0, histogram.total)
+
+
+def poisson_number(count: int, expected: float) -> Goodness:
+    """Whether a number of arrivals is that of a Poisson process; the exact test, two-sided by doubling."""
+    below, above = float(stats.poisson.cdf(count, expected)), float(stats.poisson.sf(count - 1, expected))
+    return Goodness("exact Poisson", float(count), min(1.0, 2 * min(below, above)), count)
+
+
+def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
+    """Whether counts of stretches of time scatter as those of a Poisson process do.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_bins,)
+        Arrivals in each stretch. [1]
+    lengths : ndarray of shape (n_bins,)
+        Their lengths, or what they expect where the rate moves: the time of the process in its own clock. [s, 1]
+
+    Returns
+    -------
+    Goodness or None
+        None with fewer than two stretches that expect five arrivals.
+
+    Notes
+    -----
+    Fisher's index of dispersion: given their sum, Poisson counts are multinomial with shares of the lengths, and
+    X² = Σ (O - E)² / E is chi-square with n - 1 degrees of freedom. Too regular is as wrong as too bursty, so both
+    tails count. Neighbours are added up until each expects five; small cells are judged by draws as in
+    `multinomial`.
+    """
+    total, length = float(counts.sum()), float(lengths.sum())
+    if total <= 0 or length <= 0:
+        return None
+    size = max(1, math.ceil(EXPECTED_AT_LEAST * len(counts) / total))
+    starts = np.arange(0, len(counts) - len(counts) % size, size)
+    if len(starts) < 2:
+        return None
+    kept = len(starts) * size
+    observed = np.add.reduceat(counts[:kept], starts)
+    expected = observed.sum() * np.add.reduceat(lengths[:kept], starts) / lengths[:kept].sum()
+    if observed.sum() <= 0:
+        return None
+    statistic = float(((observed - expected) ** 2 / expected).sum())
+    freedom = len(starts) - 1
+    above, below = float(stats.chi2.sf(statistic, freedom)), float(stats.chi2.cdf(statistic, freedom))
+    method = "index of dispersion"
+    if _is_worth_drawing(2 * min(above, below), expected):
+        above, below = _drawn(statistic, round(float(observed.sum())), expected)
+        method += " by draws"
+    return Goodness(method, statistic, min(1.0, 2 * min(above, below)), round(float(observed.sum())), freedom)
+
+
+def exponential(mean_s: float) -> Distribution:
+    """F(t) = 1 - exp(-t / m)."""
+    return lambda times: -np.expm1(-times / mean_s)
+
+
+def uniform(least_s: float, most_s: float) -> Distribution:
+    """F(t) = (t - a) / (b - a) within [a, b]."""
+    return lambda times: np.clip((times - least_s) / (most_s - least_s), 0.0, 1.0)
+
+
+def truncated_normal(mean_s: float, deviation_s: float, least_s: float, most_s: float) -> Distribution:
+    """Normal distribution of this mean and deviation, given that it is within [a, b]."""
+    frozen = stats.truncnorm(
+        (least_s - mean_s) / deviation_s, (most_s - mean_s) / deviation_s, loc=mean_s, scale=deviation_s
+    )
+    return lambda times: np.asarray(frozen.cdf(times), dtype=float)

@@ -1,0 +1,92 @@
+"""Ranks between which a quantile lies, of independent values and of those of a run, which resemble each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from towtank.analysis.statistics.batches import batches_of
+from towtank.analysis.statistics.estimates import CONFIDENCE
+
+Floats = npt.NDArray[np.float64]
+
+
+def order_statistic_ranks(count: int, probability: float, confidence: float = CONFIDENCE) -> tuple[int, int] | None:
+    """Ranks, from 1, between which the quantile lies with at least the confidence asked.
+
+    Parameters
+    ----------
+    count : int
+        Number of independent values n. [1]
+    probability : float
+        Of the quantile, in (0, 1).
+
+    Returns
+    -------
+    (int, int) or None
+        None where the sample is too small for both bounds.
+
+    Notes
+    -----
+    The number B of values below the p-quantile is binomial(n, p), so P(X_(l) <= q_p <= X_(u)) = P(l <= B < u)
+    [1]_. l and u leave at most half of 1 - confidence on each side; the distribution of the values does not
+    matter.
+
+    References
+    ----------
+    .. [1] W. J. Conover, *Practical Nonparametric Statistics*, 3rd ed., Wiley, 1999, section 3.2.
+    """
+    tail = (1 - confidence) / 2
+    low = int(stats.binom.ppf(tail, count, probability))
+    high = int(stats.binom.ppf(1 - tail, count, probability)) + 1
+    return (low, high) if low >= 1 and high <= count else None
+
+
+def design_effect(below: Floats, counts: Floats, probability: float) -> float:
+    """How many times larger the variance of a share is than with independent values, >= 1.
+
+    Parameters
+    ----------
+    below : ndarray of shape (n_intervals,)
+        Values at or below the quantile in each interval.
+    counts : ndarray of shape (n_intervals,)
+        All values in each interval.
+    probability : float
+        Of the quantile, in (0, 1).
+
+    Notes
+    -----
+    The variance of the share from batches over p (1 - p) / n: the design effect of Kish. Intervals that
+    are too few for batches count as independent, and the interval says so by its `n`.
+    """
+    batches = batches_of(below, counts)
+    total = float(counts.sum())
+    if batches is None or total <= 0:
+        return 1.0
+    return max(1.0, batches.standard_error**2 * total / (probability * (1 - probability)))
+
+
+def effective_ranks(
+    count: int, probability: float, effect: float, confidence: float = CONFIDENCE
+) -> tuple[int, int] | None:
+    """Ranks among `count` correlated values that are worth `count / effect` independent ones.
+
+    Notes
+    -----
+    The exact binomial ranks at the effective size, stretched to the real one (Woodruff's interval with a
+    binomial in place of the normal distribution) [1]_.
+
+    References
+    ----------
+    .. [1] R. S. Woodruff, "Confidence intervals for medians and other position measures", Journal of the
+           American Statistical Association 47(260), 635-646, 1952, doi:10.1080/01621459.1952.10483443.
+    """
+    worth = max(1, math.floor(count / effect))
+    ranks = order_statistic_ranks(worth, probability, confidence)
+    if ranks is None:
+        return None
+    low = max(1, math.floor(ranks[0] * count / worth))
+    return low, min(count, math.ceil(ranks[1] * count / worth))

@@ -1,0 +1,62 @@
+"""How evenly a balancer spread the requests of a window over its members."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.measurement import Floats, Mask, Measurement
+from towtank.analysis.statistics.estimates import NOTHING
+from towtank.analysis.statistics.fairness import fairness
+from towtank.analysis.system.tiers import Observed, ratio
+from towtank.results.observe import MEMBER_REQUESTS
+
+_MEMBER = re.compile(rf'{MEMBER_REQUESTS}\{{member="((?:[^"\\]|\\.)*)"\}}')
+
+
+def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """Describe every balancer that tells what its members got.
+
+    Parameters
+    ----------
+    observed : Observed
+    measurement : Measurement
+    chosen : ndarray of bool of shape (n_bins,)
+        Bins of the window.
+
+    Returns
+    -------
+    dict
+        By name of the service, as `docs/reference/summary.md` describes; balancers with one member are left out.
+    """
+    found = {}
+    for service, samples in observed.metrics.items():
+        keys = {match[1]: key for one in samples.samples for key in one["values"] if (match := _MEMBER.fullmatch(key))}
+        if len(keys) < 2:
+            continue
+        bins = {
+            name: samples.track("values", key).by_bin(measurement.starts, measurement.ends)
+            for name, key in sorted(keys.items())
+        }
+        found[service] = _describe(bins, chosen)
+    return found
+
+
+def _describe(bins: dict[str, Floats], chosen: Mask) -> dict[str, Any]:
+    """Requests and share of each member, and how even they are together."""
+    together = np.sum(list(bins.values()), axis=0)
+    usable = chosen & np.isfinite(together)
+    counts = np.array([float(one[usable].sum()) for one in bins.values()])
+    # Shares of a window of which less than half was observed would be those of another window.
+    shares = {name: ratio(one, together, chosen) if usable.any() else NOTHING for name, one in bins.items()}
+    return {
+        "members": {
+            name: {"requests": count, "share": shares[name].document()}
+            for name, count in zip(bins, counts.tolist(), strict=True)
+        },
+        "requests": float(counts.sum()),
+        "even_share": 1 / len(bins),
+        "fairness": fairness(counts),
+    }

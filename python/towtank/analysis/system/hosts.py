@@ -1,0 +1,189 @@
+"""What the hosts of a system did in the window, and what all of them asked of the machine that they are parts of.
+
+Read from the streams `host-NAME` and from what `run.json` says each host got. Hosts without sizes of their own have no
+stream: what they do is what their tiers do.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.system.rates import Samples
+from towtank.analysis.system.tiers import Observed, host, ratio, span, steal
+
+STREAM = "host-{}"
+_RATES = {
+    "throttled_s_per_s": "host_throttled_seconds_total",
+    "page_cache_refaults_per_s": "host_page_cache_refaults_total",
+    "major_faults_per_s": "host_major_page_faults_total",
+    "receive_bytes_per_s": "host_network_receive_bytes_total",
+    "transmit_bytes_per_s": "host_network_transmit_bytes_total",
+    "receive_packets_per_s": "host_network_receive_packets_total",
+    "transmit_packets_per_s": "host_network_transmit_packets_total",
+}
+_COUNTS = {
+    "out_of_memory_kills": "host_out_of_memory_kills_total",
+    "receive_drops": "host_network_receive_drops_total",
+    "transmit_drops": "host_network_transmit_drops_total",
+}
+_DISK_RATES = {
+    "read_bytes_per_s": "host_disk_read_bytes_total",
+    "write_bytes_per_s": "host_disk_write_bytes_total",
+    "read_operations_per_s": "host_disk_read_operations_total",
+    "write_operations_per_s": "host_disk_write_operations_total",
+    "utilization": "host_disk_busy_seconds_total",
+    "queue_length": "host_disk_queue_seconds_total",
+}
+_DISK_LEAST = {"free_bytes": "host_disk_free_bytes", "free_inodes": "host_disk_free_inodes"}
+_DISK_SIZES = {"bytes": "host_disk_size_bytes", "inodes": "host_disk_inodes"}
+_DISK = re.compile(r'host_disk_size_bytes\{disk="([^"]+)"\}')
+
+
+def hosts(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """Every host with sizes of its own, and every other machine with a probe, in the window, by name."""
+    found = {}
+    for name in observed.hosts:
+        if name in observed.remote:
+            found[name] = _machine_of_its_own(observed, name, measurement, chosen)
+            continue
+        samples = observed.metrics.get(STREAM.format(name))
+        if samples is not None and observed.hosts[name].get("provider") == "namespaces":
+            found[name] = _host(observed, name, samples, measurement, chosen)
+    return found
+
+
+def _host(observed: Observed, name: str, samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    start, end = span(measurement, chosen)
+    track = samples.track("values", "host_cpu_seconds_total")
+    used = ratio(track.by_bin(measurement.starts, measurement.ends), measurement.lengths, chosen)
+    tiers = [tier for tier, one in observed.tiers.items() if one.get("host") == name]
+    allotted = max((cpus for tier in tiers if (cpus := observed.allotted(tier)) is not None), default=None)
+    rates = {out: samples.track("values", key).rate(start, end) for out, key in _RATES.items()}
+    counts = {out: samples.track("values", key).growth(start, end) for out, key in _COUNTS.items()}
+    return {
+        "tiers": tiers,
+        "cpus_virtual": observed.hosts[name].get("cpus_virtual"),
+        "cpus_allotted": allotted,
+        "cpus_used": used.document(),
+        "utilization": used.value / allotted if used.value is not None and allotted else None,
+        "throttled_share": _throttled_share(samples, start, end),
+        **rates,
+        **counts,
+        "memory_bytes": _mean(samples.gauge(start, end, "values", "host_memory_bytes")),
+        "memory_cache_bytes": _mean(samples.gauge(start, end, "values", "host_memory_cache_bytes")),
+        "socket_memory_bytes": _mean(samples.gauge(start, end, "values", "host_socket_memory_bytes")),
+        "pressure": _pressure(samples, start, end),
+        "disks": {disk: _disk(samples, disk, start, end) for disk in _disks(samples)},
+    }
+
+
+def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """Another machine, as its own probe saw it."""
+    whole = host(observed.remote[name], measurement, chosen)
+    used, cpus = whole["cpus_used"]["value"], whole["cpus"]
+    return {
+        "tiers": [tier for tier, one in observed.tiers.items() if one.get("host") == name],
+        "cpus_virtual": None,
+        "cpus_allotted": cpus,
+        "cpus_used": whole["cpus_used"],
+        "utilization": used / cpus if used is not None and cpus else None,
+        "pressure": whole["pressure"],
+        "steal": whole["steal"],
+        "disks": whole["disks"],
+        "networks": whole["networks"],
+    }
+
+
+def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | None:
+    """Share of the periods with work in which the CPU time was used up, in [0, 1]; None without a limit."""
+    periods = samples.track("values", "host_periods_total").growth(start_s, end_s)
+    throttled = samples.track("values", "host_throttled_periods_total").growth(start_s, end_s)
+    return throttled / periods if periods and throttled is not None else None
+
+
+def _mean(values: list[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _pressure(samples: Samples, start_s: float, end_s: float) -> dict[str, float]:
+    """Share of the window in which some or all of a host's threads waited for a resource."""
+    keys = {
+        f"{resource}_{extent}": f'host_pressure_seconds_total{{resource="{resource}",extent="{extent}"}}'
+        for resource in ("cpu", "io", "memory")
+        for extent in ("some", "full")
+    }
+    rates = {out: samples.track("values", key).rate(start_s, end_s) for out, key in keys.items()}
+    return {out: value for out, value in rates.items() if value is not None}
+
+
+def _disks(samples: Samples) -> list[str]:
+    keys = {key for one in samples.samples[-1:] for key in one["values"]}
+    return sorted(match[1] for key in keys if (match := _DISK.fullmatch(key)))
+
+
+def _disk(samples: Samples, disk: str, start_s: float, end_s: float) -> dict[str, Any]:
+    """Rates of one disk, and the least room and files that were free."""
+    label = f'{{disk="{disk}"}}'
+    rates = {out: samples.track("values", key + label).rate(start_s, end_s) for out, key in _DISK_RATES.items()}
+    least = {out: samples.gauge(start_s, end_s, "values", key + label) for out, key in _DISK_LEAST.items()}
+    return {
+        **rates,
+        **{f"{out}_least": min(values) if values else None for out, values in least.items()},
+        **{f"size_{what}": _last(samples, start_s, end_s, key + label) for what, key in _DISK_SIZES.items()},
+        **{f"{what}_full_in_s": _full_in(least[f"free_{what}"], end_s - start_s) for what in _DISK_SIZES},
+    }
+
+
+def _last(samples: Samples, start_s: float, end_s: float, key: str) -> float | None:
+    values = samples.gauge(start_s, end_s, "values", key)
+    return values[-1] if values else None
+
+
+def _full_in(free: list[float], length_s: float) -> float | None:
+    """Time from the end of the window until nothing is free at its mean rate [s]; None where it does not shrink."""
+    used = free[0] - free[-1] if len(free) > 1 else 0.0
+    return free[-1] * length_s / used if used > 0 else None
+
+
+def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
+    """What all hosts together asked of the machine and got: the hypervisor's view.
+
+    Returns
+    -------
+    dict or None
+        `cpus`: real CPUs that hosts may use; `cpus_virtual`: the sum of what they were given, where a host without a
+        limit counts as all of the real ones; `overcommit`: virtual over real; `cpus_used`: by all hosts together;
+        `throttled_s_per_s`: time for which they were held back; `steal`: share of CPU time that the hypervisor below
+        this machine took; `consumers`: tiers by CPUs used, most first. None where no host has sizes of its own.
+    """
+    names = [name for name, one in observed.hosts.items() if one.get("provider") == "namespaces"]
+    streams = [samples for name in names if (samples := observed.metrics.get(STREAM.format(name))) is not None]
+    if not streams:
+        return None
+    start, end = span(measurement, chosen)
+    used = [
+        one.track("values", "host_cpu_seconds_total").by_bin(measurement.starts, measurement.ends) for one in streams
+    ]
+    held = [one.track("values", "host_throttled_seconds_total").rate(start, end) for one in streams]
+    pinned = {cpu for one in observed.tiers.values() for cpu in one.get("cpus") or []}
+    real = len(pinned) or observed.host_cpus
+    virtual = sum(float(observed.hosts[name].get("cpus_virtual") or real or 0.0) for name in names)
+    tiers = {
+        name: ratio(observed.cpu_s(name, measurement), measurement.lengths, chosen).value for name in observed.tiers
+    }
+    ranked = sorted(((name, cpus) for name, cpus in tiers.items() if cpus is not None), key=lambda one: -one[1])
+    return {
+        "cpus": real,
+        "cpus_virtual": virtual,
+        "overcommit": virtual / real if real else None,
+        "cpus_used": ratio(np.sum(used, axis=0), measurement.lengths, chosen).document(),
+        "throttled_s_per_s": sum(known) if (known := [value for value in held if value is not None]) else None,
+        "steal": steal(observed, start, end),
+        "consumers": [
+            {"tier": name, "host": observed.tiers[name].get("host"), "cpus_used": cpus} for name, cpus in ranked
+        ],
+    }

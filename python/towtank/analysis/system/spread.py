@@ -1,0 +1,73 @@
+"""How evenly users that stay with one service of several got their transactions done: the services' fairness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.measurement import Floats, Mask, Measurement
+from towtank.analysis.statistics import ratio_of_sums
+from towtank.analysis.statistics.fairness import fairness_of
+
+
+def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """Describe every target of which each user stays with one service.
+
+    Parameters
+    ----------
+    plan : dict or None
+        The engine's plan; it tells which service is at which address.
+    measurement : Measurement
+    chosen : ndarray of bool of shape (n_bins,)
+        Bins of the window.
+
+    Returns
+    -------
+    dict
+        By name of the target, as `docs/reference/summary.md` describes.
+    """
+    found = {}
+    lengths = measurement.lengths[chosen]
+    for name, services, places in _targets(plan or {}):
+        if measurement.places_ok.shape[1] < places.stop:
+            continue  # an engine that did not count them, or nothing ended
+        ok = _by_service(measurement.places_ok[chosen, places], services)
+        failed = _by_service(measurement.places_failed[chosen, places], services)
+        found[name] = _describe(ok, failed, lengths)
+    return found
+
+
+def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
+    """Targets whose users stay with an address: name, service at each address, and where their counts lie."""
+    first = 0
+    for target in plan.get("targets", []):
+        addresses = target.get("addresses", [])
+        if target.get("balance") == "user" and addresses:
+            yield target["name"], target.get("services") or addresses, slice(first, first + len(addresses))
+            first += len(addresses)
+
+
+def _by_service(counts: Floats, services: list[str]) -> dict[str, Floats]:
+    """Columns of counts added up by service, each of shape (n_bins,)."""
+    names = list(dict.fromkeys(services))
+    return {name: counts[:, [one == name for one in services]].sum(axis=1) for name in names}
+
+
+def _describe(ok: dict[str, Floats], failed: dict[str, Floats], lengths: Floats) -> dict[str, Any]:
+    together = np.sum(list(ok.values()), axis=0)
+    members = {}
+    for name, counts in ok.items():
+        done, lost = float(counts.sum()), float(failed[name].sum())
+        members[name] = {
+            "transactions": done,
+            "throughput_per_s": ratio_of_sums(counts, lengths)[0].document(),
+            "share": ratio_of_sums(counts, together)[0].document(),
+            "errors_share": lost / (done + lost) if done + lost else None,
+        }
+    return {
+        "members": members,
+        "even_share": 1 / len(ok),
+        "fairness": fairness_of(np.column_stack(list(ok.values())), lengths).document(),
+    }

@@ -1,0 +1,131 @@
+"""What was asked of storage in a window and what of it reached servers and disks, from what services and hosts told.
+
+Between the two sides are caches: of the content server, of a mount, of the kernel. What the upper side asks and the
+lower one does not see, they answered; what the lower side writes more, journals and metadata of file systems are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.measurement import Floats, Mask, Measurement
+from towtank.analysis.statistics.estimates import NOTHING
+from towtank.analysis.system.hosts import STREAM
+from towtank.analysis.system.rates import Samples
+from towtank.analysis.system.tiers import Observed, ratio, span
+
+_Keys = list[tuple[Samples, str]]
+# What a content server asks of its storage area.
+_ASKED = {
+    "read_bytes_per_s": re.compile(r'content_server_storage_bytes_total\{direction="read"\}'),
+    "write_bytes_per_s": re.compile(r'content_server_storage_bytes_total\{direction="write"\}'),
+    "calls_per_s": re.compile(r"content_server_storage_calls_total\{.*"),
+}
+_REACHED = {
+    "read_bytes_per_s": re.compile(r"host_disk_read_bytes_total\{.*"),
+    "write_bytes_per_s": re.compile(r"host_disk_write_bytes_total\{.*"),
+    "read_operations_per_s": re.compile(r"host_disk_read_operations_total\{.*"),
+    "write_operations_per_s": re.compile(r"host_disk_write_operations_total\{.*"),
+}
+_MOUNT = {
+    "read_bytes_per_s": re.compile(r"glusterfs_read_bytes_total"),
+    "write_bytes_per_s": re.compile(r"glusterfs_written_bytes_total"),
+    "calls_per_s": re.compile(r"glusterfs_calls_total\{.*"),
+    "server_calls_per_s": re.compile(r"glusterfs_server_calls_total\{.*"),
+}
+_SERVER = re.compile(r'glusterfs_server_calls_total\{server="([^"]+)",call="([^"]+)"\}')
+_CACHE = {
+    "cache_limit_bytes": "glusterfs_cache_limit_bytes",
+    "cache_bytes": "glusterfs_cache_bytes",
+    "cache_files": "glusterfs_cache_files",
+}
+
+
+def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
+    """Both sides, and each mount between them; None where nothing is told of what was asked.
+
+    Parameters
+    ----------
+    observed : Observed
+    measurement : Measurement
+    chosen : ndarray of bool of shape (n_bins,)
+        Bins of the window.
+    """
+    hosts = [observed.metrics[key] for name in observed.hosts if (key := STREAM.format(name)) in observed.metrics]
+    servers = list(observed.metrics.values())
+    asked = _rates(_ASKED, servers, measurement, chosen)
+    mounts = {
+        name: _mount(samples, measurement, chosen)
+        for name, samples in observed.metrics.items()
+        if _find([samples], _MOUNT["read_bytes_per_s"])
+    }
+    if not mounts and all(one["value"] is None for one in asked.values()):
+        return None
+    return {"asked": asked, "mounts": mounts, "reached": _rates(_REACHED, hosts, measurement, chosen)}
+
+
+def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """What came to a mount, what went to each server, how full its cache was."""
+    start, end = span(measurement, chosen)
+    reads: dict[str, _Keys] = {}
+    calls: dict[str, _Keys] = {}
+    for _, key in _find([samples], _MOUNT["server_calls_per_s"]):
+        if match := _SERVER.fullmatch(key):
+            calls.setdefault(match[1], []).append((samples, key))
+            reads.setdefault(match[1], []).extend([(samples, key)] if match[2] == "read" else [])
+    together = _sum([one for keys in reads.values() for one in keys], measurement)
+    held = {name: samples.gauge(start, end, "values", key) for name, key in _CACHE.items()}
+    return {
+        **_rates(_MOUNT, [samples], measurement, chosen),
+        **{name: float(np.mean(values)) if values else None for name, values in held.items()},
+        "servers": {
+            name: {
+                "calls_per_s": _rate(keys, measurement, chosen),
+                "read_share": _share(_sum(reads[name], measurement), together, chosen),
+            }
+            for name, keys in sorted(calls.items())
+        },
+    }
+
+
+def _rates(
+    wanted: Mapping[str, re.Pattern[str]], streams: Iterable[Samples], measurement: Measurement, chosen: Mask
+) -> dict[str, Any]:
+    """Estimates of sums of counters per second, by name."""
+    every = list(streams)
+    return {name: _rate(_find(every, pattern), measurement, chosen) for name, pattern in wanted.items()}
+
+
+def _find(streams: Iterable[Samples], pattern: re.Pattern[str]) -> _Keys:
+    """All series of a form, in all streams."""
+    found: _Keys = []
+    for samples in streams:
+        names = {key for one in samples.samples for key in one["values"]}
+        found += [(samples, key) for key in sorted(names) if pattern.fullmatch(key)]
+    return found
+
+
+def _sum(keys: _Keys, measurement: Measurement) -> Floats | None:
+    """Growth of all of them in each bin; a series that comes up late was zero before."""
+    if not keys:
+        return None
+    bins = [samples.track("values", key).by_bin(measurement.starts, measurement.ends) for samples, key in keys]
+    whole = np.sum(np.nan_to_num(bins), axis=0)
+    return np.where(np.any(np.isfinite(bins), axis=0), whole, np.nan)
+
+
+def _rate(keys: _Keys, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    together = _sum(keys, measurement)
+    found = NOTHING if together is None else ratio(together, measurement.lengths, chosen)
+    return found.document()
+
+
+def _share(part: Floats | None, together: Floats | None, chosen: Mask) -> dict[str, Any]:
+    """Share of one server; nothing where nobody was read from."""
+    if together is None or not np.nansum(together[chosen]) > 0:
+        return NOTHING.document()
+    return ratio(np.zeros_like(together) if part is None else part, together, chosen).document()

@@ -1,0 +1,348 @@
+"""What the tiers, the host and the services did in a window, from the streams of the observers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from towtank.analysis.load import numbers
+from towtank.analysis.measurement import Floats, Mask, Measurement
+from towtank.analysis.statistics import estimates, ratio_of_sums
+from towtank.analysis.statistics.estimates import Estimate
+from towtank.analysis.system.parts import PARTS, Part
+from towtank.analysis.system.rates import Samples, Track, track
+from towtank.results.observe import ProbeStream, ServiceStream
+
+_COUNTER_ENDINGS = ("_total", "_count", "_sum")
+_DISK_RATES = {
+    "read_bytes_per_s": "read_bytes_total",
+    "write_bytes_per_s": "write_bytes_total",
+    "read_operations_per_s": "read_operations_total",
+    "write_operations_per_s": "write_operations_total",
+    "utilization": "busy_s_total",
+}
+_NETWORK_RATES = {
+    "receive_bytes_per_s": "receive_bytes_total",
+    "transmit_bytes_per_s": "transmit_bytes_total",
+    "receive_packets_per_s": "receive_packets_total",
+    "transmit_packets_per_s": "transmit_packets_total",
+    "errors_per_s": "errors_total",
+    "drops_per_s": "drops_total",
+}
+_PRESSURES = {
+    "cpu_some": ("cpu", "some_s_total"),
+    "io_some": ("io", "some_s_total"),
+    "io_full": ("io", "full_s_total"),
+    "memory_some": ("memory", "some_s_total"),
+    "memory_full": ("memory", "full_s_total"),
+}
+_TCP_COUNTS = {
+    "listen_overflows": "tcp_listen_overflows_total",
+    "retransmits": "tcp_retransmits_total",
+    "needless_retransmits": "tcp_needless_retransmits_total",
+}
+_HOST_CPU = ("cpu_user_s_total", "cpu_system_s_total", "cpu_irq_s_total")
+_HOST_CPU_ALL = (*_HOST_CPU, "cpu_idle_s_total", "cpu_iowait_s_total", "cpu_steal_s_total")
+
+
+@dataclass
+class Observed:
+    """All streams of the observers of one run, on its clock.
+
+    Attributes
+    ----------
+    tiers : dict
+        `tiers` of `run.json`: kind, host and CPUs by name.
+    hosts : dict
+        `hosts` of `run.json`: provider, address and sizes by name.
+    remote : dict
+        What is observed by the probes of other machines, by host, on the clock of the run.
+    """
+
+    probe: ProbeStream
+    services: dict[str, ServiceStream]
+    tiers: dict[str, Any]
+    origin_ns: int
+    hosts: dict[str, Any] = field(default_factory=dict)
+    remote: dict[str, Observed] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.samples = Samples(self.probe.samples, self.origin_ns)
+        self.metrics = {name: Samples(one.samples, self.origin_ns) for name, one in self.services.items()}
+
+    @property
+    def host_cpus(self) -> int | None:
+        """CPUs of the host; None where the probe's header did not survive."""
+        cpus = self.probe.header.get("host", {}).get("cpus")
+        if isinstance(cpus, int):
+            return cpus
+        return len(self.probe.samples[-1].get("cpus", [])) or None if self.probe.samples else None
+
+    def where(self, tier: str) -> Observed:
+        """What was observed on the machine of a tier: this, or that of another machine."""
+        return self.remote.get(str(self.tiers.get(tier, {}).get("host")), self)
+
+    def allotted(self, tier: str) -> float | None:
+        """CPUs that a tier may use: those it is pinned to, else all; no more than its host was given."""
+        one = self.tiers.get(tier, {})
+        cpus = len(one.get("cpus") or []) or self.where(tier).host_cpus
+        given = self.hosts.get(str(one.get("host")), {}).get("cpus_virtual")
+        if not isinstance(given, int | float):
+            return cpus
+        return float(given) if cpus is None else min(float(given), cpus)
+
+    def cpu_s(self, tier: str, measurement: Measurement) -> Floats:
+        """CPU time of a tier in each bin, NaN where it was not observed; shape (n_bins,). [s]"""
+        parts = [
+            self.where(tier).samples.track("groups", tier, name).by_bin(measurement.starts, measurement.ends)
+            for name in ("cpu_user_s_total", "cpu_system_s_total")
+        ]
+        return np.asarray(parts[0] + parts[1], dtype=float)
+
+    def part_cpu_s(self, tier: str, part: Part, measurement: Measurement) -> Floats | None:
+        """CPU time of a part of a tier in each bin; None where the service does not tell it. [s]"""
+        samples = self.metrics.get(tier)
+        if samples is None or not samples.samples:
+            return None
+        keys = {key for one in samples.samples for key in one["values"] if key.split("{", 1)[0] == part.counter}
+        tracks = [samples.track("values", key) for key in sorted(keys)]
+        if not tracks:
+            return None
+        grown = [one.by_bin(measurement.starts, measurement.ends) for one in tracks]
+        return np.asarray(np.sum(grown, axis=0), dtype=float)
+
+    def parts(self, tier: str) -> tuple[Part, ...]:
+        """Parts that a tier of this kind may tell of."""
+        return PARTS.get(str(self.tiers.get(tier, {}).get("kind", "")), ())
+
+
+def ratio(tops: Floats, bottoms: Floats, chosen: Mask) -> Estimate:
+    """Ratio of sums over the chosen bins that were observed; nothing where more than half was not."""
+    usable = chosen & np.isfinite(tops)
+    if usable.sum() * 2 < chosen.sum() or not usable.any():
+        return estimates.NOTHING
+    return ratio_of_sums(tops[usable], bottoms[usable])[0]
+
+
+def tier(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """One tier in the window."""
+    start, end = span(measurement, chosen)
+    cpu = observed.cpu_s(name, measurement)
+    used, demand = _usage(cpu, measurement, chosen)
+    samples, allotted = observed.where(name).samples, observed.allotted(name)
+
+    def rate(counter: str) -> float | None:
+        return samples.track("groups", name, counter).rate(start, end)
+
+    resident = samples.gauge(start, end, "groups", name, "resident_bytes")
+    parts = {}
+    for part in observed.parts(name):
+        seconds = observed.part_cpu_s(name, part, measurement)
+        if seconds is not None:
+            part_used, part_demand = _usage(seconds, measurement, chosen)
+            parts[part.name] = {
+                "cpus_used": part_used.document(),
+                "cpu_demand_s": part_demand.document(),
+                "how": part.how,
+            }
+    return {
+        "kind": observed.tiers.get(name, {}).get("kind"),
+        "cpus_used": used.document(),
+        "cpus_allotted": allotted,
+        "cpu_user": rate("cpu_user_s_total"),
+        "cpu_system": rate("cpu_system_s_total"),
+        "utilization": used.value / allotted if used.value is not None and allotted else None,
+        "cpu_demand_s": demand.document(),
+        "resident_bytes": float(np.mean(resident)) if resident else None,
+        "disk_read_bytes_per_s": rate("read_bytes_total"),
+        "disk_write_bytes_per_s": rate("write_bytes_total"),
+        "major_faults_per_s": rate("major_page_faults_total"),
+        "run_queue_wait_s_per_s": rate("run_queue_wait_s_total"),
+        "parts": parts,
+    }
+
+
+def _usage(seconds: Floats, measurement: Measurement, chosen: Mask) -> tuple[Estimate, Estimate]:
+    """CPUs used, and CPU time per transaction."""
+    return (
+        ratio(seconds, measurement.lengths, chosen),
+        ratio(seconds, measurement.transactions.ended, chosen),
+    )
+
+
+def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """The whole host in the window."""
+    start, end = span(measurement, chosen)
+    samples = observed.samples
+
+    def rates(group: str, table: dict[str, str]) -> dict[str, dict[str, float]]:
+        seen = {key for one in samples.samples[-1:] for key in one.get(group, {})}
+        found = {}
+        for key in sorted(seen):
+            values = {out: samples.track(group, key, name).rate(start, end) for out, name in table.items()}
+            found[key] = {out: value for out, value in values.items() if value is not None}
+        return found
+
+    used = sum(_host_bins(samples, name, measurement) for name in _HOST_CPU)
+    pressures = {out: samples.track("host", "pressure", *path).rate(start, end) for out, path in _PRESSURES.items()}
+    memory = samples.gauge(start, end, "host", "memory_available_bytes")
+    return {
+        "cpus": observed.host_cpus,
+        "cpus_used": ratio(np.asarray(used), measurement.lengths, chosen).document(),
+        "disks": rates("disks", _DISK_RATES),
+        "networks": rates("networks", _NETWORK_RATES),
+        "tcp": {out: samples.track("host", name).growth(start, end) for out, name in _TCP_COUNTS.items()},
+        "throttled": throttled(observed, start, end),
+        "pressure": {name: value for name, value in pressures.items() if value is not None},
+        "steal": steal(observed, start, end),
+        "foreign_share": foreign_share(observed, start, end),
+        "context_switches_per_s": samples.track("host", "context_switches_total").rate(start, end),
+        "memory_available_bytes": float(np.mean(memory)) if memory else None,
+    }
+
+
+def _host_bins(samples: Samples, name: str, measurement: Measurement) -> Floats:
+    found: Track = samples.track("host", name)
+    if not len(found.times_s) and name == "cpu_irq_s_total":
+        return np.zeros(measurement.bins)
+    return found.by_bin(measurement.starts, measurement.ends)
+
+
+def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
+    """Share of all CPU time that the hypervisor gave to others, in [0, 1]."""
+    grown = {name: observed.samples.track("host", name).growth(start_s, end_s) for name in _HOST_CPU_ALL}
+    stolen = grown["cpu_steal_s_total"]
+    total = sum(value for value in grown.values() if value is not None)
+    return stolen / total if stolen is not None and total > 0 else None
+
+
+def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, float]:
+    """Share of the time that the CPU limit of a control group held up each group of processes in it.
+
+    Returns
+    -------
+    dict
+        Throttled time over the length of the window by name of the group; it may exceed 1 where several CPUs were
+        held up at once. Groups in no control group of their own are left out.
+    """
+    samples = observed.samples
+    names = sorted({name for one in samples.samples[-1:] for name in one.get("groups", {})})
+    shares = {name: samples.track("groups", name, "cgroup", "throttled_s_total").rate(start_s, end_s) for name in names}
+    return {name: share for name, share in shares.items() if share is not None}
+
+
+def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | None:
+    """Share of the tiers' CPUs that something else kept busy.
+
+    Returns
+    -------
+    float or None
+        Busy time of the CPUs that tiers are pinned to, less what the tiers used, per time and CPU, in [0, 1]; None
+        where tiers are not pinned or the samples do not tell.
+    """
+    here = {name: one for name, one in observed.tiers.items() if observed.where(name) is observed}
+    pinned = {cpu for one in here.values() for cpu in one.get("cpus") or []}
+    if not pinned or not all(one.get("cpus") for one in here.values()):
+        return None
+    samples = observed.samples
+    busy = [
+        track(samples.times_s, [_busy_s(one, cpu) for one in samples.samples]).rate(start_s, end_s) for cpu in pinned
+    ]
+    used = [
+        samples.track("groups", name, counter).rate(start_s, end_s)
+        for name in here
+        for counter in ("cpu_user_s_total", "cpu_system_s_total")
+    ]
+    if None in busy or None in used:
+        return None
+    foreign = sum(one for one in busy if one is not None) - sum(one for one in used if one is not None)
+    return max(0.0, foreign) / len(pinned)
+
+
+def _busy_s(sample: dict[str, Any], cpu: int) -> float | None:
+    cpus = sample.get("cpus", [])
+    value = cpus[cpu].get("busy_s_total") if cpu < len(cpus) else None
+    return float(value) if value is not None else None
+
+
+def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
+    """What the services tell of themselves in the window: rates of counters, means and maxima of gauges."""
+    start, end = span(measurement, chosen)
+    found: dict[str, Any] = {}
+    for name, samples in observed.metrics.items():
+        keys = sorted({key for one in samples.samples for key in one["values"]})
+        table: dict[str, Any] = {}
+        for key in keys:
+            base = key.split("{", 1)[0]
+            if base.endswith("_bucket"):
+                continue
+            if base.endswith(_COUNTER_ENDINGS):
+                rate = samples.track("values", key).rate(start, end)
+                if rate is not None:
+                    table[key] = {"kind": "counter", "per_s": rate}
+            elif values := samples.gauge(start, end, "values", key):
+                table[key] = {"kind": "gauge", "mean": float(np.mean(values)), "max": max(values)}
+        found[name] = table
+    return found
+
+
+def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: float | None = None) -> dict[str, Any]:
+    """What watching itself cost, and how regular it was, over the whole run.
+
+    Parameters
+    ----------
+    observed : Observed
+    start_s, end_s : float
+        The run. [s]
+    sending_cpus : float, optional
+        CPUs that sending results took while the run went on; None where nothing was sent.
+    """
+    samples = observed.samples
+    late = samples.gauge(start_s, end_s, "probe", "late_s")
+    took = [value for one in observed.metrics.values() for value in one.gauge(start_s, end_s, "took_s")]
+    probe = samples.track("probe", "cpu_s_total").mean_rate()
+    # All scrapers share one thread and each line carries the CPU time of that thread, so the largest is the whole.
+    scrapes = [one.track("cpu_s_total").mean_rate() for one in observed.metrics.values()]
+    scraping = max((one for one in scrapes if one is not None), default=0.0)
+    return {
+        "cpus_used": sending_cpus if probe is None else probe + scraping + (sending_cpus or 0.0),
+        "sending_cpus_used": sending_cpus,
+        "samples": len(samples.samples),
+        "late_max_s": max(late) if late else None,
+        "scrape_s_mean": float(np.mean(took)) if took else None,
+        "scrape_failures": sum(len(one.failures) for one in observed.services.values()),
+        "longest_gap_s": samples.longest_gap(start_s, end_s) if samples.samples else None,
+    }
+
+
+def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
+    """CPU by tier and disk traffic of the host, second by second."""
+    lengths = measurement.lengths
+    samples = observed.samples
+    disks = {key for one in samples.samples[-1:] for key in one.get("disks", {})}
+    parts = {}
+    for name in observed.tiers:
+        for part in observed.parts(name):
+            seconds = observed.part_cpu_s(name, part, measurement)
+            if seconds is not None:
+                parts[f"{name} / {part.name}"] = numbers(seconds / lengths)
+
+    def disk(counter: str) -> list[float | None]:
+        grown = [samples.track("disks", key, counter).by_bin(measurement.starts, measurement.ends) for key in disks]
+        return numbers(np.sum(grown, axis=0) / lengths) if grown else []
+
+    return {
+        "tiers_cpus_used": {name: numbers(observed.cpu_s(name, measurement) / lengths) for name in observed.tiers},
+        "parts_cpus_used": parts,
+        "disk_read_bytes_per_s": disk("read_bytes_total"),
+        "disk_write_bytes_per_s": disk("write_bytes_total"),
+    }
+
+
+def span(measurement: Measurement, chosen: Mask) -> tuple[float, float]:
+    """Begin and end of the window. [s]"""
+    if not chosen.any():
+        return 0.0, 0.0
+    return float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())

@@ -1,0 +1,31 @@
+"""The window of one steady stage among several."""
+
+from __future__ import annotations
+
+from towtank.analysis.measurement import Measurement
+from towtank.analysis.windows.window import Window, tested
+
+
+def of_stage(measurement: Measurement, stage: int) -> Window | None:
+    """One stage as far as it was recorded, tested for steadiness without the CPU time of tiers; None where nothing of
+    it was.
+
+    Parameters
+    ----------
+    measurement : Measurement
+    stage : int
+        Number of the stage.
+    """
+    window = asked_stage(measurement, stage)
+    return None if window is None else tested(measurement, window, {})
+
+
+def asked_stage(measurement: Measurement, stage: int) -> Window | None:
+    """One stage as far as it was recorded; None where nothing of it was."""
+    about = measurement.stages[stage]
+    chosen = measurement.inside(about["start_s"], min(about["end_s"], measurement.recorded_until))
+    chosen &= measurement.stage == stage
+    if not chosen.any():
+        return None
+    end = float(measurement.ends[chosen].max())
+    return Window(about["start_s"], end, about["start_s"], end, about["end_s"])

@@ -1,0 +1,29 @@
+"""What gateways have in common that may serve files in place of forwarding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from towtank.errors import TargetError
+from towtank.system import server_models
+from towtank.system.service import Place
+from towtank.system.services.private_server import PrivateGateway
+
+
+class PrivateFileGateway(PrivateGateway):
+    """A gateway that forwards, or serves the files of a folder."""
+
+    def __init__(self, name: str, part: server_models.FileGateway, base: Path) -> None:
+        super().__init__(name, part)
+        self._files = None if part.files is None else (base / part.files).absolute()
+
+    def configure(self, place: Place) -> None:  # noqa: ARG002
+        """See that there is what it shall serve."""
+        if self._files is not None and not self._files.is_dir():
+            raise TargetError(f"{self.name}: files must be a folder, got {self._files} instead")
+
+
+def quoted(value: Path | str) -> str:
+    """An argument of a directive, as Apache httpd and nginx read it."""
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,21 @@
+"""The command line as a user has it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def start_towtank(folder: Path, environment: dict[str, str], *arguments: str | Path) -> subprocess.Popen[str]:
+    """Start a command in a folder, in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "towtank", *map(str, arguments)],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
