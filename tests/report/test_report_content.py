@@ -160,6 +160,18 @@ def test_configuration_names_only_the_factors_that_a_value_goes_with() -> None:
     ]
 
 
+def test_cpus_of_many_tiers_have_a_table_of_their_own() -> None:
+    results = synthetic.results(levels=(30,), verdicts={"r002": "invalid"})
+    for one in results.configurations:
+        for point in one["points"]:
+            ((_, tier),) = point["tiers"].items()
+            point["tiers"] = {"gateway": tier, "content": tier, "database": tier}
+    section = tables.build(results)
+    (row, _) = rows(section, "Results by configuration")
+    assert len(row) == 7
+    assert rows(section, "CPUs used, by tier") == [("search_index present", "30", *["0.297 [0.282, 0.312]"] * 3)]
+
+
 def test_transactions_that_were_over_before_the_steady_stage_have_no_rows() -> None:
     results = synthetic.results(levels=(30,), indices=("present",))
     ((point,),) = [one["points"] for one in results.configurations]

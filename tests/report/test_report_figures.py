@@ -260,3 +260,23 @@ def renamed(results: Results) -> Results:
 
     runs = tuple(dataclasses.replace(r, manifest=swap(r.manifest), summary=swap(r.summary)) for r in results.runs)
     return dataclasses.replace(results, manifest=swap(results.manifest), summary=swap(results.summary), runs=runs)
+
+
+def at_one_load(verdicts: dict[str, str] | None = None) -> Results:
+    """Two configurations at one load; their runs are r001 and r002."""
+    return synthetic.results(levels=(60,), verdicts=verdicts)
+
+
+@pytest.mark.parametrize("module", [throughput, response_time, disk, cpu_by_tier])
+def test_at_one_load_configurations_are_rows_in_their_order(module: Any) -> None:
+    # The first is invalid: what nothing rests on keeps its place.
+    figure = module.figure(at_one_load({"r001": "invalid"} if module is not cpu_by_tier else None))
+    assert "configuration, at 60 virtual users" in figure.title
+    drawn = [text for text in texts(static_svg(figure.spec)) if text.startswith("search_index")]
+    assert drawn == ["search_index present", "search_index absent"]
+
+
+def test_one_configuration_at_one_load_stands_over_its_load() -> None:
+    figure = throughput.figure(synthetic.results(levels=(60,), indices=("present",)))
+    assert figure is not None
+    assert figure.title == "Throughput against virtual users"

@@ -8,6 +8,7 @@ from towtank.report.figures import panel, series
 from towtank.report.source import Json, Results, dig, label_of
 
 _MARK = "†"
+_TIERS_BESIDE = 2
 _FOOTNOTES = {
     "suspect": f"{_MARK} Leans on a suspect run; see the limits of the conclusions.",
     "invalid": "No value: no run at this point counts.",
@@ -31,7 +32,7 @@ def build(results: Results) -> Section:
                 f"{confidence(results)}; a value without brackets has none, because too little was "
                 f"recorded for one."
             ),
-            _points(results),
+            *_points(results),
             *_transactions(results),
         ]
     return Section("results", "Results", tuple(blocks))
@@ -70,25 +71,52 @@ def _all_points(results: Results) -> list[tuple[Json, Json]]:
     return [(one, point) for one in results.configurations for point in one.get("points") or ()]
 
 
-def _points(results: Results) -> Table:
+def _points(results: Results) -> list[Block]:
+    """The points with the CPUs of their tiers; in a table of their own where more than fit beside the rest."""
     points = _all_points(results)
     tiers = list(dict.fromkeys(str(tier) for _, point in points for tier in point.get("tiers") or {}))
+    beside = tiers if len(tiers) <= _TIERS_BESIDE else []
     columns = (
-        Column("Configuration"),
-        Column(panel.load_title(results.load_factor).capitalize(), numeric=True),
+        *_head(results),
         Column("Throughput", numeric=True),
         Column("Mean response", numeric=True),
         Column("95th percentile", numeric=True),
-        *(Column(f"CPUs used, {tier}", numeric=True) for tier in tiers),
+        *(Column(f"CPUs used, {tier}", numeric=True) for tier in beside),
         Column("Errors", numeric=True),
         Column("Verdicts"),
     )
-    rows = tuple(_point_row(configuration, point, tiers) for configuration, point in points)
-    return Table("Results by configuration and load", columns, rows, _footnotes([point for _, point in points]))
+    rows = tuple(_point_row(configuration, point, beside) for configuration, point in points)
+    footnotes = _footnotes([point for _, point in points])
+    made: list[Block] = [Table("Results by configuration and load", columns, rows, footnotes)]
+    if tiers != beside:
+        made.append(_tiers(results, points, tiers))
+    return made
+
+
+def _head(results: Results) -> tuple[Column, ...]:
+    return Column("Configuration"), Column(panel.load_title(results.load_factor).capitalize(), numeric=True)
+
+
+def _head_cells(configuration: Json, point: Json) -> tuple[str, ...]:
+    return label_of(configuration), f"{people.plain(point.get('users'))}{_mark(point)}"
+
+
+def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str]) -> Table:
+    """CPUs by tier; points where no run counts have none."""
+    counting = [(one, point) for one, point in points if series.point_state(point) != "invalid"]
+    rows = tuple(
+        (
+            *_head_cells(configuration, point),
+            *(people.plain_estimate(dig(point, "tiers", tier, "cpus_used"), "") for tier in tiers),
+        )
+        for configuration, point in counting
+    )
+    columns = (*_head(results), *(Column(tier, numeric=True) for tier in tiers))
+    return Table("CPUs used, by tier", columns, rows, _footnotes([point for _, point in counting]))
 
 
 def _point_row(configuration: Json, point: Json, tiers: list[str]) -> tuple[str, ...]:
-    head = (label_of(configuration), f"{people.plain(point.get('users'))}{_mark(point)}")
+    head = _head_cells(configuration, point)
     verdicts = [
         f"{run} {verdict}" for run, verdict in zip(point.get("runs") or (), point.get("verdicts") or (), strict=False)
     ]

@@ -53,6 +53,11 @@ class Numbers:
     dropped: list[str]
     loads: list[float]
 
+    @property
+    def is_at_one_load(self) -> bool:
+        """Whether several configurations were compared at one load."""
+        return len(self.loads) == 1 and len({one.configuration for one in self.slices}) > 1
+
 
 def compute(results: Results) -> Numbers:
     """Split the CPU of every tier at every point into its known parts and the rest."""
@@ -129,28 +134,34 @@ def draw(numbers: Numbers) -> dict[str, object]:
         }
         for one in numbers.slices
     ]
-    layers = [_bars(numbers, parts)]
+    is_row = numbers.is_at_one_load
+    layers = [_bars(numbers, parts, labels)]
     if numbers.capacity:
-        layers += _capacity(numbers.capacity)
+        layers += _capacity(numbers.capacity, across="x" if is_row else "y")
+    picture = {"width": 520, "height": {"step": 24}, "layer": layers}
     return theme.specification(
         description(numbers),
         data={"values": values},
-        **panel.each_configuration(labels, layers),
+        **(picture if is_row else panel.each_configuration(labels, layers)),
     )
 
 
-def _bars(numbers: Numbers, parts: list[str]) -> dict[str, Any]:
+def _bars(numbers: Numbers, parts: list[str], labels: list[str]) -> dict[str, Any]:
+    """Bars over load; where there is one load only, rows of configurations."""
+    loads = {
+        "field": "load",
+        "type": "ordinal",
+        "title": panel.load_title(numbers.load_factor),
+        "axis": {"labelAngle": 0, "grid": False},
+        "scale": {"domain": numbers.loads, "paddingInner": 0.35, "paddingOuter": 0.25},
+    }
+    cpus = {"field": "cpus", "type": "quantitative", "title": "CPUs used", "stack": "zero"}
+    is_row = numbers.is_at_one_load
     return {
-        "mark": {"type": "bar", "maxBandSize": 70, "stroke": theme.INK, "strokeWidth": 0.6},
+        "mark": {"type": "bar", "maxBandSize": 16 if is_row else 70, "stroke": theme.INK, "strokeWidth": 0.6},
         "encoding": {
-            "x": {
-                "field": "load",
-                "type": "ordinal",
-                "title": panel.load_title(numbers.load_factor),
-                "axis": {"labelAngle": 0, "grid": False},
-                "scale": {"domain": numbers.loads, "paddingInner": 0.35, "paddingOuter": 0.25},
-            },
-            "y": {"field": "cpus", "type": "quantitative", "title": "CPUs used", "stack": "zero"},
+            "x": cpus if is_row else loads,
+            "y": panel.configuration_axis(labels) if is_row else cpus,
             "color": {
                 "field": "part",
                 "type": "nominal",
@@ -169,19 +180,19 @@ def _bars(numbers: Numbers, parts: list[str]) -> dict[str, Any]:
     }
 
 
-def _capacity(cpus: int) -> list[dict[str, Any]]:
-    """A line at the CPUs there are, taken from the data so that it stands in every panel."""
-    y = {"field": "capacity", "type": "quantitative", "aggregate": "max"}
+def _capacity(cpus: int, across: str) -> list[dict[str, Any]]:
+    """A line at the CPUs there are, across one axis; taken from the data so that it stands in every panel."""
+    at = {"field": "capacity", "type": "quantitative", "aggregate": "max"}
     words = f"{people.plural(cpus, 'CPU')} of the system"
+    text = {"type": "text", "text": words, "dy": -7, "color": theme.MUTED}
+    placed = {"y": {**text, "align": "left", "dx": 4}, "x": {**text, "align": "right", "baseline": "bottom", "dy": -2}}
+    beside = "x" if across == "y" else "y"
     return [
         {
             "mark": {"type": "rule", "strokeDash": [5, 3], "color": theme.MUTED, "strokeWidth": 1.5},
-            "encoding": {"y": y},
+            "encoding": {across: at},
         },
-        {
-            "mark": {"type": "text", "text": words, "align": "left", "dx": 4, "dy": -7, "color": theme.MUTED},
-            "encoding": {"x": {"value": 0}, "y": y},
-        },
+        {"mark": placed[across], "encoding": {beside: {"value": 0}, across: at}},
     ]
 
 
@@ -212,12 +223,19 @@ def figure(results: Results) -> Figure | None:
     notes += [f"{part}: {how}." for part, how in hows]
     return Figure(
         name=NAME,
-        title=f"CPU by tier against {panel.load_title(numbers.load_factor)}",
+        title=f"CPU by tier {_against(numbers)}",
         description=description(numbers),
         note=" ".join(notes),
         spec=draw(numbers),
         table=_table(numbers),
     )
+
+
+def _against(numbers: Numbers) -> str:
+    title = panel.load_title(numbers.load_factor)
+    if numbers.is_at_one_load:
+        return f"and configuration, at {people.plain(numbers.loads[0])} {title}"
+    return f"against {title}"
 
 
 def _methods(results: Results) -> set[tuple[str, str]]:

@@ -61,11 +61,15 @@ def draw(numbers: Numbers) -> dict[str, object]:
             load_factor=numbers.load_factor,
             width=270,
             height=240,
+            names=number == 0,
         )
-        for direction, points in numbers.points.items()
-        if points
+        for number, (direction, points) in enumerate(_drawn(numbers).items())
     ]
     return theme.specification(description(numbers), hconcat=panels, spacing=28)
+
+
+def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:
+    return {direction: points for direction, points in numbers.points.items() if points}
 
 
 def description(numbers: Numbers) -> str:
@@ -75,7 +79,9 @@ def description(numbers: Numbers) -> str:
         for direction, points in numbers.points.items()
         if points
     ]
-    return f"Line charts of bytes per second on the disks against load: {people.listing(parts)}."
+    everything = [point for points in numbers.points.values() for point in points]
+    against = panel.against(everything, numbers.load_factor)
+    return f"Charts of bytes per second on the disks {against}: {people.listing(parts)}."
 
 
 def figure(results: Results) -> Figure | None:
@@ -86,7 +92,7 @@ def figure(results: Results) -> Figure | None:
     everything = [point for points in numbers.points.values() for point in points]
     return Figure(
         name=NAME,
-        title=f"Disk reads and writes against {panel.load_title(numbers.load_factor)}",
+        title=f"Disk reads and writes {panel.against(everything, numbers.load_factor)}",
         description=description(numbers),
         note="Bytes that reached the disks of the host, whoever caused them; what a cache answered is "
         "not in them. " + series.states_note(everything),

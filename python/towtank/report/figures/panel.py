@@ -1,8 +1,11 @@
-"""The panel that most figures are made of: lines with symbols and whiskers over load."""
+"""The panel that most figures are made of: lines with symbols and whiskers over load.
+
+Where configurations were measured at one load only, all would stand over each other there: they are rows instead.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from towtank.report import format as people
@@ -23,6 +26,20 @@ def legend_columns(labels: list[str]) -> int:
 def load_title(load_factor: str) -> str:
     """Title of the load axis, with its unit."""
     return {"users": "virtual users", "rate": "arrival rate [1/s]"}.get(load_factor, load_factor)
+
+
+def one_load(points: Iterable[series.Point]) -> float | None:
+    """The load that several configurations were compared at, where there is only one; None otherwise."""
+    found = list(points)
+    loads = {point.load for point in found}
+    return loads.pop() if len(loads) == 1 and len(series.labels(found)) > 1 else None
+
+
+def against(points: Iterable[series.Point], load_factor: str) -> str:
+    """The end of a title: what the values are shown against."""
+    load = one_load(points)
+    title = load_title(load_factor)
+    return f"against {title}" if load is None else f"by configuration, at {people.plain(load)} {title}"
 
 
 def load_axis(load_factor: str, loads: list[float]) -> dict[str, Any]:
@@ -107,14 +124,15 @@ def layers(points: list[series.Point], value_title: str, load_factor: str) -> li
     return [line, _whiskers(place), *_symbols(told, {"color": encoding["color"]}, {"shape": encoding["shape"]})]
 
 
-def _whiskers(place: dict[str, Any]) -> dict[str, Any]:
+def _whiskers(place: dict[str, Any], along: str = "y") -> dict[str, Any]:
+    """Intervals along the axis of values, `x` or `y`."""
     return {
         "transform": [{"filter": f"!({_CROSS}) && datum.low !== null"}],
-        "mark": {"type": "errorbar", "ticks": {"width": 9, "color": theme.INK}, "rule": {"color": theme.INK}},
+        "mark": {"type": "errorbar", "ticks": {"size": 9, "color": theme.INK}, "rule": {"color": theme.INK}},
         "encoding": {
-            "x": place["x"],
-            "y": {**place["y"], "field": "low"},
-            "y2": {"field": "high"},
+            **{axis: place[axis] for axis in ("x", "y")},
+            along: {**place[along], "field": "low"},
+            f"{along}2": {"field": "high"},
             "detail": {"field": "configuration"},
         },
     }
@@ -202,11 +220,53 @@ def panel(
     width: int,
     height: int = 300,
     below: list[dict[str, Any]] | None = None,
+    names: bool = True,
 ) -> dict[str, Any]:
-    """One panel with its own data; `below` are layers drawn first."""
+    """One panel with its own data.
+
+    Parameters
+    ----------
+    points : list of Point
+    value_title, load_factor : str
+    width, height : int
+        Height is for values over load; rows are as high as they must be.
+    below : list of dict
+        Layers drawn first, where there is a load axis.
+    names : bool
+        Whether rows have their names; not where they stand beside the same ones.
+    """
+    if one_load(points) is not None:
+        return _rows(points, value_title, load_factor, width, names=names)
     return {
         "width": width,
         "height": height,
         "data": {"values": _dashed(points)},
         "layer": [*(below or []), *layers(points, value_title, load_factor)],
+    }
+
+
+def _rows(points: list[series.Point], value_title: str, load_factor: str, width: int, *, names: bool) -> dict[str, Any]:
+    """Configurations as rows, in their order."""
+    place = {
+        "x": value_axis(value_title),
+        "y": configuration_axis(series.labels(points), names=names),
+        "tooltip": tooltip(value_title, load_factor),
+    }
+    colour = {"color": {"value": theme.COLOURS[0]}}
+    return {
+        "width": width,
+        "height": {"step": 24},
+        "data": {"values": series.rows(points)},
+        "layer": [_whiskers(place, along="x"), *_symbols(place, colour, {})],
+    }
+
+
+def configuration_axis(labels: list[str], *, names: bool = True) -> dict[str, Any]:
+    """Vertical axis of configurations, from the top in their order."""
+    return {
+        "field": "configuration",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": labels},
+        "axis": {"labels": names, "labelLimit": 240, "grid": True, "ticks": False, "domain": names},
     }

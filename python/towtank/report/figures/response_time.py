@@ -47,11 +47,15 @@ def draw(numbers: Numbers) -> dict[str, object]:
             load_factor=numbers.load_factor,
             width=270,
             height=260,
+            names=number == 0,
         )
-        for metric, points in numbers.points.items()
-        if points
+        for number, (metric, points) in enumerate(_drawn(numbers).items())
     ]
     return theme.specification(description(numbers), hconcat=panels, spacing=28)
+
+
+def _drawn(numbers: Numbers) -> dict[str, list[series.Point]]:
+    return {metric: points for metric, points in numbers.points.items() if points}
 
 
 def description(numbers: Numbers) -> str:
@@ -67,7 +71,9 @@ def description(numbers: Numbers) -> str:
                     f"{people.seconds(own[-1].value)} at {people.plain(own[-1].load)} "
                     f"{panel.load_title(numbers.load_factor)}"
                 )
-    return "Line charts of response time against load. " + ("; ".join(parts) + "." if parts else "No valid point.")
+    everything = [point for points in numbers.points.values() for point in points]
+    against = panel.against(everything, numbers.load_factor)
+    return f"Charts of response time {against}. " + ("; ".join(parts) + "." if parts else "No valid point.")
 
 
 def figure(results: Results) -> Figure | None:
@@ -76,10 +82,11 @@ def figure(results: Results) -> Figure | None:
     if not any(numbers.points.values()):
         return None
     everything = [point for points in numbers.points.values() for point in points]
-    by = " by configuration" if len(series.labels(everything)) > 1 else ""
+    is_compared = len(series.labels(everything)) > 1 and panel.one_load(everything) is None
+    by = " by configuration" if is_compared else ""
     return Figure(
         name=NAME,
-        title=f"Response time of transactions against {panel.load_title(numbers.load_factor)}{by}",
+        title=f"Response time of transactions {panel.against(everything, numbers.load_factor)}{by}",
         description=description(numbers),
         note="All transactions together, in the steady window, counted from the intended start. "
         + series.states_note(everything),

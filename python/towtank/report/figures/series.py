@@ -75,7 +75,7 @@ def _is_number(value: Any) -> TypeGuard[float]:
 def collect(
     results: Results, of_point: Callable[[Json], Any], of_run: Callable[[Json], Any] | None = None
 ) -> list[Point]:
-    """Gather the points of every configuration, and the invalid runs beside them.
+    """Gather the points of every configuration, in their order, with its invalid runs behind them.
 
     Parameters
     ----------
@@ -93,7 +93,9 @@ def collect(
         if point_state(point) != "invalid"
         and (made := estimate_point(configuration, point, of_point(point))) is not None
     ]
-    return found + list(_invalid(results, of_run or of_point))
+    found += _invalid(results, of_run or of_point)
+    order = {label_of(one): place for place, one in enumerate(results.configurations)}
+    return sorted(found, key=lambda point: order.get(point.configuration, len(order)))
 
 
 def _invalid(results: Results, of_run: Callable[[Json], Any]) -> Iterable[Point]:
@@ -136,5 +138,5 @@ def states_note(points: Iterable[Point]) -> str:
     if "suspect" in states:
         parts.append("Open symbols lean on a suspect run.")
     if "invalid" in states:
-        parts.append("Crosses are invalid runs, left out of the lines.")
+        parts.append("Crosses are invalid runs, which nothing rests on.")
     return " ".join(parts)

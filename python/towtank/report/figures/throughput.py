@@ -121,7 +121,8 @@ def description(numbers: Numbers) -> str:
                 f"{people.rate(last.value)} at {people.plain(last.load)} "
                 f"{panel.load_title(numbers.load_factor)}"
             )
-    return "Line chart of throughput against load. " + ("; ".join(parts) + "." if parts else "No valid point.")
+    against = panel.against(numbers.points, numbers.load_factor)
+    return f"Chart of throughput {against}. " + ("; ".join(parts) + "." if parts else "No valid point.")
 
 
 def figure(results: Results) -> Figure | None:
@@ -131,7 +132,7 @@ def figure(results: Results) -> Figure | None:
         return None
     return Figure(
         name=NAME,
-        title=f"Throughput against {panel.load_title(numbers.load_factor)}",
+        title=f"Throughput {panel.against(numbers.points, numbers.load_factor)}",
         description=description(numbers),
         note=_note(numbers) + series.states_note(numbers.points),
         spec=draw(numbers),
@@ -140,7 +141,7 @@ def figure(results: Results) -> Figure | None:
 
 
 def _note(numbers: Numbers) -> str:
-    if not numbers.ideal:
+    if not numbers.ideal or panel.one_load(numbers.points) is not None:
         return ""
     return "The dotted line is ideal scaling: the throughput per load of the lowest level, times the load. "
 
