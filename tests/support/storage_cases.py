@@ -124,7 +124,7 @@ class StorageBench:
             return self.host.disk("area")
         mount = self.service("area")
         assert isinstance(mount, MountService)
-        return mount.point
+        return mount.point_on(self.host)
 
     def process(self, name: str) -> tuple[Service, Process]:
         """The process of a service."""
