@@ -54,15 +54,16 @@ PORT = 7007
 # How long a command on a host may take on a busy machine. [s]
 LIMIT_S = 60.0
 
-# Answers each name with what it finds there; the one who asks has closed the file a moment ago.
+# Looks what is under each name that it is told; the one who tells it has closed the file a moment ago. It has looked
+# for the next one already, which is not there yet.
 READER = """
-import hashlib, socket, sys
+import hashlib, os, socket, sys
 wrong = []
 with socket.create_server((sys.argv[1], int(sys.argv[2]))) as listener:
     connection, _ = listener.accept()
 with connection, connection.makefile("rw") as lines:
     for line in lines:
-        path, digest = line.split()
+        path, digest, following = line.split()
         try:
             with open(path, "rb") as stream:
                 found = hashlib.sha256(stream.read()).hexdigest()
@@ -70,6 +71,7 @@ with connection, connection.makefile("rw") as lines:
             found = str(error)
         if found != digest:
             wrong.append([path, found])
+        assert not os.path.exists(following)
         print("read", file=lines, flush=True)
 print(wrong)
 """
@@ -87,15 +89,16 @@ while True:
             raise
         time.sleep(0.05)
 os.makedirs(f"{root}/temporary", exist_ok=True)
+names = [f"{root}/{number % 7}/file-{number}" for number in range(count + 1)]
 with connection, connection.makefile("rw") as lines:
     for number in range(count):
         data = os.urandom(2_000_003 if number % 10 == 9 else 1 + 7919 * number % 150_000)
-        path = f"{root}/{number % 7}/file-{number}"
+        path = names[number]
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(f"{root}/temporary/{number}", "wb") as stream:
             stream.write(data)
         os.rename(f"{root}/temporary/{number}", path)
-        print(path, hashlib.sha256(data).hexdigest(), file=lines, flush=True)
+        print(path, hashlib.sha256(data).hexdigest(), names[number + 1], file=lines, flush=True)
         assert lines.readline() == "read\\n"
         os.unlink(path)
 print("written")
