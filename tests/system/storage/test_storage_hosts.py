@@ -103,25 +103,6 @@ with connection, connection.makefile("rw") as lines:
         os.unlink(path)
 print("written")
 """
-# The same folders are made by several hosts at once.
-FOLDERS = """
-import os, sys
-root, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-for number in range(count):
-    folder = f"{root}/both/{number}/inner"
-    os.makedirs(folder, exist_ok=True)
-    with open(f"{root}/{name}.new", "w") as stream:
-        stream.write(f"{name} {number}")
-    os.rename(f"{root}/{name}.new", f"{folder}/{name}")
-print("made")
-"""
-TOLD = """
-import os, sys
-root = sys.argv[1]
-for number in sorted(os.listdir(f"{root}/both"), key=int):
-    for name in sorted(os.listdir(f"{root}/both/{number}/inner")):
-        print(open(f"{root}/both/{number}/inner/{name}").read())
-"""
 WRITE = "import sys; open(sys.argv[1], 'w').write(sys.argv[2])"
 READ = "import sys; print(open(sys.argv[1]).read())"
 
@@ -188,15 +169,6 @@ def test_what_one_host_has_closed_another_reads_at_once(shared: Shared, writer: 
         reading = pool.submit(shared.python, reader, READER, address, PORT)
         assert shared.python(writer, WRITER, address, PORT, root, 60) == "written"
         assert reading.result() == "[]"
-
-
-def test_folders_that_all_make_hold_what_each_put_into_them(shared: Shared) -> None:
-    root, count = shared.path(""), 20
-    with ThreadPoolExecutor(2) as pool:
-        making = [pool.submit(shared.python, number, FOLDERS, root, f"host-{number}", count) for number in (1, 2)]
-        assert [one.result() for one in making] == ["made", "made"]
-    expected = [f"host-{number} {folder}" for folder in range(count) for number in (1, 2)]
-    assert shared.python(3, TOLD, root).splitlines() == expected
 
 
 def test_what_was_changed_in_place_is_seen_when_it_is_asked_again(shared: Shared) -> None:
