@@ -75,7 +75,7 @@ with connection, connection.makefile("rw") as lines:
         print("read", file=lines, flush=True)
 print(wrong)
 """
-# Files under another name first, as servers write them; some are larger than what is written behind.
+# Every other file under another name first, as servers write them; some are larger than what is written behind.
 WRITER = """
 import hashlib, os, socket, sys, time
 address, port, root, count = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
@@ -95,9 +95,10 @@ with connection, connection.makefile("rw") as lines:
         data = os.urandom(2_000_003 if number % 10 == 9 else 1 + 7919 * number % 150_000)
         path = names[number]
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(f"{root}/temporary/{number}", "wb") as stream:
+        first = path if number % 2 else f"{root}/temporary/{number}"
+        with open(first, "wb") as stream:
             stream.write(data)
-        os.rename(f"{root}/temporary/{number}", path)
+        os.rename(first, path)
         print(path, hashlib.sha256(data).hexdigest(), names[number + 1], file=lines, flush=True)
         assert lines.readline() == "read\\n"
         os.unlink(path)
