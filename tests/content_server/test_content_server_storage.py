@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -39,6 +41,22 @@ def test_failed_write_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(Storage, match="No space left"):
         StorageArea(tmp_path).write(Broken())
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_file_system_that_was_away_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    area = StorageArea(tmp_path, cache_bytes=0)
+    content_id, _ = area.write(io.BytesIO(b"0123456789"))
+    assert area.read(content_id, 0, 4, 10) == b"0123"
+
+    def gone(descriptor: int, count: int, offset: int) -> bytes:
+        raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pread", gone)
+        with pytest.raises(OSError, match="not connected"):
+            area.read(content_id, 0, 4, 10)
+    assert area.handles.open_count == 0, "a handle of before is of no use"
+    assert area.read(content_id, 0, 4, 10) == b"0123"
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "", "a" * 31, "A" * 32, "0" * 31 + "/", "0" * 32 + "\n"])

@@ -51,6 +51,18 @@ def test_both_sides_stand_side_by_side() -> None:
     assert second[3:] == ("", "", "", "", "", "store-2", "1.00", "–")
 
 
+def test_mounts_of_several_hosts_are_told_apart() -> None:
+    both = {**TOLD, "mounts": {"area": TOLD["mounts"]["area"], "area-2": TOLD["mounts"]["area"]}}
+    tiers = {name: {"kind": "glusterfs_mount", "host": f"node-{number}"} for number, name in enumerate(both["mounts"])}
+    manifest = {"status": "complete", "tiers": tiers}
+    section = storage.build(
+        Results("results", {}, {}, (RunResult("r001", manifest, {"run": "r001", "storage": both}),))
+    )
+    assert section is not None
+    table = [block for block in section.blocks if isinstance(block, Table)][-1]
+    assert [row[3] for row in table.rows] == ["area on node-0", "", "area-2 on node-1", ""]
+
+
 def test_a_cache_that_is_counted_wrong_is_told() -> None:
     wrong = {**TOLD["mounts"]["area"], "cache_bytes": 5.5e8}
     for mount, told in ((TOLD["mounts"]["area"], False), (wrong, True)):

@@ -66,8 +66,9 @@ class StorageCase:
         return not self.disk
 
 
-def _mount(settings: str, servers: str = "[store-1, store-2]") -> str:
-    return f"{_SERVERS}  area: {{kind: glusterfs_mount, host: web, servers: {servers}, settings: {{{settings}}}}}\n"
+def _mount(settings: str, servers: str = "[store-1, store-2]", hosts: str = "[web]") -> str:
+    where = f"host: web, hosts: {hosts}, servers: {servers}"
+    return f"{_SERVERS}  area: {{kind: glusterfs_mount, {where}, settings: {{{settings}}}}}\n"
 
 
 CASES = (
@@ -87,6 +88,13 @@ CASES = (
         refusals=("ENOSPC", "EIO"),
     ),
 )
+
+ON_TWO_HOSTS = StorageCase(
+    "glusterfs-two-hosts",
+    hosts=f"{_BRICKS}  second: {{provider: namespaces}}\n",
+    services=_mount("ping_timeout: 2 s", hosts="[web, second]"),
+)
+"""A mount on another host, too."""
 
 
 @dataclass
@@ -124,7 +132,7 @@ class StorageBench:
             return self.host.disk("area")
         mount = self.service("area")
         assert isinstance(mount, MountService)
-        return mount.point
+        return mount.point_on(self.host)
 
     def process(self, name: str) -> tuple[Service, Process]:
         """The process of a service."""

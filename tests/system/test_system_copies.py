@@ -111,6 +111,32 @@ def test_a_service_in_several_nodes_needs_hosts_without_copies(tmp_path: Path) -
     assert [line.split(": ")[1] for line in told] == ["services.content.host", "services.content.hosts[0]"]
 
 
+def test_a_service_of_a_copy_has_the_mount_of_its_own_host_as_storage(tmp_path: Path) -> None:
+    text = """\
+schema: towtank/system/1
+name: mounts
+hosts:
+  node: {provider: namespaces, copies: 2, disks: {data: {size: 64 MiB}}}
+  far: {provider: namespaces}
+services:
+  content: {kind: content_server, host: node, disk: data, storage: area}
+  area: {kind: glusterfs_mount, host: node, servers: store}
+  plain: {kind: content_server, host: node, storage: data}
+  store: {kind: glusterfs_server, host: far}
+"""
+    services = loaded(tmp_path, text).services
+    found = {name: (one.host, getattr(one, "storage", None)) for name, one in services.items()}
+    assert found == {
+        "content-1": ("node-1", "area-1"),
+        "content-2": ("node-2", "area-2"),
+        "area-1": ("node-1", None),
+        "area-2": ("node-2", None),
+        "plain-1": ("node-1", "data"),
+        "plain-2": ("node-2", "data"),
+        "store": ("far", None),
+    }
+
+
 def test_names_of_copies_are_known_before_anybody_says_how_many(tmp_path: Path) -> None:
     path = tmp_path / "system.yaml"
     path.write_text(SYSTEM)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from towtank import yamlfile
@@ -93,7 +94,7 @@ def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, servic
         for number, host in enumerate(hosts):
             if copies_of(system, host) is not None:
                 at = ("services", name, key, number) if key == "hosts" else ("services", name, key)
-                message = f"must be a host without copies for a service in several nodes, got {host!r} instead"
+                message = f"must be a host without copies for a service on several hosts, got {host!r} instead"
                 faults.append(yamlfile.fault_at(tree, at, message))
     for key, others in (("members", service.forwards_to), ("servers", servers)):
         for number, other in enumerate(others):
@@ -124,16 +125,25 @@ def with_copies(system: SystemFile) -> SystemFile:
         for name, host in system.hosts.items()
         for one in copied_names(name, copies_of(system, name))
     }
-    services, made = {}, {}
-    for name, service in system.services.items():
-        copies = copies_of(system, service.host)
-        made[name] = copied_names(name, copies)
-        places = copied_names(str(service.host), copies) if copies is not None else [service.host]
-        for one, place in zip(made[name], places, strict=True):
-            services[one] = service.model_copy(update={"host": place})
+    made = {name: copied_names(name, copies_of(system, one.host)) for name, one in system.services.items()}
+    services = {one: copy for name in system.services for one, copy in _copied(system, name, made)}
     targets = {}
     for name, target in system.all_targets.items():
         spread = [one for service in target.all_services for one in made[service]]
         is_as_written = spread == target.all_services
         targets[name] = target if is_as_written else target.model_copy(update={"service": None, "services": spread})
     return system.model_copy(update={"hosts": hosts, "services": services, "targets": targets})
+
+
+def _copied(system: SystemFile, name: str, made: Mapping[str, list[str]]) -> Iterator[tuple[str, Service]]:
+    """Name and service of each copy of a service, with the mount of its own host as its storage."""
+    service = system.services[name]
+    copies = copies_of(system, service.host)
+    if copies is None:
+        yield name, service
+        return
+    storage = getattr(service, "storage", None)
+    is_mount = isinstance(system.services.get(str(storage)), Mount)
+    for number, place in enumerate(copied_names(str(service.host), copies)):
+        there = {"storage": made[str(storage)][number]} if is_mount else {}
+        yield made[name][number], service.model_copy(update={"host": place, **there})

@@ -27,8 +27,10 @@ from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, on
 from towtank.system import plain_models, repository_model, server_models  # noqa: F401 - register kinds of services
 from towtank.system.copies import copies_of, copy_faults, with_copies
 from towtank.system.directory_faults import directory_faults
-from towtank.system.host_model import AnyHost, ExistingHost, Generator, LocalHost, NamespacesHost, Network, SshHost
+from towtank.system.host_faults import host_faults, unknown_name
+from towtank.system.host_model import AnyHost, Generator, Network
 from towtank.system.link_faults import link_faults
+from towtank.system.node_models import NodesService
 from towtank.system.postgresql_model import PostgresqlSettings
 from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_faults, service_kind
 from towtank.system.sql_models import SqlPopulation
@@ -105,7 +107,7 @@ class Population(FileModel):
 
 
 @service_kind("content_server")
-class ContentServer(Service):
+class ContentServer(NodesService):
     """The reference content server: CMIS 1.1 Browser Binding over SQLite or PostgreSQL."""
 
     summary: ClassVar[str] = (
@@ -114,33 +116,14 @@ class ContentServer(Service):
     starts_remotely: ClassVar[bool] = True
 
     kind: Literal["content_server"]
-    host: Name = Field(description="Name of the host it runs on.")
     disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
-    hosts: list[Name] = Field(
-        default_factory=list,
-        max_length=64,
-        description="Hosts of its nodes in turn: the first node on the first, and so on; all on `host` by default.",
-    )
-    storage: Name | None = Field(
-        None, description="Disk or mount of its host that its contents lie on; with the rest of its data by default."
-    )
     settings: ContentServerSettings = Field(default_factory=ContentServerSettings, description="What can be tuned.")
     population: Population = Field(default_factory=Population, description="What it holds.")
 
-    def processes(self, name: str) -> list[str]:
-        """One for each node; the first has the name of the service."""
-        return [name, *(f"{name}-{number}" for number in range(2, self.settings.nodes + 1))]
-
     @property
-    def hosts_used(self) -> list[str]:
-        """Those that a node is on."""
-        return self.hosts[: self.settings.nodes] or [self.host]
-
-    @model_validator(mode="after")
-    def _shared_data(self) -> ContentServer:
-        if self.hosts and (self.disk is not None or self.storage is not None):
-            raise ValueError("must not have hosts beside disk or storage, which only one host sees, got both")
-        return self
+    def nodes(self) -> int:
+        """As set."""
+        return self.settings.nodes
 
 
 @service_kind("existing")
@@ -400,18 +383,7 @@ def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
         return None, faults
     hosts = _names(root, "hosts")
     services = _names(root, "services")
-    for name, service in system.services.items():
-        if service.host is not None and service.host not in hosts:
-            faults.append(_unknown(tree, ("services", name, "host"), "host", service.host, hosts))
-        elif service.host is not None and service.host in system.hosts:
-            faults += _misplaced(tree, system, name)
-        for number, host in enumerate(getattr(service, "hosts", [])):
-            at = ("services", name, "hosts", number)
-            if host not in hosts:
-                faults.append(_unknown(tree, at, "host", host, hosts))
-            elif not isinstance(system.hosts.get(host), NamespacesHost | LocalHost | None):
-                message = f"must be a host of this machine, where nodes share their data, got {host!r} instead"
-                faults.append(yamlfile.fault_at(tree, at, message))
+    faults += host_faults(tree, system, hosts)
     for name in system.targets:
         faults += _wrong_target(tree, system, name, services)
     faults += gateway_faults(tree, system.services, services)
@@ -429,7 +401,7 @@ def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: 
     known, faults = [], []
     for place, service in zip(places, target.all_services, strict=False):
         if service not in services:
-            faults.append(_unknown(tree, ("targets", name, *place), "service", service, services))
+            faults.append(unknown_name(tree, ("targets", name, *place), "service", service, services))
         elif service in system.services:
             known.append((place, service))
     spoken = {service: system.services[service].spoken for _, service in known}
@@ -447,42 +419,10 @@ def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: 
     return faults
 
 
-def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> list[Fault]:
-    """What a service asks of its host that the host cannot give."""
-    service = system.services[name]
-    host = system.hosts[str(service.host)]
-    faults = []
-    if service.starts and isinstance(host, ExistingHost):
-        message = (
-            f"must be a host on which services can be started (a {service.kind} is), got {service.host!r} instead, "
-            "which is of provider existing"
-        )
-        faults.append(yamlfile.fault_at(tree, ("services", name, "host"), message))
-    if service.starts and not service.starts_remotely and isinstance(host, SshHost):
-        message = f"must be a host of this machine for a {service.kind}, got {service.host!r} instead, of provider ssh"
-        faults.append(yamlfile.fault_at(tree, ("services", name, "host"), message))
-    if service.needs_namespaces and not isinstance(host, NamespacesHost):
-        message = f"must be a host of provider namespaces for a {service.kind}, got {service.host!r} instead"
-        faults.append(yamlfile.fault_at(tree, ("services", name, "host"), message))
-    disks = list(host.disks) if isinstance(host, NamespacesHost) else []
-    if service.disk_used is not None and service.disk_used not in disks:
-        known = f" ({', '.join(disks)})" if disks else ", which has none"
-        near = yamlfile.did_you_mean(service.disk_used, disks)
-        message = f"must be a disk of host {service.host}{known}, got {service.disk_used!r} instead{near}"
-        faults.append(yamlfile.fault_at(tree, ("services", name, "disk"), message))
-    return faults
-
-
 def _names(root: yamlfile.Node, section: str) -> list[str]:
     """Names written in a section, those with faults included, so that one fault does not make others."""
     node = root.child(section)
     return list(node.value) if node is not None and isinstance(node.value, dict) else []
-
-
-def _unknown(root: yamlfile.Node, path: yamlfile.Path_, what: str, got: str, known: list[str]) -> Fault:
-    allowed = f"a {what} of this file ({', '.join(known)})" if known else f"a {what} of this file, which has none"
-    near = yamlfile.did_you_mean(got, known)
-    return yamlfile.fault_at(root, path, f"must be {allowed}, got {got!r} instead{near}")
 
 
 def load_system(path: Path | str) -> SystemFile:

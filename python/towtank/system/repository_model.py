@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from towtank.fields import Duration, FileModel, Name, Size
-from towtank.system.service_model import Port, Service, service_kind
+from towtank.fields import Duration, FileModel, Size
+from towtank.system.node_models import NodesService
+from towtank.system.service_model import Port, service_kind
 
 # What settings of their own become; given twice, the JVM would take the one it reads last.
 _MANAGED = re.compile(
@@ -109,7 +110,7 @@ class RepositoryPopulation(FileModel):
 
 
 @service_kind("cmis_repository")
-class CmisRepository(Service):
+class CmisRepository(NodesService):
     """Apache OpenCMIS over Apache Jackrabbit in Jetty: metadata in PostgreSQL, contents in a folder."""
 
     summary: ClassVar[str] = (
@@ -118,8 +119,11 @@ class CmisRepository(Service):
     )
 
     kind: Literal["cmis_repository"]
-    host: Name = Field(description="Name of the host it runs on.")
     port: Port = Field(0, description="Port of the first node, the others follow; 0 takes any free ones.")
-    storage: Name | None = Field(None, description="Disk or mount of its host that the contents lie on.")
     settings: CmisRepositorySettings = Field(default_factory=CmisRepositorySettings, description="What can be tuned.")
     population: RepositoryPopulation = Field(default_factory=RepositoryPopulation, description="What it holds.")
+
+    @property
+    def nodes(self) -> int:
+        """As set."""
+        return self.settings.nodes

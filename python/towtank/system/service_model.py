@@ -92,6 +92,17 @@ class Service(FileModel):
         return []
 
 
+def node_names(name: str, count: int) -> list[str]:
+    """Names of the processes of a service that has several alike; the first has the name of the service.
+
+    Examples
+    --------
+    >>> node_names("content", 3)
+    ['content', 'content-2', 'content-3']
+    """
+    return [name, *(f"{name}-{number}" for number in range(2, count + 1))]
+
+
 SERVICE_KINDS: dict[str, type[Service]] = {}
 
 

@@ -1,13 +1,14 @@
 """File systems that several servers hold, in a system file: their servers, and their mounts on hosts. Pure data.
 
-A mount is a service like any other: a process on a host, behind its servers in the order of starting, whose settings
-can be factors. It needs a host of provider `namespaces`, where a mount is seen by that host only and goes with it.
+A mount is a service like any other: a process on each of its hosts, behind its servers in the order of starting, whose
+settings can be factors. It needs hosts of provider `namespaces`, where a mount is seen by that host only and goes with
+it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -15,7 +16,7 @@ from towtank import yamlfile
 from towtank.errors import Fault
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
 from towtank.system.host_model import NamespacesHost
-from towtank.system.service_model import Port, Service, service_kind
+from towtank.system.service_model import Port, Service, node_names, service_kind
 
 _MIB = 2**20
 Servers = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])]
@@ -32,7 +33,30 @@ class Mount(Service):
 
     serves_http: ClassVar[bool] = False
     needs_namespaces: ClassVar[bool] = True
+    host: Name = Field(description="Name of the host it is mounted on.")
+    hosts: list[Name] = Field(
+        default_factory=list,
+        max_length=64,
+        description="Hosts it is mounted on where these are several, `host` among them; each has a process of its own.",
+    )
     servers: Servers = Field(min_length=1, max_length=64, description="Services that hold it, in their order.")
+
+    @property
+    def hosts_used(self) -> list[str]:
+        """Those that it is mounted on."""
+        return self.hosts or [self.host]
+
+    def processes(self, name: str) -> list[str]:
+        """One for each host; the first has the name of the service."""
+        return node_names(name, len(self.hosts_used))
+
+    @model_validator(mode="after")
+    def _once_each(self) -> Self:
+        if len(set(self.hosts)) < len(self.hosts):
+            raise ValueError("must name each of its hosts once")
+        if self.hosts and self.host not in self.hosts:
+            raise ValueError(f"must have its host among its hosts ({', '.join(self.hosts)}), got {self.host!r} instead")
+        return self
 
 
 class GlusterfsServerSettings(FileModel):
@@ -125,14 +149,13 @@ def _refuse_small_cache(cache: int) -> None:
 
 @service_kind("glusterfs_mount")
 class GlusterfsMount(Mount):
-    """A GlusterFS file system, mounted on a host."""
+    """A GlusterFS file system, mounted on one host or several."""
 
     summary: ClassVar[str] = (
-        "GlusterFS file system mounted on a host of provider namespaces; needs apt-get install glusterfs-client"
+        "GlusterFS file system mounted on hosts of provider namespaces; needs apt-get install glusterfs-client"
     )
 
     kind: Literal["glusterfs_mount"]
-    host: Name = Field(description="Name of the host it is mounted on.")
     settings: GlusterfsMountSettings = Field(default_factory=GlusterfsMountSettings, description="What can be tuned.")
 
     @model_validator(mode="after")
@@ -149,7 +172,7 @@ SERVER_KINDS = {"glusterfs_mount": "glusterfs_server"}
 def storage_faults(
     tree: yamlfile.Node, services: Mapping[str, Service], hosts: Mapping[str, Any], known: list[str]
 ) -> list[Fault]:
-    """Mounts without servers of their kind, and services whose storage is not on their host.
+    """Mounts without servers of their kind, and services whose storage is not on all of their hosts.
 
     Parameters
     ----------
@@ -190,15 +213,28 @@ def _wrong_storage(
     services: Mapping[str, Service], hosts: Mapping[str, Any], known: list[str], service: Service
 ) -> str | None:
     storage = getattr(service, "storage", None)
-    host = hosts.get(str(service.host))
-    if storage is None or host is None:
-        return None
-    disks = list(host.disks) if isinstance(host, NamespacesHost) else []
-    mounts = [name for name, one in services.items() if isinstance(one, Mount) and one.host == service.host]
+    places = [name for name in dict.fromkeys(service.hosts_used) if name in hosts]
     # A mount with faults of its own is not known well enough to say more.
-    if storage in [*disks, *mounts] or (storage in known and storage not in services):
+    if storage is None or not places or (storage in known and storage not in services):
         return None
-    there = [*disks, *mounts]
-    allowed = f" ({', '.join(there)})" if there else ", which has none"
+    there = _seen_by_all(services, hosts, places)
+    if storage in there:
+        return None
+    found = services.get(storage)
+    if len(places) == 1:
+        allowed = f"a disk or a mount of host {places[0]}" + (f" ({', '.join(there)})" if there else ", which has none")
+    else:
+        allowed = f"a mount on all hosts of its nodes, {', '.join(places)}"
+        allowed += f" ({', '.join(there)})" if there else ", of which there is none"
     near = yamlfile.did_you_mean(storage, there)
-    return f"must be a disk or a mount of host {service.host}{allowed}, got {storage!r} instead{near}"
+    if len(places) > 1 and isinstance(found, Mount):
+        near = f", which is not on {', '.join(place for place in places if place not in found.hosts_used)}"
+    return f"must be {allowed}, got {storage!r} instead{near}"
+
+
+def _seen_by_all(services: Mapping[str, Service], hosts: Mapping[str, Any], places: list[str]) -> list[str]:
+    """Disks and mounts that all of some hosts have in common; a disk is one host's own."""
+    mounts = [name for name, one in services.items() if isinstance(one, Mount) and set(places) <= set(one.hosts_used)]
+    host = hosts[places[0]]
+    disks = list(host.disks) if len(places) == 1 and isinstance(host, NamespacesHost) else []
+    return [*disks, *mounts]

@@ -1,4 +1,4 @@
-"""A CMIS repository on a host with sizes: its JVM sees them, its contents lie on a disk of the host."""
+"""A CMIS repository on hosts with sizes: JVMs see them, contents lie on a disk, or on a mount that two nodes share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cmis_client import CmisClient
-from host_support import requires, virtual_host
+from host_support import requires, until, virtual_host
 
 from towtank.system.build import build_system, make_service
 from towtank.system.model import load_system
@@ -60,4 +60,61 @@ def test_a_repository_sees_the_sizes_of_its_host_and_stores_on_its_disk(
         for scraper in endpoints.scrapers:
             assert scraper.scrape(), scraper.service
             scraper.close()
+        assert system.ended() == []
+
+
+CLUSTER = """
+schema: towtank/system/1
+name: repository-on-two-hosts
+hosts:
+  app-1: &app {provider: namespaces, memory: 1 GiB}
+  app-2: *app
+  data: {provider: namespaces, disks: {area: {size: 320 MiB, file_system: ext4}}}
+services:
+  store: {kind: postgresql, host: data}
+  brick: {kind: glusterfs_server, host: data, disk: area}
+  area: {kind: glusterfs_mount, host: app-1, hosts: [app-1, app-2], servers: brick}
+  content:
+    kind: cmis_repository
+    host: app-1
+    hosts: [app-1, app-2]
+    storage: area
+    settings: {nodes: 2, threads: 24, sync_delay: 100 ms, jvm: {heap: 192 MiB}}
+    population: {scale: 0.00001, seed: 3}
+start_timeout: 3 min
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.postgresql
+@pytest.mark.timeout(400)
+@pytest.mark.xdist_group("repository")
+def test_two_nodes_on_two_hosts_have_their_contents_on_one_mount(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requires(virtual_host(memory="1 GiB", disks={"area": {"size": "320 MiB"}}))
+    monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
+    path = tmp_path / "system.yaml"
+    path.write_text(CLUSTER)
+    file = load_system(path)
+    for name, part in file.services.items():
+        if missing := make_service(name, part, tmp_path).missing():
+            pytest.skip(missing)
+    with build_system(file, tmp_path, tmp_path / "logs") as system:
+        endpoints = system.up()
+        hosts = {name: tier["host"] for name, tier in endpoints.tiers.items() if tier["kind"] == "cmis_repository"}
+        assert hosts == {"content": "app-1", "content-2": "app-2"}
+        first, second = [CmisClient(address) for address in endpoints.addresses["content"]]
+        text = b"harbour " * 1000
+        made = first.create(first.at("/inbox/000")["cmis:objectId"], "new.txt", text)
+        asked = {"objectId": made["cmis:objectId"], "cmisselector": "content"}
+        # The other node hears of it by the journal, after the time between two looks.
+        until(lambda: second.send("/root", asked) == (200, text))
+        mounts = {scraper.service: scraper for scraper in endpoints.scrapers if scraper.service.startswith("area")}
+        assert set(mounts) == {"area", "area-2"}
+        written = {name: scraper.scrape()["glusterfs_written_bytes_total"] for name, scraper in mounts.items()}
+        assert written["area"] >= len(text)
+        for scraper in mounts.values():
+            scraper.close()
+        assert list(system.processes_of("content-2")) == ["content-2"]
         assert system.ended() == []

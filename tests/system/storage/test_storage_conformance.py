@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from storage_cases import CASES, StorageBench
+from storage_cases import CASES, ON_TWO_HOSTS, StorageBench
 
 from towtank.observe.service_metrics import GLUSTERFS
 from towtank.system.hosts import cleaning
@@ -213,18 +213,19 @@ def server_of(guard: int) -> int:
 CONDUCTOR = """
 import sys, time
 from pathlib import Path
-from storage_cases import CASES, StorageBench
+from storage_cases import CASES, ON_TWO_HOSTS, StorageBench
 
-bench = StorageBench(Path(sys.argv[1]), next(case for case in CASES if case.name == sys.argv[2]))
+cases = (*CASES, ON_TWO_HOSTS)
+bench = StorageBench(Path(sys.argv[1]), next(case for case in cases if case.name == sys.argv[2]))
 bench.system.up()
 print(bench.host._site.prefix, flush=True)
 time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("name", ["glusterfs-direct"])
+@pytest.mark.parametrize("name", ["glusterfs-direct", ON_TWO_HOSTS.name])
 def test_a_conductor_that_is_killed_leaves_nothing(name: str, tmp_path: Path) -> None:
-    case = next(case for case in CASES if case.name == name)
+    case = next(case for case in (*CASES, ON_TWO_HOSTS) if case.name == name)
     if lines := StorageBench(tmp_path, case).lacks():
         pytest.skip("; ".join(lines))
     support = str(Path(__file__).parents[2] / "support")

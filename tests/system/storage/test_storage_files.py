@@ -62,6 +62,46 @@ def test_faults_are_told_all_at_once_with_their_places(tmp_path: Path) -> None:
         assert words in told, told
 
 
+def test_hosts_of_mounts_and_of_nodes_are_checked_together(tmp_path: Path) -> None:
+    nodes = "kind: content_server, host: web, hosts: [web, far]"
+    path = written(
+        tmp_path,
+        "store: {kind: glusterfs_server, host: far, disk: data}",
+        "area: {kind: glusterfs_mount, host: web, hosts: [web, far], servers: store}",
+        "single: {kind: glusterfs_mount, host: web, servers: store}",
+        "half: {kind: glusterfs_mount, host: web, hosts: [far], servers: store}",
+        "twice: {kind: glusterfs_mount, host: web, hosts: [web, web], servers: store}",
+        "odd: {kind: glusterfs_mount, host: web, hosts: [web, here, fra], servers: store}",
+        f"right: {{{nodes}, storage: area, settings: {{nodes: 2}}}}",
+        f"alone: {{{nodes}, storage: single, settings: {{nodes: 2}}}}",
+        f"own: {{{nodes}, storage: data, settings: {{nodes: 2}}}}",
+        f"apart: {{{nodes}, disk: data, settings: {{nodes: 2}}}}",
+        f"one: {{{nodes}, disk: data, storage: data}}",
+        "others: {kind: cmis_repository, host: web, hosts: [web, far], storage: single, settings: {nodes: 2}}",
+        "area-2: {kind: null_server, host: web}",
+    )
+    with pytest.raises(StudyError) as refused:
+        load_system(path)
+    told = sorted(f"{fault.line}:{fault.column}: {fault.where}: {fault.message}" for fault in refused.value.faults)
+    everywhere = "must be a mount on all hosts of its nodes, web, far (area), got"
+    assert told == sorted(
+        [
+            "12:9: services.half: must have its host among its hosts (far), got 'web' instead",
+            "13:10: services.twice: must name each of its hosts once",
+            "14:56: services.odd.hosts[1]: must be a host of provider namespaces for a glusterfs_mount, got 'here' "
+            "instead",
+            "14:62: services.odd.hosts[2]: must be a host of this file (here, web, far), got 'fra' instead, did you "
+            "mean 'far'?",
+            f"16:72: services.alone.storage: {everywhere} 'single' instead, which is not on far",
+            f"17:70: services.own.storage: {everywhere} 'data' instead",
+            "18:69: services.apart.disk: must be left out with nodes on other hosts than web (far), which do not see "
+            "it, got 'data' instead",
+            f"20:74: services.others.storage: {everywhere} 'single' instead, which is not on far",
+            "21:3: services.area-2: must not be the name of a process of service 'area', got 'area-2'",
+        ]
+    )
+
+
 NOTHING = {"cache": "0 B", "write_behind": "0 B", "attributes_timeout": "0 s"}
 TUNED = {"cache": "8 MiB", "direct": True, "inode_limit": 77}
 
@@ -82,6 +122,7 @@ def test_settings_stand_in_the_volume_files() -> None:
     assert stack(server)[:4] == ["posix-0", "locks-0", "cache-0", "part-0"]
     for line in ("option o-direct on", "option cache-size 8388608", "option inode-lru-limit 77", "listen-port 9"):
         assert line in server
+    assert "option flush-behind off" in plain, "what is closed is with the servers"
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
     for name, mount in (dig(run.summary, "storage", "mounts") or {}).items():
         first = (
             *heads.cells(run),
-            str(name),
+            _placed(run, str(name)),
             people.plain_estimate(mount.get("calls_per_s")),
             people.plain_estimate(mount.get("server_calls_per_s")),
             _filled(mount),
@@ -99,6 +99,12 @@ def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
         for number, (server, one) in enumerate(mount.get("servers", {}).items()):
             head = first if number == 0 else ("",) * len(first)
             yield (*head, server, people.plain_estimate(one["calls_per_s"]), people.plain_estimate(one["read_share"]))
+
+
+def _placed(run: RunResult, name: str) -> str:
+    """Name of a mount and of its host, where that is known."""
+    host = dig(run.manifest, "tiers", name, "host")
+    return name if host is None else f"{name} on {host}"
 
 
 def _filled(mount: Json) -> str:

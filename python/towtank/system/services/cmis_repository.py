@@ -14,14 +14,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from towtank.system import model
 from towtank.system.downloads import cache_folder, is_here, place_of
+from towtank.system.hosts.host import Host
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_http
 from towtank.system.repository_model import CmisRepository as Part
-from towtank.system.service import Place, PlainService, Service
+from towtank.system.service import Place, Service
 from towtank.system.services import cmis_application, cmis_configuration, cmis_population, jvm
-from towtank.system.services.mount import MountService
+from towtank.system.services.nodes import NodesService
 from towtank.system.services.postgresql import Postgresql
 from towtank.system.services.private_server import find_program
 
@@ -35,18 +35,16 @@ _LOGIN = {"Authorization": "Basic " + base64.b64encode(b"towtank:towtank").decod
 _ANSWER_WITHIN_S = 10.0
 
 
-class CmisRepository(PlainService):
+class CmisRepository(NodesService):
     """All nodes of one repository."""
 
     kind = "cmis_repository"
 
     def __init__(self, name: str, part: Part, base: Path) -> None:
-        super().__init__(name)
-        self._part, self._base = part, base
+        super().__init__(name, part, base, part.port)
+        self._part = part
         self._database: Postgresql | None = None
-        self._mount: MountService | None = None
-        self._ports: list[int] = []
-        self._data, self._contents, self._application, self._logs = Path(), Path(), Path(), Path()
+        self._data, self._application, self._logs, self._scratch = Path(), Path(), Path(), Path()
 
     def missing(self) -> str | None:
         """Java, the files that are fetched, and what makes the documents."""
@@ -63,17 +61,8 @@ class CmisRepository(PlainService):
 
     def meet(self, others: list[Service]) -> None:
         """Take the PostgreSQL of the system, or bring one."""
-        found = [other for other in others if isinstance(other, Postgresql)]
-        self._database = found[0] if found else self._own_database()
-        mounts = [other for other in others if isinstance(other, MountService) and other.name == self._part.storage]
-        self._mount = mounts[0] if mounts else None
-
-    def _own_database(self) -> Postgresql:
-        part = model.Postgresql(kind="postgresql", host=self._part.host)
-        database = Postgresql("database", part, self._base)
-        database.host = self.host
-        database.ready_within_s = self.ready_within_s
-        return database
+        super().meet(others)
+        self._database = self.database_among(others)
 
     @property
     def database(self) -> Postgresql:
@@ -93,31 +82,22 @@ class CmisRepository(PlainService):
 
     def prepare(self, place: Place) -> None:
         """Choose the ports, put the application together, make the documents and fill the repository with them."""
-        self._ports = self._choose_ports()
-        self._data, self._logs = place.data, place.logs
+        self.choose_ports()
+        self._data, self._logs, self._scratch = place.data, place.logs, place.scratch
         place.note(f"{self.name}: preparing the population")
         self._application = cmis_application.build_application()
         self._make_documents(place)
-        self._contents = self._place_of_contents(place) / f"{self.name}-contents"
-        self.host.make_folder(self._contents)
-        first = place.scratch / "population"
-        self._fill(place, first)
-        for number in range(1, len(self._ports) + 1):
-            self._make_node(place, first, number)
-        shutil.rmtree(first)
+        first = self.host_of(1)
+        first.make_folder(self._contents_on(first))
+        home = place.scratch / "population"
+        self._fill(place, first, home)
+        for number in range(1, len(self.nodes) + 1):
+            self._make_node(home, number)
+        shutil.rmtree(home)
 
-    def _place_of_contents(self, place: Place) -> Path:
-        if self._mount is not None:
-            return self._mount.point
-        return place.scratch if self._part.storage is None else self.host.disk(self._part.storage)
-
-    def _choose_ports(self) -> list[int]:
-        nodes, port = self._part.settings.nodes, self._part.port
-        if not port:
-            return [self.host.free_ports() for _ in range(nodes)]
-        for each in range(port, port + nodes):
-            self.host.require_free(each, self.name)
-        return list(range(port, port + nodes))
+    def _contents_on(self, host: Host) -> Path:
+        """The folder of contents, as the nodes on a host see it."""
+        return (self.storage_on(host) or self._scratch) / f"{self.name}-contents"
 
     def _make_documents(self, place: Place) -> None:
         """What the content server's population has, made once and kept; nothing of it is changed by a run."""
@@ -136,80 +116,73 @@ class CmisRepository(PlainService):
         self._data.mkdir(parents=True, exist_ok=True)
         place.run(ProcessSpec(f"{self.name}-documents", program), cpus=_all_cpus(place))
 
-    def _fill(self, place: Place, home: Path) -> None:
+    def _fill(self, place: Place, host: Host, home: Path) -> None:
         """Fill database and folder of contents, on all CPUs: no load is measured yet."""
         home.mkdir()
         objects = home / "objects.tsv"
         cmis_population.write_list(self._data, objects)
-        command = [*self._java(home, None, place.logs / f"{self.name}-population-gc.log"), "-cp", self._class_path()]
+        log = place.logs / f"{self.name}-population-gc.log"
+        command = [*self._java(host, home, None, log), "-cp", self._class_path()]
         clustered = home / "cluster.xml"
-        clustered.write_text(self._configuration("population"), "utf-8")
+        clustered.write_text(self._configuration(host, "population"), "utf-8")
         arguments = ["towtank.Populate", str(objects), str(clustered)]
         spec = ProcessSpec(f"{self.name}-population", [*command, *arguments])
-        place.run(spec, cpus=_all_cpus(place), limit_s=_POPULATE_WITHIN_S)
+        place.run(spec, cpus=_all_cpus(place), on=host, limit_s=_POPULATE_WITHIN_S)
 
     def _class_path(self) -> str:
         inside = self._application / "WEB-INF"
         return os.pathsep.join([str(inside / "classes"), str(inside / "lib" / "*")])
 
-    def _make_node(self, place: Place, first: Path, number: int) -> None:
+    def _make_node(self, first: Path, number: int) -> None:
         """Folder of one node: its search index as the population left it, and its configuration."""
-        home = place.scratch / self._node(number)
+        home = self._home(number)
         shutil.copytree(first, home)
         (home / "temporary").mkdir(exist_ok=True)
         (home / "jetty.xml").write_text(cmis_configuration.jetty_xml(self._part.settings), "utf-8")
-        self._configure(home, f"node{number}")
+        self._configure(self.host_of(number), home, f"node{number}")
 
-    def _configure(self, home: Path, node: str | None) -> None:
-        (home / "repository.xml").write_text(self._configuration(node), "utf-8")
+    def _home(self, number: int) -> Path:
+        return self._scratch / self.nodes[number - 1]
+
+    def _configure(self, host: Host, home: Path, node: str | None) -> None:
+        (home / "repository.xml").write_text(self._configuration(host, node), "utf-8")
         (home / cmis_configuration.TEXT_FILE).write_text(cmis_configuration.text_xml(), "utf-8")
 
-    def _configuration(self, node: str | None) -> str:
-        return cmis_configuration.repository_xml(self._part.settings, self.database.dsn, self._contents, node)
+    def _configuration(self, host: Host, node: str | None) -> str:
+        contents = self._contents_on(host)
+        return cmis_configuration.repository_xml(self._part.settings, self.database.dsn, contents, node)
 
-    def _java(self, home: Path, node: str | None, log: Path) -> list[str]:
+    def _java(self, host: Host, home: Path, node: str | None, log: Path) -> list[str]:
         """The JVM with its options and the properties that the classes of `system/java` look at."""
-        self._configure(home, node)
+        self._configure(host, home, node)
         (home / "temporary").mkdir(exist_ok=True)
         program = find_program("java") or "java"
         return [
             program,
-            *jvm.options(self._part.settings.jvm, self.host, log),
+            *jvm.options(self._part.settings.jvm, host, log),
             f"-Djava.io.tmpdir={home / 'temporary'}",
             f"-Dtowtank.configuration={home / 'repository.xml'}",
             f"-Dtowtank.home={home}",
         ]
 
-    def processes(self, place: Place) -> list[ProcessSpec]:
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """One JVM for each node."""
-        return [self._process(place, number, port) for number, port in enumerate(self._ports, start=1)]
+        return [self._process(number, address) for number, address in enumerate(self.addresses(), start=1)]
 
-    def _process(self, place: Place, number: int, port: int) -> ProcessSpec:
-        name = self._node(number)
-        home = place.scratch / name
-        command = [*self._java(home, f"node{number}", self._gc_log(number)), "-jar"]
-        command += [str(place_of(cmis_application.JETTY)), "--host", self.host.address, "--port", str(port)]
+    def _process(self, number: int, address: str) -> ProcessSpec:
+        host, home = self.host_of(number), self._home(number)
+        name, _, port = address.rpartition(":")
+        command = [*self._java(host, home, f"node{number}", self._gc_log(number)), "-jar"]
+        command += [str(place_of(cmis_application.JETTY)), "--host", name, "--port", port]
         command += ["--config", str(home / "jetty.xml"), "--stats", "unsecure", "--path", "/", str(self._application)]
-        return ProcessSpec(name, command, grace_s=_GRACE_S)
-
-    def _node(self, number: int) -> str:
-        return self.name if number == 1 else f"{self.name}-{number}"
+        return ProcessSpec(self.nodes[number - 1], command, grace_s=_GRACE_S, host=host)
 
     def _gc_log(self, number: int) -> Path:
-        return (self._logs / f"{self._node(number)}-gc.log").absolute()
+        return (self._logs / f"{self.nodes[number - 1]}-gc.log").absolute()
 
-    def ready(self) -> str | None:
-        """Ready when every node tells what repository it is: Jetty itself listens before that."""
-        refusals = [
-            refusal
-            for address in self.addresses()
-            if (refusal := refuses_http(address, _READY, _ANSWER_WITHIN_S, _LOGIN)) is not None
-        ]
-        return "; ".join(refusals) or None
-
-    def addresses(self) -> list[str]:
-        """One address for each node."""
-        return [f"{self.host.address}:{port}" for port in self._ports]
+    def refuses(self, address: str) -> str | None:
+        """A node answers when it tells what repository it is: Jetty itself listens before that."""
+        return refuses_http(address, _READY, _ANSWER_WITHIN_S, _LOGIN)
 
     def settings_used(self) -> dict[str, Any]:
         """Settings and population, the files it is made of, and what each JVM says of itself."""
@@ -217,7 +190,7 @@ class CmisRepository(PlainService):
             **self._part.configuration,
             "population": self._part.population.model_dump(mode="json"),
             "files": {artefact.title: artefact.facts for artefact in cmis_application.ARTEFACTS},
-            "jvm_told": {self._node(number): jvm.told(self._gc_log(number)) for number, _ in enumerate(self._ports, 1)},
+            "jvm_told": {node: jvm.told(self._gc_log(number)) for number, node in enumerate(self.nodes, start=1)},
         }
 
     def scrapers(self) -> list[Any]:
@@ -225,8 +198,7 @@ class CmisRepository(PlainService):
         from towtank.observe import GcLogScraper, JettyScraper  # noqa: PLC0415 - only where something is observed
 
         scrapers: list[Any] = []
-        for number, address in enumerate(self.addresses(), start=1):
-            name = self._node(number)
+        for number, (name, address) in enumerate(zip(self.nodes, self.addresses(), strict=True), start=1):
             scrapers.append(JettyScraper(name, self.kind, f"http://{address}{_STATISTICS}"))
             scrapers.append(GcLogScraper(f"{name}-jvm", self.kind, self._gc_log(number)))
         return scrapers

@@ -16,8 +16,8 @@ from towtank.system.hosts.host import Host
 from towtank.system.hosts.local import LocalHost
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_http
-from towtank.system.service import Place, PlainService, Service
-from towtank.system.services.mount import MountService
+from towtank.system.service import Place, Service
+from towtank.system.services.nodes import NodesService
 from towtank.system.services.openldap import Openldap
 from towtank.system.services.postgresql import Postgresql
 
@@ -31,25 +31,21 @@ _PRIVATE = "postgresql"
 _AREA = "area"
 
 
-class ContentServer(PlainService):
+class ContentServer(NodesService):
     """All nodes of one content server."""
 
     kind = "content_server"
 
     def __init__(self, name: str, part: model.ContentServer, base: Path) -> None:
-        super().__init__(name)
-        self._part, self._base = part, base
+        super().__init__(name, part, base, part.settings.port)
+        self._part = part
         self._database: Postgresql | None = None
         self._directory: Openldap | None = None
-        self._ports: list[int] = []
         # What it holds: as it is kept, and as this time's servers have it.
         self._data, self._served = Path(), Path()
         self._lists = Path()
         self._maker: Host = LocalHost()
         self._users: Path | None = None
-        # Its contents, where they lie apart from the rest of its data.
-        self._mount: MountService | None = None
-        self._area: Path | None = None
 
     def missing(self) -> str | None:
         """The package, which comes with Towtank's checkout; another machine says so when it is used."""
@@ -59,20 +55,11 @@ class ContentServer(PlainService):
 
     def meet(self, others: list[Service]) -> None:
         """Take the PostgreSQL of the system, where the settings ask for a private one and the system has it."""
+        super().meet(others)
         if self._part.settings.database == _PRIVATE:
-            found = [other for other in others if isinstance(other, Postgresql)]
-            self._database = found[0] if found else self._own_database()
-        mounts = [other for other in others if isinstance(other, MountService) and other.name == self._part.storage]
-        self._mount = mounts[0] if mounts else None
+            self._database = self.database_among(others)
         directories = [one for one in others if isinstance(one, Openldap) and one.name == self._part.settings.ldap]
         self._directory = directories[0] if directories else None
-
-    def _own_database(self) -> Postgresql:
-        part = model.Postgresql(kind="postgresql", host=self._part.host)
-        database = Postgresql("database", part, self._base)
-        database.host = self.host
-        database.ready_within_s = self.ready_within_s
-        return database
 
     def requires(self) -> list[Service]:
         """Its database, its directory and the mount that its contents lie on, where these are services of ours."""
@@ -80,7 +67,7 @@ class ContentServer(PlainService):
 
     def prepare(self, place: Place) -> None:
         """Choose the ports, fill the repository if it is not filled yet, bring it back to the populated state."""
-        self._ports = self._choose_ports()
+        self.choose_ports()
         shared = self.host.capabilities().shares_files
         self._data = (place.data if shared else self.host.temporary / self.name) / self._kind_of_database()
         self._maker = LocalHost() if shared else self.host
@@ -91,7 +78,7 @@ class ContentServer(PlainService):
         self._run(place, "populate", *amount, "--quiet")
         self._run(place, "reset")
         self._served = self._data if self._part.disk is None else self._copied(place, self._part.disk)
-        self._area = None if self._part.storage is None else self._copied_area(place, self._part.storage)
+        self._copy_contents(place)
         self._lists = self._data if shared else self._fetched(place)
         self._users = self._given_users()
 
@@ -105,13 +92,19 @@ class ContentServer(PlainService):
         place.run(ProcessSpec(f"{self.name}-copy", ["cp", "-a", "-t", str(target), *parts]))
         return target
 
-    def _copied_area(self, place: Place, storage: str) -> Path:
-        """A copy of the contents on a disk or a mount of the host, which is new each time."""
-        root = self.host.disk(storage) if self._mount is None else self._mount.point
-        target = root / self.name
-        place.note(f"{self.name}: copying the contents to {storage}")
-        place.run(ProcessSpec(f"{self.name}-contents", ["cp", "-a", "-T", str(self._data / _AREA), str(target)]))
-        return target
+    def _copy_contents(self, place: Place) -> None:
+        """Copy the contents to the disk or mount that they are to lie on, which is new each time."""
+        first = self.host_of(1)
+        target = self._area_on(first)
+        if target is not None:
+            place.note(f"{self.name}: copying the contents to {self._part.storage}")
+            command = ["cp", "-a", "-T", str(self._data / _AREA), str(target)]
+            place.run(ProcessSpec(f"{self.name}-contents", command), on=first)
+
+    def _area_on(self, host: Host) -> Path | None:
+        """Its contents as a node on a host sees them, where they lie apart from the rest of its data."""
+        root = self.storage_on(host)
+        return None if root is None else root / self.name
 
     def _fetched(self, place: Place) -> Path:
         """The lists for workloads, from a machine whose files are not seen here."""
@@ -133,19 +126,6 @@ class ContentServer(PlainService):
     def _kind_of_database(self) -> str:
         return "sqlite" if self._part.settings.database == "sqlite" else "postgresql"
 
-    def _choose_ports(self) -> list[int]:
-        given = self._part.settings
-        if not given.port:
-            return [self._host(number).free_ports() for number in range(1, given.nodes + 1)]
-        ports = list(range(given.port, given.port + given.nodes))
-        for number, port in enumerate(ports, start=1):
-            self._host(number).require_free(port, self.name)
-        return ports
-
-    def _host(self, number: int) -> Host:
-        """The host of a node."""
-        return self.hosts[(number - 1) % len(self.hosts)] if self.hosts else self.host
-
     def _run(self, place: Place, command: str, *options: str) -> None:
         """Run one of its programs, on all CPUs and without the limits of its host: no load is measured yet."""
         program = [*self._program(), command, *self._where(self._data), *options]
@@ -163,27 +143,19 @@ class ContentServer(PlainService):
         """One process for each node."""
         return [
             ProcessSpec(
-                self._node(number),
-                [*self._program(), "serve", *self._options(number, port)],
+                node,
+                [*self._program(), "serve", *self._options(number, address)],
                 grace_s=_GRACE_S,
-                host=self._host(number),
+                host=self.host_of(number),
             )
-            for number, port in enumerate(self._ports, start=1)
+            for number, (node, address) in enumerate(zip(self.nodes, self.addresses(), strict=True), start=1)
         ]
 
-    def _node(self, number: int) -> str:
-        return self.name if number == 1 else f"{self.name}-{number}"
-
-    def _options(self, number: int, port: int) -> list[str]:
+    def _options(self, number: int, address: str) -> list[str]:
         given = self._part.settings
-        options = [
-            *self._where(self._served),
-            *self._apart(),
-            "--listen",
-            f"{self._host(number).address}:{port}",
-            "--node",
-            f"node-{number}",
-        ]
+        area = self._area_on(self.host_of(number))
+        options = [*self._where(self._served), *([] if area is None else ["--storage-area", str(area)])]
+        options += ["--listen", address, "--node", f"node-{number}"]
         options += ["--threads", str(given.threads), "--database-pool", str(given.database_pool)]
         options += ["--content-cache-bytes", str(given.content_cache), "--handle-cache", str(given.handle_cache)]
         options += ["--sync", "on" if given.sync else "off"]
@@ -196,22 +168,9 @@ class ContentServer(PlainService):
         options += ["--credentials-lifetime", str(given.credentials_lifetime)]
         return options
 
-    def _apart(self) -> list[str]:
-        return [] if self._area is None else ["--storage-area", str(self._area)]
-
-    def ready(self) -> str | None:
-        """Ready when every node shows its metrics."""
-        refusals = [refusal for address in self.addresses() if (refusal := refuses_http(address, _METRICS))]
-        return "; ".join(refusals) or None
-
-    def process_ready(self, process: str) -> str | None:
-        """Ready when this node shows its metrics."""
-        nodes = [self._node(number) for number in range(1, len(self._ports) + 1)]
-        return refuses_http(self.addresses()[nodes.index(process)], _METRICS)
-
-    def addresses(self) -> list[str]:
-        """One address for each node."""
-        return [f"{self._host(number).address}:{port}" for number, port in enumerate(self._ports, start=1)]
+    def refuses(self, address: str) -> str | None:
+        """A node answers when it shows its metrics."""
+        return refuses_http(address, _METRICS)
 
     def settings_used(self) -> dict[str, Any]:
         """Settings and population in force, and what its data and contents lie on."""
@@ -224,8 +183,8 @@ class ContentServer(PlainService):
         from towtank.observe import PrometheusScraper, Scraper, SqliteScraper  # noqa: PLC0415 - only where observed
 
         scrapers: list[Scraper] = [
-            PrometheusScraper(self._node(number), self.kind, f"http://{address}{_METRICS}")
-            for number, address in enumerate(self.addresses(), start=1)
+            PrometheusScraper(node, self.kind, f"http://{address}{_METRICS}")
+            for node, address in zip(self.nodes, self.addresses(), strict=True)
         ]
         if self._part.settings.database == "sqlite" and self.host.capabilities().shares_files:
             file = self.host.outside(self._served) / "content.sqlite"

@@ -1,4 +1,4 @@
-"""A GlusterFS file system mounted on a host: one `glusterfs` process with a volume file of its own."""
+"""A GlusterFS file system mounted on hosts: a `glusterfs` process on each, all with the same volume file."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from towtank.system import storage_models
-from towtank.system.process import ProcessSpec
-from towtank.system.service import Place, Service
+from towtank.system.service import Service
 from towtank.system.services.glusterfs_server import GlusterfsServer, quiet
 from towtank.system.services.glusterfs_volumes import clients, mount_text
 from towtank.system.services.mount import MountService
 
 
 class GlusterfsMount(MountService):
-    """One `glusterfs`."""
+    """One `glusterfs` for each host."""
 
     kind = "glusterfs_mount"
     program: ClassVar[str] = "glusterfs"
@@ -36,22 +35,24 @@ class GlusterfsMount(MountService):
         addresses = {server.name: (server.host.address, server.port) for server in self._bricks}
         (self.folder / "mount.vol").write_text(mount_text(self._part.settings, addresses), "utf-8")
 
-    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """One process, in the foreground."""
+    def program_of(self, process: str, point: Path) -> list[str]:
+        """One `glusterfs`."""
         given = self._part.settings
-        command = [self.path, "-N", "-f", str(self.folder / "mount.vol"), *quiet(self.folder)]
+        command = [self.path, "-N", "-f", str(self.folder / "mount.vol"), *quiet(self.folder, process)]
         command += [f"--direct-io-mode={'enable' if given.direct else 'disable'}", f"--lru-limit={given.cached_files}"]
         seconds = round(given.attributes_timeout)
-        command += [f"--attribute-timeout={seconds}", f"--entry-timeout={seconds}"]
-        return [ProcessSpec(self.name, [*command, str(self.point)], grace_s=5.0)]
+        return [*command, f"--attribute-timeout={seconds}", f"--entry-timeout={seconds}", str(point)]
 
     def settings_used(self) -> dict[str, Any]:
-        """Settings and servers."""
-        return {**self._part.configuration, "servers": self._names, "mounted_at": str(self.point)}
+        """Settings, servers, and where it is mounted on which host."""
+        points = {host.name: str(self.point_on(host)) for host in self.places.values()}
+        return {**self._part.configuration, "servers": self._names, "mounted_at": points}
 
     def scrapers(self) -> list[Any]:
-        """What the mount tells of itself in files of its own."""
+        """What each mount tells of itself in files of its own."""
         from towtank.observe.glusterfs import GlusterfsScraper  # noqa: PLC0415 - only where something is observed
 
         names = clients(self._part.settings, [server.name for server in self._bricks])
-        return [GlusterfsScraper(self.name, self.host.outside(self.point), names)]
+        return [
+            GlusterfsScraper(process, host.outside(self.point_on(host)), names) for process, host in self.places.items()
+        ]

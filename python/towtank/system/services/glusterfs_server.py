@@ -50,13 +50,13 @@ class GlusterfsServer(PrivateServer):
         """One process, in the foreground."""
         file = self.folder / "server.vol"
         command = [self.path, "-N", "-f", str(file), "--volfile-id", self.name]
-        return [ProcessSpec(self.name, [*command, *quiet(self.folder)], grace_s=3.0)]
+        return [ProcessSpec(self.name, [*command, *quiet(self.folder, self.name)], grace_s=3.0)]
 
     def settings_used(self) -> dict[str, Any]:
         """Settings and port."""
         return {**self._part.configuration, "disk": self._part.disk, "port": self._port}
 
 
-def quiet(folder: Path) -> list[str]:
-    """Options that keep its files in the folder of this time, and its warnings in the log."""
-    return ["-p", str(folder / "pid"), "-l", "/dev/stdout", "-L", "WARNING"]
+def quiet(folder: Path, process: str) -> list[str]:
+    """Options that keep the files of a process in the folder of this time, and its warnings in the log."""
+    return ["-p", str(folder / f"{process}.pid"), "-l", "/dev/stdout", "-L", "WARNING"]

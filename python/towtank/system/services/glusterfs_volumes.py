@@ -130,7 +130,9 @@ def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]
 def _caches(settings: GlusterfsMountSettings) -> list[tuple[str, str, dict[str, object]]]:
     found: list[tuple[str, str, dict[str, object]]] = []
     if settings.write_behind:
-        found.append(("behind", "performance/write-behind", {"cache-size": f"{settings.write_behind}"}))
+        # A close waits for what was written: other hosts read the whole file, and who wrote is told of a full disk.
+        behind = {"cache-size": f"{settings.write_behind}", "flush-behind": False}
+        found.append(("behind", "performance/write-behind", behind))
     if settings.cache:
         options = {"cache-size": _size(settings.cache), "cache-timeout": round(settings.cache_timeout)}
         found.append((CACHE, "performance/io-cache", options))

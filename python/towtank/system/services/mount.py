@@ -1,4 +1,4 @@
-"""What mounts of file systems over the network have in common: a process on a host and the folder that it serves."""
+"""What mounts of file systems over the network have in common: on each host a process and the folder it serves."""
 
 from __future__ import annotations
 
@@ -7,27 +7,33 @@ from contextlib import suppress
 from pathlib import Path
 
 from towtank.errors import TargetError
+from towtank.system.hosts.host import Host
+from towtank.system.process import ProcessSpec
 from towtank.system.service import Place, Service
+from towtank.system.service_model import node_names
 from towtank.system.services.private_server import ProgramService
 
 _DEVICE = Path("/dev/fuse")
 _STOP_WITHIN_S = 10.0
+_GRACE_S = 5.0
 # Writes a file and reads it back, so that the servers have answered, too. `timeout` ends it where they do not.
 _TRIED = """
 grep -q " $1 fuse" /proc/self/mounts || exit 1
-echo whole >"$1/.tried" && grep -q whole "$1/.tried"
+echo whole >"$1/.tried-$2" && grep -q whole "$1/.tried-$2"
 status=$?
-rm -f "$1/.tried"
+rm -f "$1/.tried-$2"
 exit $status
 """
 _TRY_WITHIN_S = 5.0
 _UNMOUNT = 'umount --lazy "$1" 2>/dev/null; true'
+# A program that was killed leaves a mount that answers nothing, over which no other can be put.
+_MOUNT = 'umount --lazy "$1" 2>/dev/null; shift; exec "$@"'
 
 
 class MountService(ProgramService):
-    """A file system over the network, mounted on its host for the services there.
+    """A file system over the network, mounted on one host or several for the services there.
 
-    The mount is in the host's own mount namespace: nobody else sees it, and it goes with the host, whatever happens.
+    A mount is in the host's own mount namespace: nobody else sees it, and it goes with the host, whatever happens.
     """
 
     def __init__(self, name: str, servers: list[str]) -> None:
@@ -52,29 +58,55 @@ class MountService(ProgramService):
         return list(self._servers)
 
     @property
-    def point(self) -> Path:
-        """Where the services of its host see it."""
-        return self.host.temporary / "mounts" / self.name
+    def places(self) -> dict[str, Host]:
+        """Its hosts by the process that each has."""
+        hosts = self.hosts or [self.host]
+        return dict(zip(node_names(self.name, len(hosts)), hosts, strict=True))
+
+    def point_on(self, host: Host) -> Path:
+        """Where the services of a host see it."""
+        return host.temporary / "mounts" / self.name
 
     def prepare(self, place: Place) -> None:
-        """Make the folder, and write what the program reads."""
+        """Make the folders, and write what the program reads."""
         self._folder = place.scratch
-        self.host.make_folder(self.point)
+        for host in self.places.values():
+            host.make_folder(self.point_on(host))
         self.configure()
 
     def configure(self) -> None:
         """Write what the program reads."""
 
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
+        """One process for each host, in the foreground."""
+        specs = []
+        for process, host in self.places.items():
+            point = self.point_on(host)
+            command = ["sh", "-c", _MOUNT, "sh", str(point), *self.program_of(process, point)]
+            specs.append(ProcessSpec(process, command, grace_s=_GRACE_S, host=host))
+        return specs
+
+    def program_of(self, process: str, point: Path) -> list[str]:  # noqa: ARG002
+        """Program and arguments of one process, which serves the folder."""
+        return [self.path, str(point)]
+
     def ready(self) -> str | None:
-        """Ready when a file can be written and read."""
+        """Ready when a file can be written and read on each host."""
+        return next((reason for process in self.places if (reason := self.process_ready(process)) is not None), None)
+
+    def process_ready(self, process: str) -> str | None:
+        """The same on the host of one process."""
+        host = self.places[process]
+        point = self.point_on(host)
         within = ["timeout", "-s", "KILL", f"{_TRY_WITHIN_S:g}"] if shutil.which("timeout") else []
-        answer = self.host.execute([*within, "sh", "-c", _TRIED, "sh", str(self.point)], 4 * _TRY_WITHIN_S)
-        return None if answer.status == 0 else f"nothing can be written to {self.point} yet"
+        answer = host.execute([*within, "sh", "-c", _TRIED, "sh", str(point), process], 4 * _TRY_WITHIN_S)
+        return None if answer.status == 0 else f"nothing can be written to {point} of {process} yet"
 
     def stopped(self) -> None:
-        """Take the mount away where the program left it: killed, it leaves one that answers nothing."""
+        """Take the mounts away where the program left them: killed, it leaves one that answers nothing."""
         if self._folder is not None:
-            # The host goes next, and the mount with it.
-            with suppress(TargetError):
-                self.host.execute(["sh", "-c", _UNMOUNT, "sh", str(self.point)], _STOP_WITHIN_S)
+            for host in self.places.values():
+                # The host goes next, and the mount with it.
+                with suppress(TargetError):
+                    host.execute(["sh", "-c", _UNMOUNT, "sh", str(self.point_on(host))], _STOP_WITHIN_S)
             self._folder = None

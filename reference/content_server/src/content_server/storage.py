@@ -138,8 +138,13 @@ class StorageArea:
         cached = self.cache.get(content_id) if self.cache.accepts(length) else None
         if cached is not None:
             return cached if count == length else cached[offset : offset + count]
-        with self.handles.open(content_id, self.path(content_id)) as descriptor:
-            data = os.pread(descriptor, count, offset)
+        try:
+            with self.handles.open(content_id, self.path(content_id)) as descriptor:
+                data = os.pread(descriptor, count, offset)
+        except OSError:
+            # A file system over the network that went away and is back does not know files that were open before.
+            self.handles.discard(content_id)
+            raise
         self.meter.count("read", len(data))
         if len(data) != count:
             raise Storage("the content file is shorter than it should be")

@@ -1,0 +1,103 @@
+"""Services on hosts that are not there, or that cannot give what is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from towtank import yamlfile
+from towtank.errors import Fault
+from towtank.system.host_model import ExistingHost, LocalHost, NamespacesHost, SshHost
+
+if TYPE_CHECKING:
+    from towtank.system.model import SystemFile
+    from towtank.system.service_model import Service
+
+
+def host_faults(tree: yamlfile.Node, system: SystemFile, hosts: list[str]) -> list[Fault]:
+    """Every host that a service names wrongly, and every disk.
+
+    Parameters
+    ----------
+    tree : Node
+        The system file without what is wrong in form.
+    system : SystemFile
+        What of it is right in form.
+    hosts : list of str
+        Names of all hosts of the file, those with faults included.
+    """
+    faults = []
+    for name, service in system.services.items():
+        if service.host is not None and service.host not in hosts:
+            faults.append(unknown_name(tree, ("services", name, "host"), "host", service.host, hosts))
+        elif service.host is not None and service.host in system.hosts:
+            faults += _misplaced(tree, system, name)
+        faults += _misplaced_further(tree, system, name, hosts)
+        faults += _names_taken(tree, system, name)
+    return faults
+
+
+def unknown_name(root: yamlfile.Node, path: yamlfile.Path_, what: str, got: str, known: list[str]) -> Fault:
+    """A name that stands nowhere in the file, with those that do."""
+    allowed = f"a {what} of this file ({', '.join(known)})" if known else f"a {what} of this file, which has none"
+    near = yamlfile.did_you_mean(got, known)
+    return yamlfile.fault_at(root, path, f"must be {allowed}, got {got!r} instead{near}")
+
+
+def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[Fault]:
+    """What a service asks of its host that the host cannot give."""
+    service = system.services[name]
+    host = system.hosts[str(service.host)]
+    at = ("services", name, "host")
+    if service.starts and isinstance(host, ExistingHost):
+        message = (
+            f"must be a host on which services can be started (a {service.kind} is), got {service.host!r} instead, "
+            "which is of provider existing"
+        )
+        yield yamlfile.fault_at(tree, at, message)
+    if service.starts and not service.starts_remotely and isinstance(host, SshHost):
+        message = f"must be a host of this machine for a {service.kind}, got {service.host!r} instead, of provider ssh"
+        yield yamlfile.fault_at(tree, at, message)
+    if service.needs_namespaces and not isinstance(host, NamespacesHost):
+        yield yamlfile.fault_at(tree, at, _needs_namespaces(service, str(service.host)))
+    disks = list(host.disks) if isinstance(host, NamespacesHost) else []
+    if service.disk_used is not None and service.disk_used not in disks:
+        known = f" ({', '.join(disks)})" if disks else ", which has none"
+        near = yamlfile.did_you_mean(service.disk_used, disks)
+        message = f"must be a disk of host {service.host}{known}, got {service.disk_used!r} instead{near}"
+        yield yamlfile.fault_at(tree, ("services", name, "disk"), message)
+
+
+def _misplaced_further(tree: yamlfile.Node, system: SystemFile, name: str, hosts: list[str]) -> Iterator[Fault]:
+    """What is wrong with `hosts`, where a service is on several, and with a disk that not all of them see."""
+    service = system.services[name]
+    for number, host in enumerate(getattr(service, "hosts", [])):
+        at = ("services", name, "hosts", number)
+        if host not in hosts:
+            yield unknown_name(tree, at, "host", host, hosts)
+            continue
+        found = system.hosts.get(host)
+        if service.needs_namespaces and not isinstance(found, NamespacesHost | None):
+            yield yamlfile.fault_at(tree, at, _needs_namespaces(service, host))
+        elif not isinstance(found, NamespacesHost | LocalHost | None):
+            message = f"must be a host of this machine, where nodes share their data, got {host!r} instead"
+            yield yamlfile.fault_at(tree, at, message)
+    away = [host for host in dict.fromkeys(service.hosts_used) if host != service.host]
+    if service.disk_used is not None and away:
+        message = (
+            f"must be left out with nodes on other hosts than {service.host} ({', '.join(away)}), which do not see it, "
+            f"got {service.disk_used!r} instead"
+        )
+        yield yamlfile.fault_at(tree, ("services", name, "disk"), message)
+
+
+def _needs_namespaces(service: Service, host: str) -> str:
+    return f"must be a host of provider namespaces for a {service.kind}, got {host!r} instead"
+
+
+def _names_taken(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[Fault]:
+    """Services that are called as a process of another one is."""
+    for process in system.services[name].processes(name):
+        if process != name and process in system.services:
+            message = f"must not be the name of a process of service {name!r}, got {process!r}"
+            yield yamlfile.fault_at(tree, ("services", process), message, key=True)

@@ -1,0 +1,89 @@
+"""What servers in several nodes have in common: a database, one place for contents, a process for each node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from towtank.system import model
+from towtank.system.hosts.host import Host
+from towtank.system.node_models import NodesService as Part
+from towtank.system.service import PlainService, Service
+from towtank.system.services.mount import MountService
+from towtank.system.services.postgresql import Postgresql
+
+
+class NodesService(PlainService):
+    """All nodes of one server.
+
+    Parameters
+    ----------
+    name : str
+    part : NodesService
+        What the system file says of it.
+    base : Path
+        Folder of the system file.
+    port : int
+        Port of the first node, the others follow; 0 takes any free ones.
+    """
+
+    def __init__(self, name: str, part: Part, base: Path, port: int) -> None:
+        super().__init__(name)
+        self.nodes = part.processes(name)
+        self._asked, self._base = part, base
+        self._port = port
+        self._ports: list[int] = []
+        self._mount: MountService | None = None
+
+    def meet(self, others: list[Service]) -> None:
+        """Find the mount that its contents lie on, where they lie on one."""
+        mounts = [other for other in others if isinstance(other, MountService) and other.name == self._asked.storage]
+        self._mount = mounts[0] if mounts else None
+
+    def database_among(self, others: list[Service]) -> Postgresql:
+        """The PostgreSQL of the system, or one that it brings."""
+        found = [other for other in others if isinstance(other, Postgresql)]
+        return found[0] if found else self._own_database()
+
+    def _own_database(self) -> Postgresql:
+        part = model.Postgresql(kind="postgresql", host=self._asked.host)
+        database = Postgresql("database", part, self._base)
+        database.host = self.host
+        database.ready_within_s = self.ready_within_s
+        return database
+
+    def host_of(self, number: int) -> Host:
+        """The host of a node; the first has the number 1."""
+        return self.hosts[(number - 1) % len(self.hosts)] if self.hosts else self.host
+
+    def storage_on(self, host: Host) -> Path | None:
+        """The disk or mount for contents, as the processes of a host see it; None where none was asked for."""
+        if self._mount is not None:
+            return self._mount.point_on(host)
+        return None if self._asked.storage is None else host.disk(self._asked.storage)
+
+    def choose_ports(self) -> None:
+        """Take free ports, or see that those asked for are free."""
+        numbers = range(1, len(self.nodes) + 1)
+        if not self._port:
+            self._ports = [self.host_of(number).free_ports() for number in numbers]
+            return
+        self._ports = [self._port + number - 1 for number in numbers]
+        for number, port in zip(numbers, self._ports, strict=True):
+            self.host_of(number).require_free(port, self.name)
+
+    def addresses(self) -> list[str]:
+        """One address for each node."""
+        return [f"{self.host_of(number).address}:{port}" for number, port in enumerate(self._ports, start=1)]
+
+    def refuses(self, address: str) -> str | None:  # noqa: ARG002
+        """None when the node at an address answers, else what is not yet so."""
+        return None
+
+    def ready(self) -> str | None:
+        """Ready when every node answers."""
+        refusals = [refusal for address in self.addresses() if (refusal := self.refuses(address)) is not None]
+        return "; ".join(refusals) or None
+
+    def process_ready(self, process: str) -> str | None:
+        """Ready when this node answers."""
+        return self.refuses(self.addresses()[self.nodes.index(process)])

@@ -1,0 +1,243 @@
+"""A file system that several hosts have mounted: what one has closed the others read at once, whole."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cmis_client import CmisClient
+from host_support import until
+
+from towtank.system.build import build_system
+from towtank.system.hosts import cleaning
+from towtank.system.hosts.host import Answer, Host
+from towtank.system.model import load_system
+from towtank.system.services.mount import MountService
+from towtank.system.system import System
+
+SYSTEM = """
+schema: towtank/system/1
+name: shared
+hosts:
+  web-1: &web {{provider: namespaces}}
+  web-2: *web
+  web-3: *web
+  brick-1: &brick {{provider: namespaces, disks: {{data: {{size: 96 MiB}}}}}}
+  brick-2: *brick
+services:
+  store-1: {{kind: glusterfs_server, host: brick-1, disk: data}}
+  store-2: {{kind: glusterfs_server, host: brick-2, disk: data}}
+  area:
+    kind: glusterfs_mount
+    host: web-1
+    hosts: [web-1, web-2, web-3]
+    servers: [store-1, store-2]
+    settings: {{{settings}}}
+  {other}
+start_timeout: 60 s
+"""
+OTHER = "other: {kind: null_server, host: web-1}"
+NODES = """content:
+    kind: content_server
+    host: web-1
+    hosts: [web-1, web-2]
+    storage: area
+    settings: {nodes: 2, handle_cache: 16, content_cache: 0 B}
+    population: {scale: 0.00002}"""
+SETTINGS = {"plain": "", "copies": "copies: 2, direct: true", "uncached": "cache: 0 B, write_behind: 0 B"}
+PORT = 7007
+# How long a command on a host may take on a busy machine. [s]
+LIMIT_S = 60.0
+
+# Looks what is under each name that it is told; the one who tells it has closed the file a moment ago. It has looked
+# for the next one already, which is not there yet.
+READER = """
+import hashlib, os, socket, sys
+wrong = []
+with socket.create_server((sys.argv[1], int(sys.argv[2]))) as listener:
+    connection, _ = listener.accept()
+with connection, connection.makefile("rw") as lines:
+    for line in lines:
+        path, digest, following = line.split()
+        try:
+            with open(path, "rb") as stream:
+                found = hashlib.sha256(stream.read()).hexdigest()
+        except OSError as error:
+            found = str(error)
+        if found != digest:
+            wrong.append([path, found])
+        assert not os.path.exists(following)
+        print("read", file=lines, flush=True)
+print(wrong)
+"""
+# Every other file under another name first, as servers write them; some are larger than what is written behind.
+WRITER = """
+import hashlib, os, socket, sys, time
+address, port, root, count = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+deadline = time.monotonic() + 30
+while True:
+    try:
+        connection = socket.create_connection((address, port), 60)
+        break
+    except ConnectionRefusedError:
+        if time.monotonic() > deadline:
+            raise
+        time.sleep(0.05)
+os.makedirs(f"{root}/temporary", exist_ok=True)
+names = [f"{root}/{number % 7}/file-{number}" for number in range(count + 1)]
+with connection, connection.makefile("rw") as lines:
+    for number in range(count):
+        data = os.urandom(2_000_003 if number % 10 == 9 else 1 + 7919 * number % 150_000)
+        path = names[number]
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        first = path if number % 2 else f"{root}/temporary/{number}"
+        with open(first, "wb") as stream:
+            stream.write(data)
+        os.rename(first, path)
+        print(path, hashlib.sha256(data).hexdigest(), names[number + 1], file=lines, flush=True)
+        assert lines.readline() == "read\\n"
+        os.unlink(path)
+print("written")
+"""
+WRITE = "import sys; open(sys.argv[1], 'w').write(sys.argv[2])"
+READ = "import sys; print(open(sys.argv[1]).read())"
+
+
+class Shared:
+    """The system while it is up."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        (mount,) = [service for service in system._services if service.name == "area"]
+        assert isinstance(mount, MountService)
+        self.mount = mount
+
+    def host(self, number: int) -> Host:
+        """One of the hosts that have it; the first has the number 1."""
+        return self.system._hosts.of(f"web-{number}")
+
+    def path(self, name: str) -> Path:
+        """A file of it, as each of the hosts sees it."""
+        return self.mount.point_on(self.host(1)) / name
+
+    def try_python(self, number: int, script: str, *arguments: object) -> Answer:
+        """Run a script on a host."""
+        host = self.host(number)
+        return host.execute([host.python(), "-c", script, *map(str, arguments)], LIMIT_S)
+
+    def python(self, number: int, script: str, *arguments: object) -> str:
+        """What a script says that must end well."""
+        answer = self.try_python(number, script, *arguments)
+        assert answer.status == 0, answer.output
+        return answer.output.strip()
+
+
+def made(folder: Path, settings: str, other: str = OTHER) -> System:
+    """The system, down; skipped with the reasons where this machine cannot."""
+    path = folder / "system.yaml"
+    path.write_text(SYSTEM.format(settings=settings, other=other))
+    system = build_system(load_system(path), folder, folder / "logs")
+    lines = [*system._hosts.lacks(), *(text for service in system._services if (text := service.missing()))]
+    if lines:
+        pytest.skip("; ".join(lines))
+    return system
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    folder = tmp_path_factory.mktemp("shared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOWTANK_STATE", str(folder / "state"))
+        with made(folder, SETTINGS[request.param]) as system:
+            system.up()
+            running = Shared(system)
+            prefix = running.host(1)._site.prefix  # type: ignore[attr-defined]
+            yield running
+        assert cleaning.leftovers(prefix) == []
+        assert "fuse.glusterfs" not in Path("/proc/self/mounts").read_text()
+
+
+@pytest.mark.parametrize(("writer", "reader"), [(1, 2), (3, 1)])
+def test_what_one_host_has_closed_another_reads_at_once(shared: Shared, writer: int, reader: int) -> None:
+    address = shared.host(reader).address
+    root = shared.path(f"from-{writer}")
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(shared.python, reader, READER, address, PORT)
+        assert shared.python(writer, WRITER, address, PORT, root, 60) == "written"
+        assert reading.result() == "[]"
+
+
+def test_what_was_changed_in_place_is_seen_when_it_is_asked_again(shared: Shared) -> None:
+    path = shared.path("changed")
+    shared.python(1, WRITE, path, "before")
+    assert shared.python(2, READ, path) == "before"
+    shared.python(1, WRITE, path, "after it was changed")
+    # What is cached may be used for as long as the settings say.
+    until(lambda: shared.python(2, READ, path) == "after it was changed")
+
+
+def test_each_mount_tells_what_its_own_host_does(shared: Shared) -> None:
+    scrapers = {scraper.service: scraper for scraper in shared.mount.scrapers()}
+    assert list(scrapers) == ["area", "area-2", "area-3"]
+    before = {name: scraper.scrape() for name, scraper in scrapers.items()}
+    shared.python(2, WRITE, shared.path("told"), "x" * 70_000)
+    written = {
+        name: scraper.scrape()["glusterfs_written_bytes_total"] - before[name]["glusterfs_written_bytes_total"]
+        for name, scraper in scrapers.items()
+    }
+    for scraper in scrapers.values():
+        scraper.close()
+    assert written == {"area": 0, "area-2": 70_000, "area-3": 0}
+
+
+def test_processes_and_settings_name_their_hosts(shared: Shared) -> None:
+    told = shared.system._endpoints()
+    hosts = {name: tier["host"] for name, tier in told.tiers.items() if tier["kind"] == "glusterfs_mount"}
+    assert hosts == {"area": "web-1", "area-2": "web-2", "area-3": "web-3"}
+    settings = json.loads(json.dumps(told.settings["area"]))
+    assert settings["mounted_at"] == {f"web-{number}": "/tmp/mounts/area" for number in (1, 2, 3)}
+
+
+def test_the_mount_of_one_host_is_killed_and_started_again(shared: Shared) -> None:
+    path = shared.path("kept")
+    shared.python(1, WRITE, path, "stored")
+    shared.system.signal("area-2", "kill")
+    assert shared.system.taken_down() == ["area-2"]
+    assert shared.try_python(2, READ, path).status != 0
+    assert shared.python(1, READ, path) == "stored", "the others do not notice"
+    assert list(shared.system.start("area-2")) == ["area-2"]
+    assert shared.python(2, READ, path) == "stored"
+    assert shared.system.ended() == []
+
+
+@pytest.mark.timeout(300)
+def test_what_one_node_stored_the_other_gives(tmp_path: Path) -> None:
+    pytest.importorskip("content_server")
+    with made(tmp_path, "", NODES) as system:
+        endpoints = system.up()
+        with endpoints.exports["content"]["accounts_csv"].open(encoding="utf-8", newline="") as file:
+            account = next(csv.DictReader(file))
+        nodes = [CmisClient(one, account["user"], account["password"]) for one in endpoints.addresses["content"]]
+        folder = nodes[0].at("/inbox/000")["cmis:objectId"]
+        for number in range(10):
+            text = f"document {number} ".encode() * (1 + 1000 * number)
+            stored = nodes[number % 2].create(folder, f"new-{number}.txt", text)["cmis:objectId"]
+            assert nodes[1 - number % 2].content(stored) == text
+        hosts = {name: tier["host"] for name, tier in endpoints.tiers.items() if tier["kind"] == "content_server"}
+        assert hosts == {"content": "web-1", "content-2": "web-2"}
+        assert system.ended() == []
+        # A node whose mount went away and came back gives what it had open, too.
+        system.signal("area-2", "kill")
+        system.start("area-2")
+        assert until(lambda: held(nodes[1], stored)) == text
+
+
+def held(node: CmisClient, stored: str) -> Any:
+    """Content that a node gives; nothing while it refuses."""
+    status, body = node.send("/root", {"objectId": stored, "cmisselector": "content"})
+    return body if status == 200 else None
