@@ -10,6 +10,7 @@ from typing import Any
 from towtank.analysis import audit_check
 from towtank.analysis.backlog import BEYOND_NOISE, SHORT
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.analysis.network_doubts import counted, listen_overflows, loses_packets, retransmits
 from towtank.analysis.rates import CLOCK_JUMP_S, GAP_S
 from towtank.analysis.recovery import Happened
 from towtank.analysis.storage_doubts import full_storage
@@ -29,8 +30,6 @@ ERRORS_SHARE = 0.01
 ENVELOPE_SHARE = 0.80
 # A process that has so much of its open files or ports in use fails to connect by chance alone.
 _CONNECTIONS_SHARE = 0.95
-# A lost segment costs 200 ms or more (TCP_RTO_MIN of Linux): with one in 1,000 requests p99.9 is made of them.
-RETRANSMITS_SHARE = 1e-3
 THROTTLED_SHARE = 0.01
 # Of the response time that requests spent waiting for a connection of the pool: what is less than the interval of most
 # means changes no conclusion.
@@ -301,27 +300,12 @@ def _pool(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _network(evidence: Evidence) -> Iterator[Doubt]:
-    counts, window = evidence.summary["host"]["tcp"], evidence.window
-    overflows = counts["listen_overflows"]
-    if overflows:
-        text = f"{overflows:,.0f} connections overflowed a listen queue of this host within the window, limit 0"
-        yield Doubt(Kind.LISTEN_OVERFLOW, Level.SUSPECT, text, overflows, 0.0)
+    networks, window = counted(evidence.summary), evidence.window
+    yield from listen_overflows(networks)
     started = evidence.summary["generator"]["requests_started_per_s"]
-    if window is None or not started or not counts["retransmits"]:
-        return
-    # Probes for a lost tail, which Linux sends when an acknowledgement is late, are counted as sent again too; what the
-    # other side had already was not lost and cost nobody a wait.
-    needless = counts.get("needless_retransmits")
-    requests = started * (window.end_s - window.start_s)
-    share, lost = counts["retransmits"] / requests, (counts["retransmits"] - (needless or 0.0)) / requests
-    if share > RETRANSMITS_SHARE:
-        had = "" if needless is None else f" (the other side had {needless:,.0f} of them already)"
-        text = (
-            f"{counts['retransmits']:,.0f} segments were sent again within the window{had}, {percent(share)} of the "
-            f"requests, limit {percent(RETRANSMITS_SHARE)}"
-        )
-        level = Level.SUSPECT if lost > RETRANSMITS_SHARE else Level.NOTE
-        yield Doubt(Kind.RETRANSMITS, level, text, share, RETRANSMITS_SHARE)
+    if window is not None and started:
+        asked = loses_packets(evidence.observed.hosts)
+        yield from retransmits(networks, started * (window.end_s - window.start_s), asked=asked)
 
 
 def _throttled(evidence: Evidence) -> Iterator[Doubt]:
