@@ -103,8 +103,8 @@ def _networks(runs: list[RunResult]) -> list[Block]:
         Column("In sockets", numeric=True),
     )
     notes = (
-        "Counts are of the window. Listen overflows: connections that no server took in time. Packets are those that the "
-        "device of the host saw: with segmentation offloads up to 64 KiB each.",
+        "Counts are of the window. Listen overflows: connections that no server took in time. Packets are those that "
+        "the device of the host saw: with segmentation offloads up to 64 KiB each.",
     )
     return [Table("Network of the hosts", columns, rows, notes)]
 
