@@ -141,5 +141,7 @@ def _system(study: Study) -> dict[str, Any]:
         "hosts": {name: host.model_dump(mode="json", exclude_none=True) for name, host in system.hosts.items()},
         "services": services,
         "targets": {name: target.model_dump(mode="json") for name, target in system.all_targets.items()},
+        "network": system.network.model_dump(mode="json", exclude_none=True),
+        "generator": system.generator.model_dump(mode="json", exclude_none=True),
         "start_timeout": units.format_duration(system.start_timeout),
     }
