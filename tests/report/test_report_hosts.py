@@ -64,6 +64,15 @@ def test_machines_of_their_own_have_no_machine_below() -> None:
     assert hosts.sentence([RunResult("r001", {}, {"hosts": {"far": far}})]).startswith("Each host is a machine")
 
 
+def test_of_many_hosts_the_extremes_are_shown() -> None:
+    many = {f"server-{number}": {**WEB, "cpus_used": {"value": number / 100}} for number in range(1, 41)}
+    section = hosts.build(results(hosts=many, machine=MACHINE))
+    assert section is not None
+    given = next(block for block in section.blocks if isinstance(block, Table))
+    assert [row[1] for row in given.rows] == [f"server-{number}" for number in (*range(1, 7), *range(35, 41))]
+    assert given.footnotes[-1] == "Of up to 40 hosts of a run the 12 that used the least and the most CPU are shown."
+
+
 def test_no_section_without_such_hosts() -> None:
     assert hosts.build(results(hosts={}, machine=None)) is None
     assert hosts.build(results()) is None

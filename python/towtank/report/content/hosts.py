@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towtank.report import format as people
+from towtank.report.content.extremes import SHOWN_AT_MOST, extremes
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult, dig
 
@@ -35,16 +36,25 @@ def sentence(runs: list[RunResult]) -> str:
     )
 
 
-def _each(runs: list[RunResult]) -> Iterator[tuple[str, str, Json]]:
+def _each(runs: list[RunResult]) -> Iterator[tuple[RunResult, str, Json]]:
     for run in runs:
-        for name, one in run.summary["hosts"].items():
-            yield run.run_id, str(name), one
+        listed = [(str(name), one) for name, one in run.summary["hosts"].items()]
+        for name, one in extremes(listed, lambda host: dig(host[1], "cpus_used", "value")):
+            yield run, name, one
+
+
+def _left_out(runs: list[RunResult]) -> tuple[str, ...]:
+    """That not all hosts are shown, where they are not."""
+    most = max(len(run.summary["hosts"]) for run in runs)
+    if most <= SHOWN_AT_MOST:
+        return ()
+    return (f"Of up to {most:,} hosts of a run the {SHOWN_AT_MOST} that used the least and the most CPU are shown.",)
 
 
 def _hosts(runs: list[RunResult]) -> Table:
     rows = tuple(
         (
-            run,
+            run.run_id,
             name,
             people.listing([str(tier) for tier in one.get("tiers") or ()]) or people.ABSENT,
             people.plain(one.get("cpus_allotted")),
@@ -68,14 +78,14 @@ def _hosts(runs: list[RunResult]) -> Table:
         Column("Cache refaults", "pages", numeric=True),
     )
     notes = ("Throttled: periods in which a host had used its CPU time up and stood still until the next.",)
-    return Table("What each host was given and used", columns, rows, notes)
+    return Table("What each host was given and used", columns, rows, (*notes, *_left_out(runs)))
 
 
 def _networks(runs: list[RunResult]) -> list[Block]:
     rows = tuple(
         (
             run.run_id,
-            str(name),
+            name,
             str(dig(run.manifest, "hosts", name, "link") or people.ABSENT),
             *(people.size_rate(one.get(f"{way}_bytes_per_s")) for way in _WAYS),
             *(people.rate(one.get(f"{way}_packets_per_s")) for way in _WAYS),
@@ -84,8 +94,7 @@ def _networks(runs: list[RunResult]) -> list[Block]:
             people.count(dig(one, "tcp", "retransmits")),
             people.size(one.get("socket_memory_bytes")),
         )
-        for run in runs
-        for name, one in run.summary["hosts"].items()
+        for run, name, one in _each(runs)
     )
     if not any(cell != people.ABSENT for row in rows for cell in row[3:]):
         return []
@@ -118,7 +127,7 @@ def _dropped(one: Json) -> float | None:
 def _disks(runs: list[RunResult]) -> list[Block]:
     rows = tuple(
         (
-            run,
+            run.run_id,
             name,
             str(disk),
             people.size_rate(values.get("read_bytes_per_s")),

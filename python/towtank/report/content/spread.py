@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towtank.report import format as people
+from towtank.report.content.extremes import extremes
 from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
-
-# Beyond this many services a table of each tells less than its extremes.
-_SHOWN_AT_MOST = 12
 
 
 def build(results: Results) -> Section | None:
@@ -49,7 +47,7 @@ def _rows(run: RunResult, target: str, told: Json) -> Iterator[tuple[str, ...]]:
     members = list(told["members"].items())
     configuration = run.configuration
     head = (run.run_id, configuration, people.plain(run.load), target, people.plain_estimate(told["fairness"]))
-    for number, (service, one) in enumerate(_shown(members)):
+    for number, (service, one) in enumerate(extremes(members, lambda member: member[1]["share"]["value"])):
         yield (
             *(head if number == 0 else ("",) * len(head)),
             service,
@@ -57,12 +55,3 @@ def _rows(run: RunResult, target: str, told: Json) -> Iterator[tuple[str, ...]]:
             people.plain_estimate(one["share"]),
             people.share(one["errors_share"]) if one["errors_share"] is not None else "",
         )
-
-
-def _shown(members: list[tuple[str, Json]]) -> list[tuple[str, Json]]:
-    """All, or of many the half that got least and the half that got most."""
-    if len(members) <= _SHOWN_AT_MOST:
-        return members
-    half = _SHOWN_AT_MOST // 2
-    by_share = sorted(members, key=lambda one: float(one[1]["share"]["value"] or 0.0))
-    return [*by_share[:half], *by_share[-half:]]
