@@ -12,11 +12,20 @@ from towtank.report.document import Figure, Table
 from towtank.report.source import Results, RunResult
 
 SYSTEM: dict[str, Any] = {
-    "hosts": {"client": {"provider": "namespaces"}, "server": {"provider": "namespaces", "copies": 1}},
+    "hosts": {"client": {"provider": "namespaces"}, "server": {"provider": "namespaces"}},
     "services": {"database": {"kind": "postgresql", "host": "server"}},
     "targets": {"orders": {"service": "database"}},
     "network": {"link": "bridge"},
     "generator": {"host": "client"},
+}
+
+
+COPIED: dict[str, Any] = {
+    **SYSTEM,
+    "hosts": {name: {"provider": "namespaces"} for name in ("client", "server-1", "server-2")},
+    "services": {f"database-{number}": {"kind": "postgresql", "host": f"server-{number}"} for number in (1, 2)},
+    "targets": {"orders": {"services": ["database-1", "database-2"]}},
+    "copies": {"server": 2},
 }
 
 
@@ -55,13 +64,30 @@ def shown(whole: Results) -> tuple[Figure, Table]:
     return figure, table
 
 
-def test_copies_are_drawn_once_with_their_numbers() -> None:
-    whole = results(SYSTEM, run(1, copied(1), servers="one"), run(2, copied(6), servers="many"))
+@pytest.mark.parametrize("system", [SYSTEM, COPIED])
+def test_copies_are_drawn_once_with_their_numbers(system: dict[str, Any]) -> None:
+    whole = results(system, run(1, copied(1), servers="one"), run(2, copied(6), servers="many"))
     figure, table = shown(whole)
     assert table.rows == (("database", "postgresql", "server × 1 or 6", "CPU 0", "–"),)
     assert texts(figure).count("database") == 1
     assert "host server × 1 or 6" in texts(figure)
     assert "A frame with a number stands for so many hosts alike" in figure.note
+
+
+def test_copies_are_known_before_anything_ran() -> None:
+    whole = results(COPIED)
+    assert list(tiers.tiers(whole)) == ["database"]
+    assert tiers.entries(whole, tiers.tiers(whole)) == ["database"]
+    assert tiers.copies(whole) == {"client": [1], "server": [2]}
+
+
+def test_a_host_written_with_a_higher_number_is_no_copy() -> None:
+    system = {**COPIED, "hosts": {**COPIED["hosts"], "server-7": {"provider": "namespaces"}}}
+    assert [tiers.Written(results(system)).host(f"server-{number}") for number in (2, 6, 7)] == [
+        "server",
+        "server",
+        "server-7",
+    ]
 
 
 def test_the_generator_is_in_the_frame_of_its_host() -> None:
@@ -130,7 +156,8 @@ def test_nodes_are_asked_like_their_service() -> None:
     ],
 )
 def test_names_of_copies_are_those_of_the_study(tier: str, host: str, name: str) -> None:
-    assert tiers.Written(results(SYSTEM)).tier(tier, host) == name
+    for system in (SYSTEM, COPIED):
+        assert tiers.Written(results(system)).tier(tier, host) == name
 
 
 @pytest.mark.parametrize(

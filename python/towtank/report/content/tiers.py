@@ -53,24 +53,36 @@ class Tier:
 
 
 class Written:
-    """Which names of a run stand for which of the study: a copy has a number behind its name."""
+    """Which names of a run, or of a description, stand for which of the study: a copy has a number behind its name."""
 
     def __init__(self, results: Results) -> None:
-        self._hosts = [name for name, _ in named(dig(results.study, "system", "hosts"))]
-        self._services = [name for name, _ in named(dig(results.study, "system", "services"))]
+        system = results.study.get("system") or {}
+        self._copies = {str(name): int(count) for name, count in (system.get("copies") or {}).items()}
+        self._hosts = [name for name, _ in named(system.get("hosts"))]
+        self._services = {
+            self._one_of(name, str(service.get("host") or "")) for name, service in named(system.get("services"))
+        }
 
     def host(self, name: str) -> str:
-        """The host of the study that one of a run is a copy of, or is."""
+        """The host of the study that this one is a copy of, or is."""
         found = _NUMBERED.fullmatch(name)
-        return found[1] if name not in self._hosts and found and found[1] in self._hosts else name
+        if found is None:
+            return name
+        count = self._copies.get(found[1])
+        # Another host may be written with a number, higher than those of the copies.
+        if count is not None and (name not in self._hosts or int(found[2]) <= count):
+            return found[1]
+        return found[1] if name not in self._hosts and found[1] in self._hosts else name
+
+    def _one_of(self, name: str, host: str) -> str:
+        """The service that one on this host is a copy of, or is."""
+        return name if self.host(host) == host else name.removesuffix(f"-{host.rpartition('-')[2]}")
 
     def tier(self, name: str, host: str) -> str:
         """The tier of the study that one of a run, on this host of the run, is a copy of, or is."""
-        if name in self._services:
-            return name
         if name.startswith("relay-"):
             return f"relay-{self.host(name.removeprefix('relay-'))}"
-        if self.host(host) == host:
+        if name in self._services or self.host(host) == host:
             return name
         number = host.rpartition("-")[2]
         for service in self._services:
@@ -79,13 +91,33 @@ class Written:
                 return service + name.removeprefix(copy)
         return name
 
+    def services(self, results: Results) -> dict[str, Json]:
+        """Services as described, each once, its host by the name of the study."""
+        found: dict[str, Json] = {}
+        for name, service in named(dig(results.study, "system", "services")):
+            host = str(service.get("host") or "")
+            found.setdefault(self._one_of(name, host), {**service, "host": self.host(host)})
+        return found
+
+    def targets(self, results: Results) -> set[str]:
+        """Services that the load goes to, by the names of the study."""
+        places = {name: str(one.get("host") or "") for name, one in named(dig(results.study, "system", "services"))}
+        targets = dig(results.study, "system", "targets") or {}
+        aimed = [
+            str(service)
+            for name, one in targets.items()
+            if isinstance(one, Mapping)
+            for service in one.get("services") or [one.get("service") or name]
+        ]
+        return {self._one_of(service, places.get(service, "")) for service in aimed}
+
 
 def tiers(results: Results) -> dict[str, Tier]:
     """Tiers by name: as described, as run, as observed."""
     written = Written(results)
-    described = named(dig(results.study, "system", "services"))
+    described = written.services(results)
     found: dict[str, Tier] = {}
-    for name, service in described:
+    for name, service in described.items():
         links = [str(link) for key in _ASKS for link in _listed(service.get(key))]
         found[name] = Tier(str(service.get("kind") or ""), list(service.get("cpus") or []), asks=links)
     for run in results.runs:
@@ -96,8 +128,8 @@ def tiers(results: Results) -> dict[str, Tier]:
             known = found.setdefault(written.tier(str(name), host), Tier())
             known.kind = known.kind or str(told.get("kind") or "")
             known.parts = list(dict.fromkeys([*known.parts, *(told.get("parts") or {})]))
-    for name, service in described:
-        if service.get("host") and not found[name].places:
+    for name, service in described.items():
+        if service["host"] and not found[name].places:
             found[name].places[str(service["host"])] = []
     _link_by_settings(described, found)
     _link_nodes(described, found)
@@ -115,22 +147,21 @@ def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, t
         runs.append(run)
 
 
-def _link_by_settings(described: list[tuple[str, Json]], found: dict[str, Tier]) -> None:
+def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> None:
     """A service whose setting names another, or its kind, sends requests to it (`database: postgresql`)."""
     kinds = {tier.kind: name for name, tier in found.items()}
-    for name, service in described:
+    for name, service in described.items():
         for value in (service.get("settings") or {}).values():
             other = (value if value in found else kinds.get(value)) if isinstance(value, str) else None
             if other and other != name and other not in found[name].asks:
                 found[name].asks.append(other)
 
 
-def _link_nodes(described: list[tuple[str, Json]], found: dict[str, Tier]) -> None:
+def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
     """Nodes of a service, which no study names, ask and are asked as its first one."""
-    services = {name for name, _ in described}
     for name, tier in found.items():
         numbered = _NUMBERED.fullmatch(name)
-        first = found.get(numbered[1]) if numbered and name not in services and numbered[1] in services else None
+        first = found.get(numbered[1]) if numbered and name not in described and numbered[1] in described else None
         if numbered is None or first is None or first.kind != tier.kind:
             continue
         tier.asks, tier.node_of = list(first.asks), numbered[1]
@@ -141,13 +172,7 @@ def _link_nodes(described: list[tuple[str, Json]], found: dict[str, Tier]) -> No
 
 def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
     """The tiers that the load goes to: the targets, else those that no other tier asks."""
-    targets = dig(results.study, "system", "targets") or {}
-    aimed = [
-        str(service)
-        for name, one in targets.items()
-        if isinstance(one, Mapping)
-        for service in one.get("services") or [one.get("service") or name]
-    ]
+    aimed = Written(results).targets(results)
     asked = {link for tier in found.values() for link in tier.asks}
     met = [name for name, tier in found.items() if name in aimed or tier.node_of in aimed]
     return met or [name for name in found if name not in asked] or list(found)[:1]
@@ -161,9 +186,9 @@ def copies(results: Results) -> dict[str, list[int]]:
         names = [str(name) for name in run.manifest.get("hosts") or {}]
         for host, number in Counter(written.host(name) for name in names).items():
             found.setdefault(host, set()).add(number)
-    for name, host in named(dig(results.study, "system", "hosts")):
-        if name not in found:
-            found[name] = {int(host.get("copies") or 1)}
+    if not found:
+        described = [name for name, _ in named(dig(results.study, "system", "hosts"))]
+        found = {name: {number} for name, number in Counter(written.host(name) for name in described).items()}
     return {host: sorted(numbers) for host, numbers in found.items()}
 
 
@@ -182,7 +207,7 @@ def generator_places(results: Results) -> dict[str, list[RunResult]]:
     for run in results.runs:
         if run.manifest.get("tiers"):
             found.setdefault(written.host(str(run.manifest.get("generator_host") or "")), []).append(run)
-    return found or {str(dig(results.study, "system", "generator", "host") or ""): []}
+    return found or {written.host(str(dig(results.study, "system", "generator", "host") or "")): []}
 
 
 def links(results: Results) -> list[str]:
