@@ -20,6 +20,7 @@ HOSTS: dict[str, Any] = {
     "database": {"provider": "namespaces", "cpus_virtual": None},
     "other": {"provider": "existing"},
 }
+HOSTS_TOLD = ("web", "database")
 # Per second of the run.
 RATES = {
     "host_cpu_seconds_total": 0.25,
@@ -29,6 +30,9 @@ RATES = {
     "host_page_cache_refaults_total": 300.0,
     "host_network_receive_bytes_total": 5000.0,
     "host_network_receive_drops_total": 0.5,
+    "host_tcp_listen_overflows_total": 0.25,
+    "host_tcp_listen_drops_total": 0.5,
+    "host_tcp_retransmits_total": 0.75,
     'host_disk_write_bytes_total{disk="data"}': 1e6,
     'host_disk_busy_seconds_total{disk="data"}': 0.2,
     'host_pressure_seconds_total{resource="cpu",extent="some"}': 0.1,
@@ -73,6 +77,13 @@ def test_a_host_has_its_rates_and_levels(summary: dict[str, Any]) -> None:
     assert web["receive_bytes_per_s"] == pytest.approx(5000.0)
     assert (web["memory_bytes"], web["memory_cache_bytes"]) == (2e8, 5e7)
     assert web["pressure"] == {"cpu_some": pytest.approx(0.1)}
+    length = summary["window"]["end_s"] - summary["window"]["start_s"]
+    assert web["tcp"] == {
+        "listen_overflows": pytest.approx(0.25 * length),
+        "listen_drops": pytest.approx(0.5 * length),
+        "retransmits": pytest.approx(0.75 * length),
+        "needless_retransmits": None,
+    }
     assert web["transmit_bytes_per_s"] is None, "what was not told is not zero"
     disk = web["disks"]["data"]
     assert (disk["write_bytes_per_s"], disk["utilization"]) == (pytest.approx(1e6), pytest.approx(0.2))
@@ -81,6 +92,16 @@ def test_a_host_has_its_rates_and_levels(summary: dict[str, Any]) -> None:
     assert (disk["size_bytes"], disk["size_inodes"]) == (1e9, None)
     # One file a second; 60 are left at the end of the window.
     assert disk["inodes_full_in_s"] == pytest.approx(60.0)
+
+
+def test_each_host_whose_network_had_trouble_is_named(summary: dict[str, Any]) -> None:
+    told = {
+        (one["kind"], name)
+        for one in summary["verdict"]["reasons"]
+        for name in ("this machine", "host web", "host database", "host other")
+        if one["kind"] in ("listen_overflow", "retransmits") and name in one["message"]
+    }
+    assert told == {(kind, f"host {name}") for kind in ("listen_overflow", "retransmits") for name in HOSTS_TOLD}
 
 
 def test_a_tier_is_measured_by_what_its_host_was_given(summary: dict[str, Any]) -> None:
@@ -144,6 +165,8 @@ def test_a_tier_on_another_machine_is_lined_up_by_its_clock(tmp_path: Path) -> N
     host = far["hosts"]["far"]
     assert host["tiers"] == ["content"]
     assert host["cpus_used"]["value"] == pytest.approx(near["host"]["cpus_used"]["value"])
+    assert host["tcp"] == near["host"]["tcp"]
+    assert host["socket_memory_bytes"] == near["host"]["tcp_memory_bytes"]
     assert far["timeline"]["tiers_cpus_used"] == near["timeline"]["tiers_cpus_used"]
     assert far["machine"] is None
 

@@ -114,8 +114,11 @@ def test_inodes_run_out_and_nothing_that_was_stored_is_lost(bench: Bench) -> Non
     full = found["few"]
     disk = full["hosts"]["web"]["disks"]["contents"]
     assert failed(full, "add_document") > 5
-    for reading in ("download", "read_back"):
-        assert failed(full, reading) == 0, "what is stored is read as before"
+    assert failed(full, "download") == 0, "what is stored is read as before"
+    stored = full["stored"]
+    assert stored["told"] > 5
+    assert stored["found"] == stored["told"], json.dumps(stored["named"])
+    assert [stored[fate] for fate in ("lost", "different", "unreadable", "unread")] == [0, 0, 0, 0]
     assert disk["free_bytes_least"] > 0.5 * disk["size_bytes"]
     reasons = {one["kind"]: one for one in full["verdict"]["reasons"]}
     # One that a user removed may be free at the instant of a sample.

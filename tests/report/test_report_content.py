@@ -22,6 +22,7 @@ from towtank.report.content import (
     observations,
     question,
     tables,
+    tiers,
     verdicts,
     workload,
 )
@@ -120,11 +121,10 @@ def test_service_named_by_a_setting_is_asked_by_it() -> None:
         "store": {"kind": "postgresql", "host": "here"},
     }
     study = {**results.study, "system": {"services": services, "targets": {"web": {"service": "content"}}}}
-    found = question.tiers(dataclasses.replace(results, manifest={**results.manifest, "study": study}))
-    assert found["content"]["asks"] == ["store"]
-    assert question.entries(dataclasses.replace(results, manifest={**results.manifest, "study": study}), found) == [
-        "content"
-    ]
+    described = dataclasses.replace(results, manifest={**results.manifest, "study": study})
+    found = tiers.tiers(described)
+    assert found["content"].asks == ["store"]
+    assert tiers.entries(described, found) == ["content"]
 
 
 def test_configuration_shows_what_differed() -> None:

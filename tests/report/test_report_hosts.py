@@ -16,6 +16,10 @@ WEB = {
     "page_cache_refaults_per_s": None,
     "receive_bytes_per_s": 5000.0,
     "transmit_bytes_per_s": 2048.0,
+    "receive_packets_per_s": 12.0,
+    "receive_drops": 3.0,
+    "tcp": {"listen_overflows": 7.0, "retransmits": None},
+    "socket_memory_bytes": 65536.0,
     "disks": {"data": {"write_bytes_per_s": 1024.0, "utilization": 0.2, "free_inodes_least": 60.0}},
 }
 MACHINE = {
@@ -30,20 +34,43 @@ MACHINE = {
 
 
 def results(**summary: object) -> Results:
-    return Results("results", {}, {}, (RunResult("r001", {"status": "complete"}, {"run": "r001", **summary}),))
+    manifest = {"status": "complete", "hosts": {"web": {"link": "veth"}}}
+    return Results("results", {}, {}, (RunResult("r001", manifest, {"run": "r001", **summary}),))
 
 
 def test_what_hosts_were_given_and_used() -> None:
     section = hosts.build(results(hosts={"web": WEB}, machine=MACHINE))
     assert section is not None
-    given, disks, machine = [block for block in section.blocks if isinstance(block, Table)]
+    given, network, disks, machine = [block for block in section.blocks if isinstance(block, Table)]
     assert given.rows[0][:8] == ("r001", "web", "content", "0.5", "0.250", "50.0 %", "40.0 %", "128 MiB")
     assert given.rows[0][8] == "–", "what is not known is not zero"
+    cells = ("veth", "4.88 KiB/s", "2.00 KiB/s", "12.0 /s", "–", "3", "7", "–", "64.0 KiB")
+    assert network.rows == (("r001", "web", *cells),)
     assert disks.rows[0][:3] == ("r001", "web", "data")
     assert disks.rows[0][-1] == "60"
     assert machine.rows[0][1:4] == ("1", "1.5", "1.5")
     assert machine.rows[0][5] == "–"
     assert machine.rows[0][-1] == "content 0.250"
+
+
+def test_machines_of_their_own_have_no_machine_below() -> None:
+    far = {"tiers": ["content"], "cpus_used": WEB["cpus_used"], "tcp": {"retransmits": 4.0}}
+    section = hosts.build(results(hosts={"far": far}, machine=None))
+    assert section is not None
+    assert [block.caption for block in section.blocks if isinstance(block, Table)] == [
+        "What each host was given and used",
+        "Network of the hosts",
+    ]
+    assert hosts.sentence([RunResult("r001", {}, {"hosts": {"far": far}})]).startswith("Each host is a machine")
+
+
+def test_of_many_hosts_the_extremes_are_shown() -> None:
+    many = {f"server-{number}": {**WEB, "cpus_used": {"value": number / 100}} for number in range(1, 41)}
+    section = hosts.build(results(hosts=many, machine=MACHINE))
+    assert section is not None
+    given = next(block for block in section.blocks if isinstance(block, Table))
+    assert [row[1] for row in given.rows] == [f"server-{number}" for number in (*range(1, 7), *range(35, 41))]
+    assert given.footnotes[-1] == "Of up to 40 hosts of a run the 12 that used the least and the most CPU are shown."
 
 
 def test_no_section_without_such_hosts() -> None:

@@ -233,6 +233,7 @@ def test_manifest_has_what_analysis_and_report_need(files: Files) -> None:
         "editors": "from start to start: 12 s, always the same",
     }
     assert described["system"]["services"]["content"]["settings"]["content_cache"] == "32 MiB"
+    assert described["system"]["copies"] == {}
     assert [run["run"] for run in described["design"]] == [f"r00{n}" for n in range(1, 9)]
     assert (described["preset"], described["seed"]) == ("quick", 7)
 

@@ -8,7 +8,7 @@ import pytest
 
 from towtank import yamlfile
 from towtank.errors import StudyError
-from towtank.system.copies import names_in
+from towtank.system.copies import copies_in, names_in
 from towtank.system.model import SystemFile, load_system
 
 SYSTEM = """\
@@ -147,3 +147,4 @@ def test_names_of_copies_are_known_before_anybody_says_how_many(tmp_path: Path) 
     assert {"here", "node", "node-1", "node-7"} <= set(hosts)
     assert {"web", "shop", "shop-7"} <= set(services)
     assert "web-1" not in services
+    assert copies_in(root) == {"node": 3}

@@ -10,6 +10,7 @@ pub mod pressure;
 use crate::json::Json;
 use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::run::Roots;
+use crate::sys;
 use crate::text;
 
 use cpu::ProcStat;
@@ -24,6 +25,7 @@ pub struct HostSampler {
     file_nr: ProcFile,
     snmp: ProcFile,
     netstat: ProcFile,
+    sockstat: ProcFile,
     pressure: [(&'static str, ProcFile); 3],
     diskstats: ProcFile,
     network: ProcFile,
@@ -45,6 +47,7 @@ impl HostSampler {
             file_nr: file("sys/fs/file-nr"),
             snmp: file("net/snmp"),
             netstat: file("net/netstat"),
+            sockstat: file("net/sockstat"),
             pressure: ["cpu", "io", "memory"].map(|name| (name, file(&format!("pressure/{name}")))),
             diskstats: file("diskstats"),
             network: file("net/dev"),
@@ -109,6 +112,13 @@ impl HostSampler {
             json.count(
                 "tcp_needless_retransmits_total",
                 extended("TCPDSACKRecvSegs").or_else(|| extended("TCPDSACKRecv")),
+            );
+        }
+        if self.sockstat.read(buffer) == Reading::Whole {
+            let pages = networks::behind(buffer.text(), "TCP:", "mem");
+            json.count(
+                "tcp_memory_bytes",
+                pages.map(|pages| pages * sys::page_bytes()),
             );
         }
     }

@@ -163,9 +163,9 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "give the pool more connections, or a connection to each user, unless a pool of this size is what is studied",
     ),
     Kind.LISTEN_OVERFLOW: (
-        "A server on this machine took connections too slowly and the kernel dropped the rest; each comes again only "
+        "A server took connections too slowly and the kernel of its host dropped the rest; each comes again only "
         "after a second or more, so that the slowest times are those of the queue.",
-        "raise the server's listen backlog and net.core.somaxconn, or lengthen the ramp-up",
+        "raise the server's listen backlog and net.core.somaxconn of its host, or lengthen the ramp-up",
     ),
     Kind.RETRANSMITS: (
         "Segments were sent again. For one that was lost Linux waits at least 200 ms before it does, and the slowest "

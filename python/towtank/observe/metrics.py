@@ -16,12 +16,14 @@ _PID_IO = "`/proc/PID/io`"
 _THREAD_STATUS = "`/proc/PID/task/TID/status`"
 _DISKSTATS = "`/proc/diskstats`"
 _NET_DEV = "`/proc/net/dev`"
+_SNMP = "`/proc/net/snmp`"
+_NETSTAT = "`/proc/net/netstat`"
 _WITH_ENDED = "descendants that ended included"
 
 HOST = Table(
     "Host",
     "`host` of a sample",
-    "twelve kept-open files, about 0.2 ms of CPU on a machine with two CPUs; `/proc/stat` grows with CPUs and "
+    "thirteen kept-open files, about 0.2 ms of CPU on a machine with two CPUs; `/proc/stat` grows with CPUs and "
     "interrupts",
     (
         _counter("cpu_user_s", "s", _STAT, "User mode, niced work and guests included, all CPUs"),
@@ -58,19 +60,20 @@ HOST = Table(
         _counter("page_faults", "1", "`/proc/vmstat`", "Page faults, minor and major"),
         _counter("major_page_faults", "1", "`/proc/vmstat`", "Page faults that waited for a disk"),
         _gauge("open_files", "1", "`/proc/sys/fs/file-nr`", "File handles in use"),
-        _counter("tcp_retransmits", "1", "`/proc/net/snmp`", "TCP segments sent again"),
+        _counter("tcp_retransmits", "1", _SNMP, "TCP segments sent again"),
         _counter(
             "tcp_needless_retransmits",
             "1",
-            "`/proc/net/netstat`",
+            _NETSTAT,
             "TCP segments sent again that the other side told it had already (D-SACK, RFC 2883)",
         ),
-        _counter("tcp_listen_overflows", "1", "`/proc/net/netstat`", "Connections refused by a full accept queue"),
-        _counter(
-            "tcp_listen_drops",
-            "1",
-            "`/proc/net/netstat`",
-            "Connections dropped while listening, for any reason",
+        _counter("tcp_listen_overflows", "1", _NETSTAT, "Connections refused by a full accept queue"),
+        _counter("tcp_listen_drops", "1", _NETSTAT, "Connections dropped while listening, for any reason"),
+        _gauge(
+            "tcp_memory_bytes",
+            "bytes",
+            "`/proc/net/sockstat`",
+            "Memory of all TCP sockets, those in other networks of the machine included",
         ),
         _counter("pressure.cpu.some_s", "s", "`/proc/pressure/cpu`", "Time in which some thread waited for a CPU"),
         _counter("pressure.io.some_s", "s", "`/proc/pressure/io`", "Time in which some thread waited for a disk"),
@@ -385,6 +388,15 @@ VIRTUAL_HOST = Table(
             "`sock_diag`",
             "Memory of its TCP and Unix sockets, at this moment; left out with more than 1,000 of TCP",
         ),
+        _counter("host_tcp_retransmits", "1", _SNMP, "TCP segments that it sent again"),
+        _counter(
+            "host_tcp_needless_retransmits",
+            "1",
+            _NETSTAT,
+            "TCP segments that it sent again and the other side told it had already (D-SACK, RFC 2883)",
+        ),
+        _counter("host_tcp_listen_overflows", "1", _NETSTAT, "Connections to it refused by a full accept queue"),
+        _counter("host_tcp_listen_drops", "1", _NETSTAT, "Connections to it dropped while listening, for any reason"),
         _counter("host_disk_read_bytes", "bytes", _BLOCK_STAT, "Read from the disk"),
         _counter("host_disk_write_bytes", "bytes", _BLOCK_STAT, "Written to the disk"),
         _counter("host_disk_read_operations", "1", _BLOCK_STAT, "Reads completed, after merging"),

@@ -1,5 +1,5 @@
 """The drawing of a system: hosts as frames, tiers as boxes with their parts, the load generator,
-arrows of who asks whom.
+arrows of who asks whom. A host that is there several times over is one frame with another one behind it.
 
 An SVG of its own rather than a chart, laid out in rows: the generator on the left, then the tiers in
 the order of their distance from it. The writer of the drawing escapes every text.
@@ -7,6 +7,7 @@ the order of their distance from it. The writer of the drawing escapes every tex
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
@@ -18,6 +19,7 @@ _GAP_X = 76
 _GAP_Y = 34
 _PAD = 16
 _HEAD = 26
+_BEHIND = 6  # how far the frame behind another one stands out
 _LETTER = 6.6  # mean width of a letter at 12 px, for cutting what does not fit
 
 
@@ -59,7 +61,7 @@ class _Placed:
         return self.y + self.height / 2
 
 
-def draw(boxes: list[Box], title: str) -> str:
+def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None, legend: str = "") -> str:
     """Draw boxes, their host frames and arrows as SVG.
 
     Parameters
@@ -68,10 +70,15 @@ def draw(boxes: list[Box], title: str) -> str:
         The first is where the load comes from.
     title : str
         The drawing in words.
+    times : mapping of str to str, optional
+        Of hosts that are there several times over, how often.
+    legend : str
+        A line below the drawing.
     """
-    placed = _place(boxes)
-    width = max(one.x for one in placed) + _BOX_WIDTH + 2 * _PAD
-    height = max(one.y + one.height for one in placed) + 2 * _PAD
+    placed, times = _place(boxes), times or {}
+    width = max(one.x for one in placed) + _BOX_WIDTH + 2 * _PAD + _BEHIND
+    bottom = max(one.y + one.height for one in placed) + 2 * _PAD + _BEHIND
+    height = bottom + (_LINE if legend else 0)
     svg = ElementTree.Element(
         "svg",
         {
@@ -88,7 +95,7 @@ def draw(boxes: list[Box], title: str) -> str:
     ElementTree.SubElement(svg, "title").text = title
     ElementTree.SubElement(svg, "rect", {"width": "100%", "height": "100%", "fill": "white"})
     for host in dict.fromkeys(box.host for box in boxes):
-        _frame(svg, host, [one for one in placed if one.box.host == host])
+        _frame(svg, host, [one for one in placed if one.box.host == host], times.get(host, ""))
     by_name = {one.box.name: one for one in placed}
     for one in placed:
         for target in one.box.asks:
@@ -96,6 +103,8 @@ def draw(boxes: list[Box], title: str) -> str:
                 _arrow(svg, one, by_name[target])
     for index, one in enumerate(placed):
         _box(svg, one, theme.COLOURS[(index - 1) % len(theme.COLOURS)] if index else theme.MUTED)
+    if legend:
+        _text(svg, _PAD, bottom + 4, legend, width=width - 2 * _PAD, style={"fill": theme.MUTED})
     return ElementTree.tostring(svg, encoding="unicode")
 
 
@@ -132,23 +141,26 @@ def _place(boxes: list[Box]) -> list[_Placed]:
     return [placed[box.name] for box in boxes]
 
 
-def _frame(svg: ElementTree.Element, host: str, members: list[_Placed]) -> None:
+def _frame(svg: ElementTree.Element, host: str, members: list[_Placed], times: str) -> None:
+    """The frame of a host; two behind each other where it is there several times over."""
     left, top = min(one.x for one in members) - _PAD, min(one.y for one in members) - _HEAD
     right = max(one.x for one in members) + _BOX_WIDTH + _PAD
     bottom = max(one.y + one.height for one in members) + _PAD
-    frame = {
-        "x": f"{left:g}",
-        "y": f"{top:g}",
-        "width": f"{right - left:g}",
-        "height": f"{bottom - top:g}",
-        "rx": "6",
-        "fill": "#f7f7f7",
-        "stroke": "#b5b5b5",
-        "stroke-dasharray": "5 4",
-    }
-    ElementTree.SubElement(svg, "rect", frame)
+    for shift in (_BEHIND, 0) if times else (0,):
+        frame = {
+            "x": f"{left + shift:g}",
+            "y": f"{top + shift:g}",
+            "width": f"{right - left:g}",
+            "height": f"{bottom - top:g}",
+            "rx": "6",
+            "fill": "#f7f7f7",
+            "stroke": "#b5b5b5",
+            "stroke-dasharray": "5 4",
+        }
+        ElementTree.SubElement(svg, "rect", frame)
     if host:
-        _text(svg, left + 10, top + 17, f"host {host}", width=right - left - 20, style={"fill": theme.MUTED})
+        label = f"host {host} {times}".rstrip()
+        _text(svg, left + 10, top + 17, label, width=right - left - 20, style={"fill": theme.MUTED})
 
 
 def _box(svg: ElementTree.Element, one: _Placed, colour: str) -> None:

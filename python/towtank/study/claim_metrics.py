@@ -25,6 +25,7 @@ _DISK = (
     *("utilization", "queue_length", "free_bytes_least", "free_inodes_least"),
 )
 _STORED = ("told", "removed", "uncertain", "read", "found", *(name.removeprefix("stored.") for name in STORED))
+_TCP = ("listen_overflows", "listen_drops", "retransmits", "needless_retransmits")
 _NETWORK = ("receive_bytes_per_s", "transmit_bytes_per_s", "receive_packets_per_s", "transmit_packets_per_s")
 
 # What a path may be: `<transaction>` and so on stand for names; the last part is a number or an estimate.
@@ -43,7 +44,8 @@ _FORMS: tuple[str, ...] = (
     *(f"tiers.<service>.{key}" for key in ("disk_read_bytes_per_s", "disk_write_bytes_per_s")),
     *(f"tiers.<service>.parts.<any>.{key}" for key in ("cpus_used", "cpu_demand_s")),
     *(f"host.{key}" for key in ("cpus_used", "steal", "memory_available_bytes", "pressure.<any>")),
-    *(f"host.tcp.{key}" for key in ("listen_overflows", "retransmits")),
+    *(f"host.tcp.{key}" for key in _TCP),
+    "host.tcp_memory_bytes",
     *(f"host.disks.<any>.{key}" for key in _DISK[:5]),
     *(f"hosts.<host>.{key}" for key in ("cpus_used", "utilization", "throttled_share", "throttled_s_per_s")),
     *(
@@ -52,6 +54,7 @@ _FORMS: tuple[str, ...] = (
     ),
     *(f"hosts.<host>.{key}" for key in ("major_faults_per_s", "out_of_memory_kills", *_NETWORK)),
     *(f"hosts.<host>.{key}" for key in ("receive_drops", "transmit_drops", "pressure.<any>")),
+    *(f"hosts.<host>.tcp.{key}" for key in _TCP),
     *(f"hosts.<host>.disks.<any>.{key}" for key in _DISK),
     *(
         f"hosts.<host>.disks.<any>.{key}"

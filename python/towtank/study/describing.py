@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from towtank import units
 from towtank.study.across import describe_across
 from towtank.study.model import EachRamp, FindLimit, PinnedCpus
+from towtank.study.overrides import apply_to_system
 from towtank.study.search import amount
 from towtank.study.settle import SettleUntil, settle_document, settle_length
+from towtank.system.copies import copies_in
 from towtank.workload.model import Group, WorkloadFile
 
 if TYPE_CHECKING:
@@ -129,7 +131,10 @@ def _workload(study: Study, workload: WorkloadFile) -> dict[str, Any]:
 
 
 def _system(study: Study) -> dict[str, Any]:
-    """Hosts, services and targets; sizes and durations of settings with their units, as people read them."""
+    """Hosts, services and targets; sizes and durations of settings with their units, as people read them.
+
+    Copies of hosts stand one by one, with all that is on them; `copies` has the names that they are copies of.
+    """
     system = study.system
     services = {}
     for name, service in system.services.items():
@@ -141,5 +146,8 @@ def _system(study: Study) -> dict[str, Any]:
         "hosts": {name: host.model_dump(mode="json", exclude_none=True) for name, host in system.hosts.items()},
         "services": services,
         "targets": {name: target.model_dump(mode="json") for name, target in system.all_targets.items()},
+        "network": system.network.model_dump(mode="json", exclude_none=True),
+        "generator": system.generator.model_dump(mode="json", exclude_none=True),
+        "copies": copies_in(apply_to_system(study.system_document.root, study.overrides_with({}))),
         "start_timeout": units.format_duration(system.start_timeout),
     }

@@ -55,6 +55,20 @@ def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
     return names
 
 
+def copies_in(root: yamlfile.Node) -> dict[str, int]:
+    """How many copies each host has by a system file that is right; hosts without are left out.
+
+    Parameters
+    ----------
+    root : Node
+        The system file as written, or with overrides laid over it.
+    """
+    node = root.child("hosts")
+    written = node.plain() if node is not None else None
+    hosts = written.items() if isinstance(written, dict) else ()
+    return {name: part["copies"] for name, part in hosts if isinstance(part, dict) and part.get("copies") is not None}
+
+
 def copies_of(system: SystemFile, host: str | None) -> int | None:
     """How many copies a host has; None where it has none, or is no host that may have them."""
     return getattr(system.hosts.get(str(host)), "copies", None)

@@ -69,6 +69,8 @@ def test_a_service_is_started_observed_and_leaves_nothing(ssh: SshServer, tmp_pa
     assert copied(ssh) == []
     stream = read_remote_probes(run.observe)["far"]
     assert stream.samples[-1]["groups"]["web"]["alive"]
+    counted = {"tcp_listen_overflows_total", "tcp_retransmits_total", "tcp_memory_bytes"}
+    assert counted <= set(stream.samples[-1]["host"]), "its network is looked at there"
     assert stream.damage.bad_lines == 0
     clocks = run.manifest["clocks"]["far"]
     # The same machine: the clocks are one, and the measured offset holds that within its uncertainty.

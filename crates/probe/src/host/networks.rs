@@ -1,4 +1,4 @@
-//! `/proc/net/dev`, and the tables of `/proc/net/snmp` and `/proc/net/netstat`.
+//! `/proc/net/dev`, the tables of `/proc/net/snmp` and `/proc/net/netstat`, and `/proc/net/sockstat`.
 
 use crate::json::Json;
 use crate::text;
@@ -45,4 +45,14 @@ pub fn paired(content: &[u8], prefix: &str, name: &str) -> Option<u64> {
     text::fields(names)
         .zip(text::fields(values))
         .find_map(|(heading, value)| (heading == name.as_bytes()).then(|| text::number(value)))?
+}
+
+/// Finds the number behind its name in the line that starts with `prefix` (`TCP:`).
+#[must_use]
+pub fn behind(content: &[u8], prefix: &str, name: &str) -> Option<u64> {
+    let line =
+        text::lines(content).find(|line| text::fields(line).next() == Some(prefix.as_bytes()))?;
+    let mut fields = text::fields(line);
+    fields.find(|field| *field == name.as_bytes())?;
+    text::number(fields.next()?)
 }

@@ -13,7 +13,7 @@ import numpy as np
 
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.system.rates import Samples
-from towtank.analysis.system.tiers import Observed, host, ratio, span, steal
+from towtank.analysis.system.tiers import TCP_COUNTS, Observed, host, ratio, span, steal
 
 STREAM = "host-{}"
 _RATES = {
@@ -64,6 +64,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
     allotted = max((cpus for tier in tiers if (cpus := observed.allotted(tier)) is not None), default=None)
     rates = {out: samples.track("values", key).rate(start, end) for out, key in _RATES.items()}
     counts = {out: samples.track("values", key).growth(start, end) for out, key in _COUNTS.items()}
+    tcp = {out: samples.track("values", f"host_{key}").growth(start, end) for out, key in TCP_COUNTS.items()}
     return {
         "tiers": tiers,
         "cpus_virtual": observed.hosts[name].get("cpus_virtual"),
@@ -73,6 +74,7 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
         "throttled_share": _throttled_share(samples, start, end),
         **rates,
         **counts,
+        "tcp": tcp,
         "memory_bytes": _mean(samples.gauge(start, end, "values", "host_memory_bytes")),
         "memory_cache_bytes": _mean(samples.gauge(start, end, "values", "host_memory_cache_bytes")),
         "socket_memory_bytes": _mean(samples.gauge(start, end, "values", "host_socket_memory_bytes")),
@@ -91,6 +93,8 @@ def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement,
         "cpus_allotted": cpus,
         "cpus_used": whole["cpus_used"],
         "utilization": used / cpus if used is not None and cpus else None,
+        "tcp": whole["tcp"],
+        "socket_memory_bytes": whole["tcp_memory_bytes"],
         "pressure": whole["pressure"],
         "steal": whole["steal"],
         "disks": whole["disks"],

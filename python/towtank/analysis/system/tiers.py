@@ -38,8 +38,9 @@ _PRESSURES = {
     "memory_some": ("memory", "some_s_total"),
     "memory_full": ("memory", "full_s_total"),
 }
-_TCP_COUNTS = {
+TCP_COUNTS = {
     "listen_overflows": "tcp_listen_overflows_total",
+    "listen_drops": "tcp_listen_drops_total",
     "retransmits": "tcp_retransmits_total",
     "needless_retransmits": "tcp_needless_retransmits_total",
 }
@@ -188,12 +189,14 @@ def host(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str
     used = sum(_host_bins(samples, name, measurement) for name in _HOST_CPU)
     pressures = {out: samples.track("host", "pressure", *path).rate(start, end) for out, path in _PRESSURES.items()}
     memory = samples.gauge(start, end, "host", "memory_available_bytes")
+    sockets = samples.gauge(start, end, "host", "tcp_memory_bytes")
     return {
         "cpus": observed.host_cpus,
         "cpus_used": ratio(np.asarray(used), measurement.lengths, chosen).document(),
         "disks": rates("disks", _DISK_RATES),
         "networks": rates("networks", _NETWORK_RATES),
-        "tcp": {out: samples.track("host", name).growth(start, end) for out, name in _TCP_COUNTS.items()},
+        "tcp": {out: samples.track("host", name).growth(start, end) for out, name in TCP_COUNTS.items()},
+        "tcp_memory_bytes": float(np.mean(sockets)) if sockets else None,
         "throttled": throttled(observed, start, end),
         "pressure": {name: value for name, value in pressures.items() if value is not None},
         "steal": steal(observed, start, end),

@@ -9,7 +9,8 @@ from typing import Any
 
 from towtank.report import format as people
 from towtank.report.content.headline import nothing
-from towtank.report.content.question import cpu_names, named
+from towtank.report.content.question import cpu_names
+from towtank.report.content.tiers import named
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult, dig
 

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towtank.report import format as people
+from towtank.report.content.extremes import SHOWN_AT_MOST, extremes
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult, dig
 
+_WAYS = ("receive", "transmit")
+
 
 def build(results: Results) -> Section | None:
-    """Two tables; nothing where no host has sizes of its own."""
+    """What each host has used, its network and its disks, and what is below; nothing without hosts of their own."""
     runs = [run for run in results.measured if run.summary.get("hosts")]
     if not runs:
         return None
-    blocks: list[Block] = [paragraph(sentence(runs)), _hosts(runs), *_disks(runs), _machine(runs)]
+    blocks: list[Block] = [paragraph(sentence(runs)), _hosts(runs), *_networks(runs), *_disks(runs), *_machine(runs)]
     return Section("hosts", "Hosts", tuple(blocks))
 
 
 def sentence(runs: list[RunResult]) -> str:
     """How much was promised of how much there is."""
     ratios = [value for run in runs if isinstance(value := dig(run.summary, "machine", "overcommit"), int | float)]
+    if not any(run.summary.get("machine") for run in runs):
+        return "Each host is a machine, observed by a probe of its own."
     if not ratios:
         return "All hosts are parts of one machine."
     real = dig(runs[0].summary, "machine", "cpus")
@@ -31,16 +36,25 @@ def sentence(runs: list[RunResult]) -> str:
     )
 
 
-def _each(runs: list[RunResult]) -> Iterator[tuple[str, str, Json]]:
+def _each(runs: list[RunResult]) -> Iterator[tuple[RunResult, str, Json]]:
     for run in runs:
-        for name, one in run.summary["hosts"].items():
-            yield run.run_id, str(name), one
+        listed = [(str(name), one) for name, one in run.summary["hosts"].items()]
+        for name, one in extremes(listed, lambda host: dig(host[1], "cpus_used", "value")):
+            yield run, name, one
+
+
+def _left_out(runs: list[RunResult]) -> tuple[str, ...]:
+    """That not all hosts are shown, where they are not."""
+    most = max(len(run.summary["hosts"]) for run in runs)
+    if most <= SHOWN_AT_MOST:
+        return ()
+    return (f"Of up to {most:,} hosts of a run the {SHOWN_AT_MOST} that used the least and the most CPU are shown.",)
 
 
 def _hosts(runs: list[RunResult]) -> Table:
     rows = tuple(
         (
-            run,
+            run.run_id,
             name,
             people.listing([str(tier) for tier in one.get("tiers") or ()]) or people.ABSENT,
             people.plain(one.get("cpus_allotted")),
@@ -49,8 +63,6 @@ def _hosts(runs: list[RunResult]) -> Table:
             people.share(one.get("throttled_share")),
             people.size(one.get("memory_bytes")),
             people.rate(one.get("page_cache_refaults_per_s")),
-            people.size_rate(one.get("receive_bytes_per_s")),
-            people.size_rate(one.get("transmit_bytes_per_s")),
         )
         for run, name, one in _each(runs)
     )
@@ -64,17 +76,58 @@ def _hosts(runs: list[RunResult]) -> Table:
         Column("Throttled", "of periods with work", numeric=True),
         Column("Memory", "page cache included", numeric=True),
         Column("Cache refaults", "pages", numeric=True),
-        Column("Received", numeric=True),
-        Column("Sent", numeric=True),
     )
     notes = ("Throttled: periods in which a host had used its CPU time up and stood still until the next.",)
-    return Table("What each host was given and used", columns, rows, notes)
+    return Table("What each host was given and used", columns, rows, (*notes, *_left_out(runs)))
+
+
+def _networks(runs: list[RunResult]) -> list[Block]:
+    rows = tuple(
+        (
+            run.run_id,
+            name,
+            str(dig(run.manifest, "hosts", name, "link") or people.ABSENT),
+            *(people.size_rate(one.get(f"{way}_bytes_per_s")) for way in _WAYS),
+            *(people.rate(one.get(f"{way}_packets_per_s")) for way in _WAYS),
+            people.count(_dropped(one)),
+            people.count(dig(one, "tcp", "listen_overflows")),
+            people.count(dig(one, "tcp", "retransmits")),
+            people.size(one.get("socket_memory_bytes")),
+        )
+        for run, name, one in _each(runs)
+    )
+    if not any(cell != people.ABSENT for row in rows for cell in row[3:]):
+        return []
+    columns = (
+        Column("Run"),
+        Column("Host"),
+        Column("Link"),
+        Column("Received", numeric=True),
+        Column("Sent", numeric=True),
+        Column("Received", "packets", numeric=True),
+        Column("Sent", "packets", numeric=True),
+        Column("Dropped", "packets", numeric=True),
+        Column("Listen overflows", "connections", numeric=True),
+        Column("Sent again", "segments", numeric=True),
+        Column("In sockets", numeric=True),
+    )
+    notes = (
+        "Counts are of the window. Listen overflows: connections that no server took in time. Packets are those that "
+        "the device of the host saw: with segmentation offloads up to 64 KiB each.",
+    )
+    return [Table("Network of the hosts", columns, rows, notes)]
+
+
+def _dropped(one: Json) -> float | None:
+    """Packets dropped by the device of a host, both ways."""
+    told = [count for way in _WAYS if isinstance(count := one.get(f"{way}_drops"), int | float)]
+    return sum(told) if told else None
 
 
 def _disks(runs: list[RunResult]) -> list[Block]:
     rows = tuple(
         (
-            run,
+            run.run_id,
             name,
             str(disk),
             people.size_rate(values.get("read_bytes_per_s")),
@@ -103,7 +156,7 @@ def _disks(runs: list[RunResult]) -> list[Block]:
     return [Table("Disks of the hosts", columns, rows)] if rows else []
 
 
-def _machine(runs: list[RunResult]) -> Table:
+def _machine(runs: list[RunResult]) -> list[Block]:
     rows = tuple(
         (
             run.run_id,
@@ -116,7 +169,7 @@ def _machine(runs: list[RunResult]) -> Table:
             people.listing(_consumers(one)) or people.ABSENT,
         )
         for run in runs
-        for one in [run.summary.get("machine") or {}]
+        if (one := run.summary.get("machine"))
     )
     columns = (
         Column("Run"),
@@ -128,7 +181,7 @@ def _machine(runs: list[RunResult]) -> Table:
         Column("Stolen", "from this machine", numeric=True),
         Column("Top consumers", "CPUs used"),
     )
-    return Table("What all hosts asked of the machine", columns, rows)
+    return [Table("What all hosts asked of the machine", columns, rows)] if rows else []
 
 
 def _consumers(one: Json) -> list[str]:

@@ -7,11 +7,11 @@ from typing import Any
 
 from towtank.report import drawing
 from towtank.report import format as people
+from towtank.report.content.tiers import Tier, copies, entries, generator_places, links, most, tiers, times, when
 from towtank.report.document import Block, Column, Figure, Section, Table, paragraph, strong
 from towtank.report.source import Json, Results, dig
 
 _GENERATOR = "virtual users"
-_LINKS = ("uses", "needs", "depends_on", "asks", "calls")
 
 
 def build(results: Results) -> Section:
@@ -27,7 +27,7 @@ def build(results: Results) -> Section:
         blocks.append(_factors(factors, results.load_factor))
     found = tiers(results)
     if found:
-        blocks += [_drawing(results, found), _table(found)]
+        blocks += [_drawing(results, found), _table(results, found)]
     return Section("question", "Question and system", tuple(blocks))
 
 
@@ -43,101 +43,91 @@ def _factors(factors: list[Json], load_factor: str) -> Table:
     return Table("Factors of the study", (Column("Factor"), Column("Levels"), Column("Role")), rows)
 
 
-def tiers(results: Results) -> dict[str, dict[str, Any]]:
-    """Tiers by name with kind, host, CPUs, parts and links: as described, as run, as observed."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, service in named(dig(results.study, "system", "services")):
-        links = [str(link) for key in _LINKS for link in _listed(service.get(key))]
-        found[name] = {
-            "kind": service.get("kind"),
-            "host": service.get("host"),
-            "cpus": service.get("cpus"),
-            "asks": links,
-        }
-    for run in results.runs:
-        for name, tier in (run.manifest.get("tiers") or {}).items():
-            known = found.setdefault(str(name), {"asks": []})
-            known.update({key: tier[key] for key in ("kind", "host", "cpus") if tier.get(key) is not None})
-        for name, tier in (run.summary.get("tiers") or {}).items():
-            known = found.setdefault(str(name), {"asks": []})
-            known.setdefault("kind", tier.get("kind"))
-            known["parts"] = list(dict.fromkeys([*known.get("parts", ()), *(tier.get("parts") or {})]))
-    _link_by_settings(results, found)
-    return found
-
-
-def _link_by_settings(results: Results, found: dict[str, dict[str, Any]]) -> None:
-    """A service whose setting names another, or its kind, sends requests to it (`database: postgresql`)."""
-    kinds = {str(tier.get("kind")): name for name, tier in found.items()}
-    for name, service in named(dig(results.study, "system", "services")):
-        for value in (service.get("settings") or {}).values():
-            other = (value if value in found else kinds.get(value)) if isinstance(value, str) else None
-            if other and other != name and other not in found[name]["asks"]:
-                found[name]["asks"].append(other)
-
-
-def entries(results: Results, found: dict[str, dict[str, Any]]) -> list[str]:
-    """The tiers that the load goes to: the targets, else those that no other tier asks."""
-    targets = dig(results.study, "system", "targets") or {}
-    aimed = [
-        str(service)
-        for name, one in targets.items()
-        if isinstance(one, Mapping)
-        for service in one.get("services") or [one.get("service") or name]
-    ]
-    asked = {link for tier in found.values() for link in tier["asks"]}
-    return [name for name in found if name in aimed] or [name for name in found if name not in asked] or list(found)[:1]
-
-
-def named(services: Any) -> list[tuple[str, Json]]:
-    """Services as pairs, whether they are written as a mapping or as a list with names."""
-    if isinstance(services, Mapping):
-        return [(str(name), one if isinstance(one, Mapping) else {}) for name, one in services.items()]
-    return [(str(one["name"]), one) for one in services or () if isinstance(one, Mapping) and one.get("name")]
-
-
-def _listed(value: Any) -> list[Any]:
-    return [value] if isinstance(value, str) else list(value or ())
-
-
 def cpu_names(cpus: Any) -> str:
     """`CPU 0` or `CPUs 0, 2`; `any CPU` where nothing is pinned."""
     listed = [str(cpu) for cpu in cpus or ()]
     return f"{'CPU' if len(listed) == 1 else 'CPUs'} {', '.join(listed)}" if listed else "any CPU"
 
 
-def _drawing(results: Results, found: dict[str, dict[str, Any]]) -> Figure:
+def _drawing(results: Results, found: dict[str, Tier]) -> Figure:
     entered = entries(results, found)
-    generator = next(
+    pinned = next(
         (dig(run.manifest, "pinning", "generator") for run in results.runs if run.manifest.get("pinning")),
         None,
     )
-    hosts = [str(tier.get("host") or "") for tier in found.values()]
-    lines = (f"load: {results.load_factor}", f"engine on {cpu_names(generator)}")
-    boxes = [drawing.Box(_GENERATOR, lines, host=hosts[0] if len(set(hosts)) == 1 else "", asks=tuple(entered))]
-    for (name, tier), host in zip(found.items(), hosts, strict=True):
-        about = tuple(filter(None, (str(tier.get("kind") or ""), cpu_names(tier.get("cpus")))))
-        boxes.append(drawing.Box(name, about, tuple(tier.get("parts") or ()), host, tuple(tier["asks"])))
+    lines = (f"load: {results.load_factor}", f"engine on {cpu_names(pinned)}")
+    boxes = [drawing.Box(_GENERATOR, lines, host=_generator_frame(results, found), asks=tuple(entered))]
+    for name, tier in found.items():
+        about = tuple(filter(None, (tier.kind, cpu_names(tier.cpus))))
+        boxes.append(drawing.Box(name, about, tuple(tier.parts), tier.host, tuple(tier.asks)))
+    several = {host: words for host, numbers in copies(results).items() if (words := times(numbers))}
+    joined = links(results)
+    legend = f"Hosts are joined by {_alternatives(joined)}." if joined else ""
     words = f"Virtual users send requests to {people.listing(entered)}. Tiers: {people.listing(list(found))}."
     return Figure(
         name="system",
         title="The system under test and its load",
-        description=words,
-        note="Frames are hosts, boxes are tiers, inner boxes are parts of a tier that are measured on their own.",
-        svg=drawing.draw(boxes, words),
+        description=f"{words} {legend}".rstrip(),
+        note=_note(results, found, several),
+        svg=drawing.draw(boxes, words, times=several, legend=legend),
     )
 
 
-def _table(found: dict[str, dict[str, Any]]) -> Table:
+def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
+    """The host in whose frame the load generator stands: its own, or the one machine that everything is on."""
+    placed = most(generator_places(results))
+    hosts = {tier.host for tier in found.values()}
+    (only, *more) = hosts or {""}
+    if placed or more:
+        return placed
+    providers = [dig(source, "hosts", only, "provider") for source in _sources(results)]
+    return "" if any(provider not in (None, "local") for provider in providers) else only
+
+
+def _sources(results: Results) -> list[Json]:
+    return [results.study.get("system") or {}, *(run.manifest for run in results.runs)]
+
+
+def _alternatives(words: list[str]) -> str:
+    """Words of which one or the other holds: `bridge, tun or veth`."""
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def _note(results: Results, found: dict[str, Tier], several: dict[str, str]) -> str:
+    """How to read the drawing, and what it cannot show."""
+    parts = ["Frames are hosts, boxes are tiers, inner boxes are parts of a tier that are measured on their own."]
+    if several:
+        parts.append("A frame with a number stands for so many hosts alike, each with all that is in it.")
+    moved = {name: tier.places for name, tier in found.items()} | {_GENERATOR: generator_places(results)}
+    for name, places in moved.items():
+        shown = most(places)
+        away = [f"{_place(place)} ({when(places, place)})" for place in places if place != shown]
+        if away:
+            parts.append(f"Drawn as in most runs: {name} was {_alternatives(away)} in others.")
+    return " ".join(parts)
+
+
+def _place(host: str) -> str:
+    return f"on {host}" if host else "outside of all hosts"
+
+
+def _table(results: Results, found: dict[str, Tier]) -> Table:
+    numbers = {host: times(each) for host, each in copies(results).items()}
     rows = tuple(
         (
             name,
-            str(tier.get("kind") or people.ABSENT),
-            str(tier.get("host") or people.ABSENT),
-            cpu_names(tier.get("cpus")),
-            ", ".join(tier.get("parts") or ()) or people.ABSENT,
+            tier.kind or people.ABSENT,
+            "; ".join(_host_cell(tier, place, numbers) for place in tier.places if place) or people.ABSENT,
+            cpu_names(tier.cpus),
+            ", ".join(tier.parts) or people.ABSENT,
         )
         for name, tier in found.items()
     )
     columns = (Column("Tier"), Column("Kind"), Column("Host"), Column("Pinned to"), Column("Parts measured"))
     return Table("Tiers of the system", columns, rows)
+
+
+def _host_cell(tier: Tier, place: str, numbers: dict[str, str]) -> str:
+    """A host with how many there are, and in which runs the tier was on it where it was on several."""
+    shown = f"{place} {numbers.get(place, '')}".rstrip()
+    return shown if len(tier.places) == 1 or place == tier.host else f"{shown} ({when(tier.places, place)})"

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 from towtank.report import format as people
 from towtank.report.content import heads
+from towtank.report.content.extremes import extremes
 from towtank.report.document import Column, Section, Table, paragraph
 from towtank.report.source import Json, Results, RunResult
-
-# Beyond this many services a table of each tells less than its extremes.
-_SHOWN_AT_MOST = 12
 
 
 def build(results: Results) -> Section | None:
@@ -47,7 +45,7 @@ def _several(run: RunResult) -> dict[str, Json]:
 def _rows(run: RunResult, target: str, told: Json) -> Iterator[tuple[str, ...]]:
     members = list(told["members"].items())
     head = (*heads.cells(run), target, people.plain_estimate(told["fairness"]))
-    for number, (service, one) in enumerate(_shown(members)):
+    for number, (service, one) in enumerate(extremes(members, lambda member: member[1]["share"]["value"])):
         yield (
             *(head if number == 0 else ("",) * len(head)),
             service,
@@ -55,12 +53,3 @@ def _rows(run: RunResult, target: str, told: Json) -> Iterator[tuple[str, ...]]:
             people.plain_estimate(one["share"]),
             people.share(one["errors_share"]) if one["errors_share"] is not None else "",
         )
-
-
-def _shown(members: list[tuple[str, Json]]) -> list[tuple[str, Json]]:
-    """All, or of many the half that got least and the half that got most."""
-    if len(members) <= _SHOWN_AT_MOST:
-        return members
-    half = _SHOWN_AT_MOST // 2
-    by_share = sorted(members, key=lambda one: float(one[1]["share"]["value"] or 0.0))
-    return [*by_share[:half], *by_share[-half:]]

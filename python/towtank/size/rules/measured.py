@@ -110,7 +110,7 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
     window = summary["window"]
     busy = [one["utilization"] for one in host["disks"].values() if one.get("utilization") is not None]
     length = window["end_s"] - window["start_s"]
-    again = (host.get("tcp") or {}).get("retransmits")
+    again = _everywhere(summary, "retransmits")
     pressure = host.get("pressure") or {}
     return {
         "load.users": run.get("users"),
@@ -133,7 +133,7 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
         "host.steal": host.get("steal"),
         "host.io_pressure": pressure.get("io_some"),
         "host.memory_pressure": pressure.get("memory_some"),
-        "host.listen_overflows": (host.get("tcp") or {}).get("listen_overflows"),
+        "host.listen_overflows": _everywhere(summary, "listen_overflows"),
         "host.retransmits": again / length if again is not None else None,
         "host.open_files_limit": facts.get("open_files_limit"),
         "measurement.window": length,
@@ -142,6 +142,13 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
         "study.last_load_before_rise": _before_rise(configuration),
         "study.index_ratio": _index_ratio(study, run),
     }
+
+
+def _everywhere(summary: Json, event: str) -> float | None:
+    """Events of TCP in the network of this machine and in those of all hosts; None where none tells."""
+    networks = (summary["host"], *(summary.get("hosts") or {}).values())
+    seen = [count for one in networks if (count := (one.get("tcp") or {}).get(event)) is not None]
+    return sum(seen) if seen else None
 
 
 def _after_ramp(summary: Json) -> bool | None:

@@ -1,4 +1,4 @@
-"""What a host of provider `namespaces` tells: its control group, its network device, its disks, its pressure."""
+"""What a host of provider `namespaces` tells: its control group, its network, its disks, its pressure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from towtank.errors import TargetError
 from towtank.observe.scraper import ScrapeError, series
 from towtank.system.hosts.namespaces import within_network
 from towtank.system.hosts.sockets import socket_memory
+from towtank.system.hosts.tcp import tcp_counters
 
 if TYPE_CHECKING:
     from towtank.system.hosts.cgroups import ControlGroup
@@ -80,7 +81,7 @@ class HostScraper:
             values = {**self._cpu(), **self._memory(), **self._pressure(), **self._network()}
             for name, disk in self._disks.items():
                 values |= self._disk(name, disk)
-            values |= self._sockets()
+            values |= self._sockets() | tcp_counters(self._namespaces.pid)
             # All trees have the same processes; one of them is asked.
             values["host_processes"] = float(len(self._group.members_files()[0].read_text().split()))
         except (OSError, ValueError) as error:

@@ -1,0 +1,26 @@
+"""Many things alike in a table: beyond some, those at both ends tell more than all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+SHOWN_AT_MOST = 12
+
+
+def extremes(items: list[T], value: Callable[[T], float | None]) -> list[T]:
+    """All of them, or of many the half that has least and the half that has most, in this order.
+
+    Parameters
+    ----------
+    items : list
+        What could be shown.
+    value : callable
+        By what they are ordered; None counts as nothing.
+    """
+    if len(items) <= SHOWN_AT_MOST:
+        return items
+    half = SHOWN_AT_MOST // 2
+    ordered = sorted(items, key=lambda item: value(item) or 0.0)
+    return [*ordered[:half], *ordered[-half:]]

@@ -1,0 +1,249 @@
+"""The system as a report draws and lists it: its tiers, where they and the load generator were, and what joins hosts.
+
+As the study describes it, as the runs recorded it. A host that a study has several times over stands once, and so do
+the services on it, under the names of the study.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from towtank.report.source import LOADS, Json, Results, RunResult, dig
+
+# Keys of a service that name others which it sends requests to.
+_ASKS = ("members", "servers", "storage")
+_NUMBERED = re.compile(r"(.+)-(\d+)")
+
+
+@dataclass
+class Tier:
+    """One tier, of however many copies.
+
+    Attributes
+    ----------
+    kind : str
+        Kind of its service.
+    cpus : list of int
+        CPUs it is pinned to.
+    places : dict
+        Hosts it was on, each with the runs in which it was; none of them for one that no run had.
+    parts : list of str
+        Parts that are measured on their own.
+    asks : list of str
+        Tiers that it sends requests to.
+    node_of : str
+        The service that it is a further node of.
+    """
+
+    kind: str = ""
+    cpus: list[int] = field(default_factory=list)
+    places: dict[str, list[RunResult]] = field(default_factory=dict)
+    parts: list[str] = field(default_factory=list)
+    asks: list[str] = field(default_factory=list)
+    node_of: str = ""
+
+    @property
+    def host(self) -> str:
+        """The host it was on in most runs."""
+        return most(self.places)
+
+
+class Written:
+    """Which names of a run, or of a description, stand for which of the study: a copy has a number behind its name."""
+
+    def __init__(self, results: Results) -> None:
+        system = results.study.get("system") or {}
+        self._copies = {str(name): int(count) for name, count in (system.get("copies") or {}).items()}
+        self._hosts = [name for name, _ in named(system.get("hosts"))]
+        self._services = {
+            self._one_of(name, str(service.get("host") or "")) for name, service in named(system.get("services"))
+        }
+
+    def host(self, name: str) -> str:
+        """The host of the study that this one is a copy of, or is."""
+        found = _NUMBERED.fullmatch(name)
+        if found is None:
+            return name
+        count = self._copies.get(found[1])
+        # Another host may be written with a number, higher than those of the copies.
+        if count is not None and (name not in self._hosts or int(found[2]) <= count):
+            return found[1]
+        return found[1] if name not in self._hosts and found[1] in self._hosts else name
+
+    def _one_of(self, name: str, host: str) -> str:
+        """The service that one on this host is a copy of, or is."""
+        return name if self.host(host) == host else name.removesuffix(f"-{host.rpartition('-')[2]}")
+
+    def tier(self, name: str, host: str) -> str:
+        """The tier of the study that one of a run, on this host of the run, is a copy of, or is."""
+        if name.startswith("relay-"):
+            return f"relay-{self.host(name.removeprefix('relay-'))}"
+        if name in self._services or self.host(host) == host:
+            return name
+        number = host.rpartition("-")[2]
+        for service in self._services:
+            copy = f"{service}-{number}"
+            if name == copy or name.startswith(f"{copy}-"):
+                return service + name.removeprefix(copy)
+        return name
+
+    def services(self, results: Results) -> dict[str, Json]:
+        """Services as described, each once, its host by the name of the study."""
+        found: dict[str, Json] = {}
+        for name, service in named(dig(results.study, "system", "services")):
+            host = str(service.get("host") or "")
+            found.setdefault(self._one_of(name, host), {**service, "host": self.host(host)})
+        return found
+
+    def targets(self, results: Results) -> set[str]:
+        """Services that the load goes to, by the names of the study."""
+        places = {name: str(one.get("host") or "") for name, one in named(dig(results.study, "system", "services"))}
+        targets = dig(results.study, "system", "targets") or {}
+        aimed = [
+            str(service)
+            for name, one in targets.items()
+            if isinstance(one, Mapping)
+            for service in one.get("services") or [one.get("service") or name]
+        ]
+        return {self._one_of(service, places.get(service, "")) for service in aimed}
+
+
+def tiers(results: Results) -> dict[str, Tier]:
+    """Tiers by name: as described, as run, as observed."""
+    written = Written(results)
+    described = written.services(results)
+    found: dict[str, Tier] = {}
+    for name, service in described.items():
+        links = [str(link) for key in _ASKS for link in _listed(service.get(key))]
+        found[name] = Tier(str(service.get("kind") or ""), list(service.get("cpus") or []), asks=links)
+    for run in results.runs:
+        for name, told in (run.manifest.get("tiers") or {}).items():
+            _take(found, written, run, str(name), told)
+        for name, told in (run.summary.get("tiers") or {}).items():
+            host = str(dig(run.manifest, "tiers", name, "host") or "")
+            known = found.setdefault(written.tier(str(name), host), Tier())
+            known.kind = known.kind or str(told.get("kind") or "")
+            known.parts = list(dict.fromkeys([*known.parts, *(told.get("parts") or {})]))
+    for name, service in described.items():
+        if service["host"] and not found[name].places:
+            found[name].places[str(service["host"])] = []
+    _link_by_settings(described, found)
+    _link_nodes(described, found)
+    return found
+
+
+def _take(found: dict[str, Tier], written: Written, run: RunResult, name: str, told: Json) -> None:
+    """A tier as a run had it."""
+    host = str(told.get("host") or "")
+    known = found.setdefault(written.tier(name, host), Tier())
+    known.kind = str(told.get("kind") or known.kind)
+    known.cpus = list(told.get("cpus") or known.cpus)
+    runs = known.places.setdefault(written.host(host), [])
+    if not runs or runs[-1] is not run:  # copies are many in one run
+        runs.append(run)
+
+
+def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> None:
+    """A service whose setting names another, or its kind, sends requests to it (`database: postgresql`)."""
+    kinds = {tier.kind: name for name, tier in found.items()}
+    for name, service in described.items():
+        for value in (service.get("settings") or {}).values():
+            other = (value if value in found else kinds.get(value)) if isinstance(value, str) else None
+            if other and other != name and other not in found[name].asks:
+                found[name].asks.append(other)
+
+
+def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
+    """Nodes of a service, which no study names, ask and are asked as its first one."""
+    for name, tier in found.items():
+        numbered = _NUMBERED.fullmatch(name)
+        first = found.get(numbered[1]) if numbered and name not in described and numbered[1] in described else None
+        if numbered is None or first is None or first.kind != tier.kind:
+            continue
+        tier.asks, tier.node_of = list(first.asks), numbered[1]
+        for other in found.values():
+            if numbered[1] in other.asks:
+                other.asks.append(name)
+
+
+def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
+    """The tiers that the load goes to: the targets, else those that no other tier asks."""
+    aimed = Written(results).targets(results)
+    asked = {link for tier in found.values() for link in tier.asks}
+    met = [name for name, tier in found.items() if name in aimed or tier.node_of in aimed]
+    return met or [name for name in found if name not in asked] or list(found)[:1]
+
+
+def copies(results: Results) -> dict[str, list[int]]:
+    """How many of each host there were in runs, each number once; as described where no run tells."""
+    written = Written(results)
+    found: dict[str, set[int]] = {}
+    for run in results.runs:
+        names = [str(name) for name in run.manifest.get("hosts") or {}]
+        for host, number in Counter(written.host(name) for name in names).items():
+            found.setdefault(host, set()).add(number)
+    if not found:
+        described = [name for name, _ in named(dig(results.study, "system", "hosts"))]
+        found = {name: {number} for name, number in Counter(written.host(name) for name in described).items()}
+    return {host: sorted(numbers) for host, numbers in found.items()}
+
+
+def times(numbers: Iterable[int]) -> str:
+    """How many there are, behind a name: `× 2 or 6`; nothing for one alone."""
+    shown = [f"{number:,}" for number in numbers]
+    if shown in ([], ["1"]):
+        return ""
+    return f"× {', '.join(shown[:-1])} or {shown[-1]}" if len(shown) > 1 else f"× {shown[0]}"
+
+
+def generator_places(results: Results) -> dict[str, list[RunResult]]:
+    """Hosts that the load generator was on, each with its runs; the empty name stands for outside of all hosts."""
+    written = Written(results)
+    found: dict[str, list[RunResult]] = {}
+    for run in results.runs:
+        if run.manifest.get("tiers"):
+            found.setdefault(written.host(str(run.manifest.get("generator_host") or "")), []).append(run)
+    return found or {written.host(str(dig(results.study, "system", "generator", "host") or "")): []}
+
+
+def links(results: Results) -> list[str]:
+    """Kinds of links that joined hosts, in the order of the runs."""
+    told = [
+        str(host["link"])
+        for run in results.runs
+        for host in (run.manifest.get("hosts") or {}).values()
+        if isinstance(host, Mapping) and host.get("link")
+    ]
+    parts = [host for _, host in named(dig(results.study, "system", "hosts")) if host.get("provider") == "namespaces"]
+    described = dig(results.study, "system", "network", "link")
+    return list(dict.fromkeys(told)) or ([str(described)] if parts and described else [])
+
+
+def most(places: Mapping[str, list[RunResult]]) -> str:
+    """The place with the most runs; of equal ones the first."""
+    return max(places, key=lambda place: len(places[place]), default="")
+
+
+def when(places: Mapping[str, list[RunResult]], place: str) -> str:
+    """The levels of the first factor that tell the runs of one place from all others; else `some runs`."""
+    others = [run for other, runs in places.items() if other != place for run in runs]
+    for factor in places[place][0].factors if places[place] else ():
+        here = list(dict.fromkeys(run.factors.get(factor, "") for run in places[place]))
+        if factor not in LOADS and not {run.factors.get(factor, "") for run in others} & set(here):
+            return f"{factor} {', '.join(here)}"
+    return "some runs"
+
+
+def named(services: Any) -> list[tuple[str, Json]]:
+    """Services or hosts as pairs, whether they are written as a mapping or as a list with names."""
+    if isinstance(services, Mapping):
+        return [(str(name), one if isinstance(one, Mapping) else {}) for name, one in services.items()]
+    return [(str(one["name"]), one) for one in services or () if isinstance(one, Mapping) and one.get("name")]
+
+
+def _listed(value: Any) -> list[Any]:
+    return [value] if isinstance(value, str) else list(value or ())

@@ -1,0 +1,54 @@
+"""What TCP counted in one network: segments sent again, and connections that no server took in time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+# Of each counter the table, and what kernels call it, newer names first.
+_COUNTERS = {
+    "host_tcp_retransmits_total": ("snmp", "Tcp:", ("RetransSegs",)),
+    "host_tcp_needless_retransmits_total": ("netstat", "TcpExt:", ("TCPDSACKRecvSegs", "TCPDSACKRecv")),
+    "host_tcp_listen_overflows_total": ("netstat", "TcpExt:", ("ListenOverflows",)),
+    "host_tcp_listen_drops_total": ("netstat", "TcpExt:", ("ListenDrops",)),
+}
+
+
+def tcp_counters(pid: int) -> dict[str, float]:
+    """Counters of the network that a process is in, from the beginning of that network.
+
+    Parameters
+    ----------
+    pid : int
+        The process.
+
+    Returns
+    -------
+    dict of str to float
+        By name; one that the kernel does not have is left out. [1]
+
+    Raises
+    ------
+    OSError
+        If the process is gone.
+    """
+    folder = Path(f"/proc/{pid}/net")
+    tables = {name: (folder / name).read_text() for name in ("snmp", "netstat")}
+    found = {}
+    for key, (table, row, names) in _COUNTERS.items():
+        counted = paired(tables[table], row)
+        value = next((counted[name] for name in names if name in counted), None)
+        if value is not None:
+            found[key] = float(value)
+    return found
+
+
+def paired(text: str, row: str) -> dict[str, int]:
+    """Read one row of a table in which names stand above their values, both behind the same first word.
+
+    Examples
+    --------
+    >>> paired("Ip: A\\nIp: 1\\nTcp: B C\\nTcp: 2 -1\\n", "Tcp:")
+    {'B': 2, 'C': -1}
+    """
+    lines = [line.split()[1:] for line in text.splitlines() if line.startswith(f"{row} ")]
+    return {name: int(value) for name, value in zip(*lines[:2], strict=True)} if len(lines) >= 2 else {}

@@ -1,0 +1,78 @@
+"""Doubts about networks: who is named, which share is too much, and what was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from towtank.analysis.checks import network
+from towtank.analysis.checks.network import counted, loses_packets, overflowed
+from towtank.analysis.doubts import Doubt, Kind, Level
+
+QUIET = {"listen_overflows": 0.0, "listen_drops": 0.0, "retransmits": 0.0, "needless_retransmits": 0.0}
+
+
+def summary(here: dict[str, Any] | None = None, **hosts: dict[str, Any]) -> dict[str, Any]:
+    return {"host": {"tcp": {**QUIET, **(here or {})}}, "hosts": {name: {"tcp": one} for name, one in hosts.items()}}
+
+
+def sent_again(whole: dict[str, Any], *, asked: bool = False) -> list[Doubt]:
+    return list(network.sent_again(counted(whole), 1000.0, asked=asked))
+
+
+def test_an_overflow_is_told_of_the_host_that_had_it() -> None:
+    (doubt,) = overflowed(counted(summary(web={**QUIET, "listen_overflows": 3.0}, data=QUIET)))
+    assert (doubt.kind, doubt.level, doubt.seen) == (Kind.LISTEN_OVERFLOW, Level.SUSPECT, 3.0)
+    assert doubt.message == "3 connections overflowed a listen queue of host web within the window, limit 0"
+
+
+def test_this_machine_and_two_hosts_are_told_each() -> None:
+    one = {"listen_overflows": 1.0}
+    found = overflowed(counted(summary(one, web=one, data=one)))
+    assert [doubt.message.split(" of ")[1].split(" within")[0] for doubt in found] == [
+        "this machine",
+        "host web",
+        "host data",
+    ]
+
+
+def test_more_than_one_in_a_thousand_sent_again_is_too_much() -> None:
+    assert sent_again(summary(web={"retransmits": 1.0})) == []
+    (doubt,) = sent_again(summary(web={"retransmits": 2.0, "needless_retransmits": 0.0}))
+    assert (doubt.level, doubt.seen, doubt.limit) == (Level.SUSPECT, pytest.approx(0.002), 0.001)
+    assert doubt.message == (
+        "2 segments were sent again by host web within the window (the other side had 0 of them already), "
+        "0.2 % of the requests, limit 0.1 %"
+    )
+
+
+def test_what_was_not_lost_is_noted_only() -> None:
+    (doubt,) = sent_again(summary(web={"retransmits": 5.0, "needless_retransmits": 4.0}))
+    assert doubt.level is Level.NOTE
+
+
+def test_losses_that_were_asked_for_are_noted_and_said_so() -> None:
+    (doubt,) = sent_again(summary(web={"retransmits": 50.0}), asked=True)
+    assert doubt.level is Level.NOTE
+    assert doubt.message.endswith("limit 0.1 %; losses were asked for")
+
+
+def test_what_was_not_counted_raises_no_doubt() -> None:
+    unknown = summary(dict.fromkeys(QUIET), web=dict.fromkeys(QUIET), old={})
+    unknown["hosts"]["older"] = {}
+    assert [*overflowed(counted(unknown)), *sent_again(unknown)] == []
+
+
+@pytest.mark.parametrize(
+    ("hosts", "asked"),
+    [
+        ({"web": {"sizes": {"network": {"loss": "0.5 %"}}}, "data": {"sizes": {}}}, True),
+        ({"web": {"sizes": {"network": {"loss": "0 %"}}}}, False),
+        ({"web": {"sizes": {"network": {}}}, "far": {"provider": "ssh"}, "odd": "text"}, False),
+        ({"web": {"sizes": {"network": {"loss": None}}}}, False),
+        ({}, False),
+    ],
+)
+def test_losses_are_asked_for_in_the_sizes_of_a_link(hosts: dict[str, Any], asked: bool) -> None:
+    assert loses_packets(hosts) is asked
