@@ -16,6 +16,8 @@ NAME = "transactions"
 # Beyond this ratio the shorter bars of a linear scale cannot be read, and a logarithmic scale with
 # points is used.
 _LINEAR_AT_MOST = 60.0
+# More configurations than these are named by the legend alone.
+_NAMED_AT_MOST = 3
 
 
 @dataclass(frozen=True)
@@ -233,7 +235,7 @@ def figure(results: Results) -> Figure | None:
     if not numbers.entries:
         return None
     labels = numbers.configurations
-    compared = f", {people.listing(labels)}" if len(labels) > 1 else ""
+    compared = f", {people.listing(labels)}" if 1 < len(labels) <= _NAMED_AT_MOST else ""
     notes = ["Numbers are means; lines are confidence intervals."]
     if any(entry.point.state == "suspect" for entry in numbers.entries):
         notes.append("Pale marks lean on a suspect run.")
