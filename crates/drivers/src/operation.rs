@@ -44,6 +44,8 @@ pub enum FileAction {
     Write,
     /// Write `size` bytes behind its end.
     Append,
+    /// Write it whole, `size` bytes beside its place, wait until they are on the disk, and put it in its place.
+    Put,
     /// Wait until it is on the disk.
     Sync,
     /// Its size and kind.
@@ -69,6 +71,8 @@ pub struct Task {
     pub keeps_rows: bool,
     /// Bytes of rows that are kept at most.
     pub rows_bytes_at_most: usize,
+    /// Whether length and digest are told of what is put, or read whole.
+    pub keeps_content: bool,
 }
 
 impl Operation {
