@@ -9,7 +9,6 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2, renameat};
@@ -20,6 +19,7 @@ use crate::answer::{Answer, Content, Failed, FailureKind, Meter};
 use crate::clock::monotonic_ns;
 use crate::digest::Digest;
 use crate::executor::Call;
+use crate::fresh::{Noise, beside};
 use crate::operation::{FileAction, Operation, Task};
 use crate::session::{Value, Working};
 
@@ -104,38 +104,6 @@ impl From<Trouble> for Failed {
             Trouble::Unsure(error) => Self::new(FailureKind::Closed, reason(&error)),
         }
     }
-}
-
-/// Bytes that no other file has: xorshift64* by Marsaglia and Vigna, begun anew for each file.
-struct Noise(u64);
-
-impl Noise {
-    fn new(number: u64) -> Self {
-        let mixed = monotonic_ns() ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        Self(mixed | 1)
-    }
-
-    fn fill(&mut self, block: &mut [u8]) {
-        for piece in block.chunks_mut(8) {
-            self.0 ^= self.0 >> 12;
-            self.0 ^= self.0 << 25;
-            self.0 ^= self.0 >> 27;
-            let bytes = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes();
-            piece.copy_from_slice(&bytes[..piece.len()]);
-        }
-    }
-}
-
-/// A name beside a path that nothing else has, and the number in it.
-fn beside(path: &[u8]) -> (Vec<u8>, u64) {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let name = format!(".put-{}-{number}", std::process::id());
-    let made = match split(path).0 {
-        Some(folder) => [folder, b"/", name.as_bytes()].concat(),
-        None => name.into_bytes(),
-    };
-    (made, number)
 }
 
 fn invalid() -> Failed {
@@ -301,7 +269,7 @@ impl Session {
         meter: &mut Meter,
         answer: &mut Answer,
     ) -> Result<(), Trouble> {
-        let (new, number) = beside(values.path);
+        let (new, number) = beside(split(values.path).0);
         let mut digest = task.keeps_content.then(Digest::default);
         let (size, mut noise) = (values.size.unwrap_or(0), Noise::new(number));
         let written = self

@@ -16,6 +16,7 @@ mod clock;
 mod digest;
 mod executor;
 mod file;
+mod fresh;
 mod ldap;
 mod lending;
 mod operation;
