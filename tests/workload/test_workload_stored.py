@@ -52,12 +52,12 @@ def written(folder: Path, *changes: tuple[str, str]) -> Path:
     return path
 
 
-def requests(plan: dict[str, Any]) -> list[dict[str, Any]]:
+def requests(plan: dict[str, Any], kind: str = "request") -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
 
     def walk(ops: list[dict[str, Any]]) -> None:
         for op in ops:
-            if op["op"] == "request":
+            if op["op"] == kind:
                 found.append(op)
             walk(op.get("ops", []))
 
@@ -157,8 +157,7 @@ def files(folder: Path, *changes: tuple[str, str]) -> Path:
 def test_files_that_are_put_whole_are_noted_and_read_back(tmp_path: Path) -> None:
     workload = load_workload(files(tmp_path))
     plan = compile_workload(workload, targets=FOLDER)
-    calls = [op for op in plan["transactions"][0]["ops"] if op["op"] == "call"]
-    assert [(one["do"]["action"], one["note"]["does"], one["note"]["of"]) for one in calls] == [
+    assert [(one["do"]["action"], one["note"]["does"], one["note"]["of"]) for one in requests(plan, "call")] == [
         ("put", "stores", "files"),
         ("put", "replaces", "files"),
         ("delete", "removes", "files"),
@@ -166,8 +165,7 @@ def test_files_that_are_put_whole_are_noted_and_read_back(tmp_path: Path) -> Non
     keys = tmp_path / "keys.csv"
     keys.write_text("key\none\n")
     back = compile_workload(reading_back(workload, "files", keys), targets=FOLDER)
-    (loop,) = [op for op in back["transactions"][0]["ops"] if op["op"] == "loop"]
-    (call,) = [op for op in loop["ops"] if op["op"] == "call"]
+    (call,) = requests(back, "call")
     assert (call["note"]["does"], call["on_failure"]) == ("reads", "go_on")
 
 
