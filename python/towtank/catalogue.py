@@ -31,7 +31,13 @@ OBSERVERS = {
     "gc_log": "log of a JVM's garbage collector: pauses, heap after a collection, allocation",
     "prometheus": "metrics that a service shows as a page in the Prometheus text format",
 }
-DRIVERS = {"http": "HTTP/1.1 with keep-alive, ranges, multipart uploads, cookies and Basic authentication"}
+DRIVERS = {
+    "http": "HTTP/1.1 and HTTP/2, plain or by TLS: ranges, uploads of several parts, cookies, Basic authentication",
+    "sql": "statements and transactions of a database, with values in their places and rows counted",
+    "file": "files below a folder: open, read, write, sync, stat, rename, delete",
+    "tcp": "exchanges of bytes over TCP or a Unix socket",
+    "ldap": "a directory: bind, search, compare, add, modify, delete",
+}
 
 
 def catalogue() -> dict[str, list[dict[str, str]]]:

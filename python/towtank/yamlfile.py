@@ -356,12 +356,19 @@ def _place_of_bad_character(error: Exception, text: str) -> tuple[int, int]:
 
 
 def merge(base: Node, over: Node) -> Node:
-    """Lay one tree over another: mappings are merged key by key, everything else is replaced."""
+    """Lay one tree over another: mappings are merged key by key, null takes a key away, everything else is replaced.
+
+    As JSON Merge Patch has it (RFC 7396), but for a null where there is nothing to take away: it stays, so that whoever
+    checks the tree says what must be there.
+    """
     if not (isinstance(base.value, dict) and isinstance(over.value, dict)):
         return over.copy()
     merged = base.copy()
     for key, child in over.value.items():
         existing = merged.value.get(key)
+        if existing is not None and child.value is None:
+            del merged.value[key], merged.keys[key]
+            continue
         merged.value[key] = merge(existing, child) if existing is not None else child.copy()
         merged.keys[key] = over.keys[key]
     return merged

@@ -31,7 +31,7 @@ from towtank.model.fitting.goodness import DOUBTFUL, REJECTED, SUPPORTED
 from towtank.model.fitting.measured import _resource
 from towtank.model.fitting.networks.answers import limits, network_answers, predicted
 from towtank.model.fitting.networks.closed import CLASS, Condition, conditions, safe_names, solve
-from towtank.model.fitting.networks.estimate import Parameters
+from towtank.model.fitting.networks.estimate import Parameters, noise_of
 from towtank.model.fitting.networks.judging import held_out_document, hold_out, judged
 from towtank.model.fitting.networks.replicates import fit_network
 from towtank.model.fitting.networks.seconds import Measured, Run
@@ -116,6 +116,16 @@ def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) ->
     verdict = judged(network, solved, told, [])
     assert verdict["level"] == REJECTED
     assert f"made without {LEVELS[-1]} users, it predicts the throughput there" in str(verdict["reasons"])
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_station_that_had_nothing_to_do_at_one_level_comes_back_as_such(known: Measured) -> None:
+    first = known.runs[0]
+    idle = dataclasses.replace(first, busy=first.busy * [1.0, 0.0])
+    noise = noise_of(dataclasses.replace(known, runs=(idle, *known.runs[1:])), TRUTH, np.random.default_rng(3))
+    assert noise.shape == (len(LEVELS), len(STATIONS))
+    assert (noise[:, 0] > 0).all()
+    assert np.isfinite(noise).all()
 
 
 def test_transactions_that_always_come_together_are_taken_as_one(known: Measured) -> None:

@@ -73,7 +73,41 @@ def test_markup_in_names_is_not_interpreted() -> None:
 
 
 def test_numbers_stay_whole_on_a_narrow_terminal() -> None:
-    lines = printed(summary(), width=80).splitlines()
+    stream = io.StringIO()
+    print_outcome(
+        Console(file=stream, width=80, highlight=False, force_terminal=True, color_system=None), summary(), None
+    )
+    lines = stream.getvalue().replace("\N{NO-BREAK SPACE}", " ").splitlines()
     assert max(map(len, lines)) <= 80
     (row,) = [line for line in lines if "62.5 [59.4, 65.6] /s" in line and " 120 " in line]
     assert row.startswith("search_index ")
+
+
+def with_tiers(number: int) -> dict[str, Any]:
+    """The summary with more tiers than a narrow terminal has room for."""
+    made = summary()
+    for one in made["configurations"]:
+        for point in one["points"]:
+            (tier,) = [*point["tiers"].values()][:1]
+            point["tiers"] = {f"service-{place}": tier for place in range(number)}
+    return made
+
+
+def test_without_a_terminal_the_table_is_whole_however_wide() -> None:
+    text = printed(with_tiers(8), width=80)
+    heads = [line for line in text.splitlines() if line.startswith("configuration")]
+    assert [f"CPU service-{place}" in heads[0] for place in range(8)] == [True] * 8
+    assert "…" not in text
+    assert "wider terminal" not in text
+
+
+def test_on_a_terminal_as_many_tiers_are_shown_as_fit() -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, width=110, highlight=False, force_terminal=True, color_system=None)
+    print_outcome(console, with_tiers(8), None)
+    text = stream.getvalue().replace("\N{NO-BREAK SPACE}", " ")
+    assert "…" not in text
+    assert "CPU service-0" in text
+    assert "service-7: see the report, or a wider terminal" in text
+    (row,) = [line for line in text.splitlines() if "62.5 [59.4, 65.6] /s" in line and " 120 " in line]
+    assert "valid" in row

@@ -50,6 +50,29 @@ def test_notes_of_several_threads_count_in_the_order_of_time(tmp_path: Path) -> 
     assert ledger(tmp_path, removed, [told()]).of("documents") == {}
 
 
+def test_changes_under_way_together_are_both_right(tmp_path: Path) -> None:
+    other = [note("begun", 7, does="replaces"), told(8, 7, NEW)]
+    thing = only(ledger(tmp_path, [told(5), note("begun", 6, does="replaces"), told(9, 6, (20, "cc"))], other))
+    assert (thing.contents, thing.told_ns, thing.is_uncertain) == ({NEW, (20, "cc")}, 9, True)
+    # What was sent after both were told puts an end to it.
+    (tmp_path / "later").mkdir()
+    thing = only(ledger(tmp_path / "later", [told(9, 6, OLD), told(12, 10, (30, "dd"))], [told(8, 7, NEW)]))
+    assert (thing.contents, thing.is_uncertain) == ({(30, "dd")}, False)
+
+
+@pytest.mark.parametrize(("removed_at", "stored_at"), [((6, 9), (7, 8)), ((7, 8), (6, 9))])
+def test_removed_while_it_was_replaced_it_may_be_there_or_not(
+    tmp_path: Path, removed_at: tuple[int, int], stored_at: tuple[int, int]
+) -> None:
+    removed = note("removed", removed_at[1], begun_ns=removed_at[0])
+    found = ledger(tmp_path, [told(), removed], [told(stored_at[1], stored_at[0], NEW)])
+    thing = only(found)
+    assert fate(thing, note("read", 0, content=NEW, status=200)) == "found"
+    assert fate(thing, note("read", 0, content=OLD, status=200)) == "different"
+    assert fate(thing, note("read", 0, status=404, failure="status_4xx")) == "gone"
+    assert found.removed == {"documents": 1}
+
+
 @pytest.mark.parametrize("failure", ["timeout", "closed", "status_5xx"])
 def test_without_an_answer_the_state_before_and_after_are_right(tmp_path: Path, failure: str) -> None:
     replaced = [note("begun", 6, does="replaces"), note("failed", 8, content=NEW, begun_ns=6, failure=failure)]

@@ -72,6 +72,13 @@ def test_presets_are_laid_over_the_file(files: Files) -> None:
     assert len(full.design()) == 6
 
 
+def test_null_in_a_preset_takes_a_level_away(files: Files) -> None:
+    files.edit("study", "  full:\n", "  half:\n    factors: {search_index: {absent: null}}\n  full:\n")
+    whole, half = (load_study(files.study, preset) for preset in (None, "half"))
+    assert {run.factors["search_index"] for run in whole.design()} == {"present", "absent"}
+    assert {run.factors["search_index"] for run in half.design()} == {"present"}
+
+
 def test_changes_from_the_command_line_come_last(files: Files) -> None:
     changes = {"load.stages.steady": "7 s", "services.content.settings.threads": "2", "factors.users": "[3]"}
     study = load_study(files.study, "quick", changes=changes)

@@ -51,8 +51,8 @@ class Small(PlainService):
     def ready(self) -> str | None:
         return refuses_connection(self.addresses()[0])
 
-    def stopping(self) -> None:
-        self.journal.append(f"stopping {self.name}")
+    def stopping(self, *, for_good: bool) -> None:
+        self.journal.append(f"stopping {self.name}{'' if for_good else ' for now'}")
 
     def stopped(self) -> None:
         self.journal.append(f"stopped {self.name}")
@@ -93,6 +93,15 @@ def test_services_come_up_in_order_and_go_down_in_reverse(make: Any, journal: li
     assert journal[2:] == ["stopping content", "stopped content", "stopping database", "stopped database"]
     assert all(identity(pid) is None for pid in endpoints.groups.values())
     assert refuses_connection(endpoints.addresses["content"][0])
+
+
+def test_what_is_stopped_to_be_started_again_is_told_so(make: Any, journal: list[str]) -> None:
+    system = make(Small("database", journal))
+    system.up()
+    system.stop("database")
+    system.start("database")
+    system.down()
+    assert journal == ["prepare database", "stopping database for now", "stopping database", "stopped database"]
 
 
 def test_server_that_fails_to_start_shows_its_last_log_lines(make: Any, journal: list[str]) -> None:

@@ -16,6 +16,8 @@ from towtank.report.source import dig
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
 _WIDE = 100  # columns from which the table has room for wide gaps
+# Columns of labels that may not be folded away; and more than any table has.
+_LABEL, _UNBOUNDED = 24, 10_000
 
 
 def print_outcome(console: Console, study_summary: Mapping[str, Any], report_path: Path | None) -> None:
@@ -32,7 +34,7 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
     """
     console.print(verdict_line(study_summary), soft_wrap=True)
     if any(one.get("points") for one in study_summary.get("configurations") or ()):
-        console.print(Text(), table(study_summary, 2 if console.width >= _WIDE else 1), Text(), sep="\n")
+        _print_table(console, study_summary)
     if study_summary.get("headline"):
         console.print(Text(str(study_summary["headline"]), style="bold"), soft_wrap=True)
     for one in list(study_summary.get("observations") or ())[:_OBSERVATIONS_AT_MOST]:
@@ -46,6 +48,37 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
         console.print(Text(f"claims: {', '.join(claims)}"), soft_wrap=True)
     if report_path is not None:
         console.print(Text(f"\nreport: {report_path}"), soft_wrap=True)
+
+
+def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
+    """Print the table whole where nobody looks at lines; on a terminal with as many of the tiers as fit.
+
+    A number that is cut off cannot be read.
+    """
+    gap = 2 if console.width >= _WIDE else 1
+    tiers = tiers_of(study_summary)
+    shown = list(tiers)
+    made = table(study_summary, gap)
+    while console.is_terminal and shown and _least_width(console, made) > console.width:
+        shown.pop()
+        made = table(study_summary, gap, shown)
+    width = console.width
+    if not console.is_terminal:
+        console.width = max(width, _width(console, made))
+    console.print(Text(), made, Text(), sep="\n")
+    console.width = width
+    if left := tiers[len(shown) :]:
+        console.print(Text(f"CPU of {', '.join(left)}: see the report, or a wider terminal\n"), soft_wrap=True)
+
+
+def _width(console: Console, made: Table) -> int:
+    return console.measure(made, options=console.options.update(max_width=_UNBOUNDED)).maximum
+
+
+def _least_width(console: Console, made: Table) -> int:
+    """Width with labels folded, which are the only cells that may be."""
+    labels = max(len(str(cell)) for cell in made.columns[0].cells)
+    return _width(console, made) - max(0, labels - _LABEL)
 
 
 def verdict_line(study_summary: Mapping[str, Any]) -> Text:
@@ -68,11 +101,17 @@ def verdict_line(study_summary: Mapping[str, Any]) -> Text:
     return line
 
 
-def table(study_summary: Mapping[str, Any], gap: int = 2) -> Table:
-    """One row for each point: throughput with its interval, response times, CPU by tier, verdict."""
+def tiers_of(study_summary: Mapping[str, Any]) -> list[str]:
+    """Names of the tiers of all points."""
+    points = [point for one in study_summary.get("configurations") or () for point in one.get("points") or ()]
+    return list(dict.fromkeys(tier for point in points for tier in point.get("tiers") or {}))
+
+
+def table(study_summary: Mapping[str, Any], gap: int = 2, tiers: list[str] | None = None) -> Table:
+    """One row for each point: throughput with its interval, response times, CPU by tier (all by default), verdict."""
     configurations = list(study_summary.get("configurations") or ())
     points = [(one, point) for one in configurations for point in one.get("points") or ()]
-    tiers = list(dict.fromkeys(tier for _, point in points for tier in point.get("tiers") or {}))
+    tiers = tiers_of(study_summary) if tiers is None else tiers
     made = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
     made.add_column(
         "configuration", overflow="fold"

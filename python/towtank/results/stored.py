@@ -1,7 +1,8 @@
 """What users were told is stored, as the engine noted it, and what was found when it was read back.
 
 A note is a line of `stored-WW.ndjson`, see `docs/reference/run-folder.md`. Intents are noted before a request leaves:
-where the answer did not come, the thing may be as before or as was asked, and both are right.
+where the answer did not come, the thing may be as before or as was asked, and both are right. So they are where two
+changes of one thing were under way at the same time: nobody knows which of them the server made last.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ Content = tuple[int, str]
 # These changed nothing: no connection, no request, or an answer that refuses.
 _NOT_DONE = ("connect", "internal", "status_4xx", "refused")
 _ABSENT = (404, 410)
+_Key = tuple[str, str]  # kind and key of a thing
 FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD, GONE = "found", "lost", "different", "unreadable", "unread", "gone"
 FATES = (FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD)
 """What can become of one thing; `gone` is right where its removal was asked for."""
@@ -33,9 +35,10 @@ class Thing:
     told_ns : int
         When that was, in run time. [ns]
     contents : set
-        Contents that are right: the last one told, and those whose answer did not come.
+        Contents that are right: the last one told, those told of changes that were under way together with it, and
+        those whose answer did not come.
     may_be_gone : bool
-        Whether its removal was asked for, and the answer did not come.
+        Whether its removal was asked for, and the answer did not come or came while another change was under way.
     any_content : bool
         Whether a content was on its way whose digest nobody knows, when the run ended.
     """
@@ -47,8 +50,17 @@ class Thing:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether the answer to its last change did not come, so that more than one state is right."""
+        """Whether nobody knows which change was its last, so that more than one state is right."""
         return self.may_be_gone or self.any_content or len(self.contents) > 1
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A change that was told: when it was sent and answered [ns], and the content; None where it was a removal."""
+
+    begun_ns: int
+    told_ns: int
+    content: Content | None
 
 
 @dataclass
@@ -76,16 +88,17 @@ def read_ledger(folder: Path) -> Ledger:
     """Read what users of a run were told, in the order in which they were."""
     ledger = Ledger()
     told = sorted(notes(folder, ledger.damage), key=_when)
-    open_: dict[tuple[str, str], dict[tuple[str, int], dict[str, Any]]] = {}
+    open_: dict[_Key, dict[tuple[str, int], dict[str, Any]]] = {}
+    last: dict[_Key, list[_Change]] = {}
     for note in told:
         try:
-            _take(ledger, open_, note)
+            _take(ledger, open_, last, note)
         except (KeyError, TypeError, ValueError):
             ledger.damage.bad_lines += 1
-    for (kind, key), intents in open_.items():
-        thing = ledger.of(kind).get(key)
-        if thing is not None:
-            _leave_open(thing, intents.values())
+    for (kind, key), changes in last.items():
+        if (thing := _thing(changes)) is not None:
+            ledger.things.setdefault(kind, {})[key] = thing
+            _leave_open(thing, open_.get((kind, key), {}).values())
     return ledger
 
 
@@ -94,14 +107,15 @@ def _when(note: dict[str, Any]) -> int:
     return at if isinstance(at, int) else 0
 
 
-def _take(ledger: Ledger, open_: dict[Any, dict[Any, dict[str, Any]]], note: dict[str, Any]) -> None:
+def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]], note: dict[str, Any]) -> None:
     """Take one note. Intents are known by thread and beginning."""
     kind, key, what = str(note["of"]), str(note["key"]), note["k"]
     intents = open_.setdefault((kind, key), {})
     if what == "begun":
         intents[note["from"], int(note["t_ns"])] = note
         return
-    intent = (note["from"], int(note["begun_ns"]))
+    begun_ns = int(note["begun_ns"])
+    intent = (note["from"], begun_ns)
     if what == "failed":
         begun = intents.pop(intent, None)
         if begun is not None and note.get("unknown"):
@@ -110,12 +124,23 @@ def _take(ledger: Ledger, open_: dict[Any, dict[Any, dict[str, Any]]], note: dic
             intents[intent] = {**begun, **{name: note.get(name) for name in ("bytes", "sha256")}, "ended": True}
         return
     intents.pop(intent, None)
-    things = ledger.things.setdefault(kind, {})
-    if what == "stored":
-        things[key] = Thing(int(note["t_ns"]), {(int(note["bytes"]), str(note["sha256"]))})
-    elif what == "removed":
-        things.pop(key, None)
+    if what not in ("stored", "removed"):
+        return
+    content = (int(note["bytes"]), str(note["sha256"])) if what == "stored" else None
+    change = _Change(begun_ns, int(note["t_ns"]), content)
+    # One that was told before this one was sent is over; the others may have been made after it.
+    last[kind, key] = [*(one for one in last.get((kind, key), []) if one.told_ns > begun_ns), change]
+    if what == "removed":
         ledger.removed[kind] = ledger.removed.get(kind, 0) + 1
+
+
+def _thing(changes: list[_Change]) -> Thing | None:
+    """The thing as changes leave it any of which may be the last; None where it is gone."""
+    stored = [change for change in changes if change.content is not None]
+    if not stored:
+        return None
+    contents = {change.content for change in stored if change.content is not None}
+    return Thing(max(change.told_ns for change in stored), contents, may_be_gone=len(stored) < len(changes))
 
 
 def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:

@@ -105,8 +105,14 @@ class Service(Protocol):
     def process_ready(self, process: str) -> str | None:
         """The same of one of its processes, by name, whatever becomes of the others."""
 
-    def stopping(self) -> None:
-        """Ask the service to end in its own way, before its processes are ended."""
+    def stopping(self, *, for_good: bool) -> None:
+        """Ask the service to end in its own way, before its processes are ended.
+
+        Parameters
+        ----------
+        for_good : bool
+            Whether nobody wants what it holds any more, so that it need not be kept.
+        """
 
     def stopped(self) -> None:
         """Remove what must not stay, after its processes have ended."""
@@ -169,7 +175,7 @@ class PlainService:
         """Of a service that is one process, the same."""
         return self.ready()
 
-    def stopping(self) -> None:
+    def stopping(self, *, for_good: bool) -> None:
         """TERM is enough."""
 
     def stopped(self) -> None:

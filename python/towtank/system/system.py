@@ -365,7 +365,7 @@ class System:
         self._taken_down.update(process.spec.name for _, _, process in meant)
         owner = meant[0][1]
         if owner.name == name and any(process.status() is None for _, _, process in meant):
-            owner.stopping()
+            owner.stopping(for_good=False)
         for _, _, process in reversed(meant):
             process.stop()
 
@@ -408,7 +408,7 @@ class System:
         for service in reversed(self._prepared):
             own = [process for owner, process in self._processes if owner is service]
             if any(process.status() is None for process in own):
-                service.stopping()
+                service.stopping(for_good=True)
             for process in reversed(own):
                 process.stop()
             service.stopped()

@@ -18,6 +18,8 @@ _SPEAKS = {
     "tcp+unix": "tcp",
     "ldap": "ldap",
 }
+SPOKEN = frozenset({"http", *_SPEAKS.values()})
+"""What can be spoken with a target."""
 _PORTS = {"postgresql": 5432, "postgres": 5432, "ldap": 389}
 
 

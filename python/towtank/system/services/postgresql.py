@@ -194,9 +194,13 @@ class Postgresql(PlainService):
         made = self.host.execute([self._path("psql"), "-qX", self.dsn, "-c", statement])
         return None if made.status == 0 else made.output.strip()
 
-    def stopping(self) -> None:
-        """Ask for a fast shutdown, which does not wait for clients to leave, and wait for it."""
-        stop = ["-D", str(self.data), "-m", "fast", "-w", "-t", f"{_STOP_WITHIN_S:.0f}", "stop"]
+    def stopping(self, *, for_good: bool) -> None:
+        """Ask for a shutdown that does not wait for clients to leave, and wait for it.
+
+        For good, without a last checkpoint: what it would write, on a disk that may be slow, is removed right after.
+        """
+        mode = "immediate" if for_good else "fast"
+        stop = ["-D", str(self.data), "-m", mode, "-w", "-t", f"{_STOP_WITHIN_S:.0f}", "stop"]
         with suppress(TargetError):
             self.host.execute(self._as_server("pg_ctl", *stop), limit_s=2 * _STOP_WITHIN_S)
 

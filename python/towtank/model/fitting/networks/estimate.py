@@ -125,7 +125,8 @@ def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) 
     replacement (Davison and Hinkley 1997, section 6.2), no smaller than what no measurement is better than. f counts
     what all stations leave, and three at least: the seconds of the runs tell the size of errors as well.
     """
-    left = np.log1p(misses(of, parameters))
+    with np.errstate(divide="ignore"):  # a station may have had nothing to do at one level: that comes back as such
+        left = np.log1p(misses(of, parameters))
     count, stations = left.shape
     freedom = max(3, stations * (count - 2))
     drawn = np.take_along_axis(left, stream.integers(0, count, (count, stations)), axis=0)
