@@ -68,7 +68,9 @@ fn only_whole_contents_can_be_noted() {
         call("delete", "one", None, "replaces"),
         part,
     ] {
-        let text = plan_below(&root, &json!([wrong])).to_string();
+        let mut plan = plan_below(&root, &json!([wrong]));
+        plan["out"] = json!("somewhere");
+        let text = plan.to_string();
         let faults = plan::read_text(&text).expect_err("a fault");
         assert_eq!(faults.len(), 1, "{faults:?}");
         assert!(faults[0].place.ends_with(".note.does"), "{faults:?}");
