@@ -11,7 +11,7 @@ from towtank.report.source import Json, Results, RunResult
 
 _SHOWN = 5
 _QUERY_CHARACTERS = 160
-_COLUMNS = re.compile(r"(?i)^(SELECT [^,]{1,40},).{40,}?( FROM )")
+_COLUMNS_CHARACTERS = 40
 _VALUES = re.compile(r"\((\$\d+, \$\d+), \$\d+[^)]*\)")
 
 
@@ -84,5 +84,20 @@ def _database(name: str, run: RunResult) -> Iterator[Block]:
 
 def _cut(query: str) -> str:
     """A statement by what tells it from others: long lists of columns and values are left out."""
-    query = _COLUMNS.sub(r"\1 …\2", _VALUES.sub(r"(\1, …)", query))
+    query = _without_columns(_VALUES.sub(r"(\1, …)", query))
     return query if len(query) <= _QUERY_CHARACTERS else query[:_QUERY_CHARACTERS] + " …"
+
+
+def _without_columns(query: str) -> str:
+    """The first column alone of a long list of them; columns that are queries of their own are left out whole."""
+    if not query.upper().startswith("SELECT "):
+        return query
+    depth, first = 0, 0
+    for place, letter in enumerate(query):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth == 0 and letter == "," and not first:
+            first = place
+        if depth == 0 and query[place : place + 6].upper() == " FROM ":
+            long = first and place - first > _COLUMNS_CHARACTERS
+            return f"{query[: first + 1]} …{query[place:]}" if long else query
+    return query
