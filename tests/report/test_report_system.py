@@ -123,7 +123,7 @@ def test_the_generator_is_in_the_frame_of_its_host() -> None:
 def test_links_are_named() -> None:
     whole = results(SYSTEM, run(1, copied(1)), run(2, copied(1, "tun")), run(3, copied(1, "veth")))
     figure, _ = shown(whole)
-    assert texts(figure)[-1] == "Hosts are joined by bridge, tun or veth."
+    assert texts(figure)[-1] == "Links of hosts: bridge, tun or veth"
     assert tiers.links(results(SYSTEM)) == ["bridge"]
     assert tiers.links(results({**SYSTEM, "hosts": {"here": {"provider": "local"}}})) == []
 

@@ -73,7 +73,7 @@ def _drawing(results: Results, found: dict[str, Tier]) -> Figure:
         boxes.append(drawing.Box(name, about, tuple(tier.parts), tier.host, tuple(tier.asks)))
     several = {host: words for host, numbers in copies(results).items() if (words := times(numbers))}
     joined = links(results)
-    legend = f"Hosts are joined by {_alternatives(joined)}." if joined else ""
+    legend = f"Links of hosts: {_alternatives(joined)}" if joined else ""
     words = f"Virtual users send requests to {people.listing(entered)}. Tiers: {people.listing(list(found))}."
     return Figure(
         name="system",
