@@ -20,6 +20,7 @@ OBSERVERS = {
     "group": "CPU, memory, disk and open files of each service with all its processes, from /proc",
     "host-NAME": "CPU, throttling, memory, disks, network and pressure of each host with sizes of its own",
     "postgresql": "statistics views of PostgreSQL, statements with plans, advice on indexes",
+    "mariadb": "status variables of MariaDB: statements, rows, buffer pool, log, locks",
     "sqlite": "sizes and pages of a SQLite database",
     "httpd": "status page of Apache httpd: workers, and requests by member of the balancer",
     "nginx": "status page of nginx, and requests by member from a log",

@@ -12,6 +12,7 @@ from towtank.analysis import objectives
 from towtank.analysis.checks.storage import lost_or_unknown as doubts
 from towtank.analysis.claims.places import in_run
 from towtank.analysis.doubts import Kind
+from towtank.analysis.narrative import _seen
 from towtank.analysis.stored import read_stored, scaled, stored
 from towtank.results import lines
 from towtank.results.folder import RunFolder
@@ -105,3 +106,8 @@ def test_a_claim_takes_a_count_as_exact() -> None:
     assert (found.value, found.low, found.high) == (2, 2, 2)
     found = in_run({"stored": stored(document())}, "stored.kinds.documents.different", None)
     assert found.low == found.high == 1
+
+
+def test_what_was_lost_is_a_count_in_words() -> None:
+    assert _seen({"metric": "stored.lost", "seen": 1200.0}) == "1,200"
+    assert _seen({"metric": "p95", "seen": 0.25}) == "250 ms"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import pymysql
 import pytest
 from conftest import Bench
 
@@ -18,6 +19,7 @@ from towtank.engine import binary
 from towtank.results import segments
 from towtank.study import load_study
 from towtank.system.build import build_system
+from towtank.system.services import mariadb
 from towtank.system.services.postgresql import INSTALL_HINT, program
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "order-entry"
@@ -39,6 +41,11 @@ AGREE = {
     ),
 }
 
+QUICK_COMMITS = {
+    "study.yaml": {},
+    "study-mariadb.yaml": {"services.database.settings.innodb_flush_log_at_trx_commit": "0"},
+    "study-sqlite.yaml": {"services.database.settings.synchronous": "'off'"},
+}
 Ask = Callable[[str], int]
 
 
@@ -48,6 +55,18 @@ def asks_postgresql(address: str) -> Ask:
         assert psql is not None
         done = subprocess.run([psql, "-XAt", address, "-c", query], capture_output=True, text=True, check=True)
         return int(done.stdout)
+
+    return ask
+
+
+def asks_mariadb(address: str) -> Ask:
+    parts = urlsplit(address)
+    where = {"host": parts.hostname, "port": parts.port, "user": parts.username, "database": parts.path.lstrip("/")}
+
+    def ask(query: str) -> int:
+        with closing(pymysql.connect(**where)) as database, database.cursor() as cursor:
+            cursor.execute(query)
+            return int(cursor.fetchone()[0])
 
     return ask
 
@@ -92,6 +111,15 @@ def committed(out: Path, step: str) -> int:
                 pytest.mark.skipif(program("postgres") is None, reason=INSTALL_HINT),
             ],
         ),
+        pytest.param(
+            "study-mariadb.yaml",
+            asks_mariadb,
+            id="mariadb",
+            marks=[
+                pytest.mark.mariadb,
+                pytest.mark.skipif(mariadb.program("mariadbd") is None, reason=mariadb.INSTALL_HINT),
+            ],
+        ),
         pytest.param("study-sqlite.yaml", asks_sqlite, id="sqlite"),
     ],
 )
@@ -100,8 +128,7 @@ def test_sums_agree_and_orders_are_those_that_were_committed(
     bench: Bench, study: str, asks: Callable[[str], Ask], connections: str | int
 ) -> None:
     # What a disk keeps through a failure of the machine is not asked here, and some take seconds for a commit.
-    changes = {"services.database.settings.synchronous": "'off'"} if asks is asks_sqlite else {}
-    loaded = load_study(EXAMPLE / study, preset="quick", changes=changes)
+    loaded = load_study(EXAMPLE / study, preset="quick", changes=QUICK_COMMITS[study])
     spec = next(spec for spec in loaded.design() if spec.users != 1)
     with build_system(spec.system, EXAMPLE, bench.folder / "logs") as system:
         endpoints = system.up()

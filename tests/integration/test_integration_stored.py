@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -180,3 +182,73 @@ def test_a_sample_is_read_and_tells_of_all(bench: Bench, shelf: tuple[Shelf, int
     summary = json.loads((bench.results / "runs" / "r001" / "summary.json").read_text())
     lost = summary["stored"]["lost"]
     assert lost["low"] <= lost["value"] <= lost["high"]
+
+
+FILES_SYSTEM = """
+schema: towtank/system/1
+name: shelf
+hosts: {here: {provider: local}}
+services:
+  shelf: {kind: folder, host: here}
+"""
+FILES = """
+schema: towtank/workload/1
+name: shelve
+transactions:
+  put:
+    - set: {kept: "${uuid}"}
+    - {file: {put: "${kept}", size: 20 KiB}, stores: {files: "${kept}"}}
+    - branch: 30 %
+      then: [{file: {put: "${kept}", size: 3000 B}, replaces: {files: "${kept}"}}]
+    - branch: 20 %
+      then: [{file: {delete: "${kept}"}, removes: {files: "${kept}"}}]
+  look:
+    - {file: {read: "${stored.key}"}, reads: files}
+groups:
+  users: {loop: {think: 20 ms, mix: {put: 100}}}
+stored:
+  files: {read_back: look}
+"""
+
+
+def damage(plan: Path, over: threading.Event, harmed: dict[str, set[str]]) -> None:
+    """While users put more, take some files away and change some others, which no user comes back to."""
+    while not over.wait(0.05):
+        if not plan.is_file():
+            continue
+        (target,) = json.loads(plan.read_text())["targets"]
+        for path in Path(target["driver"]["root"]).glob("[01]*"):
+            fate = "lost" if path.name.startswith("0") else "different"
+            if len(harmed[fate]) == 3 or path.stat().st_mtime > time.time() - 0.5:
+                continue
+            harmed[fate].add(path.name)
+            if fate == "lost":
+                path.unlink()
+            else:
+                path.write_bytes(b"other" + path.read_bytes()[5:])
+
+
+def test_files_that_are_lost_or_changed_are_found_out(bench: Bench) -> None:
+    (bench.folder / "system.yaml").write_text(FILES_SYSTEM)
+    (bench.folder / "study.yaml").write_text(STUDY.format(read_back="{users: 3}").replace("shelf", "files"))
+    (bench.folder / "workload.yaml").write_text(FILES)
+    over, harmed = threading.Event(), {"lost": set[str](), "different": set[str]()}
+    run_folder = bench.results / "runs" / "r001"
+    thread = threading.Thread(target=damage, args=(run_folder / "plan.json", over, harmed))
+    thread.start()
+    try:
+        ended = bench.run_study()
+    finally:
+        over.set()
+        thread.join()
+    assert bench.statuses() == {"r001": "complete"}, ended.stdout + ended.stderr
+    told = json.loads((run_folder / "stored.json").read_text())
+    named = {fate: {one["key"] for one in told["kinds"]["files"]["named"] if one["fate"] == fate} for fate in FATES}
+    assert named["lost"]
+    assert named["different"]
+    assert all(named[fate] <= harmed[fate] for fate in FATES), (named, harmed)
+    assert told["unread"] == told["unreadable"] == 0
+    assert told["removed"] > 0
+    assert told["found"] == told["told"] - told["lost"] - told["different"] > 10
+    things = read_ledger(run_folder / "engine").of("files")
+    assert {size for thing in things.values() for size, _ in thing.contents} == {20 * 1024, 3000}

@@ -73,6 +73,31 @@ def test_advice_comes_with_its_evidence_and_statements_with_their_plans() -> Non
     assert listing.lines == tuple(PLAN)
 
 
+def test_databases_of_both_kinds_have_a_row_each_with_what_they_counted() -> None:
+    def counter(per_s: float) -> dict[str, Any]:
+        return {"kind": "counter", "per_s": per_s}
+
+    mariadb = {
+        "mariadb_commits_total": counter(40.0),
+        "mariadb_rows_read_total": counter(900.0),
+        "mariadb_rows_inserted_total": counter(10.0),
+        "mariadb_rows_updated_total": counter(20.0),
+        "mariadb_rows_deleted_total": counter(2.0),
+        "mariadb_blocks_hit_total": counter(750.0),
+        "mariadb_blocks_read_total": counter(250.0),
+        "mariadb_wal_bytes_total": counter(2.0 * 2**20),
+        "mariadb_deadlocks_total": counter(0.0),
+        "mariadb_connections": {"kind": "gauge", "mean": 3.0, "max": 5.0},
+    }
+    postgresql = {"pg_stat_database_commits_total": counter(7.0), "pg_stat_database_blocks_hit_total": counter(1.0)}
+    section = databases.build(results(services={"orders": mariadb, "users": postgresql, "web": {"requests": {}}}))
+    assert section is not None
+    (table,) = [block for block in section.blocks if isinstance(block, Table)]
+    first, second = table.rows
+    assert first[3:] == ("orders", "40.0", "900", "32.0", "75.0 %", "250", "2.00 MiB/s", "0", "5")
+    assert second[3:] == ("users", "7.00", "–", "–", "–", "–", "–", "–", "–"), "what is not told is not zero"
+
+
 def test_long_lists_of_columns_and_values_are_left_out() -> None:
     query = (
         f"SELECT number, {', '.join(f'column_{n}' for n in range(9))} FROM document WHERE number IN ($1, $2, $3, $4)"

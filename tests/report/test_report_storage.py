@@ -52,8 +52,10 @@ def test_both_sides_stand_side_by_side() -> None:
 
 
 def test_mounts_of_several_hosts_are_told_apart() -> None:
-    both = {**TOLD, "mounts": {"area": TOLD["mounts"]["area"], "area-2": TOLD["mounts"]["area"]}}
-    tiers = {name: {"kind": "glusterfs_mount", "host": f"node-{number}"} for number, name in enumerate(both["mounts"])}
+    both = {**TOLD, "mounts": dict.fromkeys(("area-2", "area"), TOLD["mounts"]["area"])}
+    tiers = {
+        name: {"kind": "glusterfs_mount", "host": f"node-{number}"} for number, name in enumerate(("area", "area-2"))
+    }
     manifest = {"status": "complete", "tiers": tiers}
     section = storage.build(
         Results("results", {}, {}, (RunResult("r001", manifest, {"run": "r001", "storage": both}),))

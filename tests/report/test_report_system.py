@@ -57,6 +57,30 @@ def texts(figure: Figure) -> list[str]:
     return [one.text or "" for one in found]
 
 
+def frames(figure: Figure) -> dict[str, int]:
+    """Frames by their label, and how many boxes are inside of them."""
+    assert figure.svg is not None
+    shapes = [*ElementTree.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}rect")][1:]
+    outlines = [one for one in shapes if "stroke-dasharray" in one.attrib and one.get("fill") == "#f7f7f7"]
+    boxes = [one for one in shapes if one.get("fill") == "white"]
+
+    def place(one: ElementTree.Element) -> tuple[float, float, float, float]:
+        x, y, width, height = (float(one.attrib[key]) for key in ("x", "y", "width", "height"))
+        return x, y, x + width, y + height
+
+    labels = [text for text in texts(figure) if text.startswith("host ")]
+    # Of two behind each other the one in front comes last.
+    front = [one for number, one in enumerate(outlines) if len(outlines) == len(labels) or number % 2]
+    return {
+        label: sum(
+            all(low <= value for low, value in zip(place(frame)[:2], place(box)[:2], strict=True))
+            and all(value <= high for value, high in zip(place(box)[2:], place(frame)[2:], strict=True))
+            for box in boxes
+        )
+        for label, frame in zip(labels, front, strict=True)
+    }
+
+
 def shown(whole: Results) -> tuple[Figure, Table]:
     blocks = question.build(whole).blocks
     (figure,) = [block for block in blocks if isinstance(block, Figure)]
@@ -99,7 +123,7 @@ def test_the_generator_is_in_the_frame_of_its_host() -> None:
 def test_links_are_named() -> None:
     whole = results(SYSTEM, run(1, copied(1)), run(2, copied(1, "tun")), run(3, copied(1, "veth")))
     figure, _ = shown(whole)
-    assert texts(figure)[-1] == "Hosts are joined by bridge, tun or veth."
+    assert texts(figure)[-1] == "Links of hosts: bridge, tun or veth"
     assert tiers.links(results(SYSTEM)) == ["bridge"]
     assert tiers.links(results({**SYSTEM, "hosts": {"here": {"provider": "local"}}})) == []
 
@@ -108,9 +132,14 @@ def test_a_generator_outside_of_a_host_is_not_drawn_inside() -> None:
     alone = {**SYSTEM, "hosts": {"server": {"provider": "namespaces"}}, "generator": {}}
     manifest = {"hosts": {"server": {}}, "tiers": {"database": {"kind": "postgresql", "host": "server"}}}
     figure, _ = shown(results(alone, run(1, manifest)))
-    assert texts(figure)[:2] == ["host server", "virtual users"]
-    assert figure.svg is not None
-    assert figure.svg.count("stroke-dasharray") == 2
+    assert frames(figure) == {"host server": 1}
+    # Copies, as a study of them is described.
+    several = {**COPIED, "hosts": {"server-1": {"provider": "namespaces"}}, "generator": {}}
+    manifest = {name: one for name, one in copied(2).items() if name != "generator_host"}
+    del manifest["hosts"]["client"]
+    assert frames(shown(results(several, run(1, manifest)))[0]) == {"host server × 2": 1}
+    here = {**alone, "hosts": {"server": {"provider": "local"}}}
+    assert frames(shown(results(here))[0]) == {"host server": 2}
 
 
 def test_a_tier_that_moves_is_drawn_where_it_mostly_was() -> None:

@@ -81,7 +81,15 @@ def test_without_an_answer_the_state_before_and_after_are_right(tmp_path: Path, 
     assert thing.is_uncertain
 
 
-@pytest.mark.parametrize("failure", ["connect", "status_4xx"])
+def test_a_call_that_was_given_up_may_have_put_any_content(tmp_path: Path) -> None:
+    failed = note("failed", 8, begun_ns=6, failure="timeout", unknown=True)
+    thing = only(ledger(tmp_path, [told(), note("begun", 6, does="replaces"), failed]))
+    assert fate(thing, note("read", 9, content=NEW)) == "found"
+    assert fate(thing, note("read", 9, failure="refused", absent=True)) == "lost"
+    assert fate(thing, note("read", 9, failure="refused")) == "unreadable"
+
+
+@pytest.mark.parametrize("failure", ["connect", "status_4xx", "refused"])
 def test_what_was_refused_changed_nothing(tmp_path: Path, failure: str) -> None:
     removed = [note("begun", 6, does="removes"), note("failed", 8, begun_ns=6, failure=failure)]
     thing = only(ledger(tmp_path, [told(), *removed]))

@@ -51,7 +51,7 @@ def test_faults_are_told_at_their_place(files: Files, wish: str, words: str) -> 
     assert [one.line for one in told.value.faults if words in str(one)][:1] == [line], str(told.value)
 
 
-@pytest.mark.parametrize("preset", [None, "quick", "routing", "full"])
+@pytest.mark.parametrize("preset", [None, "quick", "full"])
 def test_the_study_of_nodes_that_ships_puts_each_node_on_a_host(preset: str | None) -> None:
     path = find_shipped("content-nodes")
     assert path is not None
@@ -61,7 +61,13 @@ def test_the_study_of_nodes_that_ships_puts_each_node_on_a_host(preset: str | No
     one = study.design()[0]
     assert one.factors["nodes"] == "one_parallel"
     assert one.system.services["content"].hosts_used == ["node-1"]
-    for run in study.design():
+
+
+@pytest.mark.parametrize("preset", [None, "quick", "routing", "full"])
+def test_the_study_of_nodes_that_ships_has_a_mount_where_a_node_is(preset: str | None) -> None:
+    path = find_shipped("content-nodes")
+    assert path is not None
+    for run in load_study(path, preset).design():
         content, area = run.system.services["content"], run.system.services["area"]
         is_local = run.factors["nodes"] == "one"
         assert content.storage == ("contents" if is_local else "area")

@@ -145,6 +145,28 @@ def shown(database: Any) -> tuple[str, ...]:
     return tuple(psql(database, f"SHOW {name}") for name in ("work_mem", "synchronous_commit", "checkpoint_timeout"))
 
 
+def mariadb_answer(database: Any, query: str) -> str:
+    """Answer of a query, with MariaDB's own client."""
+    from towtank.system.services.mariadb import program  # noqa: PLC0415
+
+    options = f"--defaults-file={database.folder / 'client.cnf'}"
+    command = [str(program("mariadb")), options, "-NB", "-e", query, "towtank"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def keeps_a_row(database: Any) -> None:
+    """A row that is written is read."""
+    mariadb_answer(database, "CREATE TABLE IF NOT EXISTS tried (number integer)")
+    mariadb_answer(database, "INSERT INTO tried VALUES (42)")
+    assert "42" in mariadb_answer(database, "SELECT number FROM tried")
+
+
+def mariadb_variables(database: Any) -> list[str]:
+    """Settings of the running server."""
+    names = ("innodb_buffer_pool_size", "innodb_flush_log_at_trx_commit", "tx_isolation", "innodb_doublewrite")
+    return mariadb_answer(database, f"SELECT {', '.join(f'@@{name}' for name in names)}, @@long_query_time").split()
+
+
 _MEMBER = 'balancer_member_requests_total{member="web-1"}'
 CASES = (
     ServiceCase(
@@ -220,5 +242,24 @@ CASES = (
             "more: {port: 5}": "which Towtank sets itself",
         },
         "pg_stat_database_rows_inserted_total",
+    ),
+    ServiceCase(
+        "mariadb",
+        "",
+        keeps_a_row,
+        "innodb_buffer_pool_size: 16 MiB, innodb_flush_log_at_trx_commit: 2, innodb_doublewrite: off, "
+        "transaction_isolation: READ-COMMITTED, more: {long_query_time: 2.5}",
+        mariadb_variables,
+        [str(16 * 2**20), "2", "READ-COMMITTED", "0", "2.500000"],
+        {
+            "innodb_buffer_pool_size: 1 MiB": "must be at least 5242880",
+            "innodb_bufer_pool_size: 1 GiB": "did you mean 'innodb_buffer_pool_size'",
+            "innodb_flush_log_at_trx_commit: 4": "must be at most 3",
+            "innodb_page_size: 5 KiB": "must be 4, 8, 16, 32 or 64 KiB",
+            "innodb_lock_wait_timeout: 1500 ms": "whole seconds",
+            "more: {datadir: /tmp}": "which Towtank sets itself",
+            "more: {max_connections: 10}": "write it beside `more`",
+        },
+        "mariadb_rows_inserted_total",
     ),
 )

@@ -53,6 +53,7 @@ def test_what_is_missing_comes_with_its_command(monkeypatch: pytest.MonkeyPatch,
     found = {offer.name: (offer.status, offer.install) for offer in examine_services()}
     assert found["openldap"] == ("note", "apt-get install slapd ldap-utils")
     assert found["postgresql"] == ("note", "apt-get install postgresql")
+    assert found["mariadb"] == ("note", "apt-get install mariadb-server")
     assert {status for status, _ in found.values()} == {"note"}
 
 

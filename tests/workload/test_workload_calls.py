@@ -9,7 +9,7 @@ import pytest
 
 from towtank.errors import StudyError
 from towtank.workload import compile_workload, load_workload
-from towtank.workload.drivers import target_part, with_place
+from towtank.workload.drivers import network_address, speaks, target_part, with_place
 
 DATABASE = {"db": ["postgresql://towtank@127.0.0.1:5432/orders"]}
 
@@ -114,6 +114,18 @@ def test_addresses_say_which_driver_and_how() -> None:
         "addresses": ["h:1"],
         "driver": {"kind": "postgresql", "user": "me", "password": "s@t", "database": "d"},
     }
+    for scheme in ("mysql", "mariadb"):
+        assert speaks([f"{scheme}://me@h/d"]) == "sql"
+        assert target_part([f"{scheme}://me:s%40t@h:1/d"]) == {
+            "scheme": "driver",
+            "addresses": ["h:1"],
+            "driver": {"kind": "mysql", "user": "me", "password": "s@t", "database": "d"},
+        }
+        assert network_address(f"{scheme}://h") == "h:3306"
+    socket = target_part(["mysql+unix://me@/run/a%20b.sock?database=d"])
+    assert socket["addresses"] == ["unix:/run/a b.sock"]
+    assert socket["driver"] == {"kind": "mysql", "user": "me", "password": None, "database": "d"}
+    assert target_part(["mysql://h"])["driver"] == {"kind": "mysql", "user": "root", "password": None, "database": None}
     assert target_part(["sqlite:///a%20b.db?synchronous=off&cache=8MiB"])["driver"] == {
         "kind": "sqlite",
         "path": "/a b.db",
@@ -128,3 +140,7 @@ def test_addresses_say_which_driver_and_how() -> None:
     assert with_place("postgresql://me@host/d?x=1", "127.0.0.1:5432") == "postgresql://me@127.0.0.1:5432/d?x=1"
     with pytest.raises(ValueError, match="tcp://host:port"):
         target_part(["tcp://host"])
+    with pytest.raises(ValueError, match="path of a socket"):
+        target_part(["mysql+unix://me@?database=d"])
+    with pytest.raises(ValueError, match="must be an address as mysql://host:port"):
+        target_part(["mysql:///d"])

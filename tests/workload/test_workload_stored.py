@@ -52,12 +52,12 @@ def written(folder: Path, *changes: tuple[str, str]) -> Path:
     return path
 
 
-def requests(plan: dict[str, Any]) -> list[dict[str, Any]]:
+def requests(plan: dict[str, Any], kind: str = "request") -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
 
     def walk(ops: list[dict[str, Any]]) -> None:
         for op in ops:
-            if op["op"] == "request":
+            if op["op"] == kind:
                 found.append(op)
             walk(op.get("ops", []))
 
@@ -123,3 +123,66 @@ def test_what_reads_back_has_no_pages(tmp_path: Path) -> None:
     paged = "    - page: p\n      steps: [{get: '/${stored.key}', reads: documents}]\n"
     with pytest.raises(StudyError, match="must be a list of steps without pages"):
         load_workload(written(tmp_path, (look, paged)))
+
+
+FILES = """\
+schema: towtank/workload/1
+name: keeping
+transactions:
+  put:
+    - set: {kept: one}
+    - {file: {put: "${kept}", size: 1 KiB}, stores: {files: "${kept}"}}
+    - {file: {put: "${kept}", size: 2 KiB}, replaces: {files: "${kept}"}}
+    - {file: {delete: "${kept}"}, removes: {files: "${kept}"}}
+  look:
+    - {file: {read: "${stored.key}"}, reads: files}
+groups:
+  users: {loop: {think: 1 s, mix: {put: 100}}}
+stored:
+  files: {read_back: look}
+"""
+FOLDER = {"folder": ["file:///somewhere"]}
+
+
+def files(folder: Path, *changes: tuple[str, str]) -> Path:
+    text = FILES
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "workload.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_files_that_are_put_whole_are_noted_and_read_back(tmp_path: Path) -> None:
+    workload = load_workload(files(tmp_path))
+    plan = compile_workload(workload, targets=FOLDER)
+    assert [(one["do"]["action"], one["note"]["does"], one["note"]["of"]) for one in requests(plan, "call")] == [
+        ("put", "stores", "files"),
+        ("put", "replaces", "files"),
+        ("delete", "removes", "files"),
+    ]
+    keys = tmp_path / "keys.csv"
+    keys.write_text("key\none\n")
+    back = compile_workload(reading_back(workload, "files", keys), targets=FOLDER)
+    (call,) = requests(back, "call")
+    assert (call["note"]["does"], call["on_failure"]) == ("reads", "go_on")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('put: "${kept}", size: 1 KiB', 'append: "${kept}", size: 1 KiB'), "must put a file where it stores"),
+        (('{read: "${stored.key}"}', '{read: "${stored.key}", size: 1 B}'), "must read the whole file"),
+        (('removes: {files: "${kept}"}', 'stores: {files: "${kept}"}'), "must put a file where it stores"),
+        (
+            ('stores: {files: "${kept}"}', 'stores: {others: "${kept}"}'),
+            "must be a kind of `stored` (files), got 'others'",
+        ),
+        (('stores: {files: "${kept}"}', 'stores: {files: "${uuid}"}'), "must be a key made of variables"),
+    ],
+)
+def test_what_a_file_must_be_to_be_noted(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    with pytest.raises(StudyError) as raised:
+        load_workload(files(tmp_path, change))
+    assert any(message in fault.message for fault in raised.value.faults), raised.value.faults

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::digest::Digest;
+
 /// A row: a text for each column, `None` where the server has no value.
 pub type Row = Vec<Option<Vec<u8>>>;
 
@@ -18,6 +20,26 @@ pub struct Answer {
     pub affected: u64,
     /// Whether rows were left out for want of room.
     pub is_truncated: bool,
+    /// What something that is kept holds, where the task keeps that.
+    pub content: Option<Content>,
+}
+
+/// The whole of something that is kept: as it was put there, or as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// Its length. [B]
+    pub bytes: u64,
+    /// Its SHA-256, in hexadecimal.
+    pub sha256: String,
+}
+
+impl From<&Digest> for Content {
+    fn from(digest: &Digest) -> Self {
+        Self {
+            bytes: digest.bytes(),
+            sha256: digest.hex(),
+        }
+    }
 }
 
 /// What a call moved, filled in while it goes on, so that it is there if the call fails.
@@ -68,6 +90,12 @@ impl Failed {
     #[must_use]
     pub fn closed(error: &std::io::Error) -> Self {
         Self::new(FailureKind::Closed, error.to_string())
+    }
+
+    /// Whether it says that there is no such thing.
+    #[must_use]
+    pub fn tells_absence(&self) -> bool {
+        self.kind == FailureKind::Refused && self.reason == "ENOENT"
     }
 
     /// Whether the session can be used for the next call.

@@ -15,9 +15,11 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2, renameat};
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-use crate::answer::{Answer, Failed, FailureKind, Meter};
+use crate::answer::{Answer, Content, Failed, FailureKind, Meter};
 use crate::clock::monotonic_ns;
+use crate::digest::Digest;
 use crate::executor::Call;
+use crate::fresh::{Noise, beside};
 use crate::operation::{FileAction, Operation, Task};
 use crate::session::{Value, Working};
 
@@ -73,6 +75,35 @@ struct Values<'a> {
     offset: Option<u64>,
     size: Option<u64>,
     to: Option<&'a [u8]>,
+}
+
+/// How an action failed.
+enum Trouble {
+    /// The system said no, and nothing was changed.
+    Refused(io::Error),
+    /// A file is in its place, and nobody knows whether it will be there after a crash.
+    Unsure(io::Error),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<Errno> for Trouble {
+    fn from(error: Errno) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl From<Trouble> for Failed {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Refused(error) => Self::new(FailureKind::Refused, reason(&error)),
+            Trouble::Unsure(error) => Self::new(FailureKind::Closed, reason(&error)),
+        }
+    }
 }
 
 fn invalid() -> Failed {
@@ -185,7 +216,87 @@ impl Session {
         result
     }
 
-    fn read(&mut self, values: &Values<'_>, meter: &mut Meter) -> io::Result<()> {
+    /// Writes a new file, whole, and waits until it is on the disk.
+    fn write_new(
+        &mut self,
+        path: &[u8],
+        size: u64,
+        noise: &mut Noise,
+        digest: &mut Option<Digest>,
+        meter: &mut Meter,
+    ) -> io::Result<()> {
+        let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY;
+        self.with(path, flags, |file, block| {
+            let mut done = 0;
+            while done < size {
+                let most = (size - done).min(block.len() as u64) as usize;
+                let piece = &mut block[..most];
+                noise.fill(piece);
+                file.write_all_at(piece, done)?;
+                if let Some(digest) = digest {
+                    digest.update(piece);
+                }
+                done += most as u64;
+                meter.bytes_out += most as u64;
+            }
+            file.sync_all()
+        })
+    }
+
+    /// Gives a path to what is under another one, in place of what was there.
+    fn replace(&self, path: &[u8], to: &[u8]) -> nix::Result<()> {
+        self.in_folder(path, |from, name| {
+            self.in_folder(to, |into, new| renameat(from, name, into, new))
+        })
+    }
+
+    /// Waits until names in the folder of a path are on the disk.
+    fn sync_folder(&self, path: &[u8]) -> io::Result<()> {
+        let folder = split(path).0.unwrap_or(b".");
+        let folder = self.beneath(folder, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
+        match File::from(folder).sync_all() {
+            // A file system that has nothing to wait for.
+            Err(error) if error.raw_os_error() == Some(Errno::EINVAL as i32) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Puts a whole file in its place: whoever looks there sees all of the one before or all of this one.
+    fn put(
+        &mut self,
+        values: &Values<'_>,
+        task: &Task,
+        meter: &mut Meter,
+        answer: &mut Answer,
+    ) -> Result<(), Trouble> {
+        let (new, number) = beside(split(values.path).0);
+        let mut digest = task.keeps_content.then(Digest::default);
+        let (size, mut noise) = (values.size.unwrap_or(0), Noise::new(number));
+        let written = self
+            .write_new(&new, size, &mut noise, &mut digest, meter)
+            .and_then(|()| self.replace(&new, values.path).map_err(io::Error::from));
+        if let Err(error) = written {
+            let _ = self.in_folder(&new, |folder, name| {
+                unlinkat(folder, name, UnlinkatFlags::NoRemoveDir)
+            });
+            return Err(error.into());
+        }
+        self.open.remove(values.path);
+        self.sync_folder(values.path).map_err(Trouble::Unsure)?;
+        answer.affected = size;
+        answer.content = digest.as_ref().map(Content::from);
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        values: &Values<'_>,
+        task: &Task,
+        meter: &mut Meter,
+        answer: &mut Answer,
+    ) -> io::Result<()> {
+        let is_whole = values.offset.is_none() && values.size.is_none();
+        let mut digest = (task.keeps_content && is_whole).then(Digest::default);
         let (from, size) = (values.offset.unwrap_or(0), values.size.unwrap_or(u64::MAX));
         self.with(values.path, OFlag::O_RDONLY, |file, block| {
             let mut done = 0;
@@ -196,11 +307,16 @@ impl Session {
                     break;
                 }
                 meter.first_byte_ns.get_or_insert_with(monotonic_ns);
+                if let Some(digest) = &mut digest {
+                    digest.update(&block[..count]);
+                }
                 done += count as u64;
                 meter.bytes_in += count as u64;
             }
             Ok(())
-        })
+        })?;
+        answer.content = digest.as_ref().map(Content::from);
+        Ok(())
     }
 
     fn write(&mut self, values: &Values<'_>, at_end: bool, meter: &mut Meter) -> io::Result<u64> {
@@ -254,9 +370,7 @@ impl Session {
 
     fn rename(&mut self, values: &Values<'_>) -> io::Result<()> {
         let to = values.to.unwrap_or_default();
-        self.in_folder(values.path, |from, name| {
-            self.in_folder(to, |into, new| renameat(from, name, into, new))
-        })?;
+        self.replace(values.path, to)?;
         if let Some(file) = self.open.remove(values.path) {
             self.open.insert(to.to_vec(), file);
         }
@@ -269,7 +383,7 @@ impl Session {
         values: &Values<'_>,
         task: &Task,
         meter: &mut Meter,
-    ) -> io::Result<Answer> {
+    ) -> Result<Answer, Trouble> {
         let mut answer = Answer {
             affected: 1,
             ..Answer::default()
@@ -280,10 +394,11 @@ impl Session {
             FileAction::Close => drop(self.open.remove(values.path)),
             FileAction::Read => {
                 answer.affected = 0;
-                self.read(values, meter)?;
+                self.read(values, task, meter, &mut answer)?;
             }
             FileAction::Write => answer.affected = self.write(values, false, meter)?,
             FileAction::Append => answer.affected = self.write(values, true, meter)?,
+            FileAction::Put => self.put(values, task, meter, &mut answer)?,
             FileAction::Sync => {
                 self.with(values.path, OFlag::O_RDONLY, |file, _| file.sync_all())?;
             }
@@ -317,7 +432,7 @@ impl Working for Session {
         };
         let values = Values::new(&call.values)?;
         let done = self.act(*action, &values, task, meter);
-        done.map_err(|error| Failed::new(FailureKind::Refused, reason(&error)))
+        done.map_err(Failed::from)
     }
 }
 

@@ -13,8 +13,10 @@
 
 mod answer;
 mod clock;
+mod digest;
 mod executor;
 mod file;
+mod fresh;
 mod ldap;
 mod lending;
 mod operation;
@@ -25,8 +27,9 @@ mod tcp;
 mod waiting;
 mod wire;
 
-pub use answer::{Answer, Failed, FailureKind, Meter, Row};
+pub use answer::{Answer, Content, Failed, FailureKind, Meter, Row};
 pub use clock::monotonic_ns;
+pub use digest::Digest;
 pub use executor::{Call, Costs, Done, Executor, Orders};
 pub use ldap::{
     Assertion, Attribute, Change, DirectoryRequest, Extensible, Filter, Scope, Substrings, Verb,

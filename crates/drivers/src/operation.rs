@@ -1,5 +1,7 @@
 //! What can be asked of servers.
 
+use std::ops::Range;
+
 use serde::Deserialize;
 
 use crate::ldap::DirectoryRequest;
@@ -44,6 +46,8 @@ pub enum FileAction {
     Write,
     /// Write `size` bytes behind its end.
     Append,
+    /// Write it whole, `size` bytes beside its place, wait until they are on the disk, and put it in its place.
+    Put,
     /// Wait until it is on the disk.
     Sync,
     /// Its size and kind.
@@ -69,6 +73,8 @@ pub struct Task {
     pub keeps_rows: bool,
     /// Bytes of rows that are kept at most.
     pub rows_bytes_at_most: usize,
+    /// Whether length and digest are told of what is put, or read whole.
+    pub keeps_content: bool,
 }
 
 impl Operation {
@@ -95,7 +101,7 @@ impl Operation {
                 request.fault(values)
             }
             Self::Sql { text } => {
-                if !matches!(server, Server::Postgresql { .. } | Server::Sqlite { .. }) {
+                if !server.speaks_sql() {
                     return Some("must be asked of a target that speaks SQL".to_owned());
                 }
                 let placed = places(text);
@@ -111,10 +117,10 @@ fn wrong_count(wanted: usize, values: usize) -> Option<String> {
     (wanted != values).then(|| format!("must have {wanted} values, null included, got {values}"))
 }
 
-/// Highest parameter `$n` of a statement, outside of quotes and comments.
-fn places(text: &str) -> usize {
+/// Parameters `$n` of a statement, outside of quotes and comments: where each stands, and its `n`.
+pub(crate) fn parameters(text: &str) -> Vec<(Range<usize>, usize)> {
     let bytes = text.as_bytes();
-    let (mut at, mut most) = (0, 0);
+    let (mut at, mut found) = (0, Vec::new());
     while at < bytes.len() {
         match bytes[at] {
             quote @ (b'\'' | b'"') => at = behind(bytes, at + 1, quote),
@@ -123,15 +129,23 @@ fn places(text: &str) -> usize {
                 let digits = bytes[at + 1..]
                     .iter()
                     .take_while(|byte| byte.is_ascii_digit());
-                let length = digits.count();
-                let number = text[at + 1..at + 1 + length].parse().unwrap_or(0);
-                most = most.max(number);
-                at += 1 + length;
+                let end = at + 1 + digits.count();
+                let number = text[at + 1..end].parse().unwrap_or(0);
+                if number > 0 {
+                    found.push((at..end, number));
+                }
+                at = end;
             }
             _ => at += 1,
         }
     }
-    most
+    found
+}
+
+/// Highest parameter of a statement.
+fn places(text: &str) -> usize {
+    let numbers = parameters(text).into_iter().map(|(_, number)| number);
+    numbers.max().unwrap_or(0)
 }
 
 fn behind(bytes: &[u8], from: usize, end: u8) -> usize {
@@ -149,6 +163,7 @@ mod tests {
         assert_eq!(places("select $1, $2 from t where a = $2"), 2);
         assert_eq!(places("select '$9', \"$8\" -- $7\n from t where a = $3"), 3);
         assert_eq!(places("select 'it''s $4' where b = $1"), 1);
+        assert_eq!(places("select $, $0, $$ from t"), 0);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::answer::Failed;
 use crate::session::{Opening, Working};
-use crate::sql::{postgresql, sqlite};
+use crate::sql::{mysql, postgresql, sqlite};
 use crate::{file, ldap, tcp};
 
 /// What a driver needs to know of a server, beside its address.
@@ -22,6 +22,17 @@ pub enum Server {
         password: Option<String>,
         /// Which database.
         database: String,
+    },
+    /// A MySQL server, or MariaDB.
+    Mysql {
+        /// Who asks.
+        user: String,
+        /// Its password, where the server wants one.
+        #[serde(default)]
+        password: Option<String>,
+        /// Which database, where one is chosen.
+        #[serde(default)]
+        database: Option<String>,
     },
     /// A SQLite database in a file.
     Sqlite {
@@ -83,7 +94,16 @@ impl Server {
     pub fn needs_address(&self) -> bool {
         matches!(
             self,
-            Self::Postgresql { .. } | Self::Ldap { .. } | Self::Tcp {}
+            Self::Postgresql { .. } | Self::Mysql { .. } | Self::Ldap { .. } | Self::Tcp {}
+        )
+    }
+
+    /// Whether statements of SQL can be asked of it.
+    #[must_use]
+    pub fn speaks_sql(&self) -> bool {
+        matches!(
+            self,
+            Self::Postgresql { .. } | Self::Mysql { .. } | Self::Sqlite { .. }
         )
     }
 
@@ -109,6 +129,19 @@ impl Server {
                 password.as_deref(),
                 database,
             )),
+            (
+                Self::Mysql {
+                    user,
+                    password,
+                    database,
+                },
+                Some(location),
+            ) => Box::pin(mysql::open(
+                location,
+                user,
+                password.as_deref(),
+                database.as_deref(),
+            )),
             (Self::Ldap { user, password }, Some(location)) => {
                 Box::pin(ldap::open(location, user.as_deref(), password.as_deref()))
             }
@@ -129,7 +162,9 @@ impl Server {
                 cache_bytes,
             } => sqlite::open(path, *synchronous, *cache_bytes),
             Self::File { root, direct } => file::open(root, *direct),
-            Self::Postgresql { .. } | Self::Ldap { .. } | Self::Tcp {} => Err(no_session()),
+            Self::Postgresql { .. } | Self::Mysql { .. } | Self::Ldap { .. } | Self::Tcp {} => {
+                Err(no_session())
+            }
         }
     }
 }

@@ -6,7 +6,8 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use towtank_drivers::{
-    Answer, Call, Done, Executor, FailureKind, FileAction, Operation, Orders, Server, Task,
+    Answer, Call, Content, Digest, Done, Executor, FailureKind, FileAction, Operation, Orders,
+    Server, Task,
 };
 
 struct Folder(PathBuf);
@@ -34,13 +35,14 @@ struct Bench {
     rung: Mutex<std::sync::mpsc::Receiver<()>>,
 }
 
-const ACTIONS: [FileAction; 12] = [
+const ACTIONS: [FileAction; 13] = [
     FileAction::Create,
     FileAction::Open,
     FileAction::Close,
     FileAction::Read,
     FileAction::Write,
     FileAction::Append,
+    FileAction::Put,
     FileAction::Sync,
     FileAction::Stat,
     FileAction::List,
@@ -58,6 +60,7 @@ impl Bench {
                 operation: Operation::File { action },
                 keeps_rows: true,
                 rows_bytes_at_most: 4096,
+                keeps_content: true,
             })
             .collect();
         let server = Server::File {
@@ -243,4 +246,54 @@ fn direct_output_is_aligned() {
     );
     let read = bench.done(FileAction::Read, "one", (Some(4096), Some(4096)), None);
     assert_eq!(read.meter.bytes_in, 4096);
+}
+
+#[test]
+fn what_is_put_is_there_whole_and_read_back_with_the_same_digest() {
+    let folder = Folder::new();
+    let bench = Bench::new(&folder.0, false);
+    bench.answer(FileAction::MakeFolder, "a", None);
+    let mut contents = Vec::new();
+    // More than one block, no whole number of words, nothing.
+    for (path, size) in [("a/one", 2_500_003), ("two", 13), ("a/one", 0)] {
+        let put = bench.answer(FileAction::Put, path, Some(size));
+        assert_eq!(put.affected, size);
+        let told = put.content.expect("a content");
+        let mut digest = Digest::default();
+        digest.update(&std::fs::read(folder.0.join(path)).expect("a file"));
+        assert_eq!(told, Content::from(&digest));
+        assert_eq!(told.bytes, size);
+        assert_eq!(
+            bench.answer(FileAction::Read, path, None).content,
+            Some(told.clone())
+        );
+        contents.push(told.sha256);
+    }
+    contents.sort();
+    contents.dedup();
+    assert_eq!(contents.len(), 3, "no two files are alike");
+    let part = bench.answer(FileAction::Read, "two", Some(5));
+    assert_eq!(part.content, None, "a part is no content");
+    for place in [folder.0.clone(), folder.0.join("a")] {
+        let names = std::fs::read_dir(place).expect("a folder").flatten();
+        let left: Vec<_> = names
+            .filter(|one| one.file_name().as_encoded_bytes().starts_with(b".put"))
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_put_leaves_what_was_there_and_nothing_beside() {
+    let folder = Folder::new();
+    let bench = Bench::new(&folder.0, false);
+    std::fs::create_dir_all(folder.0.join("full/inside")).expect("a folder");
+    let refused = bench.refusal(FileAction::Put, "full", None);
+    assert_eq!(refused, (FailureKind::Refused, "EISDIR".to_owned()));
+    let names: Vec<_> = std::fs::read_dir(&folder.0).expect("a folder").collect();
+    assert_eq!(names.len(), 1);
+    let absent = bench.done(FileAction::Read, "none", (None, None), None);
+    assert!(absent.result.expect_err("no").tells_absence());
+    let nowhere = bench.done(FileAction::Put, "none/one", (None, Some(1)), None);
+    assert!(nowhere.result.is_err());
 }

@@ -5,7 +5,6 @@
 //! them away, [`wheel`] knows what is due.
 
 pub mod cookies;
-pub mod digest;
 pub mod extract;
 pub mod gate;
 pub mod histogram;

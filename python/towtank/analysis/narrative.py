@@ -265,6 +265,8 @@ def _seen(objective: dict[str, Any]) -> str:
     value, metric = objective["seen"], str(objective["metric"])
     if metric.startswith("throughput"):
         return f"{value:.3g} /s"
+    if metric.startswith("stored."):
+        return f"{value:,.0f}"
     return percent(value) if metric.startswith("err") else seconds(value)
 
 

@@ -16,6 +16,7 @@ from towtank.observe.glusterfs import GlusterfsScraper
 from towtank.observe.haproxy import HaproxyScraper
 from towtank.observe.httpd import HttpdScraper
 from towtank.observe.jetty import JettyScraper
+from towtank.observe.mariadb import MariadbScraper
 from towtank.observe.nginx import NginxScraper
 from towtank.observe.observation import Observation
 from towtank.observe.openldap import OpenldapScraper
@@ -28,6 +29,7 @@ from towtank.observe.sqlite import SqliteScraper
 SCRAPERS = {
     PrometheusScraper.source: PrometheusScraper,
     PostgresqlScraper.source: PostgresqlScraper,
+    MariadbScraper.source: MariadbScraper,
     SqliteScraper.source: SqliteScraper,
     HttpdScraper.source: HttpdScraper,
     NginxScraper.source: NginxScraper,
@@ -47,6 +49,7 @@ __all__ = [
     "HaproxyScraper",
     "HttpdScraper",
     "JettyScraper",
+    "MariadbScraper",
     "NginxScraper",
     "Observation",
     "OpenldapScraper",

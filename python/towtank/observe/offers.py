@@ -159,6 +159,7 @@ def _programs() -> list[Offer]:
         ("chromium", _chromium, "reports checked in a browser", "apt-get install chromium"),
         ("content_server", _module("content_server"), "the system of the shipped studies", "make setup"),
         ("psycopg", _module("psycopg"), "statistics of PostgreSQL", "pip install 'psycopg[binary]'"),
+        ("pymysql", _module("pymysql"), "status variables of MariaDB", "pip install PyMySQL"),
     )
     return [_program(name, find(), purpose, install) for name, find, purpose, install in wanted]
 

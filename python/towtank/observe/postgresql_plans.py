@@ -118,7 +118,8 @@ def examine(connection: Connection, before: Before) -> dict[str, Any]:
     statements, advice = [], []
     for number, one in ordered[:STATEMENTS]:
         plan, why = _plan(connection, one.query) if time.monotonic() < deadline else (None, "there was no time left")
-        query = " ".join(one.query.split())[:_QUERY_CHARACTERS]
+        query = " ".join(one.query.split())
+        query = query if len(query) <= _QUERY_CHARACTERS else query[: _QUERY_CHARACTERS - 1] + "…"
         told = {"queryid": str(number), "query": query, "calls": one.calls, "seconds": one.seconds, "rows": one.rows}
         statements.append({**told, "plan": None if plan is None else list(lines(plan)), "no_plan_because": why})
         if plan is not None:
@@ -129,11 +130,14 @@ def examine(connection: Connection, before: Before) -> dict[str, Any]:
 
 def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, Calls]:
     """What was added; statements about the catalogue are those of observers."""
+    fewer = [number for number, old in before.items() if number not in now or now[number].calls < old.calls]
+    if 2 * len(fewer) > len(before):  # a database that was killed forgets all of them, and begins anew
+        before = {}
     found = {}
     for number, one in now.items():
         old = before.get(number)
         # Fewer calls than before: the statement was forgotten and counted anew.
-        if old is None or one.calls < old.calls:
+        if old is None or one.calls < old.calls or one.seconds < old.seconds:
             old = Calls("", 0, 0.0, 0)
         added = Calls(one.query, one.calls - old.calls, one.seconds - old.seconds, one.rows - old.rows)
         if added.calls > 0 and not _CATALOGUE.search(one.query):

@@ -17,6 +17,7 @@ _MD_CACHE = "`.meta`, `md-cache`"
 _MONITOR = "`cn=Monitor`"
 _JETTY = "the statistics page"
 _GC_LOG = "the log of the collector"
+_GLOBAL_STATUS = "`SHOW GLOBAL STATUS`"
 _STREAM = "`values` of the service's stream"
 
 
@@ -95,6 +96,67 @@ HAPROXY = Table(
         counter("haproxy_member_redispatches", "1", _STAT, "Requests given to another member"),
         counter("haproxy_member_connections_opened", "1", _STAT, "Connections opened to a member"),
         counter("haproxy_member_connections_reused", "1", _STAT, "Requests over a kept connection"),
+    ),
+)
+MARIADB = Table(
+    "MariaDB",
+    _STREAM,
+    "one statement over a kept connection that tells three dozen status variables, about a millisecond on the server; "
+    "`Threads_connected`, `Questions` and `Connections` count the observer too",
+    (
+        gauge("mariadb_connections", "1", _GLOBAL_STATUS, "Connections: `Threads_connected`"),
+        gauge("mariadb_threads_running", "1", _GLOBAL_STATUS, "Those that are at work: `Threads_running`"),
+        counter("mariadb_connections", "1", _GLOBAL_STATUS, "Connections opened, or tried: `Connections`"),
+        counter("mariadb_connections_failed", "1", _GLOBAL_STATUS, "Those that were not let in: `Aborted_connects`"),
+        counter("mariadb_statements", "1", _GLOBAL_STATUS, "Statements of clients: `Questions`"),
+        counter("mariadb_preparations", "1", _GLOBAL_STATUS, "Statements prepared: `Com_stmt_prepare`"),
+        counter("mariadb_executions", "1", _GLOBAL_STATUS, "Prepared statements executed: `Com_stmt_execute`"),
+        counter("mariadb_begins", "1", _GLOBAL_STATUS, "Statements `BEGIN`: `Com_begin`"),
+        counter(
+            "mariadb_commits",
+            "1",
+            _GLOBAL_STATUS,
+            "Statements `COMMIT`: `Com_commit`; a statement that is a transaction by itself is none of them",
+        ),
+        counter("mariadb_rollbacks", "1", _GLOBAL_STATUS, "Statements `ROLLBACK`: `Com_rollback`"),
+        counter("mariadb_rows_read", "1", _GLOBAL_STATUS, "Rows read from tables: `Rows_read`"),
+        counter("mariadb_rows_sent", "1", _GLOBAL_STATUS, "Rows sent to clients: `Rows_sent`"),
+        counter("mariadb_rows_inserted", "1", _GLOBAL_STATUS, "Rows inserted: `Handler_write`"),
+        counter("mariadb_rows_updated", "1", _GLOBAL_STATUS, "Rows updated: `Handler_update`"),
+        counter("mariadb_rows_deleted", "1", _GLOBAL_STATUS, "Rows deleted: `Handler_delete`"),
+        counter("mariadb_full_scans", "1", _GLOBAL_STATUS, "Queries that read a whole first table: `Select_scan`"),
+        counter("mariadb_temporary_tables_on_disk", "1", _GLOBAL_STATUS, "Temporary tables: `Created_tmp_disk_tables`"),
+        counter("mariadb_temporary_files", "1", _GLOBAL_STATUS, "Temporary files: `Created_tmp_files`"),
+        counter("mariadb_received_bytes", "bytes", _GLOBAL_STATUS, "Received from clients: `Bytes_received`"),
+        counter("mariadb_sent_bytes", "bytes", _GLOBAL_STATUS, "Sent to clients: `Bytes_sent`"),
+        counter(
+            "mariadb_blocks_hit",
+            "1",
+            _GLOBAL_STATUS,
+            "Pages found in the buffer pool: `Innodb_buffer_pool_read_requests` less `Innodb_buffer_pool_reads`",
+        ),
+        counter("mariadb_blocks_read", "1", _GLOBAL_STATUS, "Pages that were not: `Innodb_buffer_pool_reads`"),
+        counter("mariadb_blocks_written", "1", _GLOBAL_STATUS, "Pages written: `Innodb_buffer_pool_pages_flushed`"),
+        counter("mariadb_buffer_waits", "1", _GLOBAL_STATUS, "Waits for a free page: `Innodb_buffer_pool_wait_free`"),
+        gauge("mariadb_buffer_used_bytes", "bytes", _GLOBAL_STATUS, "Pages with data: `Innodb_buffer_pool_bytes_data`"),
+        gauge(
+            "mariadb_buffer_dirty_bytes", "bytes", _GLOBAL_STATUS, "Pages to write: `Innodb_buffer_pool_bytes_dirty`"
+        ),
+        counter("mariadb_data_read_bytes", "bytes", _GLOBAL_STATUS, "Read from files: `Innodb_data_read`"),
+        counter("mariadb_data_written_bytes", "bytes", _GLOBAL_STATUS, "Written to files: `Innodb_data_written`"),
+        counter("mariadb_data_syncs", "1", _GLOBAL_STATUS, "Waits for the disk: `Innodb_data_fsyncs`"),
+        counter("mariadb_wal_bytes", "bytes", _GLOBAL_STATUS, "Bytes of the redo log: `Innodb_os_log_written`"),
+        counter("mariadb_wal_buffers_full", "1", _GLOBAL_STATUS, "Times its buffer was full: `Innodb_log_waits`"),
+        gauge(
+            "mariadb_checkpoint_age_bytes",
+            "bytes",
+            _GLOBAL_STATUS,
+            "Log that a restart would have to read: `Innodb_checkpoint_age`",
+        ),
+        counter("mariadb_lock_waits", "1", _GLOBAL_STATUS, "Waits for a row: `Innodb_row_lock_waits`"),
+        counter("mariadb_lock_wait_seconds", "s", _GLOBAL_STATUS, "Time of these: `Innodb_row_lock_time`"),
+        gauge("mariadb_lock_waiting", "1", _GLOBAL_STATUS, "Who waits now: `Innodb_row_lock_current_waits`"),
+        counter("mariadb_deadlocks", "1", _GLOBAL_STATUS, "Deadlocks: `Innodb_deadlocks`; not told by MySQL"),
     ),
 )
 REDIS = Table(
@@ -220,4 +282,4 @@ JVM = Table(
         gauge("jvm_heap_limit_bytes", "bytes", _GC_LOG, "Most it may have"),
     ),
 )
-TABLES = (HTTPD, NGINX, HAPROXY, REDIS, OPENLDAP, GLUSTERFS, JETTY, JVM)
+TABLES = (HTTPD, NGINX, HAPROXY, MARIADB, REDIS, OPENLDAP, GLUSTERFS, JETTY, JVM)

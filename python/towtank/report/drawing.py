@@ -36,7 +36,7 @@ class Box:
     parts : tuple of str
         Named parts inside the box.
     host : str
-        The host whose frame it stands in.
+        The host whose frame it stands in; empty for none.
     asks : tuple of str
         Names of the boxes it sends requests to.
     """
@@ -94,7 +94,7 @@ def draw(boxes: list[Box], title: str, *, times: Mapping[str, str] | None = None
     )
     ElementTree.SubElement(svg, "title").text = title
     ElementTree.SubElement(svg, "rect", {"width": "100%", "height": "100%", "fill": "white"})
-    for host in dict.fromkeys(box.host for box in boxes):
+    for host in dict.fromkeys(box.host for box in boxes if box.host):
         _frame(svg, host, [one for one in placed if one.box.host == host], times.get(host, ""))
     by_name = {one.box.name: one for one in placed}
     for one in placed:
@@ -158,9 +158,8 @@ def _frame(svg: ElementTree.Element, host: str, members: list[_Placed], times: s
             "stroke-dasharray": "5 4",
         }
         ElementTree.SubElement(svg, "rect", frame)
-    if host:
-        label = f"host {host} {times}".rstrip()
-        _text(svg, left + 10, top + 17, label, width=right - left - 20, style={"fill": theme.MUTED})
+    label = f"host {host} {times}".rstrip()
+    _text(svg, left + 10, top + 17, label, width=right - left - 20, style={"fill": theme.MUTED})
 
 
 def _box(svg: ElementTree.Element, one: _Placed, colour: str) -> None:

@@ -18,11 +18,14 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from towtank.report import theme
-from towtank.report.document import Document, Figure, Section
+from towtank.report.document import Column, Document, Figure, Section
 
 # What the page calls of the bundled libraries.
 _NAMES = "window.vegaEmbed = vegaEmbed;"
 _TEMPLATES = files("towtank.report") / "templates"
+# The blank between a number and the unit at the end of a cell.
+_UNIT = re.compile(r"(?<=\d) (?=[^\s\d\[]+$)")
+_NAME_LETTERS = 24
 # Vega numbers its clip paths and gradients from one in every picture; several pictures in one page
 # need names of their own.
 _OWN_ID = re.compile(r'(\bid="|url\(#|href="#)')
@@ -33,6 +36,7 @@ def render(document: Document) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals["picture"] = picture
     environment.globals["specification"] = specification
+    environment.filters |= {"tied": tied, "style": style}
     template = environment.from_string(_read("report.html"))
     return template.render(
         document=document,
@@ -42,6 +46,18 @@ def render(document: Document) -> str:
         script=Markup(_read("report.js")),
         bundle=Markup(_bundle()) if any(figure.spec for figure in document.figures()) else "",
     )
+
+
+def tied(cell: str) -> str:
+    """A cell in which a number stays on one line with its unit: `1.5 MiB/s`; before an interval it may be broken."""
+    return _UNIT.sub("\N{NO-BREAK SPACE}", cell)
+
+
+def style(cell: str, column: Column) -> Markup:
+    """The class of a cell: numbers stand to the right, and a short name is not broken at its dashes."""
+    if column.numeric:
+        return Markup(' class="number"')
+    return Markup(' class="name"' if len(cell) <= _NAME_LETTERS and " " not in cell else "")
 
 
 def numbering(sections: tuple[Section, ...]) -> dict[str, str]:

@@ -18,7 +18,7 @@ NOTES = "stored-*.ndjson"
 Content = tuple[int, str]
 """Size [bytes] and SHA-256."""
 # These changed nothing: no connection, no request, or an answer that refuses.
-_NOT_DONE = ("connect", "internal", "status_4xx")
+_NOT_DONE = ("connect", "internal", "status_4xx", "refused")
 _ABSENT = (404, 410)
 _Key = tuple[str, str]  # kind and key of a thing
 FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD, GONE = "found", "lost", "different", "unreadable", "unread", "gone"
@@ -118,7 +118,9 @@ def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]
     intent = (note["from"], begun_ns)
     if what == "failed":
         begun = intents.pop(intent, None)
-        if note.get("failure") not in _NOT_DONE and begun is not None:
+        if begun is not None and note.get("unknown"):
+            intents[intent] = begun
+        elif note.get("failure") not in _NOT_DONE and begun is not None:
             intents[intent] = {**begun, **{name: note.get(name) for name in ("bytes", "sha256")}, "ended": True}
         return
     intents.pop(intent, None)
@@ -166,7 +168,7 @@ def fate(thing: Thing, read: dict[str, Any] | None, absent: Collection[int] = _A
     """
     if read is None:
         return UNREAD
-    if int(read.get("status") or 0) in absent:
+    if read.get("absent") or int(read.get("status") or 0) in absent:
         return GONE if thing.may_be_gone else LOST
     if read.get("failure") is not None:
         return UNREADABLE

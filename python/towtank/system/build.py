@@ -29,6 +29,7 @@ KINDS: dict[str, str] = {
     "folder": "towtank.system.services.folder:Folder",
     "haproxy": "towtank.system.services.haproxy:Haproxy",
     "httpd": "towtank.system.services.httpd:Httpd",
+    "mariadb": "towtank.system.services.mariadb:Mariadb",
     "nginx": "towtank.system.services.nginx:Nginx",
     "null_server": "towtank.system.services.null_server:NullServer",
     "openldap": "towtank.system.services.openldap:Openldap",

@@ -24,7 +24,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, one_or_more
-from towtank.system import plain_models, repository_model, server_models  # noqa: F401 - register kinds of services
+from towtank.system import mariadb_model, plain_models, repository_model, server_models  # noqa: F401 - register kinds
 from towtank.system.copies import copies_of, copy_faults, with_copies
 from towtank.system.directory_faults import directory_faults
 from towtank.system.host_faults import host_faults, unknown_name

@@ -25,6 +25,7 @@ from towtank.system.model import load_system
 from towtank.system.process import Note, no_note
 from towtank.system.service import Service
 from towtank.system.services import cmis_application, jvm
+from towtank.system.services.mariadb import Mariadb
 from towtank.system.services.postgresql import program as postgresql_program
 from towtank.system.services.private_server import find_program
 from towtank.system.source import find_system
@@ -114,6 +115,11 @@ def _postgresql() -> str | None:
     return None if found is None else str(found)
 
 
+def _mariadb() -> str | None:
+    found = {name: find_program(name) for name in Mariadb.programs}
+    return found["mariadbd"] if all(found.values()) else None
+
+
 def _openldap() -> str | None:
     return find_program("slapd") if find_program("slapadd") else None
 
@@ -123,6 +129,7 @@ PACKAGES = (
     Package("nginx", ("nginx-light",), "nginx as gateway", lambda: find_program("nginx")),
     Package("haproxy", ("haproxy",), "HAProxy as gateway", lambda: find_program("haproxy")),
     Package("postgresql", ("postgresql",), "private PostgreSQL", _postgresql),
+    Package("mariadb", ("mariadb-server",), "private MariaDB", _mariadb),
     Package("openldap", ("slapd", "ldap-utils"), "users from an LDAP server", _openldap),
     Package(
         "glusterfs_server",

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from towtank.fields import FileModel, Name, PositiveDuration, Size, Text, mapping_or_plain
 from towtank.units import size
 from towtank.workload import templates
+from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
@@ -224,6 +225,7 @@ _FILE_ACTIONS = {
     "read": ("offset", "size"),
     "write": ("offset", "size"),
     "append": ("size",),
+    "put": ("size",),
     "sync": (),
     "stat": (),
     "list": (),
@@ -242,6 +244,11 @@ class FileOperation(FileModel):
     read: Template | None = Field(None, description="Read `size` bytes of it from `offset`; all of it by default.")
     write: Template | None = Field(None, description="Write `size` bytes into it at `offset`, by default the start.")
     append: Template | None = Field(None, description="Write `size` bytes behind its end.")
+    put: Template | None = Field(
+        None,
+        description="Write `size` bytes into a new file beside it, wait until they are on the disk, and put that into "
+        "its place: whoever looks sees the one before or this one, whole.",
+    )
     sync: Template | None = Field(None, description="Wait until it is on the disk (`fsync`).")
     stat: Template | None = Field(None, description="Its `size` and `kind`.")
     list: Template | None = Field(None, description="The `name` of each file in this folder.")
@@ -263,7 +270,7 @@ class FileOperation(FileModel):
         extra = [name for name in ("offset", "size", "to") if getattr(self, name) is not None and name not in allowed]
         if extra:
             raise ValueError(f"must not have {' and '.join(extra)} with {given[0]}")
-        needed = {"write": "size", "append": "size", "rename": "to"}.get(given[0])
+        needed = {"write": "size", "append": "size", "put": "size", "rename": "to"}.get(given[0])
         if needed is not None and getattr(self, needed) is None:
             raise ValueError(f"must have {needed} with {given[0]}, got none")
         path = getattr(self, given[0])
@@ -283,6 +290,20 @@ class FileStep(TableStep):
     speaks: ClassVar[str] = "file"
 
     file: FileOperation = Field(description="What is done with which file.")
+    stores: Stores = None
+    replaces: Replaces = None
+    removes: Removes = None
+    reads: Reads = None
+
+    @model_validator(mode="after")
+    def _noted(self) -> FileStep:
+        for does in given(self):
+            wanted = {"stores": "put", "replaces": "put", "removes": "delete", "reads": "read"}[does]
+            if self.file.action != wanted:
+                raise ValueError(f"must {wanted} a file where it {does} something, got {self.file.action} instead")
+            if does == "reads" and (self.file.offset is not None or self.file.size is not None):
+                raise ValueError("must read the whole file where it reads what is stored, got a part of it")
+        return self
 
     @property
     def what(self) -> str:

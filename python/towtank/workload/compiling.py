@@ -12,6 +12,7 @@ from towtank.workload import datafiles, drivers, references, templates
 from towtank.workload.calls import CallStep
 from towtank.workload.loading import Workload
 from towtank.workload.model import Group, Page, Pool, Transaction
+from towtank.workload.noted import note_part
 from towtank.workload.reading_back import without_reading
 from towtank.workload.requests import RequestWriter
 from towtank.workload.steps import (
@@ -337,6 +338,7 @@ class _Compiler:
             "checks": [] if step.expect is None else step.expect.plan(write),
             "timeout_s": step.timeout,
             "on_failure": step.on_failure,
+            **note_part(step, write),
         }
 
     def _simple(self, step: Think | Draw | Set | Push | Pop | Pick) -> dict[str, Any]:

@@ -12,6 +12,9 @@ from towtank.units import size
 _SPEAKS = {
     "postgresql": "sql",
     "postgres": "sql",
+    "mysql": "sql",
+    "mariadb": "sql",
+    "mysql+unix": "sql",
     "sqlite": "sql",
     "file": "file",
     "tcp": "tcp",
@@ -20,7 +23,9 @@ _SPEAKS = {
 }
 SPOKEN = frozenset({"http", *_SPEAKS.values()})
 """What can be spoken with a target."""
-_PORTS = {"postgresql": 5432, "postgres": 5432, "ldap": 389}
+_PORTS = {"postgresql": 5432, "postgres": 5432, "mysql": 3306, "mariadb": 3306, "ldap": 389}
+_MYSQL = {"mysql", "mariadb", "mysql+unix"}
+_SOCKETS = {"tcp+unix", "mysql+unix"}
 
 
 def speaks(addresses: Sequence[str]) -> str:
@@ -40,7 +45,9 @@ def network_address(address: str) -> str | None:
     parts = urlsplit(address)
     if parts.scheme in {"sqlite", "file"}:
         return None
-    if parts.scheme == "tcp+unix":
+    if parts.scheme in _SOCKETS:
+        if not parts.path.strip("/"):
+            raise ValueError(f"must be an address as {parts.scheme}:///path of a socket, got {address!r} instead")
         return f"unix:{unquote(parts.path)}"
     if parts.scheme == "tcp" and parts.port is None:
         raise ValueError(f"must be an address as tcp://host:port, got {address!r} instead")
@@ -63,8 +70,9 @@ def target_part(addresses: Sequence[str]) -> dict[str, Any]:
     Parameters
     ----------
     addresses : sequence of str
-        `postgresql://user@host:port/database`, `sqlite:///path?synchronous=normal&cache=8MiB`, `file:///folder?direct=on`,
-        `tcp://host:port`, `tcp+unix:///path` or `ldap://cn%3Dreader:password@host:port`.
+        `postgresql://user@host:port/database`, `mysql://user:password@host:port/database` (or `mariadb://`),
+        `mysql+unix://user@/path/of/socket?database=name`, `sqlite:///path?synchronous=normal&cache=8MiB`,
+        `file:///folder?direct=on`, `tcp://host:port`, `tcp+unix:///path` or `ldap://cn%3Dreader:password@host:port`.
 
     Raises
     ------
@@ -98,6 +106,14 @@ def _server(address: str) -> dict[str, Any]:
             "kind": "ldap",
             "user": None if parts.username is None else unquote(parts.username),
             "password": password,
+        }
+    if parts.scheme in _MYSQL:
+        in_path = unquote(parts.path.lstrip("/")) if parts.scheme not in _SOCKETS else ""
+        return {
+            "kind": "mysql",
+            "user": unquote(parts.username or "root"),
+            "password": password,
+            "database": in_path or options.get("database") or None,
         }
     user = unquote(parts.username or "postgres")
     return {

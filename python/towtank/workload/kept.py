@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from towtank.workload import references
 from towtank.workload.model import Page, WorkloadFile
-from towtank.workload.steps import STORED
+from towtank.workload.noted import STORED
 from towtank.yamlfile import Path_, did_you_mean
 
 Problem = tuple[Path_, str, bool]

@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from towtank.workload import references
+from towtank.workload.calls import CallStep
 from towtank.workload.loading import Workload
 from towtank.workload.model import Group, Page, Pool
-from towtank.workload.steps import STORED, Branch, Count, Draw, If, Repeat, Request, Step
+from towtank.workload.noted import STORED
+from towtank.workload.steps import Branch, Count, Draw, If, Repeat, Request, Step
 
 # So many are read without a pause. A pool that is empty fails without waiting: without any pause users would spin.
 _IN_A_ROW = 20
@@ -55,7 +57,7 @@ def _drawn(steps: list[Step]) -> set[str]:
 
 def _going_on(step: Step) -> Step:
     """The same step, whose failure does not keep the next thing from being read."""
-    if isinstance(step, Request):
+    if isinstance(step, Request | CallStep):
         return step.model_copy(update={"on_failure": "go_on"})
     if isinstance(step, Branch | If):
         inner = {"then": [_going_on(one) for one in step.then], "else_": [_going_on(one) for one in step.else_]}

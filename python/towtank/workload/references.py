@@ -9,6 +9,7 @@ from typing import Any
 from towtank.workload import templates
 from towtank.workload.calls import CallStep
 from towtank.workload.model import Defaults, Page, Transaction
+from towtank.workload.noted import note_of
 from towtank.workload.steps import (
     Auth,
     Branch,
@@ -77,6 +78,7 @@ def templates_of(step: Step) -> Iterator[Placed]:
         yield from _templates_of_request(step)
     elif isinstance(step, CallStep):
         yield from (Placed(path, text) for path, text in step.texts())
+        yield from _templates_of_note(step)
     elif isinstance(step, Set):
         for name, text in step.set.items():
             yield Placed(("set", name), text)
@@ -100,11 +102,16 @@ def _templates_of_request(step: Request) -> Iterator[Placed]:
         for key, value in (("value", part.value), ("filename", part.filename)):
             if value is not None:
                 yield Placed(("multipart", name, key), value)
-    note = step.note
-    if note is not None and note[0] in ("replaces", "removes"):
-        yield Placed((note[0], note[1]), note[2])
+    yield from _templates_of_note(step)
     if step.check is not None:
         yield from _templates_of_check(step)
+
+
+def _templates_of_note(step: Request | CallStep) -> Iterator[Placed]:
+    """The key that is known before the answer."""
+    note = note_of(step)
+    if note is not None and note[0] in ("replaces", "removes"):
+        yield Placed((note[0], note[1]), note[2])
 
 
 def _templates_of_check(step: Request) -> Iterator[Placed]:
@@ -138,7 +145,7 @@ def reads(step: Step) -> Iterator[Placed]:
 
 def tells(step: Step) -> Iterator[Placed]:
     """Variables a step reads when its answer was good, which it may have taken from it."""
-    note = step.note if isinstance(step, Request) else None
+    note = note_of(step)
     if note is not None and note[0] == "stores":
         for name in templates.variables(note[2]):
             yield Placed((note[0], note[1]), name)
@@ -146,7 +153,7 @@ def tells(step: Step) -> Iterator[Placed]:
 
 def kinds(step: Step) -> Iterator[Placed]:
     """Kinds of kept things a step is about."""
-    note = step.note if isinstance(step, Request) else None
+    note = note_of(step)
     if note is not None:
         yield Placed((note[0],) if note[0] == "reads" else (note[0], note[1]), note[1])
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank.workload.model import Defaults
+from towtank.workload.noted import note_part
 from towtank.workload.steps import Auth, Check, Extract, Part, Request, SizeRange
 from towtank.workload.templates import Writer, append_text, extend, percent_encoded
 
@@ -62,14 +63,8 @@ class RequestWriter:
             "checks": self._checks(request.check) if request.check is not None else [],
             "timeout_s": request.timeout,
             "on_failure": request.on_failure,
-            **self._note(request),
+            **note_part(request, self._writer.write),
         }
-
-    def _note(self, request: Request) -> dict[str, Any]:
-        if request.note is None:
-            return {}
-        does, kind, key = request.note
-        return {"note": {"does": does, "of": kind, "key": self._writer.write(key)}}
 
     def _path(self, request: Request) -> list[Any]:
         path = self._writer.write(request.path)

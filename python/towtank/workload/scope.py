@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from towtank.workload import references
 from towtank.workload.model import Transaction, WorkloadFile
+from towtank.workload.noted import STORED, STORED_KEY
 from towtank.workload.references import Placed
-from towtank.workload.steps import STORED, STORED_KEY, Draw, If, Step
+from towtank.workload.steps import Draw, If, Step
 from towtank.yamlfile import Path_, did_you_mean
 
 Problem = tuple[Path_, str]

@@ -30,6 +30,7 @@ from towtank.fields import (
 from towtank.workload import expressions, templates
 from towtank.workload.calls import CallStep, FileStep, Sql, Tcp
 from towtank.workload.directories import Ldap
+from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.pauses import Pause
 from towtank.workload.texts import Template
 
@@ -37,20 +38,6 @@ _PLACE = re.compile(r"\$\{[^}]*\}")
 _BLANK = re.compile(r"[\s\x00-\x1f]")
 
 METHODS = ("get", "post", "put", "delete", "head", "patch")
-NOTES = ("stores", "replaces", "removes", "reads")
-STORED = "stored"
-STORED_KEY = f"{STORED}.key"
-"""Key of what is to be read back, in the transaction that does it."""
-
-
-def _key(text: str) -> str:
-    """A key is found again by what the user knows: nothing in it may be made up anew."""
-    if any(isinstance(part, templates.Function) for part in templates.parse(text)):
-        raise ValueError(f"must be a key made of variables and text, got {text!r} instead")
-    return text
-
-
-Keyed = Annotated[dict[Name, Annotated[Template, AfterValidator(_key)]], Field(min_length=1, max_length=1)]
 
 JsonPath = Annotated[str, AfterValidator(expressions.json_path)]
 Regex = Annotated[str, AfterValidator(expressions.regex)]
@@ -240,16 +227,10 @@ class Request(FileModel):
         None, description="Time for the whole answer, where it is not the default one."
     )
     on_failure: Literal["end", "go_on"] = Field("end", description="Whether a failure ends the transaction.")
-    stores: Keyed | None = Field(
-        None,
-        description="`{KIND: KEY}`: a good answer tells the user that this is stored, found again by its key; noted "
-        "with size and digest of what was sent, to be read back after the run. The key may be taken from the answer.",
-    )
-    replaces: Keyed | None = Field(None, description="`{KIND: KEY}`: what was stored by this key gets this content.")
-    removes: Keyed | None = Field(None, description="`{KIND: KEY}`: what was stored by this key goes away.")
-    reads: Name | None = Field(
-        None, description="Kind whose content the answer is, in the transaction that reads back what is stored."
-    )
+    stores: Stores = None
+    replaces: Replaces = None
+    removes: Removes = None
+    reads: Reads = None
 
     @model_validator(mode="after")
     def _one(self) -> Request:
@@ -265,9 +246,7 @@ class Request(FileModel):
 
     @model_validator(mode="after")
     def _noted(self) -> Request:
-        noted = [name for name in NOTES if getattr(self, name) is not None]
-        if len(noted) > 1:
-            raise ValueError(f"must have one of {', '.join(NOTES)}, got {' and '.join(noted)} instead")
+        noted = given(self)
         if noted and noted[0] in ("stores", "replaces") and not self._has_content():
             raise ValueError(
                 f"must send one content where it {noted[0]} something: a body, or one part that is a file or generated"
@@ -279,16 +258,6 @@ class Request(FileModel):
         if self.multipart is None:
             return bool(self.bodies)
         return sum(part.value is None for part in self.multipart.values()) == 1
-
-    @property
-    def note(self) -> tuple[str, str, str] | None:
-        """What it does to something that is kept: `stores` and so on, the kind, the key."""
-        if self.reads is not None:
-            return "reads", self.reads, f"${{{STORED_KEY}}}"
-        for does in NOTES[:-1]:
-            for kind, key in (getattr(self, does) or {}).items():
-                return does, kind, key
-        return None
 
     @property
     def method(self) -> str:

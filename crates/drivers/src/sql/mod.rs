@@ -1,4 +1,6 @@
 //! Databases.
 
+pub(crate) mod mysql;
 pub(crate) mod postgresql;
+mod reading;
 pub(crate) mod sqlite;

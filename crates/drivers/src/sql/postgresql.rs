@@ -22,6 +22,7 @@ use crate::executor::Call;
 use crate::operation::{Operation, Task};
 use crate::server::Location;
 use crate::session::{Step, Value, Waiting};
+use crate::sql::reading::Reading;
 use crate::wire::Wire;
 
 /// Form of values: text.
@@ -224,8 +225,8 @@ impl Session {
                     | Message::NoData
                     | Message::EmptyQueryResponse,
                 ) => {}
-                Ok(Message::RowDescription(body)) => reading.describe(&body)?,
-                Ok(Message::DataRow(body)) => reading.row(&body)?,
+                Ok(Message::RowDescription(body)) => reading.answer.columns = described(&body)?,
+                Ok(Message::DataRow(body)) => row(&mut reading, &body)?,
                 Ok(Message::CommandComplete(body)) => {
                     let tag = body.tag().map_err(|error| protocol(&error))?;
                     reading.answer.affected = affected(tag);
@@ -283,48 +284,21 @@ fn affected(tag: &str) -> u64 {
     }
 }
 
-/// An answer in the making.
-struct Reading {
-    answer: Answer,
-    keeps_rows: bool,
-    room_bytes: usize,
+/// Names of the columns, where there are any.
+fn described(body: &RowDescriptionBody) -> Result<Columns, Failed> {
+    let names = body.fields().map(|field| Ok(field.name().to_owned()));
+    let names: Vec<String> = names.collect().map_err(|error| protocol(&error))?;
+    Ok(names.into())
 }
 
-impl Reading {
-    fn new(task: &Task, columns: Columns) -> Self {
-        Self {
-            answer: Answer {
-                columns,
-                ..Answer::default()
-            },
-            keeps_rows: task.keeps_rows,
-            room_bytes: task.rows_bytes_at_most,
-        }
-    }
-
-    fn describe(&mut self, body: &RowDescriptionBody) -> Result<(), Failed> {
-        let names = body.fields().map(|field| Ok(field.name().to_owned()));
-        let names: Vec<String> = names.collect().map_err(|error| protocol(&error))?;
-        self.answer.columns = names.into();
-        Ok(())
-    }
-
-    fn row(&mut self, body: &DataRowBody) -> Result<(), Failed> {
-        self.answer.row_count += 1;
-        if !self.keeps_rows || self.answer.is_truncated {
-            return Ok(());
-        }
-        if body.buffer().len() > self.room_bytes {
-            self.answer.is_truncated = true;
-            return Ok(());
-        }
-        self.room_bytes -= body.buffer().len();
+fn row(reading: &mut Reading, body: &DataRowBody) -> Result<(), Failed> {
+    if reading.takes(body.buffer().len()) {
         let values = body.ranges();
         let values = values.map(|range| Ok(range.map(|range| body.buffer()[range].to_vec())));
         let row: Row = values.collect().map_err(|error| protocol(&error))?;
-        self.answer.rows.push(row);
-        Ok(())
+        reading.answer.rows.push(row);
     }
+    Ok(())
 }
 
 impl Waiting for Session {

@@ -1,7 +1,8 @@
 //! What is kept of an answer, whatever protocol it came by.
 
+use towtank_drivers::Digest;
+
 use super::response::ProtocolError;
-use crate::digest::Digest;
 
 /// Memory of captured bodies and heads that is kept from one answer to the next. [B]
 pub(super) const KEPT_BYTES: usize = 16 << 10;

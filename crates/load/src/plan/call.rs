@@ -1,9 +1,9 @@
 //! Calls of drivers: what is asked, what is kept of the answer, what the answer must be.
 
 use serde::Deserialize;
-use towtank_drivers::Operation;
+use towtank_drivers::{FileAction, Operation};
 
-use super::{Destination, ExtractPick, OnFailure, Template};
+use super::{Destination, Does, ExtractPick, Note, OnFailure, Template};
 
 /// One call of a driver.
 #[derive(Debug, Clone, Deserialize)]
@@ -31,6 +31,26 @@ pub struct Call {
     /// What a failure does.
     #[serde(default)]
     pub on_failure: OnFailure,
+    /// What it does to something that is kept.
+    #[serde(default)]
+    pub note: Option<Note>,
+}
+
+impl Call {
+    /// Whether this can be noted of it: what it puts, reads or takes away is whole.
+    #[must_use]
+    pub fn can(&self, does: Does) -> bool {
+        let Operation::File { action } = &self.operation else {
+            return false;
+        };
+        match does {
+            Does::Stores | Does::Replaces => *action == FileAction::Put,
+            Does::Removes => *action == FileAction::Delete,
+            Does::Reads => {
+                *action == FileAction::Read && self.values.iter().skip(1).all(Option::is_none)
+            }
+        }
+    }
 }
 
 /// A column of an answer.

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::digest::Digest;
+use towtank_drivers::Digest;
+
 use crate::plan::{self, Form, MultipartPart};
 use crate::rng::Random;
 use crate::template::{Context, Text, decimal};

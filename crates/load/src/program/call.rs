@@ -8,6 +8,8 @@ use crate::pause::nanoseconds;
 use crate::plan::{self, CallCheck, CallExtract, Column, ExtractPick, OnFailure};
 use crate::template::{Context, Text};
 
+use super::note::Note;
+
 /// One call of the plan, ready to be filled in.
 #[derive(Debug)]
 pub struct Call {
@@ -19,6 +21,8 @@ pub struct Call {
     pub timeout_ns: u64,
     /// Whether the user goes on after a failure.
     pub go_on: bool,
+    /// What is noted of it.
+    pub note: Option<Note>,
     values: Vec<Option<Text>>,
     checks: Vec<Check>,
     extracts: Vec<CallExtract>,
@@ -102,6 +106,7 @@ impl Call {
             operation: call.operation.clone(),
             keeps_rows,
             rows_bytes_at_most: capture_bytes,
+            keeps_content: call.note.is_some(),
         };
         let text = |value: &Option<plan::Template>| value.as_ref().map(|text| Text::new(text));
         let compiled = Self {
@@ -109,6 +114,7 @@ impl Call {
             target: call.target,
             timeout_ns: nanoseconds(call.timeout_s.unwrap_or(response_s)),
             go_on: call.on_failure == OnFailure::GoOn,
+            note: call.note.as_ref().map(Note::new),
             values: call.values.iter().map(text).collect(),
             checks: call.checks.iter().map(Check::new).collect(),
             extracts: call.extract.clone(),
@@ -185,6 +191,7 @@ mod tests {
             row_count: 2,
             affected: 3,
             is_truncated: false,
+            content: None,
         }
     }
 

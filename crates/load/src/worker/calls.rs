@@ -44,6 +44,9 @@ impl Worker<'_> {
         (one.user, one.request, one.connection) = (index as u32, call | CALL, NONE);
         (one.intended_ns, one.started_ns, one.first_byte_ns) = (intended_ns, now_ns, None);
         (one.bytes_in, one.bytes_out, one.sent_again) = (0, 0, 0);
+        if plan.note.is_some() {
+            self.note_call_begin(exchange);
+        }
         self.set_deadline(exchange, now_ns + plan.timeout_ns, now_ns);
         self.launch_call(exchange, plan.target, now_ns);
     }
@@ -158,6 +161,7 @@ impl Worker<'_> {
             Err(failed) => Err(self.note_failure(failed)),
         };
         let ended_ns = self.clock.of_run_ns(done.ended_ns);
+        self.note_call_end(exchange, result, Some(&done.result), ended_ns);
         self.finish_call(exchange, Some(place), result, ended_ns);
     }
 
@@ -192,6 +196,8 @@ impl Worker<'_> {
             let one = &self.exchanges[exchange];
             let lag_ns = one.started_ns.saturating_sub(one.intended_ns);
             self.recorder.lag(lag_ns);
+            // It got no session, so nothing was changed.
+            self.note_call_end(exchange, Err(Failure::Connect), None, now_ns);
             self.finish_call(exchange, None, Err(Failure::Timeout), now_ns);
             return;
         }
@@ -213,6 +219,7 @@ impl Worker<'_> {
             left_ns => self.clock.of_run_ns(left_ns),
         };
         self.note_leaving(exchange, place, left_ns);
+        self.note_call_end(exchange, Err(Failure::Timeout), None, now_ns);
         self.finish_call(exchange, Some(place), Err(Failure::Timeout), now_ns);
     }
 

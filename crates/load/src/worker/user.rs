@@ -255,8 +255,10 @@ pub struct Exchange {
     pub scanner: ResponseScanner,
     /// Path of the request, for its cookies.
     pub path: Vec<u8>,
-    /// Key of what the request stores, replaces, removes or reads, as a JSON text.
+    /// Key of what the request or call stores, replaces, removes or reads, as a JSON text.
     pub key: Vec<u8>,
+    /// Actual start by which notes about it are known to belong together. [ns]
+    pub noted_ns: u64,
     /// What varies in the fields of the request (HTTP/2).
     pub fields: Vec<u8>,
     /// Its stream on its connection (HTTP/2).
@@ -285,6 +287,7 @@ impl Exchange {
             scanner: ResponseScanner::new(limits),
             path: Vec::new(),
             key: Vec::new(),
+            noted_ns: 0,
             fields: Vec::new(),
             stream: 0,
             sent_again: 0,

@@ -1,6 +1,7 @@
 //! A small server that answers calls as a test says, in the protocol of a driver, and remembers what it was asked.
 
 pub mod ldap;
+mod mysql;
 mod postgresql;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,17 +15,23 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     Postgresql,
+    Mysql,
     Ldap,
 }
 
 /// All of them.
-pub const PROTOCOLS: [Protocol; 2] = [Protocol::Postgresql, Protocol::Ldap];
+pub const PROTOCOLS: [Protocol; 3] = [Protocol::Postgresql, Protocol::Mysql, Protocol::Ldap];
+
+/// Those of databases, which have transactions and prepare statements.
+pub const DATABASES: [Protocol; 2] = [Protocol::Postgresql, Protocol::Mysql];
 
 impl Protocol {
     /// A call that asks for a row with these values.
     pub fn call(self, step: usize, text: &str, values: &Value) -> Value {
         let (operation, values) = match self {
-            Self::Postgresql => (json!({"kind": "sql", "text": text}), values.clone()),
+            Self::Postgresql | Self::Mysql => {
+                (json!({"kind": "sql", "text": text}), values.clone())
+            }
             Self::Ldap => ldap::search(text, values),
         };
         json!({"op": "call", "step": step, "target": 0, "do": operation, "values": values})
@@ -34,6 +41,7 @@ impl Protocol {
     pub fn refusal(self) -> (&'static str, &'static str) {
         match self {
             Self::Postgresql => ("42P01", "42P01"),
+            Self::Mysql => ("42S02", "42S02"),
             Self::Ldap => ("32", "noSuchObject"),
         }
     }
@@ -109,6 +117,7 @@ impl Stub {
                 };
                 std::thread::spawn(move || match protocol {
                     Protocol::Postgresql => postgresql::serve(session),
+                    Protocol::Mysql => mysql::serve(session),
                     Protocol::Ldap => ldap::serve(session),
                 });
             }
@@ -133,6 +142,7 @@ impl Stub {
     pub fn target(&self) -> Value {
         let driver = match self.protocol {
             Protocol::Postgresql => json!({"kind": "postgresql", "user": "u", "database": "d"}),
+            Protocol::Mysql => json!({"kind": "mysql", "user": "u", "password": "p"}),
             Protocol::Ldap => json!({"kind": "ldap"}),
         };
         json!({"name": "t", "scheme": "driver", "addresses": [self.address.to_string()], "driver": driver})

@@ -1,9 +1,10 @@
-"""Dear statements of databases with their plans, and advice on indexes with its evidence."""
+"""What databases did; their dear statements with plans, and advice on indexes with its evidence."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Listing, Section, Table, paragraph, text
@@ -11,15 +12,119 @@ from towtank.report.source import Json, Results, RunResult
 
 _SHOWN = 5
 _QUERY_CHARACTERS = 160
-_COLUMNS = re.compile(r"(?i)^(SELECT [^,]{1,40},).{40,}?( FROM )")
+_COLUMNS_CHARACTERS = 40
 _VALUES = re.compile(r"\((\$\d+, \$\d+), \$\d+[^)]*\)")
 
 
+@dataclass(frozen=True)
+class _Series:
+    """What a kind of database calls what all of them count."""
+
+    commits: str
+    rows_read: str
+    rows_changed: tuple[str, ...]
+    found: str
+    missed: str
+    log: str
+    deadlocks: str
+    connections: str
+
+
+_CHANGES = ("inserted", "updated", "deleted")
+_KINDS = (
+    _Series(
+        "pg_stat_database_commits_total",
+        "pg_stat_database_rows_returned_total",
+        tuple(f"pg_stat_database_rows_{change}_total" for change in _CHANGES),
+        "pg_stat_database_blocks_hit_total",
+        "pg_stat_database_blocks_read_total",
+        "pg_stat_wal_bytes_total",
+        "pg_stat_database_deadlocks_total",
+        "pg_stat_database_connections",
+    ),
+    _Series(
+        "mariadb_commits_total",
+        "mariadb_rows_read_total",
+        tuple(f"mariadb_rows_{change}_total" for change in _CHANGES),
+        "mariadb_blocks_hit_total",
+        "mariadb_blocks_read_total",
+        "mariadb_wal_bytes_total",
+        "mariadb_deadlocks_total",
+        "mariadb_connections",
+    ),
+)
+
+
 def build(results: Results) -> Section | None:
-    """Statements of the run with the highest load for each database; None where no database tells."""
+    """What each database did, and statements of the run with the highest load; None where no database tells."""
+    blocks = [*_work(results), *_statements(results)]
+    return Section("databases", "Databases", tuple(blocks)) if blocks else None
+
+
+def _work(results: Results) -> list[Block]:
+    """What databases counted in the window, a row for each in each run."""
+    rows = tuple(row for run in results.measured for row in _rows(run))
+    if not rows:
+        return []
+    columns = (
+        Column("Run"),
+        Column("Configuration"),
+        Column(results.load_factor.capitalize(), numeric=True),
+        Column("Database"),
+        Column("Commits", "/s", numeric=True),
+        Column("Rows read", "/s", numeric=True),
+        Column("Rows changed", "/s", numeric=True),
+        Column("Blocks found", "in memory", numeric=True),
+        Column("Blocks read", "/s", numeric=True),
+        Column("Log", numeric=True),
+        Column("Deadlocks", "/s", numeric=True),
+        Column("Connections", "at most", numeric=True),
+    )
+    said = (
+        "What each database counted of itself in the steady window, the questions of the observer included. Commits of "
+        "MariaDB are its COMMIT statements, those of PostgreSQL all transactions. A block that is not found in the "
+        "memory of the database is asked of the operating system, which may have it in its own."
+    )
+    return [paragraph(said), Table("Work of databases", columns, rows)]
+
+
+def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
+    services: Json = run.summary.get("services") or {}
+    is_first = True
+    for name in sorted(services):
+        told: Json = services[name]
+        series = next((one for one in _KINDS if one.commits in told), None)
+        if series is None:
+            continue
+        head = (run.run_id, run.configuration, people.plain(run.load)) if is_first else ("", "", "")
+        is_first = False
+        found, missed = _value(told, series.found), _value(told, series.missed)
+        asked = None if found is None or missed is None else found + missed
+        changed = [value for each in series.rows_changed if (value := _value(told, each)) is not None]
+        yield (
+            *head,
+            name,
+            people.number(_value(told, series.commits)),
+            people.number(_value(told, series.rows_read)),
+            people.number(sum(changed) if changed else None),
+            people.share(found / asked if found is not None and asked else None),
+            people.number(missed),
+            people.size_rate(_value(told, series.log)),
+            people.number(_value(told, series.deadlocks)),
+            people.plain(_value(told, series.connections, "max")),
+        )
+
+
+def _value(told: Json, name: str, what: str = "per_s") -> float | None:
+    value = told.get(name, {}).get(what)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _statements(results: Results) -> list[Block]:
+    """Statements of the run with the highest load for each database that tells them."""
     runs = [run for run in results.measured if run.summary.get("databases")]
     if not runs:
-        return None
+        return []
     told = (
         "Statements counted by the database itself from the first look at it to the end of the load, ramp-up included. "
         "Plans are generic ones, asked for when the load had ended: made without the values of parameters, and not "
@@ -29,7 +134,7 @@ def build(results: Results) -> Section | None:
     for name in dict.fromkeys(name for run in runs for name in run.summary["databases"]):
         having = [run for run in runs if name in run.summary["databases"]]
         blocks += _database(name, max(having, key=lambda run: float(run.load or 0)))
-    return Section("databases", "Statements of databases", tuple(blocks))
+    return blocks
 
 
 def _advice(runs: list[RunResult]) -> Iterator[Callout]:
@@ -84,5 +189,20 @@ def _database(name: str, run: RunResult) -> Iterator[Block]:
 
 def _cut(query: str) -> str:
     """A statement by what tells it from others: long lists of columns and values are left out."""
-    query = _COLUMNS.sub(r"\1 …\2", _VALUES.sub(r"(\1, …)", query))
+    query = _without_columns(_VALUES.sub(r"(\1, …)", query))
     return query if len(query) <= _QUERY_CHARACTERS else query[:_QUERY_CHARACTERS] + " …"
+
+
+def _without_columns(query: str) -> str:
+    """The first column alone of a long list of them; columns that are queries of their own are left out whole."""
+    if not query.upper().startswith("SELECT "):
+        return query
+    depth, first = 0, 0
+    for place, letter in enumerate(query):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth == 0 and letter == "," and not first:
+            first = place
+        if depth == 0 and query[place : place + 6].upper() == " FROM ":
+            long = first and place - first > _COLUMNS_CHARACTERS
+            return f"{query[: first + 1]} …{query[place:]}" if long else query
+    return query

@@ -7,7 +7,18 @@ from typing import Any
 
 from towtank.report import drawing
 from towtank.report import format as people
-from towtank.report.content.tiers import Tier, copies, entries, generator_places, links, most, tiers, times, when
+from towtank.report.content.tiers import (
+    Tier,
+    copies,
+    entries,
+    generator_places,
+    is_this_machine,
+    links,
+    most,
+    tiers,
+    times,
+    when,
+)
 from towtank.report.document import Block, Column, Figure, Section, Table, paragraph, strong
 from towtank.report.source import Json, Results, dig
 
@@ -62,7 +73,7 @@ def _drawing(results: Results, found: dict[str, Tier]) -> Figure:
         boxes.append(drawing.Box(name, about, tuple(tier.parts), tier.host, tuple(tier.asks)))
     several = {host: words for host, numbers in copies(results).items() if (words := times(numbers))}
     joined = links(results)
-    legend = f"Hosts are joined by {_alternatives(joined)}." if joined else ""
+    legend = f"Links of hosts: {_alternatives(joined)}" if joined else ""
     words = f"Virtual users send requests to {people.listing(entered)}. Tiers: {people.listing(list(found))}."
     return Figure(
         name="system",
@@ -80,12 +91,7 @@ def _generator_frame(results: Results, found: dict[str, Tier]) -> str:
     (only, *more) = hosts or {""}
     if placed or more:
         return placed
-    providers = [dig(source, "hosts", only, "provider") for source in _sources(results)]
-    return "" if any(provider not in (None, "local") for provider in providers) else only
-
-
-def _sources(results: Results) -> list[Json]:
-    return [results.study.get("system") or {}, *(run.manifest for run in results.runs)]
+    return only if is_this_machine(results, only) else ""
 
 
 def _alternatives(words: list[str]) -> str:

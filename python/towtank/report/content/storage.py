@@ -87,7 +87,7 @@ def _notes(runs: list[RunResult]) -> tuple[str, ...]:
 
 
 def _rows(run: RunResult) -> Iterator[tuple[str, ...]]:
-    for name, mount in (dig(run.summary, "storage", "mounts") or {}).items():
+    for name, mount in sorted((dig(run.summary, "storage", "mounts") or {}).items()):
         first = (
             *heads.cells(run),
             _placed(run, str(name)),

@@ -210,6 +210,14 @@ def generator_places(results: Results) -> dict[str, list[RunResult]]:
     return found or {written.host(str(dig(results.study, "system", "generator", "host") or "")): []}
 
 
+def is_this_machine(results: Results, host: str) -> bool:
+    """Whether a host of the study is this machine as it is, with whatever else is on it."""
+    written = Written(results)
+    told = [*named(dig(results.study, "system", "hosts"))]
+    told += [pair for run in results.runs for pair in named(run.manifest.get("hosts"))]
+    return all(one.get("provider") in (None, "local") for name, one in told if written.host(name) == host)
+
+
 def links(results: Results) -> list[str]:
     """Kinds of links that joined hosts, in the order of the runs."""
     told = [

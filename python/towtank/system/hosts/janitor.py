@@ -13,7 +13,7 @@ import time
 from towtank.system.hosts.cleaning import clean, processes
 from towtank.system.scratch import sweep_scratch
 
-# Guards give services their grace time, PostgreSQL ten seconds, and kill them then.
+# Guards give services their grace time, databases ten seconds, and kill them then.
 _GUARDS_WITHIN_S = 20.0
 _POLL_S = 0.02
 

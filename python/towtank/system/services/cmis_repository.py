@@ -91,6 +91,7 @@ class CmisRepository(NodesService):
         first.make_folder(self._contents_on(first))
         home = place.scratch / "population"
         self._fill(place, first, home)
+        self.warm_others(place, self._contents_on)
         for number in range(1, len(self.nodes) + 1):
             self._make_node(home, number)
         shutil.rmtree(home)

@@ -100,6 +100,7 @@ class ContentServer(NodesService):
             place.note(f"{self.name}: copying the contents to {self._part.storage}")
             command = ["cp", "-a", "-T", str(self._data / _AREA), str(target)]
             place.run(ProcessSpec(f"{self.name}-contents", command), on=first)
+            self.warm_others(place, self._area_on)
 
     def _area_on(self, host: Host) -> Path | None:
         """Its contents as a node on a host sees them, where they lie apart from the rest of its data."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from towtank.system import model
 from towtank.system.hosts.host import Host
 from towtank.system.node_models import NodesService as Part
-from towtank.system.service import PlainService, Service
+from towtank.system.process import ProcessSpec
+from towtank.system.service import Place, PlainService, Service
 from towtank.system.services.mount import MountService
 from towtank.system.services.postgresql import Postgresql
+
+_READ_ALL = 'find "$1" -type f -exec cat {} + >/dev/null'
 
 
 class NodesService(PlainService):
@@ -60,6 +64,14 @@ class NodesService(PlainService):
         if self._mount is not None:
             return self._mount.point_on(host)
         return None if self._asked.storage is None else host.disk(self._asked.storage)
+
+    def warm_others(self, place: Place, contents_on: Callable[[Host], Path | None]) -> None:
+        """Have every other host read all contents once: the first has them in its page cache from writing them."""
+        first = self.host_of(1)
+        others = {host.name: host for host in self.hosts if host.name != first.name}
+        for name, host in others.items():
+            command = ["sh", "-c", _READ_ALL, "sh", str(contents_on(host))]
+            place.run(ProcessSpec(f"{self.name}-contents-{name}", command), on=host)
 
     def choose_ports(self) -> None:
         """Take free ports, or see that those asked for are free."""

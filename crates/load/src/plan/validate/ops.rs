@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 use super::{Checker, is_header_value};
 use crate::extract::JsonPath;
 use crate::plan::{
-    Body, Check, Count, Destination, Extract, ExtractPick, Function, MultipartPart, Op, Part,
+    Body, Check, Count, Destination, Extract, ExtractPick, Function, MultipartPart, Note, Op, Part,
     Request, Scheme, Source, Template,
 };
 
@@ -228,13 +228,16 @@ fn check_request(checker: &mut Checker<'_>, place: &str, request: &Request) {
         check_check(checker, &format!("{place}.checks[{number}]"), check);
     }
     if let Some(note) = &request.note {
-        let place = format!("{place}.note");
-        check_template(checker, &format!("{place}.key"), &note.key);
-        checker.require(!note.of.is_empty(), &format!("{place}.of"), || {
-            "must name a kind of things".to_owned()
-        });
+        check_note(checker, &format!("{place}.note"), note);
     }
     check_timeout(checker, place, request.timeout_s);
+}
+
+fn check_note(checker: &mut Checker<'_>, place: &str, note: &Note) {
+    check_template(checker, &format!("{place}.key"), &note.key);
+    checker.require(!note.of.is_empty(), &format!("{place}.of"), || {
+        "must name a kind of things".to_owned()
+    });
 }
 
 fn check_path(checker: &mut Checker<'_>, place: &str, path: &Template) {

@@ -1,6 +1,6 @@
 //! Checks of calls.
 
-use super::{check_exchange, check_into, check_template, check_timeout};
+use super::{check_exchange, check_into, check_note, check_template, check_timeout};
 use crate::plan::validate::Checker;
 use crate::plan::{Call, CallCheck};
 
@@ -23,6 +23,14 @@ pub(super) fn check_call(checker: &mut Checker<'_>, place: &str, call: &Call) {
     }
     for (number, check) in call.checks.iter().enumerate() {
         check_check(checker, &format!("{place}.checks[{number}]"), check);
+    }
+    if let Some(note) = &call.note {
+        let place = format!("{place}.note");
+        check_note(checker, &place, note);
+        checker.require(call.can(note.does), &format!("{place}.does"), || {
+            "must be `stores` or `replaces` of `put`, `removes` of `delete`, or `reads` of a whole file"
+                .to_owned()
+        });
     }
     check_timeout(checker, place, call.timeout_s);
 }

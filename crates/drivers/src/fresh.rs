@@ -1,0 +1,65 @@
+//! Files that are there for the first time: names that nothing has yet, contents that no other file has.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::clock::monotonic_ns;
+
+/// A path in a folder that nothing else has, and the number in it.
+pub(crate) fn beside(folder: Option<&[u8]>) -> (Vec<u8>, u64) {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!(".put-{}-{number}", std::process::id());
+    let path = match folder {
+        Some(folder) => [folder, b"/".as_slice(), name.as_bytes()].concat(),
+        None => name.into_bytes(),
+    };
+    (path, number)
+}
+
+/// Bytes by xorshift64* (Vigna, ACM Transactions on Mathematical Software 42(4), 2016), begun anew for each file: with
+/// equal contents a block of another file would go unseen.
+pub(crate) struct Noise(u64);
+
+impl Noise {
+    /// That of a file with a number of its own in this process.
+    pub(crate) fn new(number: u64) -> Self {
+        // The golden ratio spreads numbers in a row over all bits; the state must not be zero.
+        Self((monotonic_ns() ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
+    }
+
+    /// Fills a block with the next bytes.
+    pub(crate) fn fill(&mut self, block: &mut [u8]) {
+        for piece in block.chunks_mut(8) {
+            self.0 ^= self.0 >> 12;
+            self.0 ^= self.0 << 25;
+            self.0 ^= self.0 >> 27;
+            let bytes = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes();
+            piece.copy_from_slice(&bytes[..piece.len()]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_differ_and_are_in_their_folder() {
+        let (one, number) = beside(Some(b"a/b"));
+        let (other, next) = beside(None);
+        assert!(one.starts_with(b"a/b/.put-"));
+        assert!(other.starts_with(b".put-"));
+        assert!(next > number);
+    }
+
+    /// Worked out by hand: 1 becomes 1, then 1 + 2^25, then the same, as nothing is left after 27 places.
+    #[test]
+    fn bytes_are_those_of_xorshift64_star() {
+        let mut noise = Noise(1);
+        let mut block = [0; 11];
+        noise.fill(&mut block);
+        let first = (1_u64 | 1 << 25).wrapping_mul(0x2545_F491_4F6C_DD1D);
+        assert_eq!(block[..8], first.to_le_bytes());
+        assert_ne!(block[8..], first.to_le_bytes()[..3]);
+    }
+}

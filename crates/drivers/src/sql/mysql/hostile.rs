@@ -1,0 +1,163 @@
+//! What a server said once, and what it would be a fault to trip over.
+
+use bytes::BytesMut;
+
+use super::entry::{self, Greeting};
+use super::messages::{self, Among, Beginning, Definition};
+use super::packets::{self, Malformed};
+use super::values::{self, Kind};
+
+/// All that MariaDB 10.11 sent in one session: it greeted, let in, prepared and answered
+/// `select id, name, price, made, took, note from thing where id >= ?` for two rows, refused a statement that names no
+/// table, and sent the same rows to a statement that went as text.
+const RECORDED: &[u8] = include_bytes!("../../../tests/data/mysql-session.bin");
+
+/// The packets that are whole, each of whatever number.
+fn packets_of(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let (mut received, mut found) = (BytesMut::from(bytes), Vec::new());
+    while let Some(mut number) = received.get(3).copied() {
+        match packets::take(&mut received, &mut number) {
+            Ok(Some(packet)) => found.push(packet.to_vec()),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    found
+}
+
+/// Ways to read a packet.
+const WAYS: usize = 8;
+
+/// Reads a packet in every way; how many of them can.
+fn readings(packet: &[u8], kinds: &[Kind]) -> usize {
+    let ways: [bool; WAYS] = [
+        Greeting::read(packet).is_ok(),
+        entry::asked(packet).is_ok(),
+        messages::beginning(packet).is_ok(),
+        messages::prepared(packet).is_ok(),
+        messages::among(packet).is_ok_and(|among| !matches!(among, Among::Row(_))),
+        Definition::read(packet).is_ok(),
+        values::binary_row(packet, kinds).is_ok(),
+        values::text_row(packet, kinds.len()).is_ok(),
+    ];
+    ways.into_iter().filter(|is_read| *is_read).count()
+}
+
+/// Names, kinds and texts of rows of a table that begins with this packet; how many packets it took.
+fn table(packets: &[Vec<u8>], is_binary: bool) -> (Vec<String>, Vec<Vec<String>>, usize) {
+    let Ok(Beginning::Table(count)) = messages::beginning(&packets[0]) else {
+        panic!("no table: {:?}", packets[0]);
+    };
+    let definitions = packets[1..=count]
+        .iter()
+        .map(|packet| Definition::read(packet));
+    let definitions: Result<Vec<_>, Malformed> = definitions.collect();
+    let definitions = definitions.expect("definitions");
+    assert!(messages::is_end(&packets[count + 1]));
+    let names = definitions
+        .iter()
+        .map(|each| String::from_utf8_lossy(each.name).into_owned());
+    let kinds: Vec<Kind> = definitions.iter().map(|each| each.kind).collect();
+    let mut rows = Vec::new();
+    for (place, packet) in packets.iter().enumerate().skip(count + 2) {
+        match messages::among(packet) {
+            Ok(Among::Row(row)) => {
+                let row = if is_binary {
+                    values::binary_row(row, &kinds)
+                } else {
+                    values::text_row(row, count)
+                };
+                let shown = |value: Option<Vec<u8>>| {
+                    value.map_or("NULL".to_owned(), |text| {
+                        String::from_utf8_lossy(&text).into_owned()
+                    })
+                };
+                rows.push(row.expect("a row").into_iter().map(shown).collect());
+            }
+            Ok(Among::End(_)) => return (names.collect(), rows, place + 1),
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("no end of the rows");
+}
+
+#[test]
+fn a_recorded_session_is_read_as_the_server_meant_it() {
+    let packets = packets_of(RECORDED);
+    let greeting = Greeting::read(&packets[0]).expect("a greeting");
+    assert_eq!(greeting.challenge().plugin, b"mysql_native_password");
+    assert!(matches!(
+        messages::beginning(&packets[1]),
+        Ok(Beginning::Done { .. })
+    ));
+    let prepared = messages::prepared(&packets[2])
+        .expect("an answer")
+        .expect("a yes");
+    assert_eq!((prepared.parameters, prepared.packets), (1, 2 + 7));
+    let at = 3 + prepared.packets;
+    let (names, binary, taken) = table(&packets[at..], true);
+    assert_eq!(names, ["id", "name", "price", "made", "took", "note"]);
+    let expected = [
+        [
+            "1",
+            "bolt",
+            "0.25",
+            "2024-02-29 12:34:56.789000",
+            "-25:00:01",
+            "NULL",
+        ],
+        [
+            "18446744073709551615",
+            "nut é",
+            "-1.50",
+            "1999-12-31 00:00:00.000000",
+            "00:00:00",
+            "",
+        ],
+    ];
+    assert_eq!(binary, expected);
+    let at = at + taken;
+    let Ok(Beginning::Refused(refusal)) = messages::beginning(&packets[at]) else {
+        panic!("no refusal: {:?}", packets[at]);
+    };
+    assert_eq!(refusal.code(), "42S02");
+    let (_, text, taken) = table(&packets[at + 1..], false);
+    assert_eq!(
+        text, binary,
+        "rows in binary form are shown as the server itself shows them"
+    );
+    assert_eq!(at + 1 + taken, packets.len());
+}
+
+#[test]
+fn no_bytes_make_it_panic() {
+    let kinds = [0x08, 0xfd, 0xf6, 0x0c, 0x0b, 0xfd].map(|code| Kind::new(code, 0x20, 6));
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = || {
+        // xorshift64*: any sequence does, the same each time.
+        random ^= random >> 12;
+        random ^= random << 25;
+        random ^= random >> 27;
+        random.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    };
+    let (mut read, mut refused) = (0_usize, 0_usize);
+    for _ in 0..20_000 {
+        let mut bytes = RECORDED.to_vec();
+        for _ in 0..=next() % 8 {
+            let at = next() as usize % bytes.len();
+            match next() % 4 {
+                0 => bytes.insert(at, next() as u8),
+                1 => drop(bytes.remove(at)),
+                _ => bytes[at] = next() as u8,
+            }
+        }
+        for packet in packets_of(&bytes) {
+            let readings = readings(&packet, &kinds);
+            read += readings;
+            refused += WAYS - readings;
+        }
+    }
+    assert!(
+        read > 1_000 && refused > 1_000,
+        "{read} read, {refused} refused"
+    );
+}

@@ -1,0 +1,282 @@
+//! What the server says: <https://mariadb.com/kb/en/4-server-response-packets/>.
+
+use super::packets::{Fields, Malformed, REFUSED};
+use super::values::Kind;
+use crate::answer::{Failed, FailureKind};
+
+/// Of the status of a session: it is in a transaction.
+pub(super) const IN_TRANSACTION: u16 = 0x0001;
+/// Of the status of a session: another answer to the same statement follows.
+pub(super) const MORE_RESULTS: u16 = 0x0008;
+
+const OK: u8 = 0;
+const LOCAL_FILE: u8 = 0xfb;
+const END: u8 = 0xfe;
+/// A packet that begins like an end and is longer is a row that begins with a long text. [B]
+const END_BYTES_BELOW: usize = 9;
+/// What the largest table of a server may have.
+const COLUMNS_AT_MOST: u64 = 65_535;
+
+/// The general state: it tells nothing, so the server's own number is told with it.
+const GENERAL: &[u8] = b"HY000";
+/// Class of states by which communication has ended.
+const COMMUNICATION: &[u8] = b"08";
+/// Numbers after which the server closes, with states that do not say so: the session was killed (MariaDB 1927, MySQL
+/// 3169), or was idle for too long (4031).
+const FATAL: [u16; 3] = [1927, 3169, 4031];
+
+/// By which the server says no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The server's own number.
+    pub(super) number: u16,
+    /// SQLSTATE; none before a session has begun.
+    pub(super) state: Option<[u8; 5]>,
+}
+
+impl Refusal {
+    fn read(packet: &[u8]) -> Result<Self, Malformed> {
+        let mut fields = Fields(packet);
+        fields.byte()?;
+        let number = fields.short()?;
+        let marked = fields.0.strip_prefix(b"#");
+        let state = marked.and_then(|rest| rest.first_chunk().copied());
+        Ok(Self { number, state })
+    }
+
+    /// The SQLSTATE, and the number where that tells nothing.
+    pub(super) fn code(&self) -> String {
+        match &self.state {
+            Some(state) if state != GENERAL => String::from_utf8_lossy(state).into_owned(),
+            Some(state) => format!("{}/{}", String::from_utf8_lossy(state), self.number),
+            None => self.number.to_string(),
+        }
+    }
+
+    /// As the outcome of a call.
+    pub(super) fn failed(&self) -> Failed {
+        let ends = |state: &[u8; 5]| state.starts_with(COMMUNICATION);
+        let kind = if FATAL.contains(&self.number) || self.state.as_ref().is_some_and(ends) {
+            FailureKind::Closed
+        } else {
+            FailureKind::Refused
+        };
+        Failed::new(kind, self.code())
+    }
+}
+
+/// How an answer begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// It is done.
+    Done {
+        /// Rows that were changed, or matched.
+        affected: u64,
+        /// Status of the session.
+        status: u16,
+    },
+    /// The server says no.
+    Refused(Refusal),
+    /// A table with so many columns follows.
+    Table(usize),
+}
+
+/// Reads how an answer begins.
+pub(super) fn beginning(packet: &[u8]) -> Result<Beginning, Malformed> {
+    let mut fields = Fields(packet);
+    match packet.first() {
+        Some(&OK) => {
+            fields.byte()?;
+            let affected = fields.count()?;
+            let _last_number_given = fields.count()?;
+            let status = fields.short()?;
+            Ok(Beginning::Done { affected, status })
+        }
+        Some(&REFUSED) => Refusal::read(packet).map(Beginning::Refused),
+        Some(&LOCAL_FILE) => Err(Malformed("a request for a file of this machine")),
+        _ => match fields.count()? {
+            columns @ 1..=COLUMNS_AT_MOST => Ok(Beginning::Table(columns as usize)),
+            _ => Err(Malformed("a table of too many columns")),
+        },
+    }
+}
+
+/// What stands among the rows of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Among<'a> {
+    /// A row.
+    Row(&'a [u8]),
+    /// Their end, with the status of the session.
+    End(u16),
+    /// The server says no in the middle of them.
+    Refused(Refusal),
+}
+
+/// Reads what stands among the rows of a table.
+pub(super) fn among(packet: &[u8]) -> Result<Among<'_>, Malformed> {
+    match packet.first() {
+        Some(&END) if packet.len() < END_BYTES_BELOW => {
+            let mut fields = Fields(&packet[1..]);
+            let _warnings = fields.short()?;
+            fields.short().map(Among::End)
+        }
+        Some(&REFUSED) => Refusal::read(packet).map(Among::Refused),
+        _ => Ok(Among::Row(packet)),
+    }
+}
+
+/// Whether this is the end of a list of definitions.
+pub(super) fn is_end(packet: &[u8]) -> bool {
+    packet.first() == Some(&END) && packet.len() < END_BYTES_BELOW
+}
+
+/// What a column is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Definition<'a> {
+    pub(super) name: &'a [u8],
+    pub(super) kind: Kind,
+}
+
+impl<'a> Definition<'a> {
+    pub(super) fn read(packet: &'a [u8]) -> Result<Self, Malformed> {
+        let mut fields = Fields(packet);
+        // Catalog, schema, table, table of origin.
+        for _ in 0..4 {
+            fields.text()?;
+        }
+        let name = fields.text()?;
+        let _original_name = fields.text()?;
+        // Length of what follows, character set, longest value.
+        fields.count()?;
+        fields.take(2 + 4)?;
+        let code = fields.byte()?;
+        let flags = fields.short()?;
+        let decimals = fields.byte()?;
+        Ok(Self {
+            name,
+            kind: Kind::new(code, flags, decimals),
+        })
+    }
+}
+
+/// A statement as the server has prepared it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Prepared {
+    /// By which it is called from now on.
+    pub(super) number: u32,
+    /// How many parameters it has.
+    pub(super) parameters: usize,
+    /// How many packets with definitions follow, their ends included.
+    pub(super) packets: usize,
+}
+
+/// Reads the answer to a preparation.
+pub(super) fn prepared(packet: &[u8]) -> Result<Result<Prepared, Refusal>, Malformed> {
+    if packet.first() == Some(&REFUSED) {
+        return Refusal::read(packet).map(Err);
+    }
+    let mut fields = Fields(packet);
+    if fields.byte()? != OK {
+        return Err(Malformed("an unexpected packet"));
+    }
+    let number = fields.number(4)? as u32;
+    let columns = usize::from(fields.short()?);
+    let parameters = usize::from(fields.short()?);
+    let with_end = |count: usize| if count == 0 { 0 } else { count + 1 };
+    Ok(Ok(Prepared {
+        number,
+        parameters,
+        packets: with_end(parameters) + with_end(columns),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_begin_with_what_was_changed_or_with_a_table() {
+        // OK of a statement in a transaction that changed three rows: 0, 3, 0, status 1, no warnings.
+        assert_eq!(
+            beginning(&[0, 3, 0, 1, 0, 0, 0]),
+            Ok(Beginning::Done {
+                affected: 3,
+                status: IN_TRANSACTION
+            })
+        );
+        assert_eq!(beginning(&[2]), Ok(Beginning::Table(2)));
+        assert!(beginning(&[]).is_err());
+        assert!(beginning(&[0xfb, b'/', b'x']).is_err());
+        assert!(beginning(&[0xfe, 0, 0, 0, 1, 0, 0, 0, 0]).is_err());
+    }
+
+    #[test]
+    fn refusals_are_told_by_their_state_and_by_their_number_where_that_tells_nothing() {
+        let said = |number: u16, rest: &[u8]| {
+            let bytes = [&[REFUSED][..], &number.to_le_bytes(), rest].concat();
+            let Ok(Beginning::Refused(refusal)) = beginning(&bytes) else {
+                panic!("{bytes:?}");
+            };
+            refusal.failed()
+        };
+        let cases: [(u16, &[u8], FailureKind, &str); 6] = [
+            (1213, b"#40001Deadlock found", FailureKind::Refused, "40001"),
+            (
+                1062,
+                b"#23000Duplicate entry",
+                FailureKind::Refused,
+                "23000",
+            ),
+            (
+                1205,
+                b"#HY000Lock wait timeout",
+                FailureKind::Refused,
+                "HY000/1205",
+            ),
+            (1040, b"Too many connections", FailureKind::Refused, "1040"),
+            (1053, b"#08S01Server shutdown", FailureKind::Closed, "08S01"),
+            (
+                1927,
+                b"#70100Connection was killed",
+                FailureKind::Closed,
+                "70100",
+            ),
+        ];
+        for (number, rest, kind, code) in cases {
+            assert_eq!(said(number, rest), Failed::new(kind, code));
+        }
+    }
+
+    #[test]
+    fn a_long_text_at_the_beginning_of_a_row_is_no_end() {
+        assert_eq!(among(&[0xfe, 0, 0, 2, 0]), Ok(Among::End(2)));
+        let row = [0xfe, 1, 0, 0, 0, 0, 0, 0, 0, b'x'];
+        assert_eq!(among(&row), Ok(Among::Row(&row)));
+        assert!(!is_end(&row));
+    }
+
+    #[test]
+    fn a_preparation_tells_how_many_definitions_follow() {
+        // Of the example in the manual of the protocol: one column, two parameters, each list with its end.
+        let packet = [0, 1, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0];
+        let expected = Prepared {
+            number: 1,
+            parameters: 2,
+            packets: 5,
+        };
+        assert_eq!(prepared(&packet), Ok(Ok(expected)));
+        assert!(prepared(&packet[..8]).is_err());
+        assert!(prepared(&[1, 0, 0]).is_err());
+    }
+
+    #[test]
+    fn a_column_is_told_by_its_name_and_kind() {
+        // `col1` of the same example: no table, type 0xfd (text), 31 decimals.
+        let packet = b"\x03def\0\0\0\x04col1\0\x0c\x3f\0\0\0\0\0\xfd\x80\0\x1f\0\0";
+        let expected = Definition {
+            name: b"col1",
+            kind: Kind::new(0xfd, 0x80, 0x1f),
+        };
+        assert_eq!(Definition::read(packet), Ok(expected));
+    }
+}

@@ -1,0 +1,441 @@
+//! MySQL and MariaDB, by their client protocol (version 10: <https://mariadb.com/kb/en/clientserver-protocol/>).
+//!
+//! A statement is prepared with its first use in a session, in a round trip of its own; what the server prepares no
+//! statement of goes as text. Values go out as texts, whatever the column; what comes back becomes text here, since rows
+//! of prepared statements come in binary form. Of several tables in one answer the first is the answer's.
+
+mod entry;
+#[cfg(test)]
+mod hostile;
+mod messages;
+mod packets;
+mod statement;
+mod values;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use self::entry::{Asked, Greeting, Visitor};
+use self::messages::{Among, Beginning, Definition, IN_TRANSACTION, MORE_RESULTS};
+use self::packets::{Malformed, put_text};
+use self::values::Kind;
+use crate::answer::{Answer, Failed, FailureKind, Meter};
+use crate::executor::Call;
+use crate::operation::{Operation, Task};
+use crate::server::Location;
+use crate::session::{Step, Value, Waiting};
+use crate::sql::reading::Reading;
+use crate::wire::Wire;
+
+const QUIT: u8 = 0x01;
+const QUERY: u8 = 0x03;
+const PREPARE: u8 = 0x16;
+const EXECUTE: u8 = 0x17;
+
+/// Type of all values that go out: a text.
+const TEXT: u8 = 0xfd;
+
+/// Number by which a server says that it prepares no such statement (MySQL does not prepare `BEGIN`).
+const CANNOT_BE_PREPARED: u16 = 1295;
+
+type Columns = Arc<[String]>;
+
+/// A statement that this session has asked for before.
+struct Known {
+    /// Its number at the server; none where it goes as text.
+    number: Option<u32>,
+    /// Which value stands at each of its parameters.
+    places: Arc<[usize]>,
+    /// Names of its columns, as they were the last time.
+    columns: Columns,
+}
+
+/// A session.
+struct Session {
+    wire: Wire,
+    /// Number of the next packet: commands begin anew.
+    number: u8,
+    known: HashMap<u32, Known>,
+    /// How the server stands.
+    status: u16,
+}
+
+fn protocol(error: Malformed) -> Failed {
+    Failed::new(FailureKind::Protocol, error.to_string())
+}
+
+fn internal(error: Malformed) -> Failed {
+    Failed::new(FailureKind::Internal, error.to_string())
+}
+
+/// Opens a session.
+///
+/// # Errors
+/// Kind `connect`: no connection, or the server does not let the user in.
+pub(crate) async fn open(
+    location: &Location,
+    user: &str,
+    password: Option<&str>,
+    database: Option<&str>,
+) -> Result<Box<dyn Waiting>, Failed> {
+    let mut session = Session {
+        wire: Wire::connect(location).await?,
+        number: 0,
+        known: HashMap::new(),
+        status: 0,
+    };
+    let visitor = Visitor {
+        user,
+        password,
+        database,
+        is_private: matches!(location, Location::Unix(_)),
+    };
+    let entered = session.enter(&visitor).await;
+    entered.map_err(|failed| Failed::new(FailureKind::Connect, failed.reason))?;
+    Ok(Box::new(session))
+}
+
+impl Session {
+    async fn next(&mut self, meter: &mut Meter) -> Result<Bytes, Failed> {
+        loop {
+            let taken = packets::take(&mut self.wire.received, &mut self.number);
+            if let Some(packet) = taken.map_err(protocol)? {
+                return Ok(packet);
+            }
+            let received = self.wire.receive(meter).await;
+            received.map_err(|error| Failed::closed(&error))?;
+        }
+    }
+
+    /// Sends a packet.
+    async fn say(
+        &mut self,
+        meter: &mut Meter,
+        content: impl FnOnce(&mut BytesMut),
+    ) -> Result<(), Failed> {
+        let written = packets::write(&mut self.wire.out, &mut self.number, content);
+        written.map_err(internal)?;
+        let sent = self.wire.flush(meter).await;
+        sent.map_err(|error| Failed::closed(&error))
+    }
+
+    /// Sends a command, which begins a new round of packets.
+    async fn command(
+        &mut self,
+        meter: &mut Meter,
+        command: u8,
+        content: impl FnOnce(&mut BytesMut),
+    ) -> Result<(), Failed> {
+        self.number = 0;
+        let whole = |out: &mut BytesMut| {
+            out.put_u8(command);
+            content(out);
+        };
+        self.say(meter, whole).await
+    }
+
+    /// From the server's greeting to its first yes.
+    async fn enter(&mut self, visitor: &Visitor<'_>) -> Result<(), Failed> {
+        let meter = &mut Meter::default();
+        let packet = self.next(meter).await?;
+        if packet.first() == Some(&packets::REFUSED) {
+            return Err(refusal(&packet));
+        }
+        let greeting = Greeting::read(&packet).map_err(protocol)?;
+        // One that is not known here is answered by nothing: the server then asks in another way, or says no.
+        let proof = entry::proof(greeting.challenge(), visitor).unwrap_or_default();
+        let answer = |out: &mut BytesMut| greeting.write_answer(visitor, &proof, out);
+        self.say(meter, answer).await?;
+        loop {
+            let packet = self.next(meter).await?;
+            match packet.first() {
+                Some(&packets::REFUSED) => return Err(refusal(&packet)),
+                Some(0) => {
+                    self.note(&packet)?;
+                    return Ok(());
+                }
+                _ => {}
+            }
+            let proof = match entry::asked(&packet).map_err(protocol)? {
+                Asked::Nothing => continue,
+                Asked::Proof(challenge) => entry::proof(challenge, visitor)?,
+                Asked::Password => entry::plain(visitor)?,
+            };
+            self.say(meter, |out| out.put_slice(&proof)).await?;
+        }
+    }
+
+    /// Notes the status that a yes tells.
+    fn note(&mut self, packet: &[u8]) -> Result<(), Failed> {
+        match messages::beginning(packet).map_err(protocol)? {
+            Beginning::Done { status, .. } => self.status = status,
+            Beginning::Refused(refusal) => return Err(refusal.failed()),
+            Beginning::Table(_) => return Err(protocol(Malformed("a table of nothing asked"))),
+        }
+        Ok(())
+    }
+
+    /// Prepares a statement, unless this session has.
+    async fn prepare(&mut self, task: &Task, text: &str, meter: &mut Meter) -> Result<(), Failed> {
+        if self.known.contains_key(&task.number) {
+            return Ok(());
+        }
+        let (query, places) = statement::translated(text);
+        let put = |out: &mut BytesMut| out.put_slice(query.as_bytes());
+        self.command(meter, PREPARE, put).await?;
+        let packet = self.next(meter).await?;
+        let number = match messages::prepared(&packet).map_err(protocol)? {
+            Ok(prepared) => {
+                for _ in 0..prepared.packets {
+                    self.next(meter).await?;
+                }
+                if prepared.parameters != places.len() {
+                    let reason = "a `?` in a statement, whose parameters are $1 and so on";
+                    return Err(Failed::new(FailureKind::Internal, reason));
+                }
+                Some(prepared.number)
+            }
+            Err(refusal) if refusal.number == CANNOT_BE_PREPARED && places.is_empty() => None,
+            Err(refusal) => return Err(refusal.failed()),
+        };
+        let known = Known {
+            number,
+            places: places.into(),
+            columns: Columns::default(),
+        };
+        self.known.insert(task.number, known);
+        // What was said of the preparation is nothing of the answer.
+        meter.first_byte_ns = None;
+        Ok(())
+    }
+
+    /// Sends a statement, which is prepared or goes as text; whether rows come in binary form.
+    async fn ask(
+        &mut self,
+        task: &Task,
+        text: &str,
+        values: &[Value],
+        meter: &mut Meter,
+    ) -> Result<bool, Failed> {
+        self.prepare(task, text, meter).await?;
+        let known = self.known.get(&task.number);
+        let Some((number, places)) =
+            known.and_then(|known| Some((known.number?, Arc::clone(&known.places))))
+        else {
+            let put = |out: &mut BytesMut| out.put_slice(text.as_bytes());
+            self.command(meter, QUERY, put).await?;
+            return Ok(false);
+        };
+        let put = |out: &mut BytesMut| put_values(out, number, &places, values);
+        self.command(meter, EXECUTE, put).await?;
+        Ok(true)
+    }
+
+    /// Reads an answer to its end: a statement that failed leaves the session in order.
+    async fn read(
+        &mut self,
+        task: &Task,
+        is_binary: bool,
+        meter: &mut Meter,
+    ) -> Result<Answer, Failed> {
+        let mut reading = Reading::new(task, Columns::default());
+        let mut tables = 0;
+        loop {
+            let packet = self.next(meter).await?;
+            match messages::beginning(&packet).map_err(protocol)? {
+                Beginning::Refused(refusal) => return Err(refusal.failed()),
+                Beginning::Done { affected, status } => {
+                    reading.answer.affected = reading.answer.affected.saturating_add(affected);
+                    self.status = status;
+                }
+                Beginning::Table(columns) => {
+                    tables += 1;
+                    let kinds = self
+                        .columns(task, columns, tables, &mut reading, meter)
+                        .await?;
+                    let form = is_binary.then_some(&kinds[..]);
+                    let wanted = (tables == 1).then_some(&mut reading);
+                    self.rows(form, columns, wanted, meter).await?;
+                }
+            }
+            if self.status & MORE_RESULTS == 0 {
+                return Ok(reading.answer);
+            }
+        }
+    }
+
+    /// Reads what the columns of a table are; the names of the first one are those of the answer.
+    async fn columns(
+        &mut self,
+        task: &Task,
+        count: usize,
+        table: usize,
+        reading: &mut Reading,
+        meter: &mut Meter,
+    ) -> Result<Vec<Kind>, Failed> {
+        let known = self.known.get(&task.number);
+        let known = known.map_or_else(Columns::default, |known| Arc::clone(&known.columns));
+        // Names are the same each time, as a rule; those that differ make a new list.
+        let mut changed: Option<Vec<String>> = (known.len() != count).then(Vec::new);
+        let mut kinds = Vec::with_capacity(count);
+        for place in 0..count {
+            let packet = self.next(meter).await?;
+            let definition = Definition::read(&packet).map_err(protocol)?;
+            kinds.push(definition.kind);
+            if changed.is_none() && known[place].as_bytes() != definition.name {
+                changed = Some(known[..place].to_vec());
+            }
+            if let Some(names) = &mut changed {
+                names.push(String::from_utf8_lossy(definition.name).into_owned());
+            }
+        }
+        if !messages::is_end(&self.next(meter).await?) {
+            return Err(protocol(Malformed("no end of the columns")));
+        }
+        if table == 1 {
+            let names = changed.map_or(known, Into::into);
+            if let Some(known) = self.known.get_mut(&task.number) {
+                known.columns = Arc::clone(&names);
+            }
+            reading.answer.columns = names;
+        }
+        Ok(kinds)
+    }
+
+    /// Reads the rows of a table, in binary form where their kinds are given, into an answer that wants them.
+    async fn rows(
+        &mut self,
+        kinds: Option<&[Kind]>,
+        columns: usize,
+        mut reading: Option<&mut Reading>,
+        meter: &mut Meter,
+    ) -> Result<(), Failed> {
+        loop {
+            let packet = self.next(meter).await?;
+            match messages::among(&packet).map_err(protocol)? {
+                Among::Row(row) => {
+                    if let Some(reading) = &mut reading
+                        && reading.takes(row.len())
+                    {
+                        let row = match kinds {
+                            Some(kinds) => values::binary_row(row, kinds),
+                            None => values::text_row(row, columns),
+                        };
+                        reading.answer.rows.push(row.map_err(protocol)?);
+                    }
+                }
+                Among::End(status) => {
+                    self.status = status;
+                    return Ok(());
+                }
+                Among::Refused(refusal) => return Err(refusal.failed()),
+            }
+        }
+    }
+}
+
+fn refusal(packet: &[u8]) -> Failed {
+    match messages::beginning(packet) {
+        Ok(Beginning::Refused(refusal)) => refusal.failed(),
+        Ok(_) => protocol(Malformed("an unexpected packet")),
+        Err(error) => protocol(error),
+    }
+}
+
+/// Writes the values of a prepared statement; that each place has one was checked when the plan was read.
+fn put_values(out: &mut BytesMut, number: u32, places: &[usize], values: &[Value]) {
+    out.put_u32_le(number);
+    // No cursor, once.
+    out.put_u8(0);
+    out.put_u32_le(1);
+    if places.is_empty() {
+        return;
+    }
+    let value = |place: &usize| values.get(*place).and_then(Option::as_deref);
+    for eight in places.chunks(8) {
+        let bits = eight.iter().enumerate();
+        let nulls = bits.fold(0, |nulls, (bit, place)| {
+            nulls | (u8::from(value(place).is_none()) << bit)
+        });
+        out.put_u8(nulls);
+    }
+    // Types follow, two bytes each.
+    out.put_u8(1);
+    for _ in places {
+        out.put_slice(&[TEXT, 0]);
+    }
+    for text in places.iter().filter_map(value) {
+        put_text(out, text);
+    }
+}
+
+impl Waiting for Session {
+    fn perform<'a>(
+        &'a mut self,
+        task: &'a Task,
+        call: &'a Call,
+        meter: &'a mut Meter,
+    ) -> Step<'a, Result<Answer, Failed>> {
+        Box::pin(async move {
+            let Operation::Sql { text } = &task.operation else {
+                return Err(Failed::new(FailureKind::Internal, "no statement"));
+            };
+            let is_binary = self.ask(task, text, &call.values, meter).await?;
+            self.read(task, is_binary, meter).await
+        })
+    }
+
+    fn is_closed(&mut self) -> bool {
+        // What comes while nothing was asked is a farewell.
+        self.wire.is_closed() || !self.wire.received.is_empty()
+    }
+
+    fn is_held(&self) -> bool {
+        self.status & IN_TRANSACTION != 0
+    }
+
+    fn reset(&mut self) -> Step<'_, Result<(), Failed>> {
+        Box::pin(async move {
+            if !self.is_held() {
+                return Ok(());
+            }
+            let meter = &mut Meter::default();
+            let put = |out: &mut BytesMut| out.put_slice(b"ROLLBACK");
+            self.command(meter, QUERY, put).await?;
+            let packet = self.next(meter).await?;
+            self.note(&packet)
+        })
+    }
+
+    fn close(mut self: Box<Self>) -> Step<'static, ()> {
+        Box::pin(async move {
+            // Whether the farewell arrives or not, the socket is closed.
+            let _ = self.command(&mut Meter::default(), QUIT, |_| {}).await;
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_stand_at_their_places_and_those_that_are_null_in_a_bit() {
+        let mut out = BytesMut::new();
+        let values = [Some(b"a".to_vec()), None];
+        put_values(&mut out, 5, &[1, 0, 1], &values);
+        // Statement 5, no cursor, once; first and third are NULL; types follow; three texts; one value.
+        let expected = [
+            &[5, 0, 0, 0, 0, 1, 0, 0, 0][..],
+            &[0b101, 1],
+            &[TEXT, 0, TEXT, 0, TEXT, 0],
+            &[1, b'a'],
+        ];
+        assert_eq!(&out[..], expected.concat());
+        let mut out = BytesMut::new();
+        put_values(&mut out, 1, &[0; 9], &[None]);
+        assert_eq!(&out[9..12], [0xff, 1, 1], "nine bits in two bytes");
+    }
+}

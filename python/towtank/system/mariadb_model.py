@@ -1,0 +1,142 @@
+"""A private MariaDB in a system file; settings by their names, with ranges as in its manual (versions 10.6 and later).
+
+https://mariadb.com/kb/en/server-system-variables/, https://mariadb.com/kb/en/innodb-system-variables/
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from towtank.fields import Duration, FileModel, Name, Size
+from towtank.system.postgresql_model import Switch
+from towtank.system.service_model import Port, Service, service_kind
+from towtank.system.sql_models import SqlPopulation
+
+_SETTING = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_MANAGED = ("bind_address", "port", "socket", "datadir", "pid_file", "tmpdir", "init_file", "skip_name_resolve", "user")
+_PAGES = (4096, 8192, 16384, 32768, 65536)
+# A session prepares each of its statements, and a server refuses more than 16382 of all sessions by default.
+_PREPARED_STATEMENTS = 1048576
+
+
+def _page(value: int) -> int:
+    if value not in _PAGES:
+        raise ValueError(f"must be 4, 8, 16, 32 or 64 KiB, got {value} B instead")
+    return value
+
+
+def _more(values: dict[str, Any]) -> dict[str, Any]:
+    for name in values:
+        if not _SETTING.fullmatch(name):
+            raise ValueError(f"must have names of system variables, with underscores, got {name!r} instead")
+        if name in _MANAGED:
+            raise ValueError(f"must not have {name}, which Towtank sets itself")
+        if name in MariadbSettings.model_fields:
+            raise ValueError(f"must not have {name}, which is a setting of its own; write it beside `more`")
+    return values
+
+
+# What needs no quotes in a statement, an address or a file of options.
+Password = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.~-]+$")]
+Identifier = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class MariadbSettings(FileModel):
+    """What can be tuned; what is left out stays at MariaDB's default."""
+
+    innodb_buffer_pool_size: Size = Field(128 * 2**20, ge=5 * 2**20, description="Memory for pages of tables.")
+    innodb_flush_log_at_trx_commit: int = Field(
+        1,
+        ge=0,
+        le=3,
+        description="What a commit waits for: `0` nothing, `1` the disk, `2` the operating system, `3` as `1`, for "
+        "each of the phases of a group commit.",
+    )
+    innodb_log_file_size: Size | None = Field(None, ge=4 * 2**20, description="Log that asks for a checkpoint.")
+    innodb_log_buffer_size: Size | None = Field(None, ge=2**18, description="Memory for the log.")
+    innodb_flush_method: Literal["fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", "O_DIRECT_NO_FSYNC"] | None = (
+        Field(None, description="How data is written and forced to the disk.")
+    )
+    innodb_doublewrite: Switch | None = Field(None, description="Whether pages are written twice, against torn ones.")
+    innodb_flush_neighbors: int | None = Field(None, ge=0, le=2, description="Whether pages beside a page go with it.")
+    innodb_io_capacity: int | None = Field(None, ge=100, description="Writes a second of the background. [1/s]")
+    innodb_io_capacity_max: int | None = Field(None, ge=100, description="Writes a second when it is behind. [1/s]")
+    innodb_read_io_threads: int | None = Field(None, ge=1, le=64, description="Threads that read ahead.")
+    innodb_write_io_threads: int | None = Field(None, ge=2, le=64, description="Threads that write.")
+    innodb_purge_threads: int | None = Field(None, ge=1, le=32, description="Threads that clear dead versions of rows.")
+    innodb_page_size: Annotated[Size, AfterValidator(_page)] | None = Field(None, description="Size of a page.")
+    innodb_adaptive_hash_index: Switch | None = Field(None, description="Whether hot pages of indexes are hashed.")
+    innodb_lock_wait_timeout: Duration | None = Field(
+        None, ge=0, le=100_000_000, description="How long a statement waits for a row; whole seconds."
+    )
+    innodb_deadlock_detect: Switch | None = Field(None, description="Whether deadlocks are looked for.")
+    transaction_isolation: Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"] | None = (
+        Field(None, description="What transactions see of each other; `REPEATABLE-READ` by default.")
+    )
+    max_connections: int = Field(151, ge=10, le=100_000, description="Connections at once.")
+    max_prepared_stmt_count: int = Field(
+        _PREPARED_STATEMENTS, ge=0, le=4_294_967_295, description="Prepared statements at once, of all sessions."
+    )
+    thread_handling: Literal["one-thread-per-connection", "pool-of-threads"] | None = Field(
+        None, description="Who works for connections."
+    )
+    thread_pool_size: int | None = Field(None, ge=1, le=100_000, description="Groups of the pool of threads.")
+    thread_cache_size: int | None = Field(None, ge=0, le=16_384, description="Threads kept for new connections.")
+    table_open_cache: int | None = Field(None, ge=10, le=1_048_576, description="Open tables, of all sessions.")
+    sort_buffer_size: Size | None = Field(None, ge=2**10, description="Memory of one sort.")
+    join_buffer_size: Size | None = Field(None, ge=128, description="Memory of one join without an index.")
+    tmp_table_size: Size | None = Field(None, ge=2**10, description="Largest temporary table in memory.")
+    max_heap_table_size: Size | None = Field(None, ge=2**14, description="Largest table in memory.")
+    query_cache_size: Size | None = Field(
+        None, description="Memory for results of queries; unused unless `more` has `query_cache_type: 1`."
+    )
+    performance_schema: Switch | None = Field(None, description="Whether the server watches itself in detail.")
+    more: Annotated[dict[str, str | int | float], AfterValidator(_more)] = Field(
+        default_factory=dict, description="Further system variables; the server itself checks them."
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> MariadbSettings:
+        value = self.innodb_lock_wait_timeout
+        if value is not None and value != int(value):
+            raise ValueError(f"must have innodb_lock_wait_timeout in whole seconds, got {value:g} s instead")
+        return self
+
+    def configuration(self) -> dict[str, str | int]:
+        """What is set, as the server's options have it."""
+        given = {name: getattr(self, name) for name in type(self).model_fields if name != "more"}
+        values = {**{name: value for name, value in given.items() if value is not None}, **self.more}
+        return {name: _written(value) for name, value in values.items()}
+
+
+def _written(value: Any) -> str | int:
+    if isinstance(value, bool):
+        return "ON" if value else "OFF"
+    if isinstance(value, float) and value == int(value):
+        return int(value)
+    return value if isinstance(value, int) else str(value)
+
+
+@service_kind("mariadb")
+class Mariadb(Service):
+    """A private MariaDB, made anew each time."""
+
+    summary: ClassVar[str] = (
+        "private MariaDB, made anew for every run; needs the server programs (apt-get install mariadb-server)"
+    )
+    serves_http: ClassVar[bool] = False
+    driven_by: ClassVar[str | None] = "sql"
+    starts_remotely: ClassVar[bool] = True
+
+    kind: Literal["mariadb"]
+    host: Name = Field(description="Name of the host it runs on.")
+    port: Port = Field(0, description="Where it listens; 0 takes any free port.")
+    disk: Name | None = Field(None, description="Disk of its host that its data lies on.")
+    user: Identifier = Field("towtank", description="Who may do everything; users of the load are it.")
+    password: Password | None = Field(None, description="Its password; none by default, as nobody else gets there.")
+    database: Identifier = Field("towtank", description="The database that is made.")
+    settings: MariadbSettings = Field(default_factory=MariadbSettings, description="What can be tuned.")
+    population: SqlPopulation | None = Field(None, description="What it holds before a run.")

@@ -1,0 +1,159 @@
+"""A private MariaDB: its own data folder, socket and port, removed when the system goes down."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, ClassVar
+
+from towtank.system.process import ProcessSpec
+from towtank.system.service import Place
+from towtank.system.services.private_database import PrivateDatabase
+from towtank.system.services.private_server import find_program
+
+INSTALL_HINT = "apt-get install mariadb-server"
+# Settings that the files are made with.
+_OF_FILES = (
+    "innodb_page_size",
+    "innodb_log_file_size",
+    "innodb_data_file_path",
+    "innodb_undo_tablespaces",
+    "lower_case_table_names",
+)
+_INSTALL_WITHIN_S = 300.0
+# It writes what is dirty back before it ends.
+_STOP_WITHIN_S = 10.0
+_VERSION = re.compile(r"Ver (\S+)")
+# Runs a script that is too long for a command line: program, options, database, script.
+_RUN_SCRIPT = 'exec "$1" --defaults-file="$2" --batch "$3" <"$4"'
+
+
+def program(name: str) -> Path | None:
+    """Find one of MariaDB's programs."""
+    found = find_program(name)
+    return None if found is None else Path(found)
+
+
+class Mariadb(PrivateDatabase):
+    """One private instance."""
+
+    kind = "mariadb"
+    title: ClassVar[str] = "MariaDB"
+    install: ClassVar[str] = INSTALL_HINT
+    prefix: ClassVar[str] = "towtank-mariadb-"
+    account: ClassVar[str] = "mysql"
+    programs: ClassVar[tuple[str, ...]] = ("mariadbd", "mariadb-install-db", "mariadb")
+
+    def _program(self, name: str) -> Path | None:
+        return program(name)
+
+    def _search(self, name: str) -> str:
+        return f'PATH="$PATH:/usr/sbin:/usr/local/sbin"; command -v {name}'
+
+    def _load(self, script: Path) -> list[str]:
+        return ["sh", "-c", _RUN_SCRIPT, "sh", self._path("mariadb"), self._client, self._part.database, str(script)]
+
+    @property
+    def _client(self) -> str:
+        """File of options that its own client is started with: a password has no place on a command line."""
+        return str(self.folder / "client.cnf")
+
+    @property
+    def dsn(self) -> str:
+        """How clients connect."""
+        part = self._part
+        entry = part.user if part.password is None else f"{part.user}:{part.password}"
+        return f"mysql://{entry}@{self.host.address}:{self._port}/{part.database}"
+
+    def prepare(self, place: Place) -> None:
+        """Make the data folder with `mariadb-install-db`, and what is read when the server starts."""
+        self._make_folder()
+        self.host.make_folder(self.folder / "tmp", self.account if self._is_root else None)
+        self.host.write(self.folder / "client.cnf", self._client_options())
+        self.host.write(self.folder / "begin.sql", self._first_statements())
+        given = self._configuration()
+        options = [
+            "--no-defaults",
+            f"--datadir={self.data}",
+            # Names of hosts in its tables are of no use: nobody is known by one.
+            "--force",
+            "--skip-name-resolve",
+            "--skip-test-db",
+            "--auth-root-authentication-method=normal",
+            *(_option(name, given[name]) for name in _OF_FILES if name in given),
+        ]
+        command = self._as_server("mariadb-install-db", *options)
+        place.run(ProcessSpec(f"{self.name}-install-db", command), limit_s=_INSTALL_WITHIN_S)
+
+    def _client_options(self) -> str:
+        part = self._part
+        lines = ["[client]", f"host={self.host.address}", f"port={self._port}", "protocol=tcp", f"user={part.user}"]
+        if part.password is not None:
+            lines.append(f"password={part.password}")
+        return "\n".join([*lines, "skip-ssl", "default-character-set=utf8mb4"]) + "\n"
+
+    def _first_statements(self) -> str:
+        """What the server does at each start before it listens, a line for each; the same again changes nothing."""
+        part = self._part
+        proof = "" if part.password is None else f" IDENTIFIED BY '{part.password}'"
+        return (
+            f"CREATE DATABASE IF NOT EXISTS `{part.database}` CHARACTER SET utf8mb4;\n"
+            # Those that it is made with have no passwords.
+            "DELETE FROM mysql.global_priv WHERE User IN ('', 'root');\n"
+            "FLUSH PRIVILEGES;\n"
+            f"CREATE OR REPLACE USER `{part.user}`@`%`{proof};\n"
+            f"GRANT ALL PRIVILEGES ON *.* TO `{part.user}`@`%` WITH GRANT OPTION;\n"
+        )
+
+    def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
+        """The server, which reads no options but these."""
+        options = [_option(name, value) for name, value in self._configuration().items()]
+        command = self._as_server("mariadbd", "--no-defaults", "--skip-ssl", *options)
+        return [ProcessSpec(self.name, command, grace_s=_STOP_WITHIN_S)]
+
+    def _configuration(self) -> dict[str, str | int]:
+        socket = self.folder / "socket"
+        return {
+            **self._part.settings.configuration(),
+            "bind_address": self.host.address,
+            "port": self._port,
+            # Without a name it has none, as where the kernel would not take one as long.
+            "socket": str(socket) if self._fits_socket(socket) else "",
+            "datadir": str(self.data),
+            "pid_file": str(self.folder / "pid"),
+            "tmpdir": str(self.folder / "tmp"),
+            "init_file": str(self.folder / "begin.sql"),
+            "skip_name_resolve": "ON",
+        }
+
+    def addresses(self) -> list[str]:
+        """Where statements go."""
+        return [self.dsn]
+
+    def ready(self) -> str | None:
+        """Ready when it answers in its database."""
+        command = [self._path("mariadb"), f"--defaults-file={self._client}", "-e", "SELECT 1", self._part.database]
+        answer = self.host.execute(command)
+        if answer.status != 0:
+            return f"it does not answer yet: {answer.output.strip()}"
+        self._populate()
+        return None
+
+    def settings_used(self) -> dict[str, Any]:
+        """What the server was started with."""
+        part = self._part
+        return {**self._configuration(), "database": part.database, "user": part.user, "version": self._version()}
+
+    def scrapers(self) -> list[Any]:
+        """Its status variables."""
+        from towtank.observe import MariadbScraper  # noqa: PLC0415 - only where something is observed
+
+        return [MariadbScraper(self.name, self.dsn)]
+
+    def _version(self) -> str:
+        found = _VERSION.search(self._said([self._path("mariadbd"), "--no-defaults", "--version"]))
+        return found[1] if found else "unknown"
+
+
+def _option(name: str, value: str | int) -> str:
+    return f"--{name.replace('_', '-')}={value}"

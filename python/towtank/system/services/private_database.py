@@ -1,0 +1,175 @@
+"""What private databases have in common: a folder of their own, a user to run as, programs, a population.
+
+Such servers refuse to run as root, so then they run as the user that Debian's package makes for them, in a folder under
+the temporary folder that this user may enter.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import secrets
+import shutil
+import tempfile
+from abc import abstractmethod
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+from towtank.errors import TargetError
+from towtank.system.identity import identity
+from towtank.system.service import PlainService
+from towtank.system.services.sql_script import filled_script
+
+_POPULATE_WITHIN_S = 3600.0
+# sun_path of sockaddr_un less its end (unix(7)).
+_SOCKET_PATH_AT_MOST = 107
+_OWNER = "owner"
+
+
+class PrivateDatabase(PlainService):
+    """One private instance of a database server."""
+
+    title: ClassVar[str] = ""
+    install: ClassVar[str] = ""
+    # Its folders begin with this, those of killed conductors among them.
+    prefix: ClassVar[str] = ""
+    # Whom root runs it as.
+    account: ClassVar[str] = ""
+    programs: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, name: str, part: Any, base: Path) -> None:
+        super().__init__(name)
+        self._part, self._base = part, base
+        self._is_populated = part.population is None
+        self._port: int = part.port
+        self._folder: Path | None = None
+        self._is_root = False
+
+    @abstractmethod
+    def _program(self, name: str) -> Path | None:
+        """One of its programs on this machine; None where it is not installed."""
+
+    @abstractmethod
+    def _search(self, name: str) -> str:
+        """A line of shell that says where one of its programs is, on a machine whose files are not seen here."""
+
+    @abstractmethod
+    def _load(self, script: Path) -> list[str]:
+        """The command that runs a script of SQL."""
+
+    def missing(self) -> str | None:
+        """The server's programs, and as root the user to run them; on another machine this is seen when it is made."""
+        if not self.host.capabilities().shares_files:
+            return None
+        absent = [name for name in self.programs if self._program(name) is None]
+        if absent:
+            return f"{self.name}: {self.title} is not installed ({', '.join(absent)} missing); {self.install}"
+        if os.geteuid() == 0 and not _has_account(self.account):
+            return f"{self.name}: there is no user `{self.account}` to run it as; {self.install}"
+        return None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of this time.
+
+        Raises
+        ------
+        TargetError
+            If the service was not prepared.
+        """
+        if self._folder is None:
+            raise TargetError(f"{self.name} was not prepared")
+        return self._folder
+
+    @property
+    def data(self) -> Path:
+        """The server's data folder.
+
+        Raises
+        ------
+        TargetError
+            If the service was not prepared.
+        """
+        return self.folder / "data"
+
+    def _make_folder(self) -> None:
+        """Choose or check the port, see whom to run as, make the folder of this time."""
+        host = self.host
+        if self._part.port:
+            host.require_free(self._part.port, self.name)
+        else:
+            self._port = host.free_ports()
+        self._sweep()
+        self._is_root = self._said(["id", "-u"]) == "0"
+        base = host.temporary if self._part.disk is None else host.disk(self._part.disk)
+        self._is_populated = self._part.population is None
+        self._folder = base / f"{self.prefix}{secrets.token_hex(4)}"
+        host.make_folder(self._folder, self.account if self._is_root else None)
+        host.write(self._folder / _OWNER, " ".join(map(str, identity(os.getpid()) or ())))
+
+    def _fits_socket(self, path: Path) -> bool:
+        """Whether the kernel takes a socket of this path."""
+        return len(str(path)) <= _SOCKET_PATH_AT_MOST
+
+    def _populate(self) -> None:
+        """Run the script of the population, once.
+
+        Raises
+        ------
+        TargetError
+            If the script fails.
+        """
+        if self._is_populated:
+            return
+        script = self.folder / "population.sql"
+        self.host.write(script, filled_script(self.name, self._part.population, self._base))
+        made = self.host.execute(self._load(script), limit_s=_POPULATE_WITHIN_S)
+        if made.status != 0:
+            raise TargetError(f"{self.name}: its population could not be made: {made.output.strip()}")
+        self._is_populated = True
+
+    def stopped(self) -> None:
+        """Remove the folder, once nothing runs in it."""
+        if self._folder is not None:
+            with suppress(TargetError, OSError):
+                self.host.remove(self._folder)
+
+    def _said(self, command: list[str]) -> str:
+        answer = self.host.execute(command)
+        return answer.output.strip() if answer.status == 0 else ""
+
+    def _path(self, name: str) -> str:
+        """One of its programs on the host."""
+        if self.host.capabilities().shares_files:
+            found = str(self._program(name) or "")
+        else:
+            found = self._said(["sh", "-c", self._search(name)])
+        if not found:
+            raise TargetError(
+                f"{self.name}: {self.title}'s {name} is not installed on {self.host.name}", hint=self.install
+            )
+        return found
+
+    def _as_server(self, name: str, *options: str) -> list[str]:
+        """Run one of its programs as the user that it is for where the host has us as root."""
+        command = [self._path(name), *options]
+        if not self._is_root:
+            return command
+        return ["setpriv", f"--reuid={self.account}", f"--regid={self.account}", "--clear-groups", "--", *command]
+
+    def _sweep(self) -> None:
+        """Remove the folders of instances whose conductor was killed; their servers ended with it."""
+        for folder in Path(tempfile.gettempdir()).glob(f"{self.prefix}*"):
+            with suppress(OSError, ValueError):
+                pid, start = map(int, (folder / _OWNER).read_text().split())
+                if identity(pid) != (pid, start):
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _has_account(name: str) -> bool:
+    """Whether this machine has a user of this name."""
+    with suppress(KeyError):
+        pwd.getpwnam(name)
+        return True
+    return False

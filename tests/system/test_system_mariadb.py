@@ -1,0 +1,76 @@
+"""A private MariaDB: what its settings become, who is let in, what is said where it cannot be."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+
+from towtank.errors import TargetError
+from towtank.system.mariadb_model import Mariadb as Part
+from towtank.system.mariadb_model import MariadbSettings
+from towtank.system.services.mariadb import INSTALL_HINT, Mariadb, program
+from towtank.system.system import System
+
+needs_server = pytest.mark.skipif(program("mariadbd") is None, reason=f"MariaDB is not installed: {INSTALL_HINT}")
+pytestmark = [pytest.mark.mariadb, pytest.mark.usefixtures("fake_engine")]
+
+
+def service(**keys: Any) -> Mariadb:
+    made = Mariadb("database", Part.model_validate({"kind": "mariadb", "host": "here", **keys}), Path())
+    made.ready_within_s = 120.0
+    return made
+
+
+def test_settings_are_written_as_the_server_takes_them() -> None:
+    given = {
+        "innodb_buffer_pool_size": "64 MiB",
+        "innodb_doublewrite": "off",
+        "innodb_lock_wait_timeout": "5 s",
+        "more": {"long_query_time": 0.5, "log_output": "NONE"},
+    }
+    assert MariadbSettings.model_validate(given).configuration() == {
+        "innodb_buffer_pool_size": 67108864,
+        "innodb_flush_log_at_trx_commit": 1,
+        "innodb_doublewrite": "OFF",
+        "innodb_lock_wait_timeout": 5,
+        "max_connections": 151,
+        "max_prepared_stmt_count": 1048576,
+        "long_query_time": "0.5",
+        "log_output": "NONE",
+    }
+
+
+@needs_server
+@pytest.mark.timeout(300)
+def test_only_its_user_is_let_in_and_a_page_size_is_that_of_its_files(tmp_path: Path) -> None:
+    database = service(user="clerk", password="s3.cret", database="shop", settings={"innodb_page_size": "8 KiB"})
+    with System([database], tmp_path / "data", tmp_path / "logs") as system:
+        (address,) = system.up().addresses["database"]
+        port = int(address.rpartition(":")[2].partition("/")[0])
+        assert address == f"mysql://clerk:s3.cret@127.0.0.1:{port}/shop"
+        client = ["mariadb", f"--defaults-file={database.folder / 'client.cnf'}", "-NBe", "select @@innodb_page_size"]
+        assert subprocess.run(client, capture_output=True, text=True, check=True).stdout.strip() == "8192"
+        for user, password in (("clerk", ""), ("", ""), ("root", "")):
+            with pytest.raises(pymysql.OperationalError, match=r"Access denied|Host .* is not allowed"):
+                pymysql.connect(host="127.0.0.1", port=port, user=user, password=password)
+        folder = database.folder
+    assert not folder.exists()
+
+
+@needs_server
+@pytest.mark.timeout(300)
+def test_wrong_setting_and_wrong_population_show_the_servers_own_words(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="unknown variable 'no-such-setting=1'"):
+        System([service(settings={"more": {"no_such_setting": 1}})], tmp_path / "data", tmp_path / "logs").up()
+    (tmp_path / "wrong.sql").write_text("create table a (n int);\ncreate tabel b;\n")
+    wrong = service(population={"script": str(tmp_path / "wrong.sql")})
+    with pytest.raises(TargetError, match=r"(?s)its population could not be made: .*ERROR 1064 \(42000\) at line 2"):
+        System([wrong], tmp_path / "data", tmp_path / "logs").up()
+
+
+def test_machine_without_mariadb_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("towtank.system.services.mariadb.program", lambda name: None)
+    with pytest.raises(TargetError, match="apt-get install mariadb-server"):
+        System([service()], tmp_path / "data", tmp_path / "logs").up()
