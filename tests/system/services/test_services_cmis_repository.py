@@ -117,7 +117,7 @@ def test_searches_and_words_are_found_on_every_node(running: Running) -> None:
 
 def test_what_one_node_stores_the_other_gives_and_the_content_lies_once_in_the_folder(running: Running) -> None:
     first, second = running.nodes
-    contents = running.service._contents
+    contents = running.service._contents_on(running.service.host)
     before = {path for path in contents.rglob("*") if path.is_file()}
     text = b"harbour " * 1000
     made = first.create(first.at("/inbox/000")["cmis:objectId"], "new.txt", text)
