@@ -75,7 +75,7 @@ def wait_for(run: RunFolder, stream: str, ready: Callable[[list[dict[str, Any]]]
 
 
 def group_shows(name: str, key: str, value: Any) -> Callable[[list[dict[str, Any]]], bool]:
-    return lambda documents: documents[-1].get("groups", {}).get(name, {}).get(key) == value
+    return lambda documents: bool(documents) and documents[-1].get("groups", {}).get(name, {}).get(key) == value
 
 
 def test_probe_and_services_are_recorded(run: RunFolder, worker: subprocess.Popen[bytes]) -> None:
@@ -127,7 +127,7 @@ def test_groups_come_go_and_end(run: RunFolder, worker: subprocess.Popen[bytes])
         observation.add_group("late", os.getpid())
         wait_for(run, "probe", group_shows("late", "root_pid", os.getpid()))
         observation.drop_group("late")
-        wait_for(run, "probe", lambda documents: documents[-1]["groups"] == {})
+        wait_for(run, "probe", lambda documents: bool(documents) and documents[-1]["groups"] == {})
         assert observation.failures() == []
 
 

@@ -213,7 +213,7 @@ OPENLDAP = Table(
 )
 GLUSTERFS = Table(
     "GlusterFS mounts",
-    _STREAM,
+    f"{_STREAM}, one stream for each host that it is mounted on",
     "a shell and a `cat` for each file, outside of the host: some milliseconds; the mount answers from its memory",
     (
         counter("glusterfs_read_bytes", "bytes", _IO_STATS, "Read by who uses the mount, page cache of the host apart"),
