@@ -42,8 +42,7 @@ stored:
 TARGETS = {"web": ["127.0.0.1:1"]}
 
 
-def written(folder: Path, *changes: tuple[str, str]) -> Path:
-    text = WORKLOAD
+def written(folder: Path, *changes: tuple[str, str], text: str = WORKLOAD) -> Path:
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
@@ -145,13 +144,7 @@ FOLDER = {"folder": ["file:///somewhere"]}
 
 
 def files(folder: Path, *changes: tuple[str, str]) -> Path:
-    text = FILES
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    path = folder / "workload.yaml"
-    path.write_text(text)
-    return path
+    return written(folder, *changes, text=FILES)
 
 
 def test_files_that_are_put_whole_are_noted_and_read_back(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@
 
 mod answer;
 mod clock;
+#[cfg(test)]
+mod damaging;
 mod digest;
 mod executor;
 mod file;

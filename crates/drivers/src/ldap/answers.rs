@@ -109,6 +109,7 @@ impl<'a> Entry<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::damaging::Damaging;
 
     fn entry() -> Vec<u8> {
         let mut out = Vec::new();
@@ -207,25 +208,11 @@ mod tests {
 
     #[test]
     fn no_bytes_make_it_panic() {
-        let mut random = 0x2545_f491_4f6c_dd1d_u64;
-        let mut next = || {
-            // xorshift64*: any sequence does, the same each time.
-            random ^= random >> 12;
-            random ^= random << 25;
-            random ^= random >> 27;
-            random.wrapping_mul(0x2545_f491_4f6c_dd1d)
-        };
+        let mut damaging = Damaging::new();
         let (mut read, mut refused) = (0_u32, 0_u32);
         for turn in 0..200_000 {
             let mut bytes = if turn % 2 == 0 { entry() } else { done() };
-            for _ in 0..=next() % 3 {
-                let at = next() as usize % bytes.len();
-                match next() % 4 {
-                    0 => bytes.insert(at, next() as u8),
-                    1 => drop(bytes.remove(at)),
-                    _ => bytes[at] = next() as u8,
-                }
-            }
+            damaging.damage(&mut bytes, 3);
             match whole(&bytes) {
                 Ok(_) => read += 1,
                 Err(_) => refused += 1,

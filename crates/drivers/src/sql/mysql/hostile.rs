@@ -6,6 +6,7 @@ use super::entry::{self, Greeting};
 use super::messages::{self, Among, Beginning, Definition};
 use super::packets::{self, Malformed};
 use super::values::{self, Kind};
+use crate::damaging::Damaging;
 
 /// All that MariaDB 10.11 sent in one session: it greeted, let in, prepared and answered
 /// `select id, name, price, made, took, note from thing where id >= ?` for two rows, refused a statement that names no
@@ -131,25 +132,11 @@ fn a_recorded_session_is_read_as_the_server_meant_it() {
 #[test]
 fn no_bytes_make_it_panic() {
     let kinds = [0x08, 0xfd, 0xf6, 0x0c, 0x0b, 0xfd].map(|code| Kind::new(code, 0x20, 6));
-    let mut random = 0x2545_f491_4f6c_dd1d_u64;
-    let mut next = || {
-        // xorshift64*: any sequence does, the same each time.
-        random ^= random >> 12;
-        random ^= random << 25;
-        random ^= random >> 27;
-        random.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    };
+    let mut damaging = Damaging::new();
     let (mut read, mut refused) = (0_usize, 0_usize);
     for _ in 0..20_000 {
         let mut bytes = RECORDED.to_vec();
-        for _ in 0..=next() % 8 {
-            let at = next() as usize % bytes.len();
-            match next() % 4 {
-                0 => bytes.insert(at, next() as u8),
-                1 => drop(bytes.remove(at)),
-                _ => bytes[at] = next() as u8,
-            }
-        }
+        damaging.damage(&mut bytes, 8);
         for packet in packets_of(&bytes) {
             let readings = readings(&packet, &kinds);
             read += readings;
