@@ -138,6 +138,7 @@ async def join(one: ByteStream, other: ByteStream) -> None:
                 async for piece in source:
                     await sink.send(piece)
                 await sink.send_eof()
+            # A stream of TLS cannot be closed one way, which anyio tells by this error.
             except (*GONE, NotImplementedError):
                 tasks.cancel_scope.cancel()
 

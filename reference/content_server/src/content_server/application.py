@@ -162,10 +162,12 @@ async def _http_error(_: Request, error: Exception) -> Response:
 def create_application(binding: Binding, requests: RequestCounters, node: str) -> ASGIApp:
     """Return the application of one node."""
     methods = ["GET", "POST"]
+    repository = "/browser/{repository}"
+    root = f"{repository}/root"  # the Root Folder URL of the Browser Binding (CMIS 1.1)
     routes = [
-        Route("/browser/{repository}/root", binding.object_endpoint, methods=methods),
-        Route("/browser/{repository}/root/{path:path}", binding.object_endpoint, methods=methods),
-        Route("/browser/{repository}", binding.repository_endpoint, methods=methods),
+        Route(root, binding.object_endpoint, methods=methods),
+        Route(f"{root}/{{path:path}}", binding.object_endpoint, methods=methods),
+        Route(repository, binding.repository_endpoint, methods=methods),
         Route("/browser", binding.service_endpoint, methods=["GET"]),
         Route("/metrics", binding.metrics_endpoint, methods=["GET"]),
     ]

@@ -297,7 +297,7 @@ fn fields_of_informational_responses_and_trailers_are_not_those_of_the_answer() 
 
 #[test]
 fn header_floods_end_at_the_limit_in_any_shape() {
-    for line in ["X: yyyyyyyyyyyyyyyyyyyy\r\n", "XXXXXXXXXXXXXXXXXXXXXXXX"] {
+    for line in ["X: yyyyyyyyyyyyyyyyyyyy\r\n", "QQQQQQQQQQQQQQQQQQQQQQQQ"] {
         let flood = format!("HTTP/1.1 200 OK\r\n{}", line.repeat(100));
         assert_eq!(error_of(flood.as_bytes()), ProtocolError::HeaderTooLarge);
     }
