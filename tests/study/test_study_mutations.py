@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from small_study import STUDY_WITH_CLAIMS, SYSTEM, WORKLOAD, write_files
 
@@ -74,6 +74,7 @@ def replaced(node: Node, path: tuple[str | int, ...], value: Any, rename: str | 
     value=st.sampled_from(JUNK),
     rename=st.none() | st.sampled_from(["x", "", "get", "users"]),
 )
+@example(place=("system", ("services", "content", "host")), value=[], rename=None)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_value_in_any_place_makes_anything_but_faults(
     place: tuple[str, tuple[str | int, ...]], value: Any, rename: str | None, tmp_path: Path

@@ -49,7 +49,7 @@ def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
     names = list(written)
     for name, part in written.items():
         host = name if section == "hosts" else part.get("host") if isinstance(part, dict) else None
-        keys = hosts.get(host) if isinstance(hosts, dict) else None
+        keys = hosts.get(host) if isinstance(hosts, dict) and isinstance(host, str) else None
         if isinstance(keys, dict) and keys.get("copies") is not None:
             names += copied_names(name, COPIES_AT_MOST)
     return names
