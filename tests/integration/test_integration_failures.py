@@ -19,7 +19,6 @@ SMALLER = (
     "overrides={parameters.think_mean: 200 ms, parameters.edit_time: 50 ms, "
     'parameters.accounts: "${system.directory.users_csv}"}',
     "services.content.settings.credentials_lifetime=1 s",
-    "services.content.settings.sync=true",
     "services.content.population.scale=0.00004",
     "services.directory.population.users=20",
     "load.stages={settle: 1 s, steady: 16 s, ramp_down: 1 s}",

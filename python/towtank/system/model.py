@@ -85,7 +85,9 @@ class ContentServerSettings(FileModel):
         list[Literal["search_type"]],
         BeforeValidator(one_or_more, json_schema_input_type=Literal["search_type"] | list[Literal["search_type"]]),
     ] = Field(default_factory=list, description="Database indexes to run without.")
-    sync: bool = Field(False, description="Whether every document is forced to the disk before the answer.")
+    sync: bool = Field(
+        True, description="Whether what is stored is forced to the disk before the answer; else a crash may lose it."
+    )
     users: str | None = Field(
         None, min_length=1, description="File of users, relative to the system file; made if left out."
     )
