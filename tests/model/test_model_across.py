@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from quota_simulation import QuotaServer, closed_stations
 
 from towtank.errors import ModelError
 from towtank.model.fitting.across import predict_across, write_prediction
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.network import network_throughput
+from towtank.model.fitting.quota_curve import QuotaCurve
+from towtank.model.quota import Quota
 
 DEMAND, OTHER, THINK = 0.02, 0.01, 1.0
 LOADS = [20.0, 40.0, 60.0, 120.0]
@@ -23,10 +26,15 @@ def estimate(value: float, share: float = 0.01) -> dict[str, Any]:
     return {"value": value, "low": value - half, "high": value + half, "confidence": 0.95, "method": "x", "n": 20}
 
 
-def configuration(hosts: dict[str, tuple[float, float, float]] | None = None, cpus: float = 4.0) -> Configuration:
-    """Points of an exact closed system; hosts by name with CPU time of a transaction, CPUs and the highest use."""
-    curve = ClosedCurve(1, THINK)
-    rates = curve.throughput(np.array([[DEMAND, OTHER]]), np.array(LOADS))[0]
+def configuration(
+    hosts: dict[str, tuple[float, float, float]] | None = None,
+    cpus: float = 4.0,
+    curve: ClosedCurve | None = None,
+    demand: tuple[float, float] = (DEMAND, OTHER),
+) -> Configuration:
+    """Points of a closed system, an exact one; hosts by name with CPU time of a transaction, CPUs and highest use."""
+    curve = curve or ClosedCurve(1, THINK)
+    rates = curve.throughput(np.array([demand]), np.array(LOADS))[0]
     points, runs = [], []
     for number, (load, rate) in enumerate(zip(LOADS, rates, strict=True)):
         response = estimate(load / rate - THINK)
@@ -41,8 +49,8 @@ def configuration(hosts: dict[str, tuple[float, float, float]] | None = None, cp
             }
         )
         told = {
-            name: {"cpus_used": estimate(demand * float(rate)), "cpus_allotted": given, "utilization": used}
-            for name, (demand, given, used) in (hosts or {}).items()
+            name: {"cpus_used": estimate(work * float(rate)), "cpus_allotted": given, "utilization": used}
+            for name, (work, given, used) in (hosts or {}).items()
         }
         machine = {"cpus": cpus} if told else {}
         runs.append(
@@ -79,21 +87,44 @@ def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
     assert found["rows"][1]["throughput"]["curve"] == pytest.approx(125.0, rel=1e-3)
 
 
-def test_a_bigger_host_does_the_same_work_faster_up_to_a_whole_cpu() -> None:
-    # 20 ms of service on 0.1 CPU are 2 ms of work, which take 5 ms on 0.4.
-    asked = {**ASKED, "servers_to": 1, "cpus_from": 0.1, "cpus_to": 0.4}
-    found = predict_across(configuration({"node-1": (0.002, 0.1, 1.0)}), asked)
-    exact = network_throughput(240, [(0.005, 1)], THINK + OTHER)
-    for row in found["rows"]:
-        assert row["throughput"]["curve"] == pytest.approx(exact[int(row["load"]) - 1], rel=1e-3)
+def test_a_bigger_host_lets_more_pass_at_full_speed() -> None:
+    # 2 ms of work: short against the 10 ms of a tenth of a CPU, shorter against the 40 ms of four tenths.
+    few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
+    found = predict_across(few, {**ASKED, "servers_to": 1, "cpus_from": 0.1, "cpus_to": 0.4})
+    assert found["fitted"]["bottleneck_demand_s"] == pytest.approx(DEMAND, rel=2e-3)
+    seen = QuotaCurve(1, THINK, quota=Quota(0.4)).throughput(np.array([[0.005, OTHER]]), np.array([60.0, 240.0]))[0]
+    for row, rate in zip(found["rows"], seen, strict=True):
+        assert row["throughput"]["curve"] == pytest.approx(rate, rel=2e-3)
 
 
 def test_beyond_a_whole_cpu_transactions_are_served_at_once_and_none_faster() -> None:
+    few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
     asked = {**ASKED, "servers_to": 1, "cpus_from": 0.1, "cpus_to": 2.5, "loads": [1.0, 4000.0]}
-    found = predict_across(configuration({"node-1": (0.002, 0.1, 1.0)}), asked)
-    alone, many = (row["throughput"]["curve"] for row in found["rows"])
-    assert alone == pytest.approx(1 / (0.002 * 3 / 2.5 + THINK + OTHER), rel=1e-3)
-    assert many == pytest.approx(2.5 / 0.002, rel=1e-3)
+    alone, many = (row["throughput"]["curve"] for row in predict_across(few, asked)["rows"])
+    assert alone == pytest.approx(1 / (0.002 * 3 / 2.5 + THINK + OTHER), rel=2e-3)
+    assert many == pytest.approx(2.5 / 0.002, rel=2e-3)
+
+
+def test_four_hosts_with_quotas_answer_as_a_simulation_does() -> None:
+    # One host with a tenth of a CPU at some loads says what four of them do at low load and at high.
+    work = 0.006
+    few = configuration({"node-1": (work, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)), demand=(0.06, 0.0))
+    found = predict_across(few, {**ASKED, "cpus_from": 0.1, "cpus_to": 0.1, "loads": [20.0, 45.0, 160.0]})
+    for row, most in zip(found["rows"], (0.15, 0.25, 0.05), strict=True):
+        servers = [QuotaServer(0.1, 0.1) for _ in range(4)]
+        rate, response = closed_stations(int(row["load"]), THINK, work, servers=servers, until_s=4000.0, seed=9)
+        assert row["throughput"]["curve"] == pytest.approx(rate, rel=0.03)
+        assert row["response_s"]["curve"] == pytest.approx(response, rel=most)
+
+
+def test_cpu_time_that_changes_with_the_load_widens_the_bands() -> None:
+    few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
+    asked = {**ASKED, "cpus_from": 0.1, "cpus_to": 0.1}
+    low, high = predict_across(few, asked)["rows"][1]["throughput"]["band_95"]
+    for run, share in zip(few.runs, (1.15, 1.1, 0.95, 0.8), strict=True):
+        run["hosts"]["node-1"]["cpus_used"] = estimate(share * run["hosts"]["node-1"]["cpus_used"]["value"])
+    least, most = predict_across(few, asked)["rows"][1]["throughput"]["band_95"]
+    assert most - least > 2 * (high - low)
 
 
 def test_a_shared_host_may_have_another_size_too() -> None:

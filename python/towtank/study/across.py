@@ -88,6 +88,11 @@ def _sizes(system: SystemFile) -> dict[str, float]:
     return {name: host.cpus for name, host in sized.items() if host.cpus is not None}
 
 
+def _periods(system: SystemFile) -> dict[str, float]:
+    """How often the CPU time of the hosts with some of their own is given anew. [s]"""
+    return {name: system.hosts[name].cpu_period for name in _sizes(system)}  # type: ignore[union-attr]
+
+
 def is_source(study: Study, factors: dict[str, str]) -> bool:
     """Whether a run of these levels is one that the prediction rests on."""
     given = study.study.predict
@@ -112,5 +117,6 @@ def describe_across(study: Study) -> dict[str, Any] | None:
         "cpus_from": _cpus(study, given.from_),
         "cpus_to": _cpus(study, target),
         "cpus_of_hosts": _sizes(study.system_with(target)),
+        "cpu_period_of_hosts_s": _periods(study.system_with(target)),
         "loads": sorted(load for load in loads if load is not None),
     }

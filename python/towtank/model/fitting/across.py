@@ -5,14 +5,22 @@ With n servers in place of m each transaction asks one of them, so that each is 
 one queue are taken for m stations). On a host of c CPUs S is the CPU time D of a transaction over c where c is below
 one; above, it has ceil(c) CPUs, and D = S c / ceil(c). On hosts of another size c' D stays, and each node is one
 station of ceil(c') servers with a demand of D ceil(c') / c': one transaction uses one CPU at most. What all share, the
-database and the gateway, are stations with the CPU time that a transaction took there, over the CPUs that their host
-has; so much of O is theirs. The machine below all hosts is a bound: no more is done than its CPUs allow.
+database and the gateway, are stations with the CPU time that a transaction took there, on hosts of their size; so much
+of O is theirs. The machine below all hosts is a bound: no more is done than its CPUs allow.
+
+A host with less than a CPU has a quota of one, which lets short work pass at full speed (`towtank.model.quota`). Its
+station is that of a slow server, S = D / c, in the curve and in the network; how much sooner it answers at the
+utilization that results is taken off the time elsewhere, until throughput and utilization agree.
+
+CPU times that change with the load, as the hosts of the service tell them, are fitted as they were; which of them holds
+for what is predicted is not known, so that the bands are as wide as they differ.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +37,9 @@ from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.measured import Configuration, read_configurations
 from towtank.model.fitting.network import network_throughput
 from towtank.model.fitting.observations import Floats
+from towtank.model.fitting.quota_curve import QuotaCurve, others_use
 from towtank.model.fitting.replicates import SEED, replicates
+from towtank.model.quota import PERIOD_S, Quota
 from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
 
 SCHEMA = "towtank/prediction/1"
@@ -37,6 +47,10 @@ FILE = "prediction.json"
 # Replicates that a network is solved for; percentiles of 2.5 % rest on five of them.
 _DRAWS = 200
 MOST_USERS = 20_000
+# Rounds until throughput and what quotas spare agree, and the change of the throughput that is none. [ratio]
+_ROUNDS, _AGREES = 12, 1e-4
+# A host that was busy all the time had queues that its utilization does not tell.
+_MOST_USED = 0.95
 Json = dict[str, Any]
 
 
@@ -57,6 +71,8 @@ class Shared:
         CPUs that it has in what is predicted. [1]
     utilization : float
         The highest that was measured, in [0, 1].
+    period_s : float
+        How often its CPU time is given anew. [s]
     """
 
     name: str
@@ -65,15 +81,56 @@ class Shared:
     cpus: float
     cpus_then: float
     utilization: float
+    period_s: float = PERIOD_S
 
     def document(self) -> Json:
         """As it stands in the prediction."""
-        return {**self.__dict__, "service_time_s": self.demand_s / self.cpus_then}
+        return {**asdict(self), "service_time_s": self.demand_s / self.cpus_then}
+
+    def time_s(self, demand_s: float) -> float:
+        """What a transaction of such a CPU time took here as it was measured, waiting for a quota included. [s]"""
+        if self.cpus >= 1:
+            return _Station.of(demand_s, self.cpus, 1, self.period_s).demand_s
+        return Quota(self.cpus, self.period_s).residence(demand_s / self.cpus, min(self.utilization, _MOST_USED))
 
     def draws(self, count: int, stream: np.random.Generator) -> Floats:
         """CPU times of a transaction that may be true; they may drift where the host was not seen busy. [s]"""
         relative = np.hypot(self.error_s / self.demand_s, DRIFT * (1 - min(self.utilization, 1.0)))
         return np.asarray(self.demand_s * np.exp(relative * stream.standard_normal(count)), dtype=float)
+
+
+@dataclass(frozen=True)
+class _Station:
+    """One station of what is predicted.
+
+    Attributes
+    ----------
+    demand_s : float
+        Of a transaction. [s]
+    servers : int
+    job_s : float
+        Demand of a transaction that comes here, which not all do. [s]
+    quota : Quota or None
+        Where its host has less than a CPU.
+    """
+
+    demand_s: float
+    servers: int
+    job_s: float
+    quota: Quota | None
+
+    @classmethod
+    def of(cls, work_s: float, cpus: float, among: int, period_s: float) -> _Station:
+        """From the CPU time of a transaction that comes to one of so many stations, and the CPUs of its host."""
+        servers = math.ceil(cpus)
+        job = work_s * servers / cpus
+        return cls(job / among, servers, job, Quota(cpus, period_s) if cpus < 1 else None)
+
+    def spared_s(self, rate: float) -> float:
+        """What a transaction is spared of the waiting at a slow server, at a throughput. [s]"""
+        if self.quota is None:
+            return 0.0
+        return self.demand_s / self.job_s * float(self.quota.spared(self.job_s, rate * self.demand_s))
 
 
 @dataclass(frozen=True)
@@ -84,6 +141,7 @@ class Growth:
     servers_to: int
     cpus_from: float | None
     cpus_to: float | None
+    cpu_period_s: float
 
     @classmethod
     def of(cls, asked: Json) -> Growth:
@@ -91,21 +149,27 @@ class Growth:
         cpus = (asked.get("cpus_from"), asked.get("cpus_to"))
         if None in cpus:
             cpus = (None, None)
-        return cls(int(asked["servers_from"]), int(asked["servers_to"]), *cpus)
+        periods = asked.get("cpu_period_of_hosts_s") or {}
+        period = next((float(periods[name]) for name in asked["hosts"] if name in periods), PERIOD_S)
+        return cls(int(asked["servers_from"]), int(asked["servers_to"]), *cpus, period)
 
     @property
     def fitted(self) -> int:
         """Servers of the curve: whole CPUs of all hosts that were measured."""
         return self.servers_from * math.ceil(self.cpus_from or 1.0)
 
-    def station(self, demand_s: float) -> tuple[float, int]:
+    def curve(self, think_s: float) -> ClosedCurve:
+        """What is fitted to what was measured."""
+        if self.cpus_from is None or self.cpus_from >= 1:
+            return ClosedCurve(self.fitted, think_s)
+        return QuotaCurve(self.fitted, think_s, quota=Quota(self.cpus_from, self.cpu_period_s))
+
+    def station(self, demand_s: float) -> _Station:
         """One of the stations of what is predicted, from the demand that the curve has for one of its servers."""
-        each = demand_s / self.servers_to
         if self.cpus_from is None or self.cpus_to is None:
-            return each, 1
-        work = each * self.cpus_from / math.ceil(self.cpus_from)
-        servers = math.ceil(self.cpus_to)
-        return work * servers / self.cpus_to, servers
+            return _Station(demand_s / self.servers_to, 1, demand_s, None)
+        work = demand_s * self.cpus_from / math.ceil(self.cpus_from)
+        return _Station.of(work, self.cpus_to, self.servers_to, self.cpu_period_s)
 
 
 def predict_across(configuration: Configuration, asked: Json) -> Json:
@@ -123,11 +187,16 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
     ModelError
         If the points do not carry a curve, or something else than the servers was the bottleneck.
     """
-    used = replace(configuration.observations, busy=None, busy_error=None, others=None)
+    work = _work(configuration, asked)
+    used = replace(configuration.observations, busy=None, busy_error=None, others=None, work=work)
     growth = Growth.of(asked)
-    fit = fit_curve(ClosedCurve(growth.fitted, configuration.think_s), used)
+    fit = fit_curve(growth.curve(configuration.think_s), used)
     shared, total = _shared(configuration, asked)
-    parameters = replicates(fit)[:_DRAWS]
+    parameters = replicates(fit, _DRAWS)
+    if work is not None:
+        # A transaction has another CPU time at each load; at which of them it will be is not known.
+        unknown = np.random.default_rng(SEED + 4).standard_normal(_DRAWS)
+        parameters[:, 0] *= np.exp(float(np.std(np.log(work), ddof=1)) * unknown)
     think = configuration.think_s
     rates = _solved(parameters, shared, total, asked, think)
     best = _solved(fit.parameters[None, :], shared, total, asked, think, drift=False)
@@ -144,6 +213,22 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
         "machine_cpus": None if total is None else total[1],
         "rows": [_row(load, rates[:, place], best[0, place], think) for place, load in enumerate(asked["loads"])],
     }
+
+
+def _work(configuration: Configuration, asked: Json) -> Floats | None:
+    """CPU time of a transaction on the hosts of the service at each point, over that of all; None if a run lacks it."""
+    runs = {str(run["run"]): run for run in configuration.runs}
+    cpus, rates = [], []
+    for point in configuration.points:
+        some = [runs[name] for name in map(str, point["runs"]) if name in runs]
+        told = [(run.get("hosts") or {}).get(name, {}).get("cpus_used") for run in some for name in asked["hosts"]]
+        used = [None if one is None else from_document(one).value for one in told]
+        done = [from_document(run["throughput_per_s"]).value for run in some]
+        if not used or not all(used) or not all(done):
+            return None
+        cpus.append(sum(one for one in used if one is not None))
+        rates.append(sum(one for one in done if one is not None))
+    return np.asarray(np.array(cpus) / np.array(rates) * (sum(rates) / sum(cpus)), dtype=float)
 
 
 def _points(fit: Fit) -> list[Json]:
@@ -168,15 +253,38 @@ def _solved(
     demands = [one.draws(count, stream) if drift else np.array([one.demand_s]) for one in shared]
     found = np.empty((count, len(loads)))
     for number, (demand, other) in enumerate(parameters[:, :2]):
-        own = [float(each[number]) / one.cpus for one, each in zip(shared, demands, strict=True)]
+        each = [float(one[number]) for one in demands]
+        own = sum(one.time_s(work) for one, work in zip(shared, each, strict=True))
         stations = [growth.station(float(demand))] * growth.servers_to
-        stations += [(float(each[number]) / one.cpus_then, 1) for one, each in zip(shared, demands, strict=True)]
-        # What was spent elsewhere holds the time at what is shared; a quota lets short work pass at full speed, so
-        # that this time may be less than demand over quota, and then nothing of it is left.
-        elsewhere = think_s + max(0.0, float(other) - sum(own))
-        curve = network_throughput(most, stations, max(elsewhere, 1e-9))
-        found[number] = np.interp(loads, np.arange(most + 1), np.concatenate([[0.0], curve]))
+        stations += [_Station.of(work, one.cpus_then, 1, one.period_s) for one, work in zip(shared, each, strict=True)]
+        # What was spent elsewhere holds the time at what is shared.
+        elsewhere = think_s + max(0.0, float(other) - own)
+        found[number] = _throughputs(loads, stations, elsewhere)
     return found if total is None else np.minimum(found, total[1] / total[0])
+
+
+def _throughputs(loads: Floats, stations: list[_Station], elsewhere_s: float) -> Floats:
+    """Throughput at each load. [1/s]"""
+    if all(one.quota is None for one in stations):
+        return _exact(loads, stations, elsewhere_s)
+    found = np.empty(len(loads))
+    for place, load in enumerate(np.split(loads, len(loads))):
+        rate = float(_exact(load, stations, elsewhere_s)[0])
+        for _ in range(_ROUNDS):
+            found_used = others_use(float(load[0])) * rate
+            spared = sum(number * one.spared_s(found_used) for one, number in Counter(stations).items())
+            before, rate = rate, float(_exact(load, stations, elsewhere_s - spared)[0])
+            if abs(rate - before) <= _AGREES * rate:
+                break
+        found[place] = rate
+    return found
+
+
+def _exact(loads: Floats, stations: list[_Station], elsewhere_s: float) -> Floats:
+    """Throughput of the network of slow servers at each load, between whole numbers on the line. [1/s]"""
+    most = math.ceil(loads.max())
+    curve = network_throughput(most, [(one.demand_s, one.servers) for one in stations], max(elsewhere_s, 1e-9))
+    return np.asarray(np.interp(loads, np.arange(most + 1), np.concatenate([[0.0], curve])), dtype=float)
 
 
 def _row(load: float, rates: Floats, best: float, think_s: float) -> Json:
@@ -198,7 +306,12 @@ def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tu
     runs = [run for run in configuration.runs if run.get("hosts")]
     names = list(dict.fromkeys(name for run in runs for name in run["hosts"]))
     then = asked.get("cpus_of_hosts") or {}
-    hosts = {name: one for name in names if (one := _host(name, runs, then.get(name))) is not None}
+    periods = asked.get("cpu_period_of_hosts_s") or {}
+    hosts = {
+        name: one
+        for name in names
+        if (one := _host(name, runs, then.get(name), periods.get(name, PERIOD_S))) is not None
+    }
     own = set(asked["hosts"]) & set(hosts)
     if own:
         busiest = max(hosts.values(), key=lambda one: one.utilization)
@@ -215,7 +328,7 @@ def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tu
     return [one for name, one in hosts.items() if name not in own and one.demand_s > 0], total
 
 
-def _host(name: str, runs: list[Json], cpus_then: float | None) -> Shared | None:
+def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float) -> Shared | None:
     """CPU time of a transaction on a host, over all runs: the ratio of the sums, with the spread of the runs."""
     told = [(run["hosts"][name], from_document(run["throughput_per_s"])) for run in runs if name in run["hosts"]]
     rows = [
@@ -233,7 +346,7 @@ def _host(name: str, runs: list[Json], cpus_then: float | None) -> Shared | None
     within = float(np.sqrt(sum((error or 0.0) ** 2 for _, _, error, _ in rows)) / rates.sum())
     most = max(float(one.get("utilization") or 0.0) for *_, one in rows)
     error = float(np.hypot(spread, within))
-    return Shared(name, demand, error, float(allotted), float(cpus_then or allotted), most)
+    return Shared(name, demand, error, float(allotted), float(cpus_then or allotted), most, float(period_s))
 
 
 def _begun(path: Path, asked: Json) -> list[str]:

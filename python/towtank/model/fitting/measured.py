@@ -130,9 +130,17 @@ class Configuration:
 
     @property
     def think_s(self) -> float:
-        """Mean think time over the points; 0 where it is not told. [s]"""
-        told = [point["think_time_s"] for point in self.points if point.get("think_time_s") is not None]
-        return float(np.mean(told)) if told else 0.0
+        """Mean think time over the points; 0 where it is not told. [s]
+
+        What is left of a cycle N / X when the response time is taken off is the less certain the longer the cycle:
+        points weigh by the inverse of its square.
+        """
+        told = [point for point in self.points if point.get("think_time_s") is not None]
+        if not told:
+            return 0.0
+        rates = _values([from_document(point["throughput_per_s"]) for point in told])
+        weights = (rates / np.array([float(point["load"]) for point in told])) ** 2
+        return float(np.average([point["think_time_s"] for point in told], weights=weights))
 
     def cpus(self, resource: Resource) -> Floats:
         """Busy servers of a resource at each point; NaN where a tier was not observed. [1]"""

@@ -1,0 +1,68 @@
+"""Stations with a CPU quota, event by event: users think, go to any of the stations, and are served in order."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from dataclasses import dataclass
+
+
+@dataclass
+class QuotaServer:
+    """A CPU that stands still when the time of a period is used up; served in the order of arrival.
+
+    Attributes
+    ----------
+    cpus : float
+        Part of a CPU. [1]
+    period_s : float
+        Length of a period. [s]
+    """
+
+    cpus: float
+    period_s: float
+    free_s: float = 0.0
+    period: int = 0
+    left_s: float = -1.0
+
+    def end(self, now_s: float, work_s: float) -> float:
+        """When work that comes now is done. [s]"""
+        at = max(now_s, self.free_s)
+        current = int(at / self.period_s)
+        if self.left_s < 0 or current > self.period:
+            self.period, self.left_s = max(current, self.period), self.cpus * self.period_s
+        while True:
+            until = (self.period + 1) * self.period_s
+            now = min(work_s, self.left_s, max(0.0, until - at))
+            at, work_s, self.left_s = at + now, work_s - now, self.left_s - now
+            if work_s <= 1e-14:
+                self.free_s = at
+                return at
+            self.period += 1
+            at, self.left_s = until, self.cpus * self.period_s
+
+
+def open_station(cpus: float, period_s: float, work_s: float, *, rate: float, count: int, seed: int) -> float:
+    """Mean time of a transaction at a station with Poisson arrivals and exponential CPU times. [s]"""
+    stream, server = random.Random(seed), QuotaServer(cpus, period_s)
+    now, total = 0.0, 0.0
+    for _ in range(count):
+        now += stream.expovariate(rate)
+        total += server.end(now, stream.expovariate(1 / work_s)) - now
+    return total / count
+
+
+def closed_stations(
+    users: int, think_s: float, work_s: float, *, servers: list[QuotaServer], until_s: float, seed: int
+) -> tuple[float, float]:
+    """Throughput [1/s] and mean response time [s] of users who go to any of some stations."""
+    stream = random.Random(seed)
+    events = [(stream.expovariate(1 / think_s), user) for user in range(users)]
+    heapq.heapify(events)
+    done, total, begin_s = 0, 0.0, until_s / 5
+    while (now := events[0][0]) < until_s:
+        end = stream.choice(servers).end(now, stream.expovariate(1 / work_s))
+        if begin_s <= end < until_s:
+            done, total = done + 1, total + end - now
+        heapq.heapreplace(events, (end + stream.expovariate(1 / think_s), events[0][1]))
+    return done / (until_s - begin_s), total / done
