@@ -75,7 +75,9 @@ impl Lending {
         entry.is_busy = true;
         let waiting = (place, entry.serial);
         state.queue.push_back(waiting);
-        if state.idle > 0 {
+        // One that was woken is idle until it has the lock, and takes one of those that wait: each needs a thread of its
+        // own, since a call may wait for what another one is about to do.
+        if state.queue.len() <= state.idle {
             self.0.work.notify_one();
         } else if state.threads < THREADS_AT_MOST {
             self.lend(&mut state);

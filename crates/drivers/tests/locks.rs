@@ -1,0 +1,115 @@
+//! Sessions that work wait for locks of one another, and each has a thread to do it in.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use towtank_drivers::{Call, Done, Executor, Operation, Orders, Server, Task};
+
+const STATEMENTS: [&str; 2] = ["begin immediate", "commit"];
+const BEGIN: u32 = 0;
+const COMMIT: u32 = 1;
+/// Long enough for any machine; a call that takes it waits for something that does not come.
+const TIMEOUT_NS: u64 = 20_000_000_000;
+
+struct Database(PathBuf);
+
+impl Database {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("towtank-locks-{}", std::process::id()));
+        std::fs::write(&path, b"").expect("an empty database");
+        Self(path)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+struct Bench {
+    executor: Executor,
+    rung: Receiver<()>,
+    done: Vec<Done>,
+}
+
+impl Bench {
+    fn new(database: &Database) -> Self {
+        let tasks: Vec<Task> = (0..)
+            .zip(STATEMENTS)
+            .map(|(number, text)| Task {
+                number,
+                operation: Operation::Sql {
+                    text: text.to_owned(),
+                },
+                keeps_rows: false,
+                rows_bytes_at_most: 0,
+                keeps_content: false,
+            })
+            .collect();
+        let server: Server = serde_json::from_value(serde_json::json!({
+            "kind": "sqlite",
+            "path": database.0,
+            "synchronous": "off",
+        }))
+        .expect("a server");
+        let (bell, rung) = channel();
+        // Whoever listened may be gone when the last call of a bench ends.
+        let wake = move || drop(bell.send(()));
+        let executor = Executor::start(vec![Some((server, Vec::new()))], tasks.into(), wake);
+        Self {
+            executor: executor.expect("threads"),
+            rung,
+            done: Vec::new(),
+        }
+    }
+
+    fn ask(&self, place: u32, task: u32) {
+        let call = Call {
+            generation: 1,
+            task,
+            location: 0,
+            values: Vec::new(),
+            left_ns: Arc::default(),
+            connect_timeout_ns: TIMEOUT_NS,
+            timeout_ns: TIMEOUT_NS,
+            is_single: false,
+        };
+        self.executor.order(0, place, Orders::Call(call));
+    }
+
+    /// The next result.
+    fn next(&mut self) -> Done {
+        while self.done.is_empty() {
+            self.rung.recv().expect("a result");
+            self.executor.take(&mut self.done);
+        }
+        self.done.remove(0)
+    }
+
+    fn well(&mut self, place: u32) {
+        let done = self.next();
+        assert_eq!(done.place, place);
+        done.result.expect("an answer");
+    }
+}
+
+#[test]
+fn who_lets_go_of_a_lock_is_not_kept_waiting_by_who_waits_for_it() {
+    let database = Database::new();
+    for _ in 0..50 {
+        let mut bench = Bench::new(&database);
+        bench.ask(0, BEGIN);
+        bench.well(0);
+        // Its thread is idle now, or about to be; both orders come before it can be on its way.
+        std::thread::sleep(Duration::from_millis(1));
+        bench.ask(1, BEGIN);
+        bench.ask(0, COMMIT);
+        bench.well(0);
+        bench.well(1);
+        bench.ask(1, COMMIT);
+        bench.well(1);
+    }
+}
