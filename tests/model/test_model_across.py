@@ -117,6 +117,21 @@ def test_four_hosts_with_quotas_answer_as_a_simulation_does() -> None:
         assert row["response_s"]["curve"] == pytest.approx(response, rel=most)
 
 
+def test_requests_of_a_transaction_that_go_to_other_hosts_are_shorter_work_each() -> None:
+    work, users = 0.006, 40
+    few = configuration({"node-1": (work, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)), demand=(0.06, 0.0))
+    asked = {**ASKED, "cpus_from": 0.1, "cpus_to": 0.1, "loads": [float(users)]}
+    whole = predict_across(few, asked)["rows"][0]["response_s"]["curve"]
+    for run, load in zip(few.runs, LOADS, strict=True):
+        run["request_throughput_per_s"] = estimate(3 * run["throughput_per_s"]["value"])
+        run["users"] = {"asked": load}
+    parts = predict_across(few, asked)["rows"][0]["response_s"]["curve"]
+    servers = [QuotaServer(0.1, 0.1) for _ in range(4)]
+    _, seen = closed_stations(users, THINK, work, servers=servers, until_s=8000.0, seed=2, visits=3)
+    assert parts == pytest.approx(seen, rel=0.3)
+    assert whole > 1.3 * parts
+
+
 def test_cpu_time_that_changes_with_the_load_widens_the_bands() -> None:
     few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
     asked = {**ASKED, "cpus_from": 0.1, "cpus_to": 0.1}

@@ -82,3 +82,10 @@ def test_a_closed_system_answers_as_a_simulation_does(cpus: float, demand_s: flo
     assert rate >= slow
     if users == 5 and demand_s <= 0.05:
         assert users / slow - think_s > 2 * response, "a slow server would be far off"
+
+
+def test_no_period_is_shorter_than_what_a_tick_takes_of_it() -> None:
+    # A kernel with 250 ticks a second: a tenth of a CPU in periods of 20 ms runs for 4 ms and stands for 36.
+    assert Quota.of_linux(0.1, 0.02) == Quota(0.1, 0.04)
+    assert Quota.of_linux(0.1) == Quota(0.1, 0.1)
+    assert Quota.of_linux(0.5, 0.005) == Quota(0.5, 0.008)

@@ -53,16 +53,29 @@ def open_station(cpus: float, period_s: float, work_s: float, *, rate: float, co
 
 
 def closed_stations(
-    users: int, think_s: float, work_s: float, *, servers: list[QuotaServer], until_s: float, seed: int
+    users: int,
+    think_s: float,
+    work_s: float,
+    *,
+    servers: list[QuotaServer],
+    until_s: float,
+    seed: int,
+    visits: int = 1,
 ) -> tuple[float, float]:
-    """Throughput [1/s] and mean response time [s] of users who go to any of some stations."""
+    """Throughput [1/s] and mean response time [s] of users who go to any of some stations, several times in one."""
     stream = random.Random(seed)
-    events = [(stream.expovariate(1 / think_s), user) for user in range(users)]
+    # When a user goes on, its number, visits that are left, and when its transaction began.
+    events = [(at, user, visits, at) for user in range(users) for at in (stream.expovariate(1 / think_s),)]
     heapq.heapify(events)
     done, total, begin_s = 0, 0.0, until_s / 5
-    while (now := events[0][0]) < until_s:
-        end = stream.choice(servers).end(now, stream.expovariate(1 / work_s))
-        if begin_s <= end < until_s:
-            done, total = done + 1, total + end - now
-        heapq.heapreplace(events, (end + stream.expovariate(1 / think_s), events[0][1]))
+    while events[0][0] < until_s:
+        now, user, left, began = events[0]
+        if left > 0:
+            end = stream.choice(servers).end(now, stream.expovariate(visits / work_s))
+            heapq.heapreplace(events, (end, user, left - 1, began))
+            continue
+        if now >= begin_s:
+            done, total = done + 1, total + now - began
+        at = now + stream.expovariate(1 / think_s)
+        heapq.heapreplace(events, (at, user, visits, at))
     return done / (until_s - begin_s), total / done

@@ -34,6 +34,9 @@ from towtank.model.fitting.observations import Floats
 
 PERIOD_S = 0.1
 """Of the Linux scheduler, unless told otherwise. [s]"""
+TICK_S = 0.004
+"""Between two looks of the scheduler whether the time is used up, with 250 of them a second as the kernels of most
+distributions have. [s]"""
 
 # Where the queue is solved: utilizations, and periods in units of S by powers of the root of two.
 _UTILIZATIONS = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.94, 0.97, 0.985)
@@ -59,6 +62,14 @@ class Quota:
 
     cpus: float
     period_s: float = PERIOD_S
+
+    @classmethod
+    def of_linux(cls, cpus: float, period_s: float = PERIOD_S) -> Quota:
+        """As the scheduler of Linux keeps it: who begins to run does so for a tick, and pays for it by later periods.
+
+        A tenth of a CPU in periods of 20 ms is so one in periods of 40 ms, of which a program runs the first 4.
+        """
+        return cls(cpus, max(period_s, TICK_S / cpus))
 
     def __post_init__(self) -> None:
         if not 0 < self.cpus < 1:

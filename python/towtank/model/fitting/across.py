@@ -89,9 +89,14 @@ class Shared:
 
     def time_s(self, demand_s: float) -> float:
         """What a transaction of such a CPU time took here as it was measured, waiting for a quota included. [s]"""
-        if self.cpus >= 1:
-            return _Station.of(demand_s, self.cpus, 1, self.period_s).demand_s
-        return Quota(self.cpus, self.period_s).residence(demand_s / self.cpus, min(self.utilization, _MOST_USED))
+        station = self.station(demand_s, self.cpus)
+        if station.quota is None:
+            return station.demand_s
+        return station.quota.residence(station.job_s, min(self.utilization, _MOST_USED))
+
+    def station(self, demand_s: float, cpus: float) -> _Station:
+        """Its station for transactions of such a CPU time, with so many CPUs."""
+        return _Station.of(demand_s, cpus, self.period_s)
 
     def draws(self, count: int, stream: np.random.Generator) -> Floats:
         """CPU times of a transaction that may be true; they may drift where the host was not seen busy. [s]"""
@@ -109,7 +114,7 @@ class _Station:
         Of a transaction. [s]
     servers : int
     job_s : float
-        Demand of a transaction that comes here, which not all do. [s]
+        What comes here of a transaction at once, where it comes at all. [s]
     quota : Quota or None
         Where its host has less than a CPU.
     """
@@ -120,11 +125,15 @@ class _Station:
     quota: Quota | None
 
     @classmethod
-    def of(cls, work_s: float, cpus: float, among: int, period_s: float) -> _Station:
-        """From the CPU time of a transaction that comes to one of so many stations, and the CPUs of its host."""
+    def of(cls, work_s: float, cpus: float, period_s: float, among: int = 1, requests: float = 1.0) -> _Station:
+        """From the CPU time of a transaction each of whose requests goes to any of so many stations, and their CPUs.
+
+        Requests that follow one another and meet at one station are one job there, whose work comes at once.
+        """
         servers = math.ceil(cpus)
-        job = work_s * servers / cpus
-        return cls(job / among, servers, job, Quota(cpus, period_s) if cpus < 1 else None)
+        demand = work_s * servers / cpus
+        together = (1 + (requests - 1) / among) / requests
+        return cls(demand / among, servers, demand * together, Quota.of_linux(cpus, period_s) if cpus < 1 else None)
 
     def spared_s(self, rate: float) -> float:
         """What a transaction is spared of the waiting at a slow server, at a throughput. [s]"""
@@ -142,16 +151,17 @@ class Growth:
     cpus_from: float | None
     cpus_to: float | None
     cpu_period_s: float
+    requests: float
 
     @classmethod
-    def of(cls, asked: Json) -> Growth:
-        """As the manifest of a study asks for it."""
+    def of(cls, asked: Json, requests: float) -> Growth:
+        """As the manifest of a study asks for it, for transactions of so many requests."""
         cpus = (asked.get("cpus_from"), asked.get("cpus_to"))
         if None in cpus:
             cpus = (None, None)
         periods = asked.get("cpu_period_of_hosts_s") or {}
         period = next((float(periods[name]) for name in asked["hosts"] if name in periods), PERIOD_S)
-        return cls(int(asked["servers_from"]), int(asked["servers_to"]), *cpus, period)
+        return cls(int(asked["servers_from"]), int(asked["servers_to"]), *cpus, period, requests)
 
     @property
     def fitted(self) -> int:
@@ -162,14 +172,14 @@ class Growth:
         """What is fitted to what was measured."""
         if self.cpus_from is None or self.cpus_from >= 1:
             return ClosedCurve(self.fitted, think_s)
-        return QuotaCurve(self.fitted, think_s, quota=Quota(self.cpus_from, self.cpu_period_s))
+        return QuotaCurve(self.fitted, think_s, quota=Quota.of_linux(self.cpus_from, self.cpu_period_s))
 
     def station(self, demand_s: float) -> _Station:
         """One of the stations of what is predicted, from the demand that the curve has for one of its servers."""
         if self.cpus_from is None or self.cpus_to is None:
             return _Station(demand_s / self.servers_to, 1, demand_s, None)
         work = demand_s * self.cpus_from / math.ceil(self.cpus_from)
-        return _Station.of(work, self.cpus_to, self.servers_to, self.cpu_period_s)
+        return _Station.of(work, self.cpus_to, self.cpu_period_s, self.servers_to, self.requests)
 
 
 def predict_across(configuration: Configuration, asked: Json) -> Json:
@@ -189,7 +199,7 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
     """
     work = _work(configuration, asked)
     used = replace(configuration.observations, busy=None, busy_error=None, others=None, work=work)
-    growth = Growth.of(asked)
+    growth = Growth.of(asked, _requests(configuration))
     fit = fit_curve(growth.curve(configuration.think_s), used)
     shared, total = _shared(configuration, asked)
     parameters = replicates(fit, _DRAWS)
@@ -198,8 +208,11 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
         unknown = np.random.default_rng(SEED + 4).standard_normal(_DRAWS)
         parameters[:, 0] *= np.exp(float(np.std(np.log(work), ddof=1)) * unknown)
     think = configuration.think_s
-    rates = _solved(parameters, shared, total, asked, think)
-    best = _solved(fit.parameters[None, :], shared, total, asked, think, drift=False)
+    loads = np.array(asked["loads"], dtype=float)
+    rates = _solved(parameters, growth, shared, loads, think)
+    best = _solved(fit.parameters[None, :], growth, shared, loads, think, drift=False)
+    if total is not None:
+        rates, best = (np.minimum(each, total[1] / total[0]) for each in (rates, best))
     return {
         **asdict(growth),
         "think_time_s": think,
@@ -240,27 +253,25 @@ def _points(fit: Fit) -> list[Json]:
 
 
 def _solved(
-    parameters: Floats, shared: list[Shared], total: tuple[float, float] | None, asked: Json, think_s: float,
-    *, drift: bool = True,
-) -> Floats:  # fmt: skip
+    parameters: Floats, growth: Growth, shared: list[Shared], loads: Floats, think_s: float, *, drift: bool = True
+) -> Floats:
     """Throughput of each draw at each load; shape (n_draws, n_loads). [1/s]"""
-    loads = np.array(asked["loads"], dtype=float)
     most = int(np.ceil(loads.max()))
     if most > MOST_USERS:
         raise ModelError(f"a network is solved for up to {MOST_USERS} users, got {most} instead")
     stream = np.random.default_rng(SEED + 3)
-    count, growth = len(parameters), Growth.of(asked)
+    count = len(parameters)
     demands = [one.draws(count, stream) if drift else np.array([one.demand_s]) for one in shared]
     found = np.empty((count, len(loads)))
     for number, (demand, other) in enumerate(parameters[:, :2]):
         each = [float(one[number]) for one in demands]
         own = sum(one.time_s(work) for one, work in zip(shared, each, strict=True))
         stations = [growth.station(float(demand))] * growth.servers_to
-        stations += [_Station.of(work, one.cpus_then, 1, one.period_s) for one, work in zip(shared, each, strict=True)]
+        stations += [one.station(work, one.cpus_then) for one, work in zip(shared, each, strict=True)]
         # What was spent elsewhere holds the time at what is shared.
         elsewhere = think_s + max(0.0, float(other) - own)
         found[number] = _throughputs(loads, stations, elsewhere)
-    return found if total is None else np.minimum(found, total[1] / total[0])
+    return found
 
 
 def _throughputs(loads: Floats, stations: list[_Station], elsewhere_s: float) -> Floats:
@@ -299,6 +310,23 @@ def _summary(best: float, values: Floats) -> Json:
     shares = {"band_80": 0.80, "band_95": 0.95}
     bands = {name: list(percentiles(values, share)) for name, share in shares.items()}
     return {"curve": float(best), "median": float(np.median(values)), **bands}
+
+
+def _requests(configuration: Configuration) -> float:
+    """Requests of a transaction; 1 where they are not told.
+
+    With long response times many transactions lie across the ends of the window: points weigh as for the think time.
+    """
+    rows = []
+    for run in configuration.runs:
+        told = run.get("request_throughput_per_s")
+        requests = None if told is None else from_document(told).value
+        rate, users = from_document(run["throughput_per_s"]).value, (run.get("users") or {}).get("asked")
+        if not requests or not rate or not users:
+            return 1.0
+        rows.append((requests / rate, (rate / users) ** 2))
+    ratios, weights = np.array(rows).T if rows else (np.ones(1), np.ones(1))
+    return max(1.0, float(np.average(ratios, weights=weights)))
 
 
 def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tuple[float, float] | None]:

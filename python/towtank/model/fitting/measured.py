@@ -135,11 +135,11 @@ class Configuration:
         What is left of a cycle N / X when the response time is taken off is the less certain the longer the cycle:
         points weigh by the inverse of its square.
         """
-        told = [point for point in self.points if point.get("think_time_s") is not None]
-        if not told:
-            return 0.0
+        told = [point for point in self.points if point.get("think_time_s") is not None and point["load"]]
         rates = _values([from_document(point["throughput_per_s"]) for point in told])
         weights = (rates / np.array([float(point["load"]) for point in told])) ** 2
+        if not weights.sum() > 0:
+            return 0.0
         return float(np.average([point["think_time_s"] for point in told], weights=weights))
 
     def cpus(self, resource: Resource) -> Floats:

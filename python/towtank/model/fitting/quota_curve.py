@@ -44,6 +44,7 @@ class QuotaCurve(ClosedCurve):
         table, away = self.table(users), think_s + parameters[:, 1]
         rate = table(away / demand) / demand
         for _ in range(_ROUNDS):
-            spared = self.quota.spared(demand, others_use(users) * rate * demand / self.servers)
+            used = others_use(users) * rate * demand / self.servers
+            spared = self.quota.spared(demand, used)
             rate = table(np.maximum(away - spared, 0.0) / demand) / demand
         return np.asarray(rate, dtype=float)

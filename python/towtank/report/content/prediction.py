@@ -146,6 +146,12 @@ def _stations(told: Json) -> Table:
     ]
     other, think = people.seconds(told["fitted"]["other_s"]), people.seconds(told["think_time_s"])
     notes = [f"Elsewhere {other}, of which the stations that are shared have their part; think time {think}."]
+    sizes = [told.get("cpus_to"), *(one.get("cpus_then") for one in told["shared"])]
+    if any(one is not None and one < 1 for one in sizes):
+        notes.append(
+            "A host with less than a CPU lets short work pass at full speed until the CPU time of its period is used "
+            "up; the time at it is that of a slow server, which holds when it is busy all the time."
+        )
     if told.get("machine_demand_s"):
         notes.append(
             f"All hosts together need {people.seconds(told['machine_demand_s'])} of CPU time for a transaction, and "
