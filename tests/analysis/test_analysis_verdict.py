@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from synthetic_runs import MONOTONIC_NS, Script, Stage, encode_histogram, even_schedule, write_run
+from harmed_runs import (
+    CASES,
+    SECOND,
+    above_envelope,
+    change_engine,
+    costly,
+    died,
+    died_and_stopped,
+    generator_saturated,
+    on_samples,
+    out_of_files,
+    reasons,
+    rewrite,
+    script,
+    stopped,
+)
+from synthetic_runs import MONOTONIC_NS, write_run
 
 from towtank.analysis import summarize_run
 from towtank.analysis.doubts import EXPLANATIONS, Kind
 from towtank.results import lines
-from towtank.results.folder import write_json
-from towtank.results.segments import read_engine_document
 
-SECOND = 1_000_000_000
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "summary.md"
-
-
-def script(**changes):
-    """Forty users, forty transactions a second: enough for p99 in 300 s, too few in 40 s."""
-    exchanges, starts, ends = even_schedule(users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
-    one = Script(
-        name="r001",
-        transactions=["read"],
-        stages=[Stage("ramp_up", "ramp_up", 2.0, 8), Stage("steady", "steady", 40.0, 8)],
-        exchanges=exchanges,
-        factors={},
-        users=8,
-        user_starts=starts,
-        user_ends=ends,
-    )
-    return replace(one, **changes)
 
 
 @pytest.fixture
@@ -41,443 +37,10 @@ def run(tmp_path):
     return write_run(tmp_path / "r001", script())
 
 
-def rewrite(path, change):
-    """Change every document of a stream; `change` returns the new document, or None to leave it out."""
-    documents = [change(one) for one in list(lines.read(path))]
-    path.write_bytes(b"".join(lines.encode(one) for one in documents if one is not None))
-
-
-def change_engine(run, **fields):
-    write_json(run.engine / "engine.json", {**read_engine_document(run.engine), **fields})
-
-
-def on_samples(change):
-    def wrapped(document):
-        if document["k"] == "sample":
-            change(document, (document["t_ns"] - MONOTONIC_NS) / SECOND)
-        return document
-
-    return wrapped
-
-
-def reasons(run):
-    return {one["kind"]: one for one in reversed(summarize_run(run, tables=False)["verdict"]["reasons"])}
-
-
 def test_a_sound_run_has_no_doubt_but_its_length(run):
     summary = summarize_run(run, tables=False)
     assert summary["verdict"]["level"] == "valid"
     assert [(one["kind"], one["level"]) for one in summary["verdict"]["reasons"]] == [("too_few_samples", "note")]
-
-
-def generator_saturated(run):
-    def busy(document):
-        if document["k"] == "interval":
-            document["cpu_ns"] = round(0.93 * (document["t1_ns"] - document["t0_ns"]))
-        return document
-
-    rewrite(run.engine / "worker-00.0000.ndjson", busy)
-
-
-def turned_away(run):
-    totals = read_engine_document(run.engine)["totals"]
-    totals = {**totals, "offered": totals["offered"] + 100, "not_started": {"overflow": 100}}
-    change_engine(run, totals=totals)
-
-
-def a_single_one_turned_away(run):
-    totals = read_engine_document(run.engine)["totals"]
-    # One of ten thousand.
-    more = {"offered": 10_001, "started": 10_000, "ok": 10_000 - totals["in_flight"], "not_started": {"overflow": 1}}
-    change_engine(run, totals={**totals, **more, "failed": {}})
-
-
-def accounting(run):
-    totals = read_engine_document(run.engine)["totals"]
-    change_engine(run, totals={**totals, "started": totals["started"] + 1})
-
-
-def identity_told_broken(run):
-    change_engine(run, identity={"offered_holds": True, "started_holds": False})
-
-
-def restarted(run):
-    def change(document, at):
-        group = document["groups"]["content"]
-        if at > 20:
-            group["root_start_ticks"] += 777
-            group["cpu_user_s_total"] = max(0.0, group["cpu_user_s_total"] - 5.0)
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def event_failed(run):
-    run.event("event_failed", event="lost", do="kill", on="content", reason="no process content was started")
-
-
-def died(run):
-    def change(document, at):
-        document["groups"]["content"]["alive"] = at < 20
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def died_by_event(run):
-    document = {"k": "service_died", "t_ns": MONOTONIC_NS + 9 * SECOND, "wall_ns": 1, "service": "content"}
-    (run.path / "events.ndjson").write_bytes(lines.encode(document))
-
-
-def died_and_stopped(run):
-    """As the conductor leaves it: the service gone, the engine asked to stop, the run failed."""
-    died_by_event(run)
-    change_engine(run, reason="stopped")
-    run.update(status="failed", reason="service content ended with status 1 in stage steady")
-
-
-def never_came_up(run):
-    (run.path / "events.ndjson").write_bytes(lines.encode({"k": "system_failed", "t_ns": 1, "reason": "port taken"}))
-    for path in [*run.engine.iterdir(), *run.observe.iterdir()]:
-        path.unlink()
-    run.update(status="failed", reason="port 8080 is taken", tiers={})
-
-
-def engine_failed(run):
-    change_engine(run, reason="failed", message="cannot allocate memory")
-
-
-def disk_full(run):
-    run.update(status="failed", reason="the results folder's disk is full")
-
-
-def stopped(run):
-    run.update(status="stopped")
-
-
-def cut_off(run):
-    run.update(status="running")
-
-
-def little(run):
-    def change(document):
-        if document["k"] == "interval":
-            document["user_ns"] = round(1.3 * document["user_ns"])
-        return document
-
-    rewrite(run.engine / "worker-00.0000.ndjson", change)
-
-
-def utilization(run):
-    def change(document, at):
-        group = document["groups"]["content"]
-        group["cpu_user_s_total"] += 0.08 * max(0.0, at - 22)
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def clock_jump(run):
-    def change(document, at):
-        document["wall_ns"] += 3 * SECOND * (at > 15)
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def steal(run):
-    def change(document, at):
-        document["host"]["cpu_steal_s_total"] = 0.06 * (at + 10)
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def heavy_steal(run):
-    def change(document, at):
-        document["host"]["cpu_steal_s_total"] = 0.5 * (at + 10)
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def neighbour(run):
-    def change(document, at):
-        document["cpus"][0]["busy_s_total"] += 0.2 * (at + 10)
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def heavy_neighbour(run):
-    def change(document, at):
-        document["cpus"][0]["busy_s_total"] += 0.35 * (at + 10)
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def above_envelope(run):
-    """Eight requests a second of nine that the machine can do."""
-    run.update(envelope={"rate_per_core_per_s": 9.0})
-
-
-def out_of_files(run):
-    """Eight connections of eight open files, and requests that got none."""
-    run.update(generator_limits={"open_files": 8, "connections_by_ports": 28_000})
-
-    def change(document):
-        for one in document.get("series", []):
-            if one["of"] == "step":
-                one["failed"] = {"connect": 1}
-        return document
-
-    rewrite(run.engine / "worker-00.0000.ndjson", change)
-
-
-def waiting_for_the_pool(run):
-    """Two of eight requests in each second wait 100 ms of the 8 × 250 ms that all take."""
-
-    def change(document):
-        wait = {"connection_wait": encode_histogram([0] * 6 + [1e8] * 2)} if document["k"] == "interval" else {}
-        return {**document, **wait}
-
-    rewrite(run.engine / "worker-00.0000.ndjson", change)
-
-
-def overflowing(run):
-    def change(document, at):
-        document["host"]["tcp_listen_overflows_total"] = 5 + 3 * (at > 20)
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def probing_for_a_lost_tail(run):
-    def change(document, at):
-        document["host"]["tcp_retransmits_total"] = int(at > 20)
-        document["host"]["tcp_needless_retransmits_total"] = int(at > 20)
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def retransmitting(run):
-    def change(document, at):
-        document["host"]["tcp_retransmits_total"] = 70 + round(at + 10)
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def throttled(run, group="content", share=0.2):
-    def change(document, at):
-        found = document["groups"].setdefault(group, {"alive": True})
-        found["cgroup"] = {"version": 2, "path": "/box", "throttled_s_total": share * (at + 10)}
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def storage_filled(run, used_per_s=2.0):
-    """A disk of 100 inodes that are used up, or nearly, before the run ends."""
-    run.update(hosts={"web": {"provider": "namespaces", "cpus_virtual": None}})
-    head = {"k": "header", "schema": "towtank/service-metrics/1", "service": "host-web", "kind": "host"}
-    documents = [{**head, "source": "host"}]
-    for second in range(44):
-        left = max(0.0, 100.0 - used_per_s * second)
-        values = {"host_disk_size_bytes": 1e9, "host_disk_free_bytes": 9e8, "host_disk_inodes": 100.0}
-        values = {f'{key}{{disk="data"}}': value for key, value in (values | {"host_disk_free_inodes": left}).items()}
-        at = {"t_ns": MONOTONIC_NS + second * SECOND, "wall_ns": second * SECOND}
-        took = {"took_s": 0.001, "cpu_s_total": 0.0}
-        documents.append({"k": "metrics", **at, **took, "values": {**values, "host_cpu_seconds_total": 0.1 * second}})
-    (run.observe / "host-web.ndjson").write_bytes(b"".join(lines.encode(one) for one in documents))
-
-
-def storage_full(run):
-    storage_filled(run, used_per_s=4.0)
-
-
-def read_back(run, fate):
-    """Two documents that users were told are stored, one of them with this fate."""
-    counts = {"told": 2, "removed": 0, "uncertain": 0, "read": 2, "found": 1, "lost": 0, "different": 0}
-    counts |= {"unreadable": 0, "unread": 0, fate: 1}
-    kinds = {"documents": {**counts, "sample": False, "named": []}}
-    run.stored.write_text(json.dumps({"reason": None, **counts, "kinds": kinds}))
-
-
-def document_lost(run):
-    read_back(run, "lost")
-
-
-def document_changed(run):
-    read_back(run, "different")
-
-
-def document_unreadable(run):
-    read_back(run, "unreadable")
-
-
-def generator_throttled(run):
-    throttled(run, "generator", 0.05)
-
-
-def generator_throttled_much(run):
-    throttled(run, "generator", 0.2)
-
-
-def damaged(run):
-    path = run.observe / "probe.ndjson"
-    whole = bytearray(path.read_bytes())
-    whole[len(whole) // 2] ^= 1
-    path.write_bytes(bytes(whole))
-
-
-def thread_missing(run):
-    def change(document):
-        return {**document, "workers": 2} if document["k"] == "header" else document
-
-    rewrite(run.engine / "worker-00.0000.ndjson", change)
-
-
-def bad_histogram(run):
-    def change(document):
-        for one in document.get("series", []):
-            one["response"] = one["response"][:-12] if one.get("response") else None
-        return document
-
-    rewrite(run.engine / "worker-00.0000.ndjson", change)
-
-
-def not_pinned(run):
-    run.update(pinning={"system": [0, 1], "generator": [1]})
-
-
-def gap(run):
-    def change(document):
-        if document["k"] == "sample" and 10 < (document["t_ns"] - MONOTONIC_NS) / SECOND < 16:
-            return None
-        return document
-
-    rewrite(run.observe / "probe.ndjson", change)
-
-
-def costly(run):
-    def change(document, at):
-        document["probe"]["cpu_s_total"] = 0.03 * (at + 10)
-
-    rewrite(run.observe / "probe.ndjson", on_samples(change))
-
-
-def half_recorded(run):
-    path = run.engine / "worker-00.0000.ndjson"
-    documents = list(lines.read(path))
-    path.write_bytes(b"".join(lines.encode(one) for one in [*documents[:24], documents[-1]]))
-
-
-def plan_of(run, *, think=None, weights=(1.0,), load=None):
-    """A plan that asks for something else than the run did: one transaction, pauses of 0.75 s, no arrivals."""
-    mix = [{"transaction": number, "weight": weight} for number, weight in enumerate(weights)]
-    write_json(
-        run.plan,
-        {
-            "transactions": [{"name": f"transaction {number}"} for number in range(len(weights))],
-            "groups": [{"name": "everybody", "share": 1.0, "think": think, "pacing": None, "mix": mix}],
-            "load": load or {"kind": "closed", "stages": [{"phase": "ramp_up"}, {"phase": "steady"}]},
-        },
-    )
-
-
-def mix_off(run):
-    plan_of(run, weights=(1.0, 1.0))
-
-
-def think_time_off(run):
-    plan_of(run, think={"dist": "exponential", "mean_s": 0.75})
-
-
-def arrivals_off(run):
-    # Eight arrivals a second, all at once.
-    def arrive(document):
-        if document["k"] == "interval":
-            document |= {"arrivals": [8], "gaps": encode_histogram([1e6] * 8), "gaps_sum_ns": 8_000_000}
-        return document
-
-    rewrite(run.engine / "worker-00.0000.ndjson", arrive)
-    stages = [{"name": "ramp_up", "rate": 8.0}, {"name": "steady", "rate": 8.0}]
-    plan_of(run, load={"kind": "open", "arrivals": "poisson", "stages": stages})
-
-
-def not_settled(run):
-    run.event("not_settled", stage="ramp_up", stage_index=0, t_s=2.0, evidence={"why": "throughput changes by +12 %"})
-
-
-def carried_over(run, seconds=15):
-    """Forty in flight at the start of the window, for so long."""
-
-    def pile_up(document):
-        if document["k"] == "interval" and SECOND < document["t1_ns"] <= (2 + seconds) * SECOND:
-            document["in_flight"] = 40
-        return document
-
-    rewrite(run.engine / "worker-00.0000.ndjson", pile_up)
-
-
-def carried_over_shortly(run):
-    carried_over(run, seconds=2)
-
-
-def waiting_from_before(run):
-    """A hundred arrivals wait at the start, twenty in the second half."""
-
-    def wait(document):
-        if document["k"] == "interval" and document["t1_ns"] >= 2 * SECOND:
-            document["waiting"] = 100 if document["t1_ns"] < 20 * SECOND else 20
-        return document
-
-    rewrite(run.engine / "worker-00.0000.ndjson", wait)
-
-
-CASES = [
-    (not_settled, Kind.NOT_SETTLED, "suspect"),
-    (carried_over, Kind.BACKLOG, "suspect"),
-    (carried_over_shortly, Kind.BACKLOG, "note"),
-    (waiting_from_before, Kind.BACKLOG, "suspect"),
-    (generator_saturated, Kind.GENERATOR_SATURATED, "invalid"),
-    (turned_away, Kind.OVERFLOW, "suspect"),
-    (a_single_one_turned_away, Kind.OVERFLOW, "note"),
-    (accounting, Kind.ACCOUNTING, "invalid"),
-    (identity_told_broken, Kind.ACCOUNTING, "invalid"),
-    (restarted, Kind.SERVICE_RESTARTED, "invalid"),
-    (died, Kind.SERVICE_DIED, "invalid"),
-    (died_by_event, Kind.SERVICE_DIED, "invalid"),
-    (died_and_stopped, Kind.SERVICE_DIED, "invalid"),
-    (never_came_up, Kind.SERVICE_DIED, "invalid"),
-    (event_failed, Kind.EVENT_FAILED, "invalid"),
-    (engine_failed, Kind.ENGINE_FAILED, "invalid"),
-    (disk_full, Kind.DISK_FULL, "invalid"),
-    (stopped, Kind.INTERRUPTED, "invalid"),
-    (cut_off, Kind.INTERRUPTED, "invalid"),
-    (little, Kind.LITTLE_LAW, "suspect"),
-    (utilization, Kind.UTILIZATION_LAW, "suspect"),
-    (clock_jump, Kind.CLOCK_JUMP, "note"),
-    (steal, Kind.STEAL_TIME, "suspect"),
-    (heavy_steal, Kind.STEAL_TIME, "invalid"),
-    (neighbour, Kind.INTERFERENCE, "suspect"),
-    (heavy_neighbour, Kind.INTERFERENCE, "invalid"),
-    (above_envelope, Kind.GENERATOR_SATURATED, "suspect"),
-    (out_of_files, Kind.GENERATOR_SATURATED, "invalid"),
-    (waiting_for_the_pool, Kind.CONNECTION_WAIT, "note"),
-    (overflowing, Kind.LISTEN_OVERFLOW, "suspect"),
-    (retransmitting, Kind.RETRANSMITS, "suspect"),
-    (probing_for_a_lost_tail, Kind.RETRANSMITS, "note"),
-    (throttled, Kind.THROTTLED, "note"),
-    (generator_throttled, Kind.THROTTLED, "suspect"),
-    (generator_throttled_much, Kind.THROTTLED, "invalid"),
-    (storage_full, Kind.STORAGE_FULL, "suspect"),
-    (storage_filled, Kind.STORAGE_FULL, "note"),
-    (document_lost, Kind.STORED_LOST, "suspect"),
-    (document_changed, Kind.STORED_LOST, "suspect"),
-    (document_unreadable, Kind.STORED_UNKNOWN, "suspect"),
-    (damaged, Kind.DATA_DAMAGED, "suspect"),
-    (thread_missing, Kind.DATA_DAMAGED, "invalid"),
-    (bad_histogram, Kind.DATA_DAMAGED, "suspect"),
-    (not_pinned, Kind.NOT_PINNED, "note"),
-    (gap, Kind.OBSERVATION_GAP, "suspect"),
-    (costly, Kind.OBSERVATION_COST, "note"),
-    (mix_off, Kind.MIX_OFF, "suspect"),
-    (think_time_off, Kind.THINK_TIME_OFF, "suspect"),
-    (arrivals_off, Kind.ARRIVALS_OFF, "suspect"),
-    (half_recorded, Kind.TOO_FEW_SAMPLES, "suspect"),
-]
 
 
 @pytest.mark.parametrize(("harm", "kind", "level"), CASES, ids=[one[0].__name__ for one in CASES])
@@ -508,6 +71,13 @@ def test_without_a_calibration_there_is_no_share(run):
     told = summarize_run(run, tables=False)["generator"]
     assert (told["envelope_per_s"], told["envelope_share"]) == (None, None)
     assert told["limits"] == {"open_files": None, "connections_by_ports": None}
+
+
+def test_a_study_may_let_the_generator_be_busy(run):
+    generator_saturated(run)
+    assert "generator_saturated" in reasons(run)
+    assert "generator_saturated" in reasons(run, limits={"generator_busy": 0.9})
+    assert "generator_saturated" not in reasons(run, limits={"generator_busy": 1.0})
 
 
 def test_failures_to_connect_far_from_any_limit_are_not_the_generators(run):

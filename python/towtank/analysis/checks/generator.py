@@ -28,15 +28,16 @@ def saturated(evidence: Evidence) -> Iterator[Doubt]:
     """Whether the generator's cores had time left."""
     used = evidence.generator_cpus
     share = used / max(1, evidence.generator_cores) if used is not None else None
-    if share is not None and share > GENERATOR_BUSY:
+    limit = evidence.limit("generator_busy", GENERATOR_BUSY)
+    if share is not None and share > limit:
         text = (
             f"the generator's cores ({evidence.generator_cores}) were busy for {percent(share)} of the window, "
-            f"limit {percent(GENERATOR_BUSY)}"
+            f"limit {percent(limit)}"
         )
-        yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, GENERATOR_BUSY)
-    elif evidence.lag_grows and share is not None and share > 0.5 * GENERATOR_BUSY:
+        yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, limit)
+    elif evidence.lag_grows and share is not None and share > 0.5 * limit:
         text = f"the generator's start lag grows, with its cores busy for {percent(share)} of the window"
-        yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, GENERATOR_BUSY)
+        yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, limit)
 
 
 def overflow(evidence: Evidence) -> Iterator[Doubt]:
