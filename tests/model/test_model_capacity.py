@@ -13,6 +13,9 @@ from results_1 import RESULTS_1, copy_of_results_1
 from towtank.model.fitting.capacity import capacity_document
 from towtank.report.source import finite
 
+# What all of them look at takes seconds to make.
+pytestmark = pytest.mark.xdist_group("model_capacity")
+
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:

@@ -18,6 +18,9 @@ from towtank.report.figures import capacity_curve, utilization_by_load
 from towtank.report.html import static_svg
 from towtank.report.source import Results, load
 
+# What all of them look at takes seconds to make.
+pytestmark = pytest.mark.xdist_group("report_capacity")
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:

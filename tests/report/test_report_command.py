@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from towtank.cli import app
-from towtank.report import write_report
+from towtank.report import write, write_report
 from towtank.report.source import finite, load
 
 RESULTS = Path(__file__).parents[1] / "data" / "results-1"
@@ -158,7 +158,8 @@ def test_damage_of_one_run_spares_the_others(results: Path, damage: str) -> None
     path = results / name
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * kept)])
-    found = load(write_report(results).parent)
+    found = load(results)
+    assert write(found, results / "report.html").is_file()
     assert [run.run_id for run in found.runs if run.summary][-7:] == [f"r{number:03d}" for number in range(2, 9)]
 
 

@@ -13,6 +13,9 @@ from towtank.report.figures import utilization_by_load
 from towtank.report.figures.capacity_curve import modelled
 from towtank.report.source import Results, load
 
+# What all of them look at takes seconds to make.
+pytestmark = pytest.mark.xdist_group("report_network")
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
