@@ -229,10 +229,13 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
 
 
 def _work(configuration: Configuration, asked: Json) -> Floats | None:
-    """CPU time of a transaction on the hosts of the service at each point, over that of all; None if a run lacks it."""
+    """CPU time of a transaction on the hosts of the service at each point, over that of all; None if a run lacks it.
+
+    In ascending order of the load, as the observations are.
+    """
     runs = {str(run["run"]): run for run in configuration.runs}
     cpus, rates = [], []
-    for point in configuration.points:
+    for point in sorted(configuration.points, key=lambda point: float(point["load"])):
         some = [runs[name] for name in map(str, point["runs"]) if name in runs]
         told = [(run.get("hosts") or {}).get(name, {}).get("cpus_used") for run in some for name in asked["hosts"]]
         used = [None if one is None else from_document(one).value for one in told]
@@ -282,8 +285,8 @@ def _throughputs(loads: Floats, stations: list[_Station], elsewhere_s: float) ->
     for place, load in enumerate(np.split(loads, len(loads))):
         rate = float(_exact(load, stations, elsewhere_s)[0])
         for _ in range(_ROUNDS):
-            found_used = others_use(float(load[0])) * rate
-            spared = sum(number * one.spared_s(found_used) for one, number in Counter(stations).items())
+            others = others_use(float(load[0])) * rate
+            spared = sum(number * one.spared_s(others) for one, number in Counter(stations).items())
             before, rate = rate, float(_exact(load, stations, elsewhere_s - spared)[0])
             if abs(rate - before) <= _AGREES * rate:
                 break
