@@ -37,8 +37,8 @@ def _said(told: Json) -> str:
         f"were predicted {when} ({people.moment(told.get('made_wall_ns'))}): the closed "
         f"curve of what was measured, its bottleneck {_growth(told)}, all other hosts shared. "
         "A measurement is inside where its interval of 95 % meets the band of 95 % of the "
-        "prediction. The bands hold the errors of the points, and demands that may drift by a quarter until a host is "
-        "busy all the time; not the choice of the model."
+        "prediction. The bands hold the errors of the points, CPU times of a transaction that differed between them, "
+        "and demands that may drift by a quarter until a host is busy all the time; not the choice of the model."
     )
 
 
