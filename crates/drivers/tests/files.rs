@@ -1,33 +1,16 @@
 //! The driver of files, by its executor: what it does, and that nothing outside of its folder is reached.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod common;
+
+use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
+use common::Folder;
 use towtank_drivers::{
     Answer, Call, Content, Digest, Done, Executor, FailureKind, FileAction, Operation, Orders,
     Server, Task,
 };
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path =
-            std::env::temp_dir().join(format!("towtank-files-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder");
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// One session below a folder.
 struct Bench {

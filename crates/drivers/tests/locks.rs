@@ -1,10 +1,13 @@
 //! Sessions that work wait for locks of one another, and each has a thread to do it in.
 
-use std::path::PathBuf;
+mod common;
+
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use common::Folder;
 use towtank_drivers::{Call, Done, Executor, Operation, Orders, Server, Task};
 
 const STATEMENTS: [&str; 2] = ["begin immediate", "commit"];
@@ -13,22 +16,6 @@ const COMMIT: u32 = 1;
 /// Long enough for any machine; a call that takes it waits for something that does not come.
 const TIMEOUT_NS: u64 = 20_000_000_000;
 
-struct Database(PathBuf);
-
-impl Database {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("towtank-locks-{}", std::process::id()));
-        std::fs::write(&path, b"").expect("an empty database");
-        Self(path)
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 struct Bench {
     executor: Executor,
     rung: Receiver<()>,
@@ -36,7 +23,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(database: &Database) -> Self {
+    fn new(database: &Path) -> Self {
         let tasks: Vec<Task> = (0..)
             .zip(STATEMENTS)
             .map(|(number, text)| Task {
@@ -51,7 +38,7 @@ impl Bench {
             .collect();
         let server: Server = serde_json::from_value(serde_json::json!({
             "kind": "sqlite",
-            "path": database.0,
+            "path": database,
             "synchronous": "off",
         }))
         .expect("a server");
@@ -100,7 +87,9 @@ impl Bench {
 
 #[test]
 fn who_lets_go_of_a_lock_is_not_kept_waiting_by_who_waits_for_it() {
-    let database = Database::new();
+    let folder = Folder::new();
+    let database = folder.0.join("empty");
+    std::fs::write(&database, b"").expect("an empty database");
     for _ in 0..50 {
         let mut bench = Bench::new(&database);
         bench.ask(0, BEGIN);
