@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from synthetic_runs import MONOTONIC_NS, Script, Stage, encode_histogram, even_schedule
+from even_runs import even_script, stages_of
+from synthetic_runs import MONOTONIC_NS, encode_histogram
 
 from towtank.analysis import summarize_run
 from towtank.analysis.doubts import Kind
@@ -18,17 +19,7 @@ SECOND = 1_000_000_000
 
 def script(**changes):
     """Forty users, forty transactions a second: enough for p99 in 300 s, too few in 40 s."""
-    exchanges, starts, ends = even_schedule(users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
-    one = Script(
-        name="r001",
-        transactions=["read"],
-        stages=[Stage("ramp_up", "ramp_up", 2.0, 8), Stage("steady", "steady", 40.0, 8)],
-        exchanges=exchanges,
-        factors={},
-        users=8,
-        user_starts=starts,
-        user_ends=ends,
-    )
+    one = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
     return replace(one, **changes)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_runs import Script, Stage, even_schedule, write_run
+from even_runs import even_script, stages_of
+from synthetic_runs import write_run
 
 from towtank.analysis import summarize_run
 from towtank.analysis.statistics.fairness import fairness
@@ -32,16 +33,14 @@ def test_the_index_does_not_depend_on_the_unit_and_knows_no_value_of_nothing() -
 
 def _run(tmp_path: Path, of_second: dict[str, float]) -> dict:
     """A run of 22 s; each member's counter grows by a fixed number a second, its samples stand on the seconds."""
-    exchanges, starts, ends = even_schedule(users=10, response_s=0.1, think_s=0.1, seconds=23.0, service_s=0.01)
-    script = Script(
-        name="r001",
-        transactions=["get"],
-        stages=[Stage("ramp_up", "ramp_up", 2.0, 10), Stage("steady", "steady", 20.0, 10)],
-        exchanges=exchanges,
-        factors={},
+    script = even_script(
+        stages_of(10, 2.0, 20.0),
         users=10,
-        user_starts=starts,
-        user_ends=ends,
+        response_s=0.1,
+        think_s=0.1,
+        seconds=23.0,
+        service_s=0.01,
+        transactions=["get"],
     )
     run = write_run(tmp_path / "r001", script)
     header = next(one for path in run.engine.glob("worker-*") for one in lines.read(path) if one["k"] == "header")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from synthetic_runs import Script, Stage, encode_histogram, even_schedule, write_run
+from even_runs import even_script, stages_of
+from synthetic_runs import encode_histogram, write_run
 
 from towtank.analysis import drive_document, summarize_run
 from towtank.analysis.aggregation import aggregate
@@ -22,16 +23,14 @@ MS = 1e6
 
 def script(**changes):
     """Ten users, 50 requests a second of 100 ms each; cycles go on beyond the end, so that each second is alike."""
-    exchanges, starts, ends = even_schedule(users=10, response_s=0.1, think_s=0.1, seconds=23.0, service_s=0.01)
-    one = Script(
-        name="r001",
-        transactions=["get"],
-        stages=[Stage("ramp_up", "ramp_up", 2.0, 10), Stage("steady", "steady", 20.0, 10)],
-        exchanges=exchanges,
-        factors={},
+    one = even_script(
+        stages_of(10, 2.0, 20.0),
         users=10,
-        user_starts=starts,
-        user_ends=ends,
+        response_s=0.1,
+        think_s=0.1,
+        seconds=23.0,
+        service_s=0.01,
+        transactions=["get"],
     )
     return replace(one, **changes)
 

@@ -6,7 +6,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from synthetic_runs import Script, Stage, even_schedule, write_run
+from even_runs import even_script, stages_of
+from synthetic_runs import write_run
 
 from towtank.analysis import drive_document
 from towtank.results.folder import RunFolder
@@ -15,22 +16,24 @@ TIMES = {"mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max"}
 
 
 def script(failing=0):
-    exchanges, starts, ends = even_schedule(users=10, response_s=0.1, think_s=0.1, seconds=17.0, service_s=0.0)
-    if failing:
-        exchanges = [
-            replace(one, failure="connect" if number % failing == 0 else None) for number, one in enumerate(exchanges)
-        ]
-    return Script(
-        name="drive",
-        transactions=["get"],
-        stages=[Stage("ramp_up", "ramp_up", 1.0, 10), Stage("steady", "steady", 15.0, 10)],
-        exchanges=exchanges,
-        factors={},
+    one = even_script(
+        stages_of(10, 1.0, 15.0),
         users=10,
-        user_starts=starts,
-        user_ends=ends,
+        response_s=0.1,
+        think_s=0.1,
+        seconds=17.0,
+        service_s=0.0,
+        transactions=["get"],
+        name="drive",
         tiers={},
     )
+    if failing:
+        exchanges = [
+            replace(each, failure="connect" if number % failing == 0 else None)
+            for number, each in enumerate(one.exchanges)
+        ]
+        return replace(one, exchanges=exchanges)
+    return one
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_runs import MONOTONIC_NS, SECOND, WALL_NS, Script, Stage, even_schedule, write_run
+from even_runs import even_script
+from synthetic_runs import MONOTONIC_NS, SECOND, WALL_NS, Stage, write_run
 
 from towtank.analysis import summarize_run
 from towtank.results import lines
@@ -54,10 +55,15 @@ def write_host(run: RunFolder, name: str, factor: float) -> None:
 
 @pytest.fixture
 def summary(tmp_path: Path) -> dict[str, Any]:
-    exchanges, starts, ends = even_schedule(
-        users=4, response_s=0.25, think_s=0.75, seconds=40.0, service_s=0.05, transactions=1
+    script = even_script(
+        STAGES,
+        users=4,
+        response_s=0.25,
+        think_s=0.75,
+        seconds=40.0,
+        service_s=0.05,
+        factors={"users": "4"},
     )
-    script = Script("r001", ["read"], STAGES, exchanges, {"users": "4"}, 4, user_starts=starts, user_ends=ends)
     run = write_run(tmp_path / "r001", replace(script, tiers=TIERS))
     run.update(hosts=HOSTS)
     write_host(run, "web", 1.0)
@@ -120,10 +126,15 @@ def test_the_machine_below_them(summary: dict[str, Any]) -> None:
 
 
 def test_a_system_without_such_hosts_has_none(tmp_path: Path) -> None:
-    exchanges, starts, ends = even_schedule(
-        users=2, response_s=0.25, think_s=0.75, seconds=40.0, service_s=0.05, transactions=1
+    script = even_script(
+        STAGES,
+        users=2,
+        response_s=0.25,
+        think_s=0.75,
+        seconds=40.0,
+        service_s=0.05,
+        factors={"users": "2"},
     )
-    script = Script("r001", ["read"], STAGES, exchanges, {"users": "2"}, 2, user_starts=starts, user_ends=ends)
     run = write_run(tmp_path / "r001", script)
     summary = summarize_run(run)
     assert (summary["hosts"], summary["machine"]) == ({}, None)
@@ -132,10 +143,15 @@ def test_a_system_without_such_hosts_has_none(tmp_path: Path) -> None:
 
 
 def even_run(folder: Path, tiers: dict[str, Any]) -> RunFolder:
-    exchanges, starts, ends = even_schedule(
-        users=4, response_s=0.25, think_s=0.75, seconds=40.0, service_s=0.05, transactions=1
+    script = even_script(
+        STAGES,
+        users=4,
+        response_s=0.25,
+        think_s=0.75,
+        seconds=40.0,
+        service_s=0.05,
+        factors={"users": "4"},
     )
-    script = Script("r001", ["read"], STAGES, exchanges, {"users": "4"}, 4, user_starts=starts, user_ends=ends)
     return write_run(folder, replace(script, tiers=tiers))
 
 

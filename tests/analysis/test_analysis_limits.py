@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from synthetic_runs import Script, Stage, even_schedule, write_run
+from even_runs import even_script, stages_of
+from synthetic_runs import write_run
 
 from towtank.analysis import objectives, summarize_run
 from towtank.analysis.limits.of_runs import found_limit, text_of
@@ -68,17 +69,7 @@ def test_objective_is_met_up_to_the_limit():
 
 def test_even_load_has_what_littles_law_says(tmp_path):
     """8 users, 0.25 s of each second in flight: two at a time, and no excess."""
-    exchanges, starts, ends = even_schedule(users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
-    script = Script(
-        name="r001",
-        transactions=["read"],
-        stages=[Stage("ramp_up", "ramp_up", 2.0, 8), Stage("steady", "steady", 40.0, 8)],
-        exchanges=exchanges,
-        factors={},
-        users=8,
-        user_starts=starts,
-        user_ends=ends,
-    )
+    script = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
     found = summarize_run(write_run(tmp_path / "r001", script), tables=False)["backlog"]
     assert found["needs"] == pytest.approx(2.0, rel=0.05)
     assert found["excess_at_start"] == 0

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_runs import MONOTONIC_NS, SECOND, WALL_NS, Script, Stage, even_schedule, write_run
+from even_runs import even_script
+from synthetic_runs import MONOTONIC_NS, SECOND, WALL_NS, Stage, write_run
 
 from towtank.analysis import summarize_run
 from towtank.results import lines
@@ -45,10 +46,15 @@ def write_stream(run: RunFolder, name: str, kind: str, rates: dict[str, float], 
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
-    exchanges, starts, ends = even_schedule(
-        users=4, response_s=0.25, think_s=0.75, seconds=40.0, service_s=0.05, transactions=1
+    script = even_script(
+        STAGES,
+        users=4,
+        response_s=0.25,
+        think_s=0.75,
+        seconds=40.0,
+        service_s=0.05,
+        factors={"users": "4"},
     )
-    script = Script("r001", ["read"], STAGES, exchanges, {"users": "4"}, 4, user_starts=starts, user_ends=ends)
     written = write_run(tmp_path / "r001", replace(script, tiers={"content": {"kind": "content_server", "cpus": [0]}}))
     written.update(hosts=HOSTS)
     return written
