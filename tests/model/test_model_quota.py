@@ -27,7 +27,7 @@ def test_in_a_short_period_it_is_a_slow_server(cpus: float, utilization: float) 
 @pytest.mark.parametrize(
     ("cpus", "most"),
     # What the steps of a period cost in accuracy, by the part of a CPU.
-    [(0.1, 0.05), (0.25, 0.08), (0.5, 0.14)],
+    [(0.1, 0.05), (0.25, 0.08), (0.5, 0.14), (0.9, 0.23)],
 )
 @pytest.mark.parametrize("periods", [0.5, 2.0, 8.0, 20.0])
 @pytest.mark.parametrize("utilization", [0.2, 0.5, 0.8])

@@ -31,6 +31,7 @@ def test_the_runs_that_it_rests_on_come_first_and_all_are_made(files: Files) -> 
     told = study.describe()["predict"]
     assert (told["servers_from"], told["servers_to"], told["loads"]) == (1, 4, [10, 20])
     assert told["to"] == {"nodes": "four", "search_index": "present"}
+    assert (told["cpus_of_hosts"], told["cpu_period_of_hosts_s"]) == ({}, {})
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,13 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 from scipy.interpolate import PchipInterpolator
 from scipy.stats import poisson
 
 from towtank.errors import ModelError
-from towtank.model.fitting.observations import Floats
+
+Floats = npt.NDArray[np.float64]
 
 PERIOD_S = 0.1
 """Of the Linux scheduler, unless told otherwise. [s]"""

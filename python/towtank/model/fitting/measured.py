@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -130,17 +131,14 @@ class Configuration:
 
     @property
     def think_s(self) -> float:
-        """Mean think time over the points; 0 where it is not told. [s]
-
-        What is left of a cycle N / X when the response time is taken off is the less certain the longer the cycle:
-        points weigh by the inverse of its square.
-        """
-        told = [point for point in self.points if point.get("think_time_s") is not None and point["load"]]
-        rates = _values([from_document(point["throughput_per_s"]) for point in told])
-        weights = (rates / np.array([float(point["load"]) for point in told])) ** 2
-        if not weights.sum() > 0:
-            return 0.0
-        return float(np.average([point["think_time_s"] for point in told], weights=weights))
+        """Mean think time over the points; 0 where it is not told. [s]"""
+        told = [
+            (float(point["think_time_s"]), from_document(point["throughput_per_s"]).value, float(point["load"]))
+            for point in self.points
+            if point.get("think_time_s") is not None
+        ]
+        found = mean_by_cycle(told)
+        return 0.0 if found is None else found
 
     def cpus(self, resource: Resource) -> Floats:
         """Busy servers of a resource at each point; NaN where a tier was not observed. [1]"""
@@ -158,6 +156,20 @@ class Configuration:
             if np.isfinite(used).any():
                 found.append((float(np.nanmax(used)) / one.servers, one))
         return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def mean_by_cycle(rows: Iterable[tuple[float, float | None, float]]) -> float | None:
+    """Mean of what was seen in closed systems, each with its throughput X [1/s] and its users N; None without any.
+
+    In a window of a given length, what is left of a cycle N / X when the response time is taken off, and whatever is
+    counted at the ends of transactions, is the less certain the longer the cycle: each weighs by the inverse of its
+    square.
+    """
+    told = [(value, (rate / users) ** 2) for value, rate, users in rows if rate and users]
+    if not told:
+        return None
+    values, weights = zip(*told, strict=True)
+    return float(np.average(values, weights=weights))
 
 
 def _values(rows: list[Estimate]) -> Floats:
