@@ -187,7 +187,7 @@ class Limits(FileModel):
     generator_busy: Share = Field(
         0.85,
         description="Share of the time that the generator's threads may be busy; `100 %` where its end of the "
-        "connection is part of what is measured.",
+        "connection is part of what is measured. A search for the limit ends at 85 % all the same.",
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from towtank.analysis import load as loads
 from towtank.analysis import objective_scopes
+from towtank.analysis.checks.generator import GENERATOR_BUSY
 from towtank.analysis.doubts import percent, seconds
 from towtank.analysis.limits.search import Failure, Outcome
 from towtank.analysis.measurement import Mask, Measurement
@@ -19,8 +20,6 @@ from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.windows import by_stage
 from towtank.analysis.windows.window import GROSS, Window
 
-# As for the verdict on a run: above it a load thread is late by chance alone.
-GENERATOR_BUSY = 0.85
 # Three standard deviations of a Poisson count: what is missing is no chance of when arrivals came.
 _CHANCE = 3.0
 # One-sided 95 % of a normal distribution.
