@@ -263,6 +263,14 @@ def test_knee_of_a_textbook_system():
     assert capacity.knee(points((1, 1 / 30, 5 / 30))).value == pytest.approx(6.0)
 
 
+def test_a_demand_that_may_be_nothing_gives_the_knee_no_interval():
+    # Of 1 s and 9 s the interval of two runs goes far below nothing; its inverse would end below nothing too.
+    runs = [made("r1", 1, 1 / 30, 1 / 30), made("r2", 1, 1 / 30, 9 / 30)]
+    found = capacity.knee([aggregate("users", 1, runs)])
+    assert found.value == pytest.approx(6.0)
+    assert (found.low, found.high) == (None, None)
+
+
 def test_regression_of_exact_points_by_hand():
     intercept, slope = demand.regression([10.0, 20.0, 40.0], [0.30, 0.50, 0.90])
     assert (intercept, slope.value) == (pytest.approx(0.1), pytest.approx(0.02))

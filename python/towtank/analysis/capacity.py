@@ -97,7 +97,7 @@ def knee(points: list[Point]) -> Estimate:
     Notes
     -----
     At the lowest level N / X is D + Z plus a little queueing. The interval is that of D_max there, X being
-    known far better.
+    known far better; there is none where D_max may be nothing.
     """
     lowest = points[0]
     if lowest.kind != "users":
@@ -114,7 +114,7 @@ def knee(points: list[Point]) -> Estimate:
         return estimates.NOTHING
     cycle, demand = users / rate, largest[1]
     value = cycle / largest[0]
-    if not demand.low or not demand.high:
+    if demand.low is None or demand.high is None or demand.low <= 0:
         return Estimate(value, n=demand.n)
     return Estimate(value, cycle / demand.high, cycle / demand.low, demand.method, demand.n)
 
