@@ -1,8 +1,11 @@
 //! `towtank-engine load PLAN [--live] [--until-stdin-closes | --control]`: drives what a plan says.
+//! `towtank-engine load --check`: reads plans from standard input and drives none.
 
+use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use serde_json::json;
 use towtank_load::plan::{self, Fault};
 use towtank_load::run::{Control, Prepared, RunFailed, Switches};
 use towtank_load::sys::Signals;
@@ -16,12 +19,15 @@ const DISK: u8 = 74;
 
 /// Runs the subcommand.
 pub fn run(arguments: &[String]) -> ExitCode {
+    if arguments == ["--check"] {
+        return check(std::io::stdin().lock(), std::io::stdout().lock());
+    }
     let (path, switches) = match parse(arguments) {
         Ok(parsed) => parsed,
         Err(message) => {
             eprintln!("towtank-engine load: {message}");
             eprintln!(
-                "usage: towtank-engine load PLAN [--live] [--until-stdin-closes | --control]"
+                "usage: towtank-engine load PLAN [--live] [--until-stdin-closes | --control] | --check"
             );
             return ExitCode::from(WRONG);
         }
@@ -47,6 +53,26 @@ pub fn run(arguments: &[String]) -> ExitCode {
             ExitCode::from(INTERNAL)
         }
     }
+}
+
+/// Reads a plan from each line, and writes a line with its faults for each: `{"faults": [{"place", "message"}]}`.
+fn check(plans: impl BufRead, mut out: impl Write) -> ExitCode {
+    for line in plans.lines() {
+        let told = line.and_then(|text| {
+            let faults = plan::read_text(&text).and_then(Prepared::new).err();
+            let faults: Vec<_> = faults
+                .unwrap_or_default()
+                .iter()
+                .map(|fault| json!({"place": fault.place, "message": fault.message}))
+                .collect();
+            writeln!(out, "{}", json!({"faults": faults}))
+        });
+        if let Err(error) = told {
+            eprintln!("towtank-engine load: {error}");
+            return ExitCode::from(DISK);
+        }
+    }
+    ExitCode::SUCCESS
 }
 
 fn parse(arguments: &[String]) -> Result<(PathBuf, Switches), String> {

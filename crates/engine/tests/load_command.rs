@@ -74,6 +74,41 @@ fn serve(mut stream: TcpStream, answers: bool) {
     }
 }
 
+#[test]
+fn plans_are_checked_from_standard_input_and_none_is_driven() {
+    let folder = Folder::new();
+    let path = plan("127.0.0.1:9".parse().expect("an address"), &folder, 1.0);
+    let text = std::fs::read_to_string(path).expect("a plan");
+    let good: Value = serde_json::from_str(&text).expect("JSON");
+    let mut bad = good.clone();
+    bad["threads"] = json!(0);
+    let mut engine = Command::new(env!("CARGO_BIN_EXE_towtank-engine"))
+        .args(["load", "--check"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map(Engine)
+        .expect("starts");
+    let mut stdin = engine.0.stdin.take().expect("a pipe");
+    write!(stdin, "{good}\n{bad}\nno plan\n").expect("writes");
+    drop(stdin);
+    let lines: Vec<Value> = BufReader::new(engine.0.stdout.take().expect("a pipe"))
+        .lines()
+        .map(|line| serde_json::from_str(&line.expect("a line")).expect("JSON"))
+        .collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines[0], json!({"faults": []}));
+    assert_eq!(lines[1]["faults"][0]["place"], "threads");
+    assert!(
+        lines[2]["faults"][0]["message"]
+            .as_str()
+            .expect("text")
+            .starts_with("is not JSON")
+    );
+    assert_eq!(engine.0.wait().expect("ends").code(), Some(0));
+    assert!(!folder.0.join("out").exists());
+}
+
 fn plan(address: SocketAddr, folder: &Folder, seconds: f64) -> PathBuf {
     let plan = json!({
         "schema": "towtank/plan/1", "run": "test", "seed": 5, "out": folder.0.join("out"), "threads": 2, "cpus": [],

@@ -99,34 +99,31 @@ impl Jar {
         }
     }
 
-    /// Appends a Cookie header line, if any cookie is for this path.
-    pub fn write_header(&self, target: u32, path: &[u8], out: &mut Vec<u8>) {
-        const OPENING: &[u8] = b"Cookie: ";
-        let start = out.len();
-        out.extend_from_slice(OPENING);
-        self.write(target, path, out);
-        if out.len() == start + OPENING.len() {
-            out.truncate(start);
-        } else {
-            out.extend_from_slice(b"\r\n");
-        }
-    }
-
-    /// Appends the cookies that are for this path, as one value.
-    pub fn write(&self, target: u32, path: &[u8], out: &mut Vec<u8>) {
+    /// Appends the cookies that are for this path to the value that begins at `start` of `out`: a request has one
+    /// Cookie header (RFC 6265, section 5.4). What stands in the value already comes from the step, and wins over
+    /// cookies of the same name.
+    pub fn join(&self, target: u32, path: &[u8], start: usize, out: &mut Vec<u8>) {
         let path = path.split(|byte| *byte == b'?').next().unwrap_or(path);
-        let mut opened = false;
+        let given = start..out.len();
         let all = self.cookies.iter();
         for cookie in all.filter(|one| one.target == target && covers(&one.path, path)) {
-            if opened {
+            if names(&out[given.clone()], &cookie.name) {
+                continue;
+            }
+            if out.len() > start {
                 out.extend_from_slice(b"; ");
             }
             out.extend_from_slice(&cookie.name);
             out.push(b'=');
             out.extend_from_slice(&cookie.value);
-            opened = true;
         }
     }
+}
+
+/// Whether the value of a Cookie header has a cookie of this name.
+fn names(value: &[u8], name: &[u8]) -> bool {
+    let mut pairs = value.split(|byte| *byte == b';');
+    pairs.any(|pair| split_once(pair, b'=').is_some_and(|(own, _)| own.trim_ascii() == name))
 }
 
 fn split_once(bytes: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
@@ -210,8 +207,12 @@ mod tests {
     const NOW: i64 = 1_700_000_000;
 
     fn header(jar: &Jar, path: &str) -> String {
-        let mut out = Vec::new();
-        jar.write_header(0, path.as_bytes(), &mut out);
+        joined(jar, path, "")
+    }
+
+    fn joined(jar: &Jar, path: &str, given: &str) -> String {
+        let mut out = format!("Cookie: {given}").into_bytes();
+        jar.join(0, path.as_bytes(), "Cookie: ".len(), &mut out);
         String::from_utf8(out).expect("text")
     }
 
@@ -220,14 +221,31 @@ mod tests {
         let mut jar = Jar::default();
         jar.store(0, b"/app/login?x=1", b"session=abc; HttpOnly; Secure", NOW);
         jar.store(0, b"/app/login", b"all=1; Path=/", NOW);
-        assert_eq!(
-            header(&jar, "/app/docs?id=7"),
-            "Cookie: session=abc; all=1\r\n"
-        );
-        assert_eq!(header(&jar, "/application"), "Cookie: all=1\r\n");
+        assert_eq!(header(&jar, "/app/docs?id=7"), "Cookie: session=abc; all=1");
+        assert_eq!(header(&jar, "/application"), "Cookie: all=1");
         let mut out = Vec::new();
-        jar.write_header(1, b"/app", &mut out);
+        jar.join(1, b"/app", 0, &mut out);
         assert!(out.is_empty(), "another target gets none");
+    }
+
+    #[test]
+    fn cookies_of_the_step_come_first_and_win_over_those_of_their_name() {
+        let mut jar = Jar::default();
+        jar.store(0, b"/app/login", b"id=jar", NOW);
+        jar.store(0, b"/app/login", b"id=root; Path=/", NOW);
+        jar.store(0, b"/app/login", b"theme=dark; Path=/", NOW);
+        assert_eq!(
+            joined(&jar, "/app/x", ""),
+            "Cookie: id=jar; id=root; theme=dark"
+        );
+        assert_eq!(
+            joined(&jar, "/app/x", "a=1;id =mine"),
+            "Cookie: a=1;id =mine; theme=dark"
+        );
+        assert_eq!(
+            joined(&jar, "/app/x", "xid=2; ids=3"),
+            "Cookie: xid=2; ids=3; id=jar; id=root; theme=dark"
+        );
     }
 
     #[test]
@@ -235,11 +253,11 @@ mod tests {
         let mut jar = Jar::default();
         jar.store(0, b"/", b"a=1", NOW);
         jar.store(0, b"/", b"a=2", NOW);
-        assert_eq!(header(&jar, "/"), "Cookie: a=2\r\n");
+        assert_eq!(header(&jar, "/"), "Cookie: a=2");
         jar.store(0, b"/", b"a=; Max-Age=0", NOW);
         assert!(jar.is_empty());
         jar.store(0, b"/", b"b=1; Expires=Wed, 21 Oct 2055 07:28:00 GMT", NOW);
-        assert_eq!(header(&jar, "/"), "Cookie: b=1\r\n");
+        assert_eq!(header(&jar, "/"), "Cookie: b=1");
         jar.store(0, b"/", b"b=1; expires=Wed, 21-Oct-2015 07:28:00 GMT", NOW);
         assert!(jar.is_empty());
     }

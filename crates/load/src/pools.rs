@@ -1,6 +1,7 @@
-//! Rows of data that users draw from, without any agreement between threads.
+//! Rows of data that users draw from. Threads agree on nothing, but for the next row of a unique pool.
 
 use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::plan::{Fault, Order, Plan, Pool as PoolPlan};
 use crate::rng::{Alias, Random};
@@ -19,11 +20,12 @@ enum Deal {
     Random,
     Weighted(Alias),
     Sequential,
-    Unique,
+    /// The row that whoever asks first gets: none is kept for a user who is slow, and none is left over.
+    Unique(AtomicU64),
 }
 
 impl Pool {
-    /// Row for the `draws`-th draw (from 0) of a user, `None` when a unique pool has no row left for it.
+    /// Row for the `draws`-th draw (from 0) of a user, `None` when a unique pool has no row left.
     pub fn draw(
         &self,
         user: u64,
@@ -32,13 +34,18 @@ impl Pool {
         random: &mut Random,
     ) -> Option<&[Box<[u8]>]> {
         let rows = self.rows();
-        let dealt = user.saturating_add(draws.saturating_mul(users_at_most));
         let row = match &self.deal {
             Deal::Random => random.below(rows),
             Deal::Weighted(alias) => alias.draw(random) as u64,
-            Deal::Sequential => dealt % rows,
-            Deal::Unique if dealt < rows => dealt,
-            Deal::Unique => return None,
+            Deal::Sequential => user.saturating_add(draws.saturating_mul(users_at_most)) % rows,
+            // Ordering: the number alone is shared; the rows never change.
+            Deal::Unique(next) => {
+                let row = next.fetch_add(1, Ordering::Relaxed);
+                if row >= rows {
+                    return None;
+                }
+                row
+            }
         };
         let start = row as usize * self.columns;
         Some(&self.fields[start..start + self.columns])
@@ -98,7 +105,7 @@ fn load_one(pool: &PoolPlan) -> Result<Pool, String> {
     let deal = match pool.order {
         Order::Random => Deal::Random,
         Order::Sequential => Deal::Sequential,
-        Order::Unique => Deal::Unique,
+        Order::Unique => Deal::Unique(AtomicU64::new(0)),
         Order::Weighted => Deal::Weighted(Alias::new(&weights(pool, &columns, &rows)?)),
     };
     let count = columns.len();
@@ -191,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn unique_deals_every_row_once_and_then_none() {
+    fn unique_deals_every_row_once_to_whoever_asks_and_then_none() {
         let pool =
             pool(r#"{"name":"p","columns":["a"],"order":"unique","rows":[["0"],["1"],["2"]]}"#);
         assert_eq!(
-            [first(&pool, 0, 0), first(&pool, 1, 0), first(&pool, 0, 1)].map(Option::unwrap),
+            [first(&pool, 1, 0), first(&pool, 1, 1), first(&pool, 1, 2)].map(Option::unwrap),
             ["0", "1", "2"]
         );
-        assert_eq!(first(&pool, 1, 1), None);
+        assert_eq!([first(&pool, 0, 0), first(&pool, 1, 3)], [None, None]);
     }
 
     #[test]

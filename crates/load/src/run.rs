@@ -281,6 +281,7 @@ impl Prepared {
         let mut counts = LiveCounts::default();
         let mut end_ns = 0;
         let mut connect_failures = BTreeMap::<String, u64>::new();
+        let mut unsendable = BTreeMap::<String, u64>::new();
         let mut http2 = Http2Counts::default();
         let mut calls = CallsEnded::default();
         let mut failure = None;
@@ -292,9 +293,8 @@ impl Prepared {
                     end_ns = end_ns.max(ended.end_ns);
                     http2.add(ended.http2);
                     calls.add(&ended.calls);
-                    for (reason, count) in ended.connect_failures {
-                        *connect_failures.entry(reason).or_default() += count;
-                    }
+                    add_reasons(&mut connect_failures, ended.connect_failures);
+                    add_reasons(&mut unsendable, ended.unsendable);
                 }
                 Err(WorkerFailed::Disk(message)) => failure = Some(RunFailed::Disk(message)),
                 Err(WorkerFailed::System(message)) => {
@@ -317,6 +317,7 @@ impl Prepared {
             totals: &totals,
             counts: &counts,
             connect_failures: &connect_failures,
+            unsendable: &unsendable,
             http2,
             calls: &calls,
             end_ns,
@@ -337,6 +338,12 @@ impl Prepared {
             }
             (None, Ok(())) => Ok(Outcome { reason, totals }),
         }
+    }
+}
+
+fn add_reasons(all: &mut BTreeMap<String, u64>, more: BTreeMap<String, u64>) {
+    for (reason, count) in more {
+        *all.entry(reason).or_default() += count;
     }
 }
 

@@ -4,6 +4,9 @@
 
 mod support;
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
 use serde_json::{Value, json};
 use support::{Reply, Results, Server, answer, get, plan_of, run};
 
@@ -194,6 +197,29 @@ fn a_value_that_would_break_the_request_apart_is_internal() {
         ["internal"]
     );
     assert!(server.paths().is_empty());
+    let told = &results.engine["unsendable"];
+    let first = results.failed()["internal"];
+    assert_eq!(
+        told,
+        &json!({"t0 / one: a header has a line break in its value": first})
+    );
+}
+
+#[test]
+fn an_absolute_url_in_a_path_is_named_with_its_step_and_place() {
+    let server = Server::start(|_| answer(200, "", ""));
+    let set = json!({"op": "set", "variable": 0, "value": ["http://ada:lovelace@other.example/", {"function": "uuid"}]});
+    let request = get(0, &json!([{"variable": 0}]));
+    let results = run(plan_of(server.address, &json!([set, request])));
+    results.check_identity();
+    let reasons = results.engine["unsendable"].as_object().expect("counts");
+    let (reason, count) = reasons.iter().next().expect("a reason");
+    assert_eq!(reasons.len(), 1);
+    assert!(
+        reason.starts_with("t0 / one: the path is \"http://other.example\": a path begins with /"),
+        "{reason}"
+    );
+    assert_eq!(count, results.failed()["internal"]);
 }
 
 #[test]
@@ -252,4 +278,45 @@ fn a_failure_ends_the_transaction_unless_told_to_go_on() {
         paths("go_on"),
         (vec!["/1".to_owned(), "/2".to_owned()], 0, 0)
     );
+}
+
+/// How often bytes of these kinds came, in all intervals.
+fn framing(results: &Results) -> (u64, u64) {
+    let count = |key: &str| {
+        let found = results.intervals().map(|one| one["framing"][key].as_u64());
+        found.flatten().sum()
+    };
+    (count("surplus"), count("unasked"))
+}
+
+#[test]
+fn bytes_behind_an_answer_are_counted_and_the_answer_stands() {
+    let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+    let (results, kinds) = outcome(|| Reply::Send([&whole[..], b"more"].concat()), json!({}));
+    assert_eq!(kinds, "");
+    assert_eq!(framing(&results), (1, 0));
+    let (results, _) = outcome(|| Reply::Send(whole.to_vec()), json!({}));
+    assert_eq!(framing(&results), (0, 0));
+}
+
+#[test]
+fn bytes_between_two_requests_are_counted() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            let _ = stream.write_all(b"more");
+            let _ = stream.read(&mut [0; 1024]);
+        }
+    });
+    let pause = json!({"op": "think", "pause": {"dist": "fixed", "mean_s": 0.3}});
+    let ops = json!([get(0, &json!(["/1"])), pause]);
+    let results = run(plan_of(address, &ops));
+    results.check_identity();
+    // A machine under load may see the answer and what follows at once.
+    let (surplus, unasked) = framing(&results);
+    assert_eq!(surplus + unasked, 1);
 }

@@ -113,6 +113,59 @@ fn values_flow_from_answers_into_requests() {
 }
 
 #[test]
+fn a_step_s_cookies_and_the_user_s_are_one_header() {
+    let server = Server::start(|seen| match seen.path() {
+        "/login" => answer(
+            200,
+            "Set-Cookie: sid=jar; Path=/\r\nSet-Cookie: theme=dark; Path=/\r\n",
+            "",
+        ),
+        _ => answer(200, "", ""),
+    });
+    let mut varying = get(1, &json!(["/varying"]));
+    varying["headers"] =
+        json!([["X-A", ["1"]], ["cookie", ["sid=", {"variable": 0}]], ["Cookie", ["b=2"]]]);
+    let mut before = get(0, &json!(["/login"]));
+    before["headers"] = json!([["Cookie", ["a=1"]]]);
+    let set = json!({"op": "set", "variable": 0, "value": ["mine"]});
+    let results = run(plan_of(server.address, &json!([set, before, varying])));
+    results.check_identity();
+    let seen = server.seen();
+    let cookies: Vec<Vec<&str>> = seen
+        .iter()
+        .take(2)
+        .map(|one| one.headers("Cookie").collect())
+        .collect();
+    assert_eq!(cookies, [vec!["a=1"], vec!["sid=mine; b=2; theme=dark"]]);
+}
+
+/// One user draws and draws while the others sleep: every row goes out, and no more.
+#[test]
+fn rows_of_a_unique_pool_go_to_whoever_asks() {
+    for threads in [1, 2] {
+        let server = ok_server();
+        let draw = json!({"op": "draw", "pool": 0, "variables": [0]});
+        let rows: Vec<_> = (0..40).map(|row| json!([row.to_string()])).collect();
+        let step = get(0, &json!(["/", {"variable": 0}]));
+        let mut plan = plan_of(server.address, &json!([draw, step]));
+        plan["threads"] = json!(threads);
+        plan["pools"] = json!([{"name": "p", "columns": ["a"], "order": "unique", "rows": rows}]);
+        plan["transactions"][0]["ops"] = json!([
+            {"op": "loop", "count": 20, "ops": [draw, step]},
+            {"op": "think", "pause": {"dist": "fixed", "mean_s": 60.0}}]);
+        plan["load"] = closed(2, 2.0);
+        plan["load"]["users_at_most"] = json!(10);
+        let results = run(plan);
+        results.check_identity();
+        let mut paths = server.paths();
+        paths.sort_by_key(|path| path[1..].parse::<u64>().expect("a row"));
+        let wanted: Vec<_> = (0..40).map(|row| format!("/{row}")).collect();
+        assert_eq!(paths, wanted);
+        assert!(results.failed().is_empty(), "{:?}", results.failed());
+    }
+}
+
+#[test]
 fn a_multipart_body_is_whole_and_its_content_is_made_on_the_way() {
     let server = ok_server();
     let size = 3_000_000;

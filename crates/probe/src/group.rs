@@ -60,8 +60,28 @@ struct Standing {
     io_known: bool,
     resident_pages: Option<u64>,
     open_files: Option<u64>,
+    fullest: Option<Fullest>,
     switches: Switches,
     threads: u64,
+}
+
+/// Open files and limit of the process that is closest to its limit: a limit holds for each process, not for the sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Fullest {
+    open: u64,
+    limit: u64,
+}
+
+impl Fullest {
+    fn of(usage: &Usage) -> Option<Self> {
+        let (open, limit) = usage.open_files.zip(usage.open_files_limit)?;
+        Some(Self { open, limit })
+    }
+
+    fn is_fuller(self, other: Self) -> bool {
+        u128::from(self.open) * u128::from(other.limit)
+            > u128::from(other.open) * u128::from(self.limit)
+    }
 }
 
 impl Group {
@@ -254,6 +274,10 @@ impl Group {
         json.count("threads", standing.threads);
         json.count("processes", self.members.len() as u64);
         json.count("open_files", standing.open_files);
+        if let Some(fullest) = standing.fullest {
+            json.count("open_files_of_fullest", fullest.open);
+            json.count("open_files_limit", fullest.limit);
+        }
         json.count("root_pid", u64::from(self.root));
         json.count("root_start_ticks", self.root_start_ticks);
         if let Some(cgroup) = &mut self.cgroup {
@@ -278,7 +302,42 @@ impl Standing {
         };
         self.resident_pages = sum(self.resident_pages, now.resident_pages);
         self.open_files = sum(self.open_files, now.open_files);
+        self.fullest = match (self.fullest, Fullest::of(now)) {
+            (Some(fullest), Some(another)) if !another.is_fuller(fullest) => Some(fullest),
+            (fullest, another) => another.or(fullest),
+        };
         self.switches.add(&now.switches);
         self.threads += now.stat.threads;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(open: u64, limit: Option<u64>) -> Usage {
+        Usage {
+            open_files: Some(open),
+            open_files_limit: limit,
+            ..Usage::default()
+        }
+    }
+
+    #[test]
+    fn the_fullest_process_is_the_closest_to_its_own_limit() {
+        let mut standing = Standing::default();
+        for (open, limit) in [
+            (900, None),
+            (30, Some(64)),
+            (40, Some(1024)),
+            (20, Some(64)),
+        ] {
+            standing.take(&usage(open, limit), None);
+        }
+        let fullest = Fullest {
+            open: 30,
+            limit: 64,
+        };
+        assert_eq!(standing.fullest, Some(fullest));
     }
 }

@@ -82,6 +82,18 @@ pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
     ])
 }
 
+/// The soft limit of open files, from the content of `/proc/PID/limits`.
+#[must_use]
+pub fn parse_open_files_limit(content: &[u8]) -> Option<u64> {
+    let name = b"Max open files";
+    let line = content
+        .split(|byte| *byte == b'\n')
+        .find(|line| line.starts_with(name))?;
+    text::fields(&line[name.len()..])
+        .next()
+        .and_then(text::number)
+}
+
 /// What one process used, as far as the kernel tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -93,6 +105,8 @@ pub struct Usage {
     pub resident_pages: Option<u64>,
     /// Open files.
     pub open_files: Option<u64>,
+    /// How many it may have open: its soft limit.
+    pub open_files_limit: Option<u64>,
     /// Context switches and waiting for a CPU.
     pub switches: Switches,
 }
@@ -137,6 +151,8 @@ pub struct ProcessReader {
     statm: ProcFile,
     io: ProcFile,
     fd: PathBuf,
+    limits: ProcFile,
+    open_files_limit: Option<u64>,
     threads: Threads,
 }
 
@@ -150,6 +166,8 @@ impl ProcessReader {
             statm: ProcFile::new(folder.join("statm")),
             io: ProcFile::new(folder.join("io")),
             fd: folder.join("fd"),
+            limits: ProcFile::new(folder.join("limits")),
+            open_files_limit: None,
             threads: Threads::new(folder.join("task")),
         }
     }
@@ -177,14 +195,30 @@ impl ProcessReader {
         let resident = (self.statm.read(buffer) == Reading::Whole)
             .then(|| text::fields(buffer.text()).nth(1).and_then(text::number))
             .flatten();
+        let open_files = count.count(&self.fd);
+        let open_files_limit = self.limit_for(open_files, buffer);
         let switches = self.threads.read(buffer, stat.threads);
         Some(Usage {
             stat,
             io,
             resident_pages: resident,
-            open_files: count.count(&self.fd),
+            open_files,
+            open_files_limit,
             switches,
         })
+    }
+
+    /// The limit of open files. A server that sets its own does so early: the limit is read anew only where more than
+    /// half of it is in use.
+    fn limit_for(&mut self, open_files: Option<u64>, buffer: &mut Buffer) -> Option<u64> {
+        let in_use = open_files.unwrap_or(0);
+        let plenty = self
+            .open_files_limit
+            .is_some_and(|limit| in_use <= limit / 2);
+        if !plenty && self.limits.read(buffer) == Reading::Whole {
+            self.open_files_limit = parse_open_files_limit(buffer.text());
+        }
+        self.open_files_limit
     }
 }
 
@@ -208,6 +242,29 @@ mod tests {
         assert_eq!(Stat::parse(b"77 (a) S 5 77 6 0 -1 4194560 10"), None);
         assert_eq!(Stat::parse(b""), None);
         assert_eq!(Stat::parse(b"77 (a"), None);
+    }
+
+    #[test]
+    fn the_soft_limit_of_open_files_is_read() {
+        let content =
+            b"Limit                     Soft Limit           Hard Limit           Units     \n\
+            Max processes             63432                63432                processes \n\
+            Max open files            1024                 524288               files     \n";
+        assert_eq!(parse_open_files_limit(content), Some(1024));
+        assert_eq!(
+            parse_open_files_limit(b"Max processes 5 5 processes\n"),
+            None
+        );
+    }
+
+    #[test]
+    fn our_own_limit_is_known_with_our_own_files() {
+        let proc = Path::new("/proc");
+        let (mut buffer, count) = (Buffer::default(), FileCount::detect(proc));
+        let mut reader = ProcessReader::new(proc, std::process::id());
+        let usage = reader.read(&mut buffer, count, None).expect("we live");
+        let (open, limit) = (usage.open_files, usage.open_files_limit);
+        assert!(open.is_some() && open <= limit, "{open:?} of {limit:?}");
     }
 
     #[test]

@@ -3,13 +3,12 @@
 
 use std::collections::HashMap;
 
-use crate::cookies::Jar;
 use crate::extract::basic_credentials;
 use crate::http2::hpack::{Constant, Encoder, Name};
 use crate::plan::{self, Plan, Scheme};
 use crate::template::{Context, Text, decimal};
 
-use super::request::{Unsendable, is_path, is_value};
+use super::request::{Unsendable, is_cookie, is_path, is_value};
 
 /// Fields that have no place in HTTP/2 (RFC 9113, section 8.2.2).
 const OF_CONNECTIONS: [&str; 5] = [
@@ -105,7 +104,7 @@ impl Fields {
         path.clear();
         self.path.render(path, context);
         if !is_path(path) {
-            return Err(Unsendable);
+            return Err(Unsendable::Path);
         }
         values.clear();
         for field in &self.all {
@@ -116,7 +115,7 @@ impl Fields {
                     let start = values.len() + LENGTH_BYTES;
                     push_value(values, |out| text.render(out, context));
                     if !is_value(&values[start..]) {
-                        return Err(Unsendable);
+                        return Err(Unsendable::Header);
                     }
                 }
                 Field::Basic(_, user, password) => {
@@ -135,14 +134,19 @@ impl Fields {
         Ok(())
     }
 
-    /// Adds the cookies that a user has for this path.
-    pub(super) fn add_cookies(values: &mut Vec<u8>, jar: &Jar, target: u32, path: &[u8]) {
+    /// Adds the cookies that `write` appends, if there are any.
+    pub(super) fn add_cookies(
+        values: &mut Vec<u8>,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<bool, Unsendable>,
+    ) -> Result<(), Unsendable> {
         let start = values.len();
         values.push(COOKIE);
-        push_value(values, |out| jar.write(target, path, out));
-        if values.len() == start + 1 + LENGTH_BYTES {
+        let mut written = Ok(false);
+        push_value(values, |out| written = write(out));
+        if !written? {
             values.truncate(start);
         }
+        Ok(())
     }
 
     /// Adds the length of the body.
@@ -278,7 +282,11 @@ impl Making<'_> {
             let lower = name.to_ascii_lowercase();
             let value = Text::new(value);
             let is_odd_te = lower == "te" && value.constant() != Some(b"trailers");
-            if lower != "host" && !is_odd_te && !OF_CONNECTIONS.contains(&lower.as_str()) {
+            if lower != "host"
+                && !is_cookie(&lower)
+                && !is_odd_te
+                && !OF_CONNECTIONS.contains(&lower.as_str())
+            {
                 self.add(&lower, value);
             }
         }

@@ -31,6 +31,10 @@ pub struct Request {
     pub inspection: Inspection,
     /// What it does to something that is kept.
     pub note: Option<Note>,
+    /// Transaction and step, by which its failures are named.
+    label: Box<str>,
+    /// Cookies that the step sets itself, as one value.
+    cookies: Option<Text>,
     /// Bytes before the path: method and a blank.
     method: Box<[u8]>,
     path: Text,
@@ -50,9 +54,17 @@ enum Line {
     Basic(Box<[u8]>, Text, Text),
 }
 
-/// A value would have broken the request apart: a line break in a header, or a blank in the path.
+/// Why a value would have broken the request apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unsendable;
+pub enum Unsendable {
+    /// The path does not begin with a slash, or has a blank.
+    Path,
+    /// A header has a line break.
+    Header,
+}
+
+/// Longest beginning of a path that a reason repeats. [B]
+const SHOWN_BYTES: usize = 60;
 
 impl Request {
     /// Compiles a request.
@@ -74,6 +86,8 @@ impl Request {
         let speaks_http2 = plan.targets[request.target].http == HttpVersion::V2;
         let fields =
             speaks_http2.then(|| Fields::new(request, plan, multipart.as_deref(), constants));
+        let step = &plan.steps[request.step];
+        let transaction = step.transaction.as_deref().unwrap_or("once");
         Ok(Self {
             step: request.step,
             target: request.target,
@@ -82,6 +96,8 @@ impl Request {
             is_head: request.method == "HEAD",
             inspection: Inspection::new(request)?,
             note: request.note.as_ref().map(Note::new),
+            label: format!("{transaction} / {}", step.name).into(),
+            cookies: cookies(request),
             method: format!("{} ", request.method).into_bytes().into(),
             path: Text::new(&request.path),
             lines: lines(request, plan, multipart.as_deref()),
@@ -97,10 +113,35 @@ impl Request {
         self.fields.is_some()
     }
 
+    /// Transaction, step and reason of a request that cannot be sent; `path` is the one it was given.
+    #[must_use]
+    pub fn reason(&self, why: Unsendable, path: &[u8]) -> String {
+        let label = &self.label;
+        match why {
+            Unsendable::Header => format!("{label}: a header has a line break in its value"),
+            Unsendable::Path => {
+                let shown = String::from_utf8_lossy(&path[..path.len().min(SHOWN_BYTES)]);
+                let shown = match shown.split_once("://") {
+                    // Of an absolute URL the host alone: its path would make a reason of each request, and who logs in
+                    // there is a secret.
+                    Some((scheme, rest)) => {
+                        let place = rest.split('/').next().unwrap_or_default();
+                        let host = place.rsplit('@').next().unwrap_or_default();
+                        format!("{scheme}://{host}")
+                    }
+                    None => shown.split('?').next().unwrap_or_default().to_owned(),
+                };
+                format!(
+                    "{label}: the path is {shown:?}: a path begins with / and has no blank; another host is a target of its own"
+                )
+            }
+        }
+    }
+
     /// Fills in a request by HTTP/2: the values that vary, the path, and in `out`, which is empty, the body.
     ///
     /// # Errors
-    /// [`Unsendable`], with nothing to be sent.
+    /// [`Unsendable`], with nothing to be sent and the path in `path`.
     pub fn render(
         &self,
         values: &mut Vec<u8>,
@@ -110,11 +151,11 @@ impl Request {
         jar: &Jar,
     ) -> Result<(), Unsendable> {
         let Some(fields) = &self.fields else {
-            return Err(Unsendable);
+            return Err(Unsendable::Path);
         };
         fields.render(values, path, &mut out.scratch, context)?;
-        if !jar.is_empty() {
-            Fields::add_cookies(values, jar, self.target as u32, path);
+        if self.cookies.is_some() || !jar.is_empty() {
+            Fields::add_cookies(values, |out| self.write_cookies(out, path, context, jar))?;
         }
         if let Some(length) = self.body.render(out, context) {
             Fields::add_length(values, length);
@@ -139,7 +180,7 @@ impl Request {
     /// Writes the request into `out`, which is empty, and its path into `path`.
     ///
     /// # Errors
-    /// [`Unsendable`], with nothing to be sent.
+    /// [`Unsendable`], with nothing to be sent and the path in `path`.
     pub fn encode(
         &self,
         out: &mut Outgoing,
@@ -151,20 +192,63 @@ impl Request {
         head.extend_from_slice(&self.method);
         let start = head.len();
         self.path.render(head, context);
-        if !is_path(&head[start..]) {
-            return Err(Unsendable);
-        }
         path.clear();
         path.extend_from_slice(&head[start..]);
+        if !is_path(path) {
+            return Err(Unsendable::Path);
+        }
         for line in &self.lines {
             line.render(head, &mut out.scratch, context)?;
         }
-        if !jar.is_empty() {
-            jar.write_header(self.target as u32, path, head);
+        if self.cookies.is_some() || !jar.is_empty() {
+            let start = head.len();
+            head.extend_from_slice(b"Cookie: ");
+            if self.write_cookies(head, path, context, jar)? {
+                head.extend_from_slice(b"\r\n");
+            } else {
+                head.truncate(start);
+            }
         }
         self.body.encode(out, context);
         Ok(())
     }
+
+    /// Appends the cookies of the step and of the user as one value; whether there are any.
+    fn write_cookies(
+        &self,
+        out: &mut Vec<u8>,
+        path: &[u8],
+        context: &mut Context<'_>,
+        jar: &Jar,
+    ) -> Result<bool, Unsendable> {
+        let start = out.len();
+        if let Some(cookies) = &self.cookies {
+            cookies.render(out, context);
+            if !is_value(&out[start..]) {
+                return Err(Unsendable::Header);
+            }
+        }
+        jar.join(self.target as u32, path, start, out);
+        Ok(out.len() > start)
+    }
+}
+
+/// Whether a header of a step is joined with the user's cookies.
+pub(super) fn is_cookie(name: &str) -> bool {
+    name.eq_ignore_ascii_case("cookie")
+}
+
+/// All cookies that a step sets, as one value.
+fn cookies(request: &plan::Request) -> Option<Text> {
+    let given = request.headers.iter().filter(|(name, _)| is_cookie(name));
+    let joined = given
+        .map(|(_, value)| value.clone())
+        .reduce(|mut all, more| {
+            all.push(plan::Part::Text("; ".to_owned()));
+            all.extend(more);
+            all
+        });
+    joined.map(|value| Text::new(&value))
 }
 
 fn lines(request: &plan::Request, plan: &Plan, multipart: Option<&str>) -> Vec<Line> {
@@ -197,7 +281,7 @@ fn lines(request: &plan::Request, plan: &Plan, multipart: Option<&str>) -> Vec<L
     }
     let mut literal = fixed.into_bytes();
     let mut lines = Vec::new();
-    for (name, value) in &request.headers {
+    for (name, value) in request.headers.iter().filter(|(name, _)| !is_cookie(name)) {
         let value = Text::new(value);
         literal.extend_from_slice(format!("{name}: ").as_bytes());
         if let Some(constant) = value.constant() {
@@ -242,7 +326,7 @@ impl Line {
                 let start = out.len();
                 value.render(out, context);
                 if !is_value(&out[start..]) {
-                    return Err(Unsendable);
+                    return Err(Unsendable::Header);
                 }
                 out.extend_from_slice(b"\r\n");
             }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use super::series::{Series, StepSeries};
 use super::writer::{EndReason, Header, IntervalEdge};
-use super::{AtPlace, Handshakes, Recorder, Totals};
+use super::{AtPlace, Framing, Handshakes, Recorder, Totals};
 use crate::histogram::{Counter, Encoder, Histogram};
 use crate::outcome::{Failure, NotStarted};
 
@@ -81,6 +81,17 @@ impl LineBuilder {
                 format_args!(r#","waiting":{}"#, edge.waiting),
             );
         }
+        put(
+            &mut self.line,
+            format_args!(r#","gap_ns":{}"#, edge.gaps.longest_ns),
+        );
+        if edge.gaps.stalled_ns > 0 {
+            put(
+                &mut self.line,
+                format_args!(r#","stalled_ns":{}"#, edge.gaps.stalled_ns),
+            );
+        }
+        self.framing(recorder.framing);
         self.histogram("lag", &recorder.lag);
         self.histogram("connect", &recorder.connect);
         self.histogram("connection_wait", &recorder.connection_wait);
@@ -143,6 +154,17 @@ impl LineBuilder {
             format_args!(r#","in_flight":{}}}}}"#, totals.in_flight),
         );
         self.finish()
+    }
+
+    /// Bytes of servers that belong to no request; left out without any.
+    fn framing(&mut self, framing: Framing) {
+        let Framing { surplus, unasked } = framing;
+        if surplus + unasked > 0 {
+            put(
+                &mut self.line,
+                format_args!(r#","framing":{{"surplus":{surplus},"unasked":{unasked}}}"#),
+            );
+        }
     }
 
     /// Pauses between transactions, of the groups that had any.

@@ -137,6 +137,15 @@ pub struct Handshakes {
     pub resumed: u64,
 }
 
+/// Bytes of servers that belong to no request, each time they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Framing {
+    /// Behind a whole answer.
+    pub surplus: u64,
+    /// On a connection without a request under way: before the first one, or between two.
+    pub unasked: u64,
+}
+
 impl Handshakes {
     /// Of either kind.
     #[must_use]
@@ -215,6 +224,7 @@ pub struct Recorder {
     connection_wait: Histogram,
     tls: Histogram,
     handshakes: Handshakes,
+    framing: Framing,
     think_count: u64,
     think_sum_ns: u64,
     /// Picks from the mix, by transaction, then by group.
@@ -256,6 +266,7 @@ impl Recorder {
             connection_wait: Histogram::new(),
             tls: Histogram::new(),
             handshakes: Handshakes::default(),
+            framing: Framing::default(),
             think_count: 0,
             think_sum_ns: 0,
             picked: vec![0; shape.transactions * shape.groups],
@@ -405,6 +416,16 @@ impl Recorder {
         }
     }
 
+    /// Bytes came behind a whole answer.
+    pub fn surplus(&mut self) {
+        self.framing.surplus += 1;
+    }
+
+    /// Bytes came while no request was under way.
+    pub fn unasked(&mut self) {
+        self.framing.unasked += 1;
+    }
+
     /// Where a note is added: a JSON document and a line feed.
     pub fn notes(&mut self) -> &mut Vec<u8> {
         &mut self.notes
@@ -448,6 +469,7 @@ impl Recorder {
         self.connection_wait.clear();
         self.tls.clear();
         self.handshakes = Handshakes::default();
+        self.framing = Framing::default();
         self.response.clear();
         self.think_count = 0;
         self.think_sum_ns = 0;

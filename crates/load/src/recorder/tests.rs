@@ -21,6 +21,10 @@ const EDGE: writer::IntervalEdge = writer::IntervalEdge {
     waiting: 0,
     connections: 0,
     cpu_ns: 0,
+    gaps: crate::worker::Gaps {
+        longest_ns: 0,
+        stalled_ns: 0,
+    },
 };
 
 const EXCHANGE: Exchange = Exchange {

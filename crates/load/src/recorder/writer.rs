@@ -15,6 +15,7 @@ use super::notes::Notes;
 use super::segment::Segments;
 use super::{Recorder, Shape, Totals};
 use crate::histogram::Histogram;
+use crate::worker::Gaps;
 
 /// A new segment begins after this many bytes: large enough for hours, small enough to copy and to lose. [B]
 const SEGMENT_BYTES: u64 = 64 << 20;
@@ -116,6 +117,8 @@ pub struct IntervalEdge {
     pub connections: u64,
     /// CPU time that the thread used in the interval. [ns]
     pub cpu_ns: u64,
+    /// Stretches in which the loop of the thread did not turn.
+    pub gaps: Gaps,
 }
 
 /// Why a run came to its end.

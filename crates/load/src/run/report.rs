@@ -28,6 +28,8 @@ pub struct Report<'a> {
     pub counts: &'a LiveCounts,
     /// Connections that could not be made, by reason.
     pub connect_failures: &'a BTreeMap<String, u64>,
+    /// Requests that could not be sent, by reason.
+    pub unsendable: &'a BTreeMap<String, u64>,
     /// Connections that speak HTTP/2.
     pub http2: Http2Counts,
     /// Calls of drivers.
@@ -97,6 +99,7 @@ impl Report<'_> {
             },
             "identity": {"offered_holds": totals.offered_holds(), "started_holds": totals.started_holds()},
             "connect_failures": self.connect_failures,
+            "unsendable": self.unsendable,
             "handshakes": {"full": self.counts.handshakes.full, "resumed": self.counts.handshakes.resumed},
             "http2": {
                 "connections": self.http2.connections,

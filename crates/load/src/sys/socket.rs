@@ -142,6 +142,16 @@ impl Socket {
         Ok((error != 0).then(|| io::Error::from_raw_os_error(error)))
     }
 
+    /// Whether bytes wait to be read; the end of the stream is none.
+    #[must_use]
+    pub fn has_bytes(&self) -> bool {
+        let mut byte = 0_u8;
+        let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+        // Safety: `byte` is valid for the call, and one byte is all that is asked for.
+        let count = unsafe { libc::recv(self.as_raw_fd(), (&raw mut byte).cast(), 1, flags) };
+        count > 0
+    }
+
     /// Closes with a reset in place of a farewell, so that the port is free at once.
     pub fn abort(self) {
         let linger = libc::linger {
@@ -283,5 +293,21 @@ mod tests {
     fn a_path_that_is_too_long_is_refused() {
         let path = Path::new("/").join("x".repeat(UNIX_PATH_BYTES));
         assert!(unix_address(&path).is_err());
+    }
+
+    #[test]
+    fn bytes_that_wait_are_seen_and_the_end_of_the_stream_is_none() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = Address::Tcp(listener.local_addr().expect("an address"));
+        let mut socket = Socket::connect(&address, None).expect("a connection");
+        let (mut peer, _) = listener.accept().expect("a client");
+        assert!(!socket.has_bytes());
+        peer.write_all(b"x").expect("a byte");
+        while !socket.has_bytes() {
+            std::thread::yield_now();
+        }
+        assert_eq!(socket.read(&mut [0; 8]).expect("the byte"), 1);
+        drop(peer);
+        assert!(!socket.has_bytes());
     }
 }

@@ -161,8 +161,22 @@ impl Worker<'_> {
             self.begin_link(exchange, connection);
             return;
         }
-        self.connections[connection].phase = Phase::Busy;
+        let place = &mut self.connections[connection];
+        place.phase = Phase::Busy;
+        // Of HTTP/1 the client speaks first; what is there by now would pass for the answer.
+        if !place.secure && place.socket.as_ref().is_some_and(Socket::has_bytes) {
+            self.recorder.unasked();
+        }
         self.send(exchange);
+    }
+
+    /// An idle connection has something to read: its end, or what cannot be an answer.
+    pub(super) fn close_unasked(&mut self, connection: usize) {
+        let socket = self.connections[connection].socket.as_ref();
+        if socket.is_some_and(Socket::has_bytes) {
+            self.recorder.unasked();
+        }
+        self.close(connection);
     }
 
     pub(super) fn fail_to_connect(&mut self, exchange: usize, reason: Reason, now_ns: u64) {

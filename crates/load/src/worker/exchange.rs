@@ -66,7 +66,9 @@ impl Worker<'_> {
         } else {
             plan.encode(out, path, &mut context, jar)
         };
-        if encoded.is_err() {
+        if let Err(why) = encoded {
+            let reason = plan.reason(why, path);
+            self.unsendable.count(Reason::Unsendable(reason));
             return self.finish(exchange, Err(Failure::Internal), now_ns, true);
         }
         self.set_deadline(exchange, now_ns + plan.timeout_ns, now_ns);
@@ -142,7 +144,7 @@ impl Worker<'_> {
                 self.on_idle_secure(connection);
             }
             // Whatever comes on an idle connection, it cannot be the answer to a request that was not sent.
-            Phase::Idle if event.readable() => self.close(connection),
+            Phase::Idle if event.readable() => self.close_unasked(connection),
             Phase::Idle => {}
             Phase::Closed => self.parting.on_event(event),
             Phase::Securing => self.go_on_securing(connection, event.closed()),
@@ -243,6 +245,9 @@ impl Worker<'_> {
                 Ok(Progress::More) if count < self.buffer.len() && !closed => return,
                 Ok(Progress::More) => {}
                 Ok(Progress::Complete { consumed }) => {
+                    if consumed < count {
+                        self.recorder.surplus();
+                    }
                     let usable = one.scanner.keep_alive()
                         && consumed == count
                         && one.out.is_done()

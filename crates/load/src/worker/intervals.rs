@@ -5,6 +5,7 @@ use crate::recorder::writer::{IntervalEdge, SegmentWriter};
 use crate::schedule::Course;
 use crate::sys;
 
+use super::gaps::Gaps;
 use super::{Worker, WorkerFailed};
 
 /// Length of an interval. [ns]
@@ -28,6 +29,9 @@ pub(super) struct Clock {
     cpu_ns: u64,
     /// When the thread looked at the clock for what is due. [ns]
     pub(super) ticked_ns: u64,
+    /// How long the loop meant to wait from there on. [ns]
+    pub(super) meant_to_wait_ns: u64,
+    gaps: Gaps,
     pub(super) writer: SegmentWriter,
     pub(super) failure: Option<WorkerFailed>,
     pub(super) lifetime: LiveCounts,
@@ -47,6 +51,8 @@ impl Clock {
             users_since_ns: 0,
             cpu_ns: sys::thread_cpu_ns(),
             ticked_ns: 0,
+            meant_to_wait_ns: 0,
+            gaps: Gaps::default(),
             writer,
             failure: None,
             lifetime: LiveCounts::default(),
@@ -103,6 +109,14 @@ impl Clock {
         self.users_since_ns = until_ns;
     }
 
+    /// The loop was to turn at an instant and did at another; what of the time between lies in the interval in hand is
+    /// counted.
+    #[inline]
+    fn note_gap(&mut self, from_ns: u64, until_ns: u64) {
+        let within = from_ns.max(self.interval_start_ns)..until_ns.min(self.interval_end_ns);
+        self.gaps.note(until_ns.saturating_sub(from_ns), within);
+    }
+
     /// Passes stages that are over (those of no length at once) and sets the next edge: a whole second or a stage's end.
     fn enter_stage(&mut self) {
         let start_ns = self.interval_start_ns;
@@ -127,16 +141,20 @@ impl Clock {
 impl Worker<'_> {
     /// Reads the clock, and closes every interval that is over.
     pub(super) fn tick(&mut self) -> u64 {
-        let now_ns = self.clock.now_ns();
-        let before_ns = std::mem::replace(&mut self.clock.ticked_ns, now_ns);
+        let before_ns = self.clock.ticked_ns;
+        let now_ns = self.clock.now_ns().max(before_ns);
+        self.clock.ticked_ns = now_ns;
+        let meant_ns = before_ns + std::mem::take(&mut self.clock.meant_to_wait_ns);
         self.look_for_edits(before_ns);
         while now_ns >= self.clock.interval_end_ns {
+            self.clock.note_gap(meant_ns, now_ns);
             self.close_interval(self.clock.interval_end_ns);
             self.make_edits(self.clock.interval_start_ns);
             if self.clock.failure.is_some() {
                 break;
             }
         }
+        self.clock.note_gap(meant_ns, now_ns);
         now_ns
     }
 
@@ -168,6 +186,7 @@ impl Worker<'_> {
             waiting: self.waiting as u64,
             connections,
             cpu_ns: cpu_ns - clock.cpu_ns,
+            gaps: std::mem::take(&mut clock.gaps),
         };
         if let Err(failure) = clock.writer.interval(&mut self.recorder, edge) {
             clock.failure = Some(WorkerFailed::Disk(failure.to_string()));

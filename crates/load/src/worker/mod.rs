@@ -10,6 +10,7 @@ mod deadlines;
 mod driver_sessions;
 mod edits;
 mod exchange;
+mod gaps;
 mod interpret;
 mod intervals;
 mod multiplex;
@@ -43,6 +44,7 @@ use crate::wheel::Wheel;
 use connections::Model;
 use deadlines::Deadlines;
 use driver_sessions::Calls;
+use gaps::LONGEST_WAIT_NS;
 use intervals::Clock;
 use multiplex::Multiplexing;
 use parting::Parting;
@@ -55,6 +57,7 @@ pub use addresses::Sources;
 pub use connections::Ownership;
 pub use driver_sessions::CallsEnded;
 pub use edits::{Edits, Proposal};
+pub use gaps::{Gaps, STALL_NS};
 pub use multiplex::Counts as Http2Counts;
 pub use parting::PARTING_AT_MOST;
 pub use secure::TargetTls;
@@ -77,9 +80,6 @@ const ROOM_BYTES: usize = 16 << 20;
 
 /// Requests under way, of all threads, and arrivals that wait, for which there is memory before the load begins.
 const ROOMY_EXCHANGES: usize = 1024;
-
-/// Longest wait of the loop. [ns]
-const LONGEST_WAIT_NS: u64 = 1_000_000_000;
 
 /// A load thread.
 #[derive(Debug)]
@@ -120,6 +120,8 @@ pub(crate) struct Worker<'a> {
     plain: Vec<u8>,
     parting: Parting,
     reasons: Reasons,
+    /// Requests that could not be sent.
+    unsendable: Reasons,
     /// Last ticket given to one who waits for a connection.
     tickets: u64,
     open_connections: u64,
@@ -241,6 +243,7 @@ impl<'a> Worker<'a> {
             plain: Vec::new(),
             parting: Parting::default(),
             reasons: Reasons::default(),
+            unsendable: Reasons::default(),
             tickets: 0,
             open_connections: 0,
             calls: None,
@@ -373,6 +376,8 @@ impl<'a> Worker<'a> {
                 .saturating_sub(now_ns)
                 .min(LONGEST_WAIT_NS)
         };
+        // From the last look at the clock: the wait begins there, give or take what this turn did since.
+        self.clock.meant_to_wait_ns = now_ns + timeout_ns - self.clock.ticked_ns;
         let waited = self.epoll.wait(timeout_ns);
         let count = waited
             .map_err(|error| WorkerFailed::System(format!("cannot wait for sockets: {error}")))?;
@@ -430,6 +435,7 @@ impl<'a> Worker<'a> {
             counts,
             end_ns,
             connect_failures: self.reasons.texts(),
+            unsendable: self.unsendable.texts(),
             http2: self.http2.counts,
             calls: calls.unwrap_or_default(),
         })

@@ -1,4 +1,4 @@
-//! Why connections could not be made, counted.
+//! Why connections could not be made and requests not be sent, counted.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 /// Kinds of connect failures told apart by name; a server that makes up new ones must not fill the memory.
 const REASONS_AT_MOST: usize = 64;
 
-/// Why a connection could not be made.
+/// Why a connection could not be made, or a request not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
     /// What the system said, by its number.
@@ -25,6 +25,8 @@ pub(super) enum Reason {
     NoSettings,
     /// What a driver said.
     Driver(String),
+    /// A request that cannot be sent.
+    Unsendable(String),
     /// Anything beyond [`REASONS_AT_MOST`].
     Other,
 }
@@ -43,13 +45,13 @@ impl Reason {
             Self::Tls(text) => format!("TLS: {text}"),
             Self::NoHttp2 => "no HTTP/2".to_owned(),
             Self::NoSettings => "closed before the settings of HTTP/2".to_owned(),
-            Self::Driver(text) => text.clone(),
+            Self::Driver(text) | Self::Unsendable(text) => text.clone(),
             Self::Other => "other".to_owned(),
         }
     }
 }
 
-/// Failed connections by reason.
+/// Counts by reason.
 #[derive(Debug, Default)]
 pub(super) struct Reasons(BTreeMap<Reason, u64>);
 

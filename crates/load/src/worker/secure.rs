@@ -162,6 +162,11 @@ impl Worker<'_> {
                 Ok(Drawn::Bytes {
                     farewell: false, ..
                 }) if self.plain.is_empty() => {}
+                Ok(Drawn::Bytes { .. }) if !self.plain.is_empty() => {
+                    self.recorder.unasked();
+                    self.close(connection);
+                    return;
+                }
                 _ => {
                     self.close(connection);
                     return;
@@ -309,6 +314,9 @@ impl Worker<'_> {
             Ok(Progress::More) => return false,
             Ok(Progress::Complete { consumed }) => {
                 let ended = farewell || closed;
+                if consumed < whole {
+                    self.recorder.surplus();
+                }
                 let usable = one.scanner.keep_alive()
                     && consumed == whole
                     && one.out.is_done()

@@ -104,6 +104,8 @@ pub struct Ended {
     pub end_ns: u64,
     /// Connections that could not be made, by reason.
     pub connect_failures: BTreeMap<String, u64>,
+    /// Requests that could not be sent, by reason.
+    pub unsendable: BTreeMap<String, u64>,
     /// Connections that speak HTTP/2.
     pub http2: Http2Counts,
     /// Calls of drivers.

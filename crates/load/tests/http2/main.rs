@@ -132,8 +132,7 @@ fn fields_cookies_and_bodies_arrive_as_the_plan_says() {
     first["extract"] = json!([{"into": {"variable": 0}, "from": "json", "expression": "$.n"}]);
     let mut second = get(1, &json!(["/item/", {"variable": 0}]));
     second["method"] = json!("POST");
-    second["headers"] =
-        json!([["X-Own", ["  v"]], ["Keep-Alive", ["5"]], ["X-Varies", ["n", {"variable": 0}]]]);
+    second["headers"] = json!([["X-Own", ["  v"]], ["Keep-Alive", ["5"]], ["Cookie", ["own=", {"variable": 0}]], ["X-Varies", ["n", {"variable": 0}]]]);
     second["auth"] = json!({"user": ["u"], "password": [{"variable": 0}]});
     second["body"] = json!({"kind": "text", "template": ["n=", {"variable": 0}]});
     let results = run(over_http2(
@@ -156,7 +155,7 @@ fn fields_cookies_and_bodies_arrive_as_the_plan_says() {
     for (name, value) in [
         ("x-own", "v"),
         ("x-varies", "n5"),
-        ("cookie", "id=7"),
+        ("cookie", "own=5; id=7"),
         ("authorization", "Basic dTo1"),
         ("content-length", "3"),
     ] {

@@ -30,6 +30,12 @@ impl Seen {
         found.map(|(_, value)| value.as_str())
     }
 
+    pub fn headers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let all = self.headers.iter();
+        all.filter(move |(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
     pub fn path(&self) -> &str {
         self.line.split(' ').nth(1).unwrap_or("")
     }

@@ -22,6 +22,10 @@ const EDGE: IntervalEdge = IntervalEdge {
     waiting: 0,
     connections: 11,
     cpu_ns: 31_000_000,
+    gaps: crate::worker::Gaps {
+        longest_ns: 0,
+        stalled_ns: 0,
+    },
 };
 
 /// The documents of a segment, every checksum proved.
