@@ -1,5 +1,6 @@
 # Everything a new machine needs is made by these targets: a virtual environment in .venv with the
-# locked Python packages, and the engine built in release mode from the locked crates.
+# locked Python packages, and the engine built in release mode from the locked crates. In a new clone
+# `scripts/preflight` looks at the machine first.
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -7,13 +8,15 @@ BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(HOME)/.cargo/bin:$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup demo test lint bench bench-peers docs lock clean
+.PHONY: help setup demo test test-packages test-anywhere nightly check judge lint bench bench-peers docs lock clean
 help: ## show what can be made
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(VENV)/.python: requirements.lock
+	@scripts/preflight $(PYTHON)
 	$(PYTHON) scripts/make_venv.py $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock || \
+		{ echo "error: the Python packages could not be fetched; make the registry of pip reachable, then type the same again" >&2; exit 1; }
 	touch $@
 
 $(VENV)/.towtank: $(VENV)/.python pyproject.toml $(RUST_SOURCES)
@@ -26,9 +29,30 @@ setup: $(VENV)/.towtank ## install the Python packages and build the engine
 demo: setup ## run the shipped study content-users in its quick preset
 	$(BIN)/towtank run content-users --preset quick
 
-test: setup ## all tests, Rust and Python
+# Tests that need no server, no network of hosts and no load that is measured.
+UNITS := tests/units tests/study tests/results tests/conduct tests/analysis
+
+check: lint ## before each commit, in minutes: lints, and the tests that start nothing
+	cargo test --workspace --locked --profile checked --quiet --lib
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $(UNITS)
+
+nightly: test test-anywhere judge ## all tests with new examples, then again as on other machines and for other users
+	TOWTANK_STUDIES=5000 $(BIN)/python -m pytest -n 2 tests/results/test_results_any_data.py
+
+test: setup ## all tests, Rust and Python; as root on Debian it installs what they need
+	@$(BIN)/python scripts/packages.py
 	cargo test --workspace --locked --profile checked --quiet
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-packages: ## as root: install what some tests need, of scripts/packages.txt
+	@$(BIN)/python scripts/packages.py
+
+test-anywhere: setup ## the suite as on other machines and for other users; VARIATION="NAME ..." chooses, EVERYTHING=1 runs all of it
+	$(BIN)/python scripts/test_anywhere.py $(VARIATION) $(if $(EVERYTHING),--everything)
+
+judge: setup ## run JMeter, from Maven, beside the imports of its test plans; for the night, not for every change
+	scripts/import-keys --jmeter $(CURDIR)/$(VENV)/jmeter
+	TOWTANK_JMETER=$(CURDIR)/$(VENV)/jmeter $(BIN)/python -m pytest tests/workload/importers/judged_by_jmeter.py
 
 lint: setup ## formatting, lints, types, schemas up to date
 	cargo fmt --all --check

@@ -1,7 +1,8 @@
 """A stand-in for `towtank-engine` in tests of the conductor: its processes and exits, without any load.
 
 `guard` ends its child when standard input closes; `load` makes frames and results for the stages of its plan, and
-misbehaves as `FAKE_ENGINE` says: `exit:74`, `deaf` (never ends by itself), `crash` (killed by signal 9 half way).
+misbehaves as `FAKE_ENGINE` says: `exit:74`, `deaf` (never ends by itself), `waits` (for answers, until it is asked to
+stop a second time), `crash` (killed by signal 9 half way).
 """
 
 import http.server
@@ -75,7 +76,7 @@ class Load:
                     os.kill(os.getpid(), signal.SIGKILL)
                 if self._stdin_closed():
                     return 0
-                if self.signals and self.mode != "deaf":
+                if self.signals >= (2 if self.mode == "waits" else 1) and self.mode != "deaf":
                     return self._end("stopped")
                 time.sleep(0.02)
         return self._end("finished")
@@ -84,6 +85,9 @@ class Load:
         print(json.dumps(frame), flush=True)
 
     def _end(self, reason: str) -> int:
+        # A further signal while the interpreter ends would kill it: its handlers are gone by then.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
         out = Path(self.plan["out"])
         out.mkdir(exist_ok=True)
         (out / "engine.json").write_text(json.dumps({"schema": "towtank/engine/1", "reason": reason}))

@@ -69,7 +69,7 @@ class SshServer:
 @contextmanager
 def ssh_server(folder: Path) -> Iterator[SshServer]:
     """Run a server on loopback that takes a key of the test, and the password `opens`."""
-    asyncssh = pytest.importorskip("asyncssh", reason="needs asyncssh; pip install 'towtank[hosts]'")
+    asyncssh = pytest.importorskip("asyncssh", reason="needs asyncssh")
     made = SshServer()
     connections: list[Any] = []
     host_key, user_key = asyncssh.generate_private_key("ssh-ed25519"), asyncssh.generate_private_key("ssh-ed25519")

@@ -1,0 +1,58 @@
+"""`make test-packages`: brings what some tests need, as far as this machine and this user can; never an error.
+
+What stays missing costs only the tests that need it: they are left out, and the test run says how many and why.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from towtank.errors import TargetError
+from towtank.system import debian, packages
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = ROOT / "scripts" / "packages.txt"
+
+
+def listed(purpose: str) -> list[str]:
+    """Return the packages of one purpose, in the order of the list."""
+    lines = (line.split("#")[0].split() for line in LIST.read_text().splitlines())
+    return [line[1] for line in lines if line and line[0] == purpose]
+
+
+def say(text: str) -> None:
+    """Print a line of progress."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def install_packages() -> None:
+    """Install what is missing, as root on Debian; nothing anywhere else."""
+    missing = debian.missing(listed("tests"))
+    if missing and os.geteuid() == 0 and shutil.which("apt-get"):
+        say(f"installing for the tests: {' '.join(missing)}")
+        debian.install(missing, debian.run_quietly)
+
+
+def fetch_archives() -> None:
+    """Fetch the archives of `examples/repository`; without Java nobody would run them."""
+    needs = packages.needed(str(ROOT / "examples" / "repository"))
+    if all(need.found() for need in needs if need.kind == "java"):
+        packages.install((need for need in needs if isinstance(need, packages.Download)), debian.run_quietly, say)
+
+
+def main() -> int:
+    """Do what can be done; 0 in any case."""
+    for step in (install_packages, fetch_archives):
+        try:
+            step()
+        except (TargetError, OSError, subprocess.SubprocessError) as error:
+            say(f"note: {error}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,279 @@
+"""`make test-anywhere`: the suite again, as on other machines and for other users.
+
+    scripts/test_anywhere.py [VARIATION ...] [--everything] [--list]
+
+Each variation runs the part of the suite that it can influence; `--everything` runs the whole suite in each. The last
+lines are a table. A variation that this machine cannot show is listed with the reason, and fails nothing. Options for
+pytest come by its own variable, `PYTEST_ADDOPTS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NUMBERS = ("tests/model", "tests/size", "tests/certified", "tests/analysis", "tests/docs")
+TEXTS = ("tests/cli", "tests/report", "tests/results", "tests/study", "tests/workload", "tests/units")
+USERS = (*TEXTS, "tests/record", "tests/observe", "tests/integration/test_integration_drive.py")
+# Half a CPU, or eight threads on one, take their time; what is tested is not how long it takes.
+_TIMEOUT_S = 900
+_CLOSING = re.compile(r"(\d+) (passed|failed|skipped|error)")
+_HALF = "towtank-anywhere"
+
+
+class CannotShowError(Exception):
+    """This machine cannot show a variation; the text says why."""
+
+
+Setting = tuple[dict[str, str], list[str]]
+"""Variables of the environment, and the command that the test run is put behind."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """Another machine, or another user.
+
+    Attributes
+    ----------
+    name, about : str
+    parts : tuple of str
+        Folders of tests that it can influence.
+    environment : dict
+        Variables that it sets.
+    prefix : tuple of str
+        Command that the test run is put behind.
+    prepare : callable or None
+        Given a scratch folder: more variables and a longer prefix, found out or made on the spot.
+    """
+
+    name: str
+    about: str
+    parts: tuple[str, ...]
+    environment: dict[str, str] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()
+    prepare: Callable[[Path], Setting] | None = None
+
+    def setting(self, scratch: Path) -> Setting:
+        """Return everything that it changes."""
+        more, prefix = ({}, []) if self.prepare is None else self.prepare(scratch)
+        return {**self.environment, **more}, [*prefix, *self.prefix]
+
+
+def kernel_of_blas(name: str, flag: str) -> Variation:
+    """OpenBLAS with the kernel of another kind of CPU; it needs the instructions of that CPU."""
+
+    def prepare(_: Path) -> Setting:
+        flags = re.search(r"^flags\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        if flags is None or flag not in flags[1].split():
+            raise CannotShowError(f"this CPU has no {flag}")
+        return {"OPENBLAS_CORETYPE": name}, []
+
+    return Variation(f"blas-{name.lower()}", f"OpenBLAS for {name}", NUMBERS, prepare=prepare)
+
+
+def cpus(count: int) -> Variation:
+    """So many CPUs to be seen."""
+
+    def prepare(_: Path) -> Setting:
+        usable = sorted(os.sched_getaffinity(0))
+        if count <= len(usable):
+            return {}, ["taskset", "--cpu-list", ",".join(map(str, usable[:count]))]
+        # A count of CPUs changes results by the number of parts that BLAS splits a sum into: its threads.
+        return {"OPENBLAS_NUM_THREADS": str(count)}, []
+
+    return Variation(f"cpus-{count}", "as many CPUs, or threads of OpenBLAS", NUMBERS, prepare=prepare)
+
+
+def half_a_cpu(_: Path) -> Setting:
+    """Join a control group of half a CPU, made here and removed after the run."""
+    from towtank.errors import TargetError  # noqa: PLC0415 - the table is listed without the package, too
+    from towtank.system.hosts.cgroups import ControlGroup, find_trees  # noqa: PLC0415
+
+    if os.geteuid() != 0:
+        raise CannotShowError("needs root")
+    group = ControlGroup(find_trees(), _HALF)
+    try:
+        group.create()
+        group.limit_cpu(0.5)
+    except TargetError as error:
+        raise CannotShowError(str(error)) from error
+    join = "".join(f"echo $$ > {file}; " for file in group.members_files())
+    return {}, ["sh", "-c", f'{join}exec "$@"', "half-a-cpu"]
+
+
+def remove_group() -> None:
+    """Remove the group of half a CPU, if there is one."""
+    from towtank.system.hosts import cgroups  # noqa: PLC0415
+
+    trees = cgroups.find_trees()
+    for tree in {*trees.controllers.values(), *([trees.unified] if trees.unified else [])}:
+        if (tree / _HALF).exists():
+            cgroups.remove(tree / _HALF)
+
+
+def latin(scratch: Path) -> Setting:
+    """Make a locale of German with Latin-1 in the scratch folder; it needs no installation."""
+    if shutil.which("localedef") is None:
+        raise CannotShowError("no localedef: apt-get install libc-bin locales")
+    made = scratch / "de_DE.ISO-8859-1"
+    done = subprocess.run(
+        ["localedef", "-i", "de_DE", "-f", "ISO-8859-1", str(made)], check=False, capture_output=True, text=True
+    )
+    if not made.exists():
+        raise CannotShowError(f"localedef: {done.stderr.strip() or 'no locale made'}: apt-get install locales")
+    return {"LOCPATH": str(scratch), "LC_ALL": made.name, "LANG": made.name, "PYTHONUTF8": "0"}, []
+
+
+def elsewhere(scratch: Path) -> Setting:
+    """Temporary files in a folder whose name has a space and a letter beyond ASCII."""
+    folder = scratch / "zwischen ablage ä"
+    folder.mkdir()
+    return {"TMPDIR": str(folder)}, []
+
+
+def normal_user(scratch: Path) -> Setting:
+    """Run as `nobody`, with a home and a temporary folder; who is no root already runs as himself."""
+    home = scratch / "home"
+    home.mkdir()
+    scratch.chmod(0o755)
+    environment = {"HOME": str(home), "TMPDIR": str(home), "HYPOTHESIS_STORAGE_DIRECTORY": str(home / "hypothesis")}
+    if os.geteuid() != 0:
+        return environment, []
+    nobody = pwd.getpwnam("nobody")
+    os.chown(home, nobody.pw_uid, nobody.pw_gid)
+    prefix = ["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups", "--"]
+    for path in (sys.executable, str(ROOT / "pyproject.toml")):
+        if subprocess.run([*prefix, "test", "-r", path], check=False).returncode != 0:
+            raise CannotShowError(f"{Path(path).resolve()} is for root alone")
+    return environment, prefix
+
+
+VARIATIONS = (
+    kernel_of_blas("Haswell", "avx2"),
+    kernel_of_blas("SkylakeX", "avx512f"),
+    kernel_of_blas("Nehalem", "sse4_2"),
+    cpus(1),
+    cpus(2),
+    cpus(8),
+    Variation("half-a-cpu", "control group of half a CPU", (*NUMBERS, *TEXTS), prepare=half_a_cpu),
+    Variation("locale-c", "output in ASCII", TEXTS, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}),
+    Variation("locale-latin", "German, Latin-1", TEXTS, prepare=latin),
+    Variation("time-zone", "a quarter of an hour off the others", TEXTS, {"TZ": "Asia/Kathmandu"}),
+    Variation("tmpdir", "temporary files elsewhere", (*USERS, "tests/conduct"), prepare=elsewhere),
+    Variation("open-files", "1,024 open files, as a login has", USERS, prefix=("prlimit", "--nofile=1024:1024")),
+    Variation("normal-user", "not root; what needs root is left out by name", USERS, prepare=normal_user),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one variation."""
+
+    name: str
+    counts: dict[str, int]
+    took_s: float
+    status: int | None
+    remark: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether a test failed, or the run as such."""
+        return self.status not in (0, None)
+
+
+def run(variation: Variation, everything: bool) -> Outcome:
+    """Run the tests in one variation; their output is passed on."""
+    start = time.monotonic()
+    with _scratch() as scratch:
+        try:
+            changed, prefix = variation.setting(scratch)
+        except CannotShowError as error:
+            return Outcome(variation.name, {}, 0.0, None, str(error))
+        environment = {key: value for key, value in os.environ.items() if key != "CI"} | changed
+        command = [*prefix, *command_of(variation, everything)]
+        said = []
+        with subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                sys.stdout.write(line)
+                said.append(line)
+    counts = counts_of(said)
+    return Outcome(variation.name, counts, time.monotonic() - start, process.returncode)
+
+
+def command_of(variation: Variation, everything: bool) -> list[str]:
+    """Return the command of the test run."""
+    parts = [] if everything else list(variation.parts)
+    fixed = ["-q", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider", "--timeout", str(_TIMEOUT_S)]
+    return [sys.executable, "-m", "pytest", *fixed, *parts]
+
+
+def counts_of(lines: list[str]) -> dict[str, int]:
+    """Read the closing line of a test run: the last that has counts and a time."""
+    closing = next((line for line in reversed(lines) if re.search(r" in [\d.]+s", line)), "")
+    return {kind: int(count) for count, kind in _CLOSING.findall(closing)}
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="anywhere-", dir="/tmp") as name:
+        try:
+            yield Path(name)
+        finally:
+            remove_group()
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """Return one line for each variation."""
+    lines = [f"{'variation':<14} {'passed':>6} {'failed':>6} {'left out':>8} {'seconds':>7}"]
+    for outcome in outcomes:
+        if outcome.status is None:
+            lines.append(f"{outcome.name:<14} not run: {outcome.remark}")
+            continue
+        passed, failed = outcome.counts.get("passed", 0), outcome.counts.get("failed", 0)
+        wrong = failed + outcome.counts.get("error", 0)
+        remark = f"  ended with status {outcome.status}" if outcome.failed else ""
+        left_out = outcome.counts.get("skipped", 0)
+        lines.append(f"{outcome.name:<14} {passed:>6} {wrong:>6} {left_out:>8} {outcome.took_s:>7.0f}{remark}")
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what was asked for; 0 if nothing failed, 2 for a variation that there is not."""
+    parser = argparse.ArgumentParser(prog="test_anywhere", description="Run the suite as on other machines.")
+    parser.add_argument("variations", nargs="*", metavar="VARIATION")
+    parser.add_argument("--everything", action="store_true", help="the whole suite in each variation")
+    parser.add_argument("--list", action="store_true", help="list the variations and their parts")
+    given = parser.parse_args(arguments)
+    known = {variation.name: variation for variation in VARIATIONS}
+    if unknown := [name for name in given.variations if name not in known]:
+        print(f"error: no variation {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
+        return 2
+    chosen = [known[name] for name in given.variations] or list(VARIATIONS)
+    if given.list:
+        print("\n".join(f"{each.name:<14} {each.about}: {' '.join(each.parts)}" for each in chosen))
+        return 0
+    outcomes = []
+    for variation in chosen:
+        print(f"== {variation.name}: {variation.about}", flush=True)
+        outcomes.append(run(variation, given.everything))
+    print(table(outcomes))
+    return 1 if any(outcome.failed for outcome in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

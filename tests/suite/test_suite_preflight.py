@@ -1,0 +1,123 @@
+"""What a machine lacks for building is reported in one line before anything is built, with what to type."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOOLS = {
+    "cargo": 'case "$1" in --version) echo "cargo 1.99.0 (abc 2026-01-01)";; esac',
+    "python3": 'case "$2" in *version_info*) echo 3.12;; esac',
+    "cc": "exit 0",
+    "df": 'echo "Filesystem 1024-blocks Used Available"; echo "disk 9000000 1 8000000 1% /"',
+    "id": "echo 1000",
+}
+PLENTY = "MemTotal: 9000000 kB\nMemAvailable:    8000000 kB\nSwapFree:              0 kB\n"
+
+
+class Machine:
+    """Programs of a machine in a folder, and its memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.has(**TOOLS)
+        for name in ("sh", "sed", "sort", "head", "awk", "dirname", "tail"):
+            real = subprocess.run(["which", name], capture_output=True, text=True, check=True).stdout.strip()
+            (folder / name).symlink_to(real)
+        self.memory = folder / "meminfo"
+        self.memory.write_text(PLENTY)
+
+    def has(self, **scripts: str) -> None:
+        for name, script in scripts.items():
+            file = self.folder / name
+            file.write_text(f"#!/bin/sh\n{script}\n")
+            file.chmod(0o755)
+
+    def lacks(self, *names: str) -> None:
+        for name in names:
+            (self.folder / name).unlink()
+
+    def preflight(self) -> str:
+        """What it prints: one line, or nothing with status 0."""
+        done = subprocess.run(
+            [str(ROOT / "scripts" / "preflight"), "python3"],
+            env={"PATH": str(self.folder), "TOWTANK_MEMINFO": str(self.memory)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.stdout == ""
+        assert (done.returncode, len(done.stderr.splitlines())) in ((0, 0), (1, 1)), done.stderr
+        return done.stderr.strip()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_a_machine_that_has_all_is_told_nothing(machine: Machine) -> None:
+    assert machine.preflight() == ""
+
+
+@pytest.mark.parametrize(("version", "found"), [("cargo 1.85.1 (Debian)", "1.85"), ("cargo 0.66.0", "0.66")])
+def test_rust_of_debian_is_too_old(machine: Machine, version: str, found: str) -> None:
+    machine.has(cargo=f'echo "{version}"')
+    wanted = re.search(r'^rust-version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
+    assert wanted is not None
+    assert machine.preflight() == (
+        f"error: to build, this machine lacks: Rust {wanted[1]} or newer (found {found}). "
+        "Type: curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"
+    )
+    machine.has(rustup="exit 0")
+    assert machine.preflight().endswith(". Type: rustup default stable && rustup update stable")
+
+
+def test_all_that_is_missing_is_in_the_one_line(machine: Machine) -> None:
+    machine.lacks("cargo", "python3", "cc")
+    said = machine.preflight()
+    assert "Rust 1.88 or newer (found none); Python 3.11 or newer (found none); a C compiler that links" in said
+    assert ". Type: sudo apt-get install python3-venv gcc libc6-dev && curl " in said
+    machine.has(id="echo 0")
+    assert ". Type: apt-get install python3-venv" in machine.preflight()
+
+
+def test_a_newer_python_beside_the_usual_one_is_named(machine: Machine) -> None:
+    machine.has(python3='case "$2" in *version_info*) echo 3.9;; esac', **{"python3.12": "exit 0"})
+    assert machine.preflight().endswith("lacks: Python 3.11 or newer (found 3.9). Type: make setup PYTHON=python3.12")
+
+
+def test_python_without_environments_and_a_compiler_without_a_library(machine: Machine) -> None:
+    machine.has(python3='case "$2" in *version_info*) echo 3.13;; *) exit 1;; esac', cc="exit 1")
+    said = machine.preflight()
+    assert "lacks: the module venv of Python; a C compiler that links a program." in said
+    assert said.endswith("Type: sudo apt-get install python3-venv gcc libc6-dev")
+
+
+def test_too_little_disk_or_memory(machine: Machine) -> None:
+    machine.has(df='echo head; echo "disk 9000000 1 1200000 1% /"')
+    machine.memory.write_text("MemAvailable: 300000 kB\nSwapFree: 200000 kB\n")
+    said = machine.preflight()
+    assert "lacks: 1.4 GB of disk (free here: 1200 MB); 1 GB of memory (free: 500 MB)" in said
+
+
+def test_a_registry_out_of_reach(machine: Machine) -> None:
+    said = r"error: failed to download\n\nCaused by:\n  [6] Could not resolve host: registry\n"
+    machine.has(cargo=f'case "$1" in --version) echo "cargo 1.99.0";; *) printf "{said}" >&2; exit 101;; esac')
+    assert machine.preflight().endswith("the registry of Rust packages (Could not resolve host: registry)")
+
+
+def test_nothing_is_looked_at_once_all_is_built(tmp_path: Path) -> None:
+    def planned() -> list[str]:
+        command = ["make", "--dry-run", "setup", f"VENV={tmp_path}"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        return [line for line in done.stdout.splitlines() if not line.startswith("make")]
+
+    assert planned()[0] == "scripts/preflight python3"
+    for name in (".python", ".towtank"):
+        (tmp_path / name).touch()
+    assert planned() == []

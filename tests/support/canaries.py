@@ -1,0 +1,148 @@
+"""Canaries: values that stand where secrets do, so that a copy of one is known wherever it turns up."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+
+MARK = "cAnAry7"
+_EVERY_S = 0.01
+_ONLY_OWNER = 0o077
+
+
+def canary(place: str) -> str:
+    """A secret for a place."""
+    return f"{MARK}{place}"
+
+
+def found_in(text: str) -> list[str]:
+    """Canaries in a text, each to the end of its word."""
+    words = text.split(MARK)[1:]
+    return sorted({"".join(_letters(word)) for word in words})
+
+
+def _letters(word: str) -> Iterator[str]:
+    for letter in word:
+        if not letter.isalnum():
+            return
+        yield letter
+
+
+@dataclass
+class Found:
+    """What became of the canaries of a folder.
+
+    Attributes
+    ----------
+    open : dict of str to list of str
+        Canaries by file, of files that others than their owner may read, or that are not expected to have any.
+    private : set of str
+        Files with canaries that are expected to have some, and that only their owner may read.
+    """
+
+    open: dict[str, list[str]] = field(default_factory=dict)
+    private: set[str] = field(default_factory=set)
+
+
+def search(folder: Path, expected: tuple[str, ...] = ()) -> Found:
+    """Search all files below a folder; `expected` are patterns of files that may hold secrets."""
+    found = Found()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        canaries = found_in(path.read_bytes().decode("utf-8", "replace"))
+        if not canaries:
+            continue
+        name = path.relative_to(folder).as_posix()
+        named = any(path.relative_to(folder).match(pattern) for pattern in expected)
+        if named and not stat.S_IMODE(path.stat().st_mode) & _ONLY_OWNER:
+            found.private.add(name)
+        else:
+            found.open[name] = canaries
+    return found
+
+
+class Arguments:
+    """Looks at the arguments of all processes again and again, except of the commands that a test types itself."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, str] = {}
+        # A child that has not become another program yet has the arguments of its parent.
+        self._typed = f"{sys.executable} -m towtank "
+        self.seen: set[str] = set()
+        self._stop = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        while not self._stop.wait(_EVERY_S):
+            for entry in Path("/proc").iterdir():
+                if entry.name.isdigit():
+                    self._look(entry)
+
+    def _look(self, entry: Path) -> None:
+        with suppress(OSError):
+            text = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            self.seen.add(text)
+            if MARK in text and not text.startswith(self._typed):
+                self.found[entry.name] = text
+
+    @contextmanager
+    def watching(self) -> Iterator[Arguments]:
+        """Looks during the block."""
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._stop.set()
+            self._thread.join()
+
+
+class Listener:
+    """A server that says yes to everything, shows a page of metrics, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str | None]] = []
+        listener = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _answer(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                listener.asked.append((self.path, self.headers.get("Authorization")))
+                body = b"up 1\n"
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST = _answer  # noqa: N815 - names of the base
+
+            def log_message(self, *_: object) -> None:
+                """Says nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.port = self._server.server_address[1]
+
+    def authorizations(self, path: str) -> set[str | None]:
+        """Authorizations that came with requests for a path, whatever their query."""
+        return {authorization for asked, authorization in self.asked if asked.partition("?")[0] == path}
+
+
+@contextmanager
+def listening() -> Iterator[Listener]:
+    """A server that listens until the end of the block."""
+    made = Listener()
+    thread = Thread(target=made._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield made
+    finally:
+        made._server.shutdown()
+        made._server.server_close()
+        thread.join()

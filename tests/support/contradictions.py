@@ -1,0 +1,133 @@
+"""Pairs of statements of one study summary that must not contradict each other, as a table of rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Json = dict[str, Any]
+Rule = Callable[[Json], Iterator[str]]
+
+
+def counts(point: Json) -> bool:
+    """Whether a level has a run that is not invalid."""
+    return any(verdict != "invalid" for verdict in point["verdicts"])
+
+
+def limit_and_top_level(summary: Json) -> Iterator[str]:
+    """A limit is `none` only if the highest level measured is valid and no tier is full there."""
+    for one in summary["configurations"]:
+        limit, points = one["limit"], one["points"]
+        if limit["kind"] != "none":
+            continue
+        if not counts(points[-1]):
+            yield f"{one['label']}: no limit, but the highest level is invalid"
+        for run in summary.get("_runs", ()):
+            growth = (run.get("window") or {}).get("growth") or {}
+            if run["run"] in points[-1]["runs"] and growth.get("is_significant"):
+                yield f"{one['label']}: no limit, but more arrives than is done"
+        full = [name for name, tier in points[-1]["tiers"].items() if (tier["utilization"] or 0) >= 0.9]
+        if full:
+            yield f"{one['label']}: no limit, but {full} used its CPUs up"
+
+
+def limit_and_resource(summary: Json) -> Iterator[str]:
+    """A resource is named for a limit of the CPU only, and it is a tier that was seen full."""
+    for one in summary["configurations"]:
+        limit = one["limit"]
+        if (limit["resource"] is not None) != (limit["kind"] == "cpu"):
+            yield f"{one['label']}: kind {limit['kind']}, resource {limit['resource']}"
+        if limit["resource"] is not None and not any(
+            (point["tiers"].get(limit["resource"], {}).get("utilization") or 0) >= 0.9
+            for point in one["points"]
+            if counts(point)
+        ):
+            yield f"{one['label']}: limited by {limit['resource']}, which was nowhere full"
+
+
+def limit_and_reached(summary: Json) -> Iterator[str]:
+    """`reached` follows from the kind."""
+    expected = {"none": False, "undecided": None}
+    for one in summary["configurations"]:
+        if one["limit"]["reached"] is not expected.get(one["limit"]["kind"], True):
+            yield f"{one['label']}: {one['limit']['kind']}, reached {one['limit']['reached']}"
+
+
+def limit_and_headline(summary: Json) -> Iterator[str]:
+    """The headline says that a limit was not reached only if that was decided."""
+    kinds = {one["limit"]["kind"] for one in summary["configurations"]}
+    if "its limit not reached" in summary["headline"] and "none" not in kinds:
+        yield f"headline without a limit, kinds {sorted(kinds)}"
+    if "limited by the CPU" in summary["headline"] and "cpu" not in kinds:
+        yield f"headline with a limit of the CPU, kinds {sorted(kinds)}"
+
+
+def unobserved_and_ruled_out(summary: Json) -> Iterator[str]:
+    """Nothing that was not observed is ruled out."""
+    texts = [summary["headline"], *(one["text"] for one in summary["observations"])]
+    for text in texts:
+        if re.search(r"not CPU time|no CPU (?:and no disk )?is full|without a saturated CPU", text):
+            yield text
+
+
+def search_and_plateaus(summary: Json) -> Iterator[str]:
+    """A limit that a search found has no level that passed above its upper end."""
+    for one in summary["configurations"]:
+        found = one["found_limit"]
+        for run in summary.get("_runs", ()):
+            limit = run.get("limit")
+            if found is None or not limit or limit["high"] is None:
+                continue
+            above = [each["level"] for each in limit["plateaus"] if each["passed"] and each["level"] > limit["high"]]
+            if above:
+                yield f"limit [{limit['low']}, {limit['high']}], but {above} passed"
+
+
+def objectives_and_runs(summary: Json) -> Iterator[str]:
+    """An objective is met or missed on valid levels, and one that is not judged says why."""
+    by_key = {str(one["key"]): one["points"] for one in summary["configurations"]}
+    for objective in summary["objectives"]:
+        points = by_key[str(objective["configuration"])]
+        if objective["users"] is not None:
+            points = [point for point in points if point.get("users") == objective["users"]]
+        decided = objective["metric"].startswith("err") or any(counts(point) for point in points)
+        if objective["met"] is not None and not decided:
+            yield f"{objective['text']}: met {objective['met']} without a valid run"
+        if objective["met"] is True and objective["not_judged"]:
+            yield f"{objective['text']}: met, but not judged at {objective['not_judged']}"
+        if objective["met"] is None and objective["seen"] is None and not objective["not_judged"]:
+            has_value = any(counts(point) for point in points)
+            if points and has_value and objective["metric"] == "p95":
+                yield f"{objective['text']}: not judged without a reason"
+
+
+def verdict_and_runs(summary: Json) -> Iterator[str]:
+    """The verdict counts the runs, and an invalid study gives no number without saying so."""
+    verdict = summary["verdict"]
+    levels = [run["verdict"] for run in summary["runs"]]
+    for level in ("valid", "suspect", "invalid"):
+        if verdict[f"{level}_runs"] != levels.count(level):
+            yield f"{verdict[f'{level}_runs']} {level} runs, {levels.count(level)} in the table"
+    if verdict["level"] == "valid" and set(levels) != {"valid"}:
+        yield f"valid, with runs {levels}"
+    invalid = verdict["level"] == "invalid"
+    if invalid and "No run of this study" not in summary["headline"] and "not valid" not in summary["headline"]:
+        yield f"an invalid study states: {summary['headline']}"
+
+
+RULES: tuple[Rule, ...] = (
+    limit_and_top_level,
+    limit_and_resource,
+    limit_and_reached,
+    limit_and_headline,
+    unobserved_and_ruled_out,
+    search_and_plateaus,
+    objectives_and_runs,
+    verdict_and_runs,
+)
+
+
+def contradictions(summary: Json) -> list[str]:
+    """All contradictions of a study summary, each with its rule."""
+    return [f"{rule.__name__}: {text}" for rule in RULES for text in rule(summary)]

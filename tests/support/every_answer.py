@@ -1,0 +1,117 @@
+"""Puts a results folder through every command that reads it, and collects what must never happen."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from towtank import containment
+from towtank.cli import app
+from towtank.errors import ExitStatus, TowtankError
+from towtank.model.fitting import demand_classes, knees, replicates
+from towtank.model.fitting.across import write_prediction
+from towtank.model.fitting.networks import judging
+from towtank.model.fitting.networks import replicates as network_replicates
+from towtank.report import html
+from towtank.results.exports import FORMATS
+
+ANSWERS = (ExitStatus.DONE, ExitStatus.INPUT, ExitStatus.OBJECTIVE_MISSED, ExitStatus.INVALID_MEASUREMENT)
+_FEW = 20
+_SIZE = ("--users", "20", "--objective", "mean < 1 s", "--cpus", "content=1..4", "--no-simulation")
+
+
+def commands(folder: Path, out: Path, turn: int) -> list[list[str]]:
+    """Arguments of every command that reads a results folder; forms of the same command take turns."""
+    results = str(folder)
+    given = [
+        ["report", results, "--out", str(out / "report.html")],
+        ["advise", results, "--all"],
+        ["model", "demands", results],
+        ["model", "fit", results, "--at", "10,1000"],
+        ["model", "fit", "network", results],
+        ["size", results, *_SIZE, *((), ("--model", "curve", "--beyond"))[turn % 2]],
+    ]
+    exports = [["export", results, "--to", name, "--out", str(out / name)] for name in FORMATS if name != "github"]
+    return [*given, *exports]
+
+
+def faults_of(folder: Path, out: Path, turn: int = 0) -> list[str]:
+    """Faults of any command over a results folder, contained ones as well, each with its traceback."""
+    faults: list[str] = []
+    with _watched(faults):
+        for number, arguments in enumerate(commands(folder, out, turn)):
+            # Every other command is asked for JSON, in turn with the text that people read.
+            asked = [*arguments, "--json"] if (number + turn // 2) % 2 else arguments
+            faults += _answered(asked)
+        try:
+            write_prediction(folder)
+        except TowtankError:
+            pass
+        except Exception:
+            faults.append(f"prediction: {traceback.format_exc()}")
+    return faults
+
+
+def _answered(arguments: list[str]) -> list[str]:
+    printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+    told = io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(told):
+        status = app.run(arguments)
+    text = printed.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    # A fault has its own entry already.
+    wrong = [] if status in (*ANSWERS, ExitStatus.INTERNAL) else [f"{arguments}: status {status}: {told.getvalue()}"]
+    if "--json" in arguments and text:
+        try:
+            json.loads(text, parse_constant=_refused)
+        except ValueError as error:
+            wrong.append(f"{arguments}: no JSON: {error}")
+    return wrong
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+@contextmanager
+def _watched(faults: list[str]) -> Iterator[None]:
+    """Collect what the boundary contains, and what the border of the command line catches."""
+    make_failed, make_file = containment._failed, app._internal_fault
+
+    def failed(parts: Any, part: str, error: Exception, *, internal: bool) -> Any:
+        if internal:
+            faults.append(f"{part}: " + "".join(traceback.format_exception(error)))
+        return make_failed(parts, part, error, internal=internal)
+
+    def internal() -> int:
+        faults.append("".join(traceback.format_exception(sys.exc_info()[1])))
+        return make_file()
+
+    with (
+        patch.object(containment, "_failed", failed),
+        patch.object(app, "_internal_fault", internal),
+        patch.object(html, "static_svg", lambda _: "<svg></svg>"),
+        # The boundary writes each fault into a file of its own; none is wanted here.
+        patch.object(containment, "keep_fault", lambda *_: None),
+        few_replicates(),
+    ):
+        yield
+
+
+@contextmanager
+def few_replicates() -> Iterator[None]:
+    """Draw few replicates where models are fitted: they take the same ways as many."""
+    with (
+        patch.object(replicates.replicates, "__defaults__", (_FEW, replicates.SEED)),
+        patch.object(network_replicates.fit_network, "__defaults__", (_FEW, network_replicates.SEED)),
+        patch.object(demand_classes, "REPLICATES", _FEW),
+        patch.object(judging, "TEST_DRAWS", _FEW),
+        patch.object(knees, "_DRAWS", _FEW),
+    ):
+        yield

@@ -1,0 +1,20 @@
+"""Plugin of pytest: `--dist loadgroup` keeps the tests of one `xdist_group` on one worker.
+
+pytest-xdist 3.8 appends the group to a field of the test that pytest 9.2 no longer reads, and distributes the tests as
+if they had no group; what is made once for a group is then made on each worker (pytest-xdist issue 1386).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Append the group to the identifier that is sent to the scheduler, in a worker and where it is not done yet."""
+    if not getattr(config.option, "loadgroup", False):
+        return
+    for item in items:
+        groups = sorted({str(mark.args[0]) for mark in item.iter_markers("xdist_group")})
+        if groups and "@" not in item.nodeid.rpartition("]")[2]:
+            item._id = type(item.id).parse(f"{item.nodeid}@{'_'.join(groups)}")  # type: ignore[attr-defined]

@@ -1,0 +1,80 @@
+"""Builds test plans of JMeter as text."""
+
+from __future__ import annotations
+
+import re
+from xml.sax.saxutils import escape
+
+
+def sampler(path: str, below: str = "") -> str:
+    return (
+        f'<HTTPSamplerProxy testname="{path}"><stringProp name="HTTPSampler.path">{path}</stringProp>'
+        f'<stringProp name="HTTPSampler.domain">a</stringProp></HTTPSamplerProxy><hashTree>{below}</hashTree>'
+    )
+
+
+def element(tag: str, below: str = "", **properties: str) -> str:
+    inner = "".join(
+        f'<stringProp name="{name.replace("__", ".")}">{text}</stringProp>' for name, text in properties.items()
+    )
+    return f'<{tag} testname="{tag}">{inner}</{tag}><hashTree>{below}</hashTree>'
+
+
+def plan(below: str) -> str:
+    group = '<ThreadGroup testname="G"><stringProp name="ThreadGroup.num_threads">1</stringProp></ThreadGroup>'
+    inner = f'<TestPlan testname="P"/><hashTree>{group}<hashTree>\n{below}\n</hashTree></hashTree>'
+    return f"<jmeterTestPlan><hashTree>{inner}</hashTree></jmeterTestPlan>"
+
+
+def group(below: str, **properties: str) -> str:
+    inner = "".join(f'<stringProp name="ThreadGroup.{name}">{text}</stringProp>' for name, text in properties.items())
+    inner += '<stringProp name="ThreadGroup.num_threads">4</stringProp>'
+    whole = f'<ThreadGroup testname="G">{inner}</ThreadGroup><hashTree>{below}</hashTree>'
+    return f'<jmeterTestPlan><hashTree><TestPlan testname="P"/><hashTree>{whole}</hashTree></hashTree></jmeterTestPlan>'
+
+
+def request(path: str, below: str = "", host: str = "a", **properties: str) -> str:
+    given = {"path": path, "domain": host, "use_keepalive": "true", **properties}
+    inner = "".join(
+        f'<stringProp name="HTTPSampler.{name}">{escape(text)}</stringProp>' for name, text in given.items()
+    )
+    return f'<HTTPSamplerProxy testname="{path}">{inner}</HTTPSamplerProxy><hashTree>{below}</hashTree>'
+
+
+def arguments(*values: tuple[str, str, str]) -> str:
+    inner = "".join(
+        f'<elementProp name="{name}" elementType="HTTPArgument"><boolProp name="HTTPArgument.always_encode">{encode}'
+        f'</boolProp><stringProp name="Argument.name">{name}</stringProp><stringProp name="Argument.value">{value}'
+        '</stringProp><stringProp name="Argument.metadata">=</stringProp></elementProp>'
+        for name, value, encode in values
+    )
+    collection = f'<collectionProp name="Arguments.arguments">{inner}</collectionProp>'
+    return f'<elementProp name="HTTPsampler.Arguments" elementType="Arguments">{collection}</elementProp>'
+
+
+def post(path: str, inside: str, method: str = "POST") -> str:
+    return request(path, method=method).replace("</HTTPSamplerProxy>", f"{inside}</HTTPSamplerProxy>")
+
+
+# Editors whose name is not that of their element with `Gui` behind it.
+_EDITORS = {"CookieManager": "CookiePanel", "AuthManager": "AuthPanel", "HeaderManager": "HeaderPanel"}
+
+
+def whole(text: str, loops: int) -> str:
+    """A plan as JMeter itself reads it: with the classes of its elements, and a number of loops."""
+    classed = re.sub(
+        r'<(\w+) testname="',
+        lambda found: (
+            f'<{found[1]} guiclass="{_EDITORS.get(found[1], found[1] + "Gui")}" testclass="{found[1]}" testname="'
+        ),
+        text,
+    )
+    controller = (
+        '<elementProp name="ThreadGroup.main_controller" elementType="LoopController">'
+        '<boolProp name="LoopController.continue_forever">false</boolProp>'
+        f'<stringProp name="LoopController.loops">{loops}</stringProp></elementProp>'
+    )
+    users = '<stringProp name="ThreadGroup.num_threads">4</stringProp>'
+    one = '<stringProp name="ThreadGroup.num_threads">1</stringProp>'
+    classed = classed.replace("</ThreadGroup>", f"{controller}</ThreadGroup>").replace(users, one)
+    return classed.replace("<jmeterTestPlan>", '<jmeterTestPlan version="1.2" properties="5.0" jmeter="5.5">')

@@ -1,0 +1,117 @@
+"""A server that logs what it is asked, and the load of an imported file beside that of the tool it comes from."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+# Headers that the tools make by themselves, each in its own way.
+OWN = frozenset({"host", "connection", "content-length", "user-agent", "accept", "accept-encoding", "expect", "cookie"})
+
+
+@dataclass
+class Log:
+    """What was asked for, in its order."""
+
+    address: str
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    # When what was asked for, since the log was taken last. [s]
+    times: list[tuple[float, str]] = field(default_factory=list)
+
+    def taken(self) -> list[dict[str, Any]]:
+        """What was asked since the last time."""
+        asked, self.asked[:] = list(self.asked), []
+        return asked
+
+    def add(self, asked: dict[str, Any]) -> None:
+        """Log a request."""
+        self.asked.append(asked)
+        self.times.append((time.monotonic(), asked["path"]))
+
+
+@contextmanager
+def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
+    """A server that answers everything with the same JSON, some paths with another status."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            log.add(_shown(self.command, self.path, dict(self.headers.items()), body))
+            data = b'{"token": "abc", "id": 7}'
+            self.send_response((statuses or {}).get(urlsplit(self.path).path, 200))
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Set-Cookie", "session=1; Path=/")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(data)
+
+        do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = answer  # noqa: N815
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    log = Log(f"127.0.0.1:{server.server_address[1]}")
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield log
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _shown(method: str, url: str, headers: dict[str, str], body: bytes) -> dict[str, Any]:
+    """A request as far as two tools should agree on it."""
+    split = urlsplit(url)
+    given = {name.lower(): value for name, value in headers.items()}
+    media = given.get("content-type", "").partition(";")[0].strip()
+    kept = {name: value for name, value in given.items() if name not in OWN and name != "content-type"}
+    cookies = sorted(each.strip() for each in given.get("cookie", "").split(";") if each.strip())
+    text = body.decode("utf-8", "replace")
+    content: Any = text
+    if media == "application/json" and text:
+        content = json.loads(text)
+    elif media == "application/x-www-form-urlencoded":
+        content = parse_qsl(text, keep_blank_values=True) or text
+    elif media == "multipart/form-data":
+        content = sorted(line for line in text.splitlines() if "boundary" not in line and not line.startswith("--"))
+    query = parse_qsl(split.query, keep_blank_values=True)
+    return {
+        **{"method": method, "path": split.path, "query": query, "headers": kept, "type": media if body else ""},
+        **{"body": content, "cookies": cookies},
+    }
+
+
+def driven(form: str, file: Path, log: Log, *options: str) -> list[dict[str, Any]]:
+    """What Towtank asks for when a file is imported and driven by one user for a short time."""
+    out = file.with_name("imported.yaml")
+    _towtank("import", form, str(file), "--out", str(out), "--force")
+    log.taken()
+    _towtank("drive", str(out), "--address", log.address, "--users", "1", "--duration", "4s", *options)
+    return log.taken()
+
+
+def _towtank(*words: str) -> None:
+    ended = subprocess.run([sys.executable, "-m", "towtank", *words], capture_output=True, text=True, check=False)
+    # Four: the measurement is too short to be valid, which is not the question here.
+    assert ended.returncode in {0, 4}, ended.stderr
+
+
+def without_cookies(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Requests without their cookies, where a note says that they differ."""
+    return [{key: value for key, value in each.items() if key != "cookies"} for each in asked]

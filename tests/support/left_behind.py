@@ -1,0 +1,211 @@
+"""Plugin of pytest: nothing runs on after the suite, nothing stays mounted, and no file stays in the temporary folder.
+
+Every process that a test starts inherits a variable with the name of the test, so that what runs on after the suite has
+a name, beside other workers and other runs too. Mounts, network devices and namespaces, control groups and temporary
+files carry no such mark: the file of tests after which one is first seen is named, if it is still there at the end.
+Where others may work on the machine they could be theirs; in CI, where nobody does, those of Towtank fail the run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from towtank.system.hosts import cgroups, cleaning
+from towtank.system.identity import identity
+
+MARK = "TOWTANK_TEST"
+_SESSION = "a fixture of the session: "
+_WITHIN_S = 10.0
+_POLL_S = 0.05
+_SCRATCH = re.compile(r"towtank-system-(\d+)-(\d+)-")
+_PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
+# Folders that pytest and Java keep for all their runs.
+_OF_OTHERS = re.compile(r"^temporary file .*/(pytest-of-|hsperfdata_)[^/]*$")
+_OURS = re.compile(r"^(?!temporary file )|/towtank-")
+# Programs that Python itself keeps as long as the process lives that started them.
+_OF_PYTHON = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
+
+
+def running(owner: str) -> dict[str, str]:
+    """Return the test of each process that carries the mark of an owner, by number and command line."""
+    found: dict[str, str] = {}
+    wanted = f"{MARK}={owner} "
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            variables = (folder / "environ").read_bytes().decode("utf-8", "replace").split("\0")
+            line = (folder / "cmdline").read_bytes().decode("utf-8", "replace").replace("\0", " ").strip()
+            marks = [text.removeprefix(wanted) for text in variables if text.startswith(wanted)]
+            if marks and line and folder.name != str(os.getpid()) and not any(name in line for name in _OF_PYTHON):
+                found[f"process {folder.name} `{line}`"] = marks[0]
+    return found
+
+
+def things(alone: bool) -> set[str]:
+    """Return mounts, network devices and namespaces, control groups and temporary files, one line each.
+
+    Parameters
+    ----------
+    alone : bool
+        Whether nobody else works on the machine: temporary files of all names count, not only those of Towtank.
+    """
+    mounts = Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
+    found = {f"mount {line.split()[4]}" for line in mounts}
+    for kind, folder in (("network device", "/sys/class/net"), ("network namespace", "/run/netns")):
+        found |= {f"{kind} {path.name}" for path in Path(folder).glob("*")}
+    trees = cgroups.find_trees()
+    for tree in {*trees.controllers.values(), *([trees.unified] if trees.unified else [])}:
+        found |= {f"control group {path}" for path in tree.glob("towtank-*")}
+    for place in {Path(tempfile.gettempdir()), cleaning.IMAGES}:
+        found |= {f"temporary file {path}" for path in place.glob("*" if alone else "towtank-*")}
+    return {thing for thing in found if not _OF_OTHERS.search(thing)}
+
+
+def is_in_use(thing: str) -> bool:
+    """Whether what it belongs to is up: a system of another run on this machine."""
+    if found := _SCRATCH.search(thing):
+        return identity(int(found[1])) == (int(found[1]), int(found[2]))
+    prefix = _PREFIX.search(thing)
+    return prefix is not None and cleaning.is_owned(prefix[0])
+
+
+def until_nothing(look: Callable[[], Any], within_s: float = _WITHIN_S) -> Any:
+    """Look until nothing is found, for a while; what was found last."""
+    deadline = time.monotonic() + within_s
+    while (found := look()) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    return found
+
+
+class Watch:
+    """Watches what the tests of one process of pytest start and make."""
+
+    def __init__(self, alone: bool) -> None:
+        self.alone = alone
+        self.owner = secrets.token_hex(4)
+        self.left: list[str] = []
+        self.seen_after: dict[str, str] = {}
+        self._seen = things(alone)
+
+    def mark(self, test: str) -> None:
+        """Have all that is started from now on inherit the name of a test."""
+        os.environ[MARK] = f"{self.owner} {test}"
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        """Mark what a test starts; look at the end of each file."""
+        self.mark(item.nodeid)
+        result = yield
+        if nextitem is None or nextitem.path != item.path:
+            self.end_of_file(str(item.path.relative_to(item.config.rootpath)))
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+    ) -> Generator[None, object, object]:
+        """Mark what lives as long as the session."""
+        before = os.environ.get(MARK, "")
+        if fixturedef.scope in ("session", "package"):
+            self.mark(f"{_SESSION}{fixturedef.argname}")
+        try:
+            return (yield)
+        finally:
+            os.environ[MARK] = before
+
+    def end_of_file(self, name: str) -> None:
+        """Record things that are new."""
+        now = things(self.alone)
+        self.seen_after |= dict.fromkeys(now - self._seen, name)
+        self._seen |= now
+
+    def end_of_session(self) -> None:
+        """Record processes that outlive the session."""
+        os.environ.pop(MARK, None)
+        self.left = [f"{key} of {test}" for key, test in until_nothing(lambda: running(self.owner)).items()]
+
+
+class Verdict:
+    """Brings together what all workers saw, and fails the run if something was left."""
+
+    def __init__(self, watch: Watch | None, alone: bool) -> None:
+        self.watch, self.alone = watch, alone
+        self.left: list[str] = []
+        self.perhaps: list[str] = []
+        self.seen_after: dict[str, list[str]] = {}
+
+    def add(self, left: list[str], seen_after: dict[str, str]) -> None:
+        """Take what one worker saw."""
+        self.left += left
+        for thing, name in seen_after.items():
+            self.seen_after.setdefault(thing, []).append(name)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Take what a worker of xdist sends at its end; one that crashed sends nothing."""
+        output = getattr(node, "workeroutput", {})
+        self.add(output.get("left", []), output.get("seen_after", {}))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Look once more, after all fixtures and workers have ended."""
+        if self.watch is not None:
+            self.watch.end_of_session()
+            self.add(self.watch.left, self.watch.seen_after)
+
+        def still() -> list[str]:
+            present = things(self.alone)
+            return sorted(thing for thing in self.seen_after if thing in present and not is_in_use(thing))
+
+        found = [f"{thing}, first seen after {' or '.join(self.seen_after[thing])}" for thing in until_nothing(still)]
+        for line in found:
+            (self.left if self.alone and _OURS.search(line) else self.perhaps).append(line)
+        if self.left and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name what was left, and by which test."""
+        for title, lines in (("left behind by tests", self.left), ("new since the tests began", self.perhaps)):
+            if lines:
+                terminalreporter.section(title)
+            for line in lines:
+                terminalreporter.line(line)
+
+
+class Worker:
+    """Sends what a worker of xdist saw to where it comes together."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Look at the end of the worker's session."""
+        self.watch.end_of_session()
+        output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
+        output["left"], output["seen_after"] = self.watch.left, self.watch.seen_after
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch in each process that runs tests, judge where results come together."""
+    alone = bool(os.environ.get("CI"))
+    watch = Watch(alone)
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(watch)
+        config.pluginmanager.register(Worker(watch))
+        return
+    has_workers = bool(getattr(config.option, "numprocesses", None) or getattr(config.option, "tx", None))
+    if not has_workers:
+        config.pluginmanager.register(watch)
+    config.pluginmanager.register(Verdict(None if has_workers else watch, alone))

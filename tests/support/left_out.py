@@ -1,0 +1,101 @@
+"""Plugin of pytest for tests that were left out: ends the run with how many, why, and the command that adds them.
+
+In CI, where everything that tests need is installed, a test that is left out is a failure. A test that does not apply
+to a value of its parameter is not made in the first place: `@pytest.mark.applies(parameter=predicate)`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+_INSTALL = re.compile(r"apt-get install ((?:-\S+ )*)([a-z0-9][a-z0-9.+-]*)")
+_ROOT = re.compile(r"\broot\b")
+
+
+def cause(reason: str) -> str:
+    """Return what a test was left out for want of: the package that its reason names, root, or the reason."""
+    if found := _INSTALL.search(reason):
+        return found[2]
+    return "root" if _ROOT.search(reason) else reason.removeprefix("Skipped: ")
+
+
+def line(reasons: Iterable[str]) -> str | None:
+    """Return the line at the end of a run; None where nothing was left out.
+
+    Examples
+    --------
+    >>> line(["needs Chromium: apt-get install chromium", "needs root", "needs root"])
+    '3 tests were left out for want of: root (2), chromium (1). To add them: sudo make test-packages; make test as root'
+    """
+    texts = list(reasons)
+    if not texts:
+        return None
+    causes = Counter(cause(text) for text in texts)
+    wanted = ", ".join(f"{name} ({count})" for name, count in causes.most_common())
+    count = "1 test was" if len(texts) == 1 else f"{len(texts)} tests were"
+    commands = ["sudo make test-packages"] if any(_INSTALL.search(text) for text in texts) else []
+    commands += ["make test as root"] if "root" in causes else []
+    ways = f". To add them: {'; '.join(commands)}" if commands else ""
+    return f"{count} left out for want of: {wanted}{ways}"
+
+
+class LeftOut:
+    """Collects why tests were left out, and prints the line."""
+
+    def __init__(self, in_ci: bool) -> None:
+        self.in_ci = in_ci
+        self.reasons: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the reason of a test that was skipped; of one that is expected to fail there is none."""
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self.reasons.append(_reason(report))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep the reason of a file that was skipped."""
+        if report.skipped:
+            self.reasons.append(_reason(report))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail where nothing may be left out."""
+        if self.in_ci and self.reasons and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Print the line after everything else."""
+        if text := line(self.reasons):
+            print(f"error: {text}; in CI none may be" if self.in_ci else text)
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    return report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Describe the mark; watch reports where they come together: not in a worker of xdist."""
+    config.addinivalue_line("markers", "applies(parameter=predicate): make the test for those values only")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(LeftOut(in_ci=bool(os.environ.get("CI"))))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave no trace of tests that do not apply to the value of their parameter."""
+    items[:] = [item for item in items if _applies(item)]
+
+
+def _applies(item: pytest.Item) -> bool:
+    predicates: dict[str, Callable[[Any], bool]] = {}
+    for mark in item.iter_markers("applies"):
+        predicates |= mark.kwargs
+    if not predicates:
+        return True
+    values: dict[str, Any] = item.callspec.params  # type: ignore[attr-defined]
+    return all(true(values[name]) for name, true in predicates.items())
