@@ -6,31 +6,30 @@ To add a driver: a class of this form in `CALLS` of `steps`, its scheme in `driv
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from towtank.fields import FileModel, Name, PositiveDuration, Size, Text, mapping_or_plain
-from towtank.units import size
-from towtank.workload import templates
+from towtank.fields import FileModel, Name, Size, Text, mapping_or_plain
+from towtank.secrets import redacted_statement
+from towtank.units import SIZE_AT_MOST, size
+from towtank.workload import statements, templates
+from towtank.workload.durations import PositiveTimedDuration
 from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.texts import Template
 from towtank.yamlfile import Path_
 
 # Longest part of a statement in the name of a step.
 _TITLE_LENGTH = 60
-_PARAMETER = re.compile(r"\$(\d+)")
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|--[^\n]*")
 
 
 class CountRange(FileModel):
     """Bounds of a number."""
 
-    min: int = Field(0, ge=0, description="At least.")
-    max: int | None = Field(None, ge=0, description="At most.")
+    min: int = Field(0, ge=0, le=SIZE_AT_MOST, description="At least.")
+    max: int | None = Field(None, ge=0, le=SIZE_AT_MOST, description="At most.")
 
 
 class BytesRange(FileModel):
@@ -126,14 +125,19 @@ class CallStep(FileModel):
     extract: dict[Name, Annotated[CallExtract, BeforeValidator(_extract, json_schema_input_type=str | CallExtract)]] = (
         Field(default_factory=dict, description="Variables and the columns that go into them.")
     )
-    timeout: PositiveDuration | None = Field(
+    timeout: PositiveTimedDuration | None = Field(
         None, description="Time for the whole answer, where it is not the default one."
     )
     on_failure: Literal["end", "go_on"] = Field("end", description="Whether a failure ends the transaction.")
 
     @property
     def title(self) -> str:
-        """Name of the call in the results."""
+        """Name of the call in the results; it holds no secret of a statement."""
+        return self.name or redacted_statement(self.what)
+
+    @property
+    def written(self) -> str:
+        """Name of the call as the file has it."""
         return self.name or self.what
 
     @property
@@ -186,7 +190,9 @@ class Sql(TableStep):
 
     @model_validator(mode="after")
     def _whole(self) -> Sql:
-        most = max((int(number) for number in _PARAMETER.findall(_QUOTED.sub("", self.sql))), default=0)
+        most = statements.parameters(self.sql)
+        if most > statements.MOST:
+            raise ValueError(f"must have parameters up to ${statements.MOST}, got ${most} instead")
         if most != len(self.parameters):
             raise ValueError(
                 f"must have one value for each of {most} parameters of the statement, got {len(self.parameters)}"

@@ -1,4 +1,4 @@
-"""What a workload file must mean: names that exist, weights that add up, values that are set before they are used."""
+"""What a workload file must mean: names that exist, shares that add up, values that are set before they are used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.workload.references import Placed
 from towtank.workload.scope import Scope
 from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
 
-# Weights and shares are sums of short decimal numbers; more than rounding is a mistake.
+# Shares are sums of short decimal numbers; more than rounding is a mistake.
 _SUM_TOLERANCE = 1e-6
 
 
@@ -85,13 +85,9 @@ class WorkloadCheck:
         known = self._names("transactions")
         for name, group in self.workload.groups.items():
             path: Path_ = ("groups", name, "loop", "mix")
-            mix = group.loop.mix
-            for transaction in mix:
+            for transaction in group.loop.mix:
                 if transaction not in known:
                     yield self._unknown((*path, transaction), "transaction", transaction, known, key=True)
-            total = sum(mix.values())
-            if len(mix) == len(self._names(*map(str, path))) and abs(total - 100) > _SUM_TOLERANCE:
-                yield self._at(path, f"must have weights that add to 100, got {total:.6g} instead", key=True)
             if group.loop.think is not None and group.loop.pacing is not None:
                 yield self._at(("groups", name, "loop", "pacing"), "must be given without think, got both")
 
@@ -139,14 +135,13 @@ class WorkloadCheck:
             if pool.weight not in row:
                 continue  # the row is too short, which is told already
             weight = row.get(pool.weight or "", "")
-            try:
-                good = float(weight) >= 0
-            except ValueError:
-                good = False
-            if not good:
+            if datafiles.weight(weight) is None:
                 yield self._at(
                     ("data", name, "rows", index), f"must have a weight of at least 0, got {weight!r} instead"
                 )
+        weights = [datafiles.weight(row.get(pool.weight or "", "")) for row in row_values(pool)]
+        if None not in weights and not any(weights):
+            yield self._at(("data", name, "weight"), "must be a column with a weight above 0, got none")
 
     def _csv(self, name: str, pool: Pool) -> Iterator[Fault]:
         """A file of the workload's own must be there; one of the system's is seen when the system is up."""
@@ -167,6 +162,10 @@ class WorkloadCheck:
             except ValueError as error:
                 yield self._at(("data", name, "csv"), str(error))
                 return
+            try:
+                datafiles.check_rows(self.folder / pool.csv, pool.weight)
+            except ValueError as error:
+                yield self._at(("data", name, "csv"), str(error))
             for index, column in enumerate(pool.columns or []):
                 if column not in (self.columns[name] or []):
                     yield self._unknown(("data", name, "columns", index), "column", column, self.columns[name] or [])
@@ -182,6 +181,20 @@ class WorkloadCheck:
         for path, name in self._every(references.files):
             if not (self.folder / name).is_file():
                 yield self._at(path, f"must be a file that exists, got {str(self.folder / name)!r} instead")
+            elif place := datafiles.place_in(self.folder / name, self._is_filled):
+                message = (
+                    f"must be a file without places to fill, got {place} in {str(self.folder / name)!r}: a file is "
+                    "sent as it is (write the text as body: or value:)"
+                )
+                yield self._at(path, message)
+
+    def _is_filled(self, part: templates.Part) -> bool:
+        """Whether a place in a file names what this workload could put there."""
+        if isinstance(part, templates.Variable):
+            row, _, column = part.name.partition(".")
+            known = {name for name, _ in ((text, path) for path, text in self._every(references.sets))}
+            return part.name in known or (bool(column) and (row == "parameters" or f"{row}.*" in known))
+        return not isinstance(part, str)
 
     def _kept(self) -> Iterator[Fault]:
         for path, message, key in kept_problems(self.workload, self._names("transactions"), self._names("stored")):

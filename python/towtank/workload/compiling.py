@@ -31,6 +31,9 @@ from towtank.workload.steps import (
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean
 
+# Option of a target that is no key of it in the plan: it belongs to its requests.
+_LOGIN = "login"
+
 
 def compile_workload(
     workload: Workload,
@@ -57,7 +60,8 @@ def compile_workload(
     balance : dict of str to str, optional
         `round_robin` (the default), `random` or `user` by name of target.
     options : dict, optional
-        Further keys of a target of the plan by its name: `scheme`, `host`, `tls`, `http`.
+        Further keys of a target of the plan by its name: `scheme`, `host`, `tls`, `http`; and `login`, user and
+        password of requests that have no authorization of their own.
     services : dict of str to list of str, optional
         The service at each address by name of target, where these are several.
 
@@ -112,9 +116,11 @@ class _Compiler:
         self.targets = targets
         self.told = told
         self.target_index = {name: index for index, name in enumerate(targets)}
+        self.logins = [self.told.options.get(name, {}).get(_LOGIN) for name in targets] or [None]
         self.spoken = {name: drivers.speaks(addresses) for name, addresses in targets.items()}
         self.variables, self.lists = _Indexes(), _Indexes()
         self.steps, self.pages = _Indexes(), _Indexes()
+        self.written: dict[tuple[str, str], dict[str, int]] = {}
         self.transactions = {name: index for index, name in enumerate(self.file.transactions)}
         self.pools = {name: index for index, name in enumerate(self.file.data)}
         self.columns: dict[str, list[str]] = {}
@@ -210,7 +216,7 @@ class _Compiler:
             "scheme": "http",
             "addresses": plain,
             "host": plain[0],
-            **self.told.options.get(name, {}),
+            **{key: value for key, value in self.told.options.get(name, {}).items() if key != _LOGIN},
         }
 
     def _driven(self, name: str, addresses: list[str]) -> dict[str, Any]:
@@ -305,13 +311,19 @@ class _Compiler:
 
     def _op(self, step: Step, transaction: str) -> dict[str, Any]:
         if isinstance(step, Request):
-            index = self.steps((transaction, step.title))
-            return self.requests.write(step, index, self._target_of(step))
+            target = self._target_of(step)
+            return self.requests.write(step, self._step(step, transaction), target, self.logins[target])
         if isinstance(step, CallStep):
             return self._call(step, transaction)
         if isinstance(step, Branch | If | Repeat):
             return self._block(step, transaction)
         return self._simple(step)
+
+    def _step(self, step: Request | CallStep, transaction: str) -> int:
+        """Index of a step; those that differ only in what their names hide are numbered."""
+        written = self.written.setdefault((transaction, step.title), {})
+        number = written.setdefault(step.written, len(written) + 1)
+        return self.steps((transaction, step.title if number == 1 else f"{step.title} ({number})"))
 
     def _target_of(self, step: Request | CallStep) -> int:
         found = target_of(step, self.file.defaults.target, self.spoken)
@@ -321,7 +333,7 @@ class _Compiler:
         write = Writer(self.variables, self.exports).write
         return {
             "op": "call",
-            "step": self.steps((transaction, step.title)),
+            "step": self._step(step, transaction),
             "target": self._target_of(step),
             "do": step.operation(),
             "values": [None if text is None else write(text) for _, text in step.values()],

@@ -1,12 +1,21 @@
-"""CSV files with the data of pools: their header and whether they can be used."""
+"""Files beside a workload: CSV files with the data of pools, and files that are sent."""
 
 from __future__ import annotations
 
 import csv
+import math
+import re
+from collections.abc import Callable
 from pathlib import Path
+
+from towtank.workload import templates
 
 # A header longer than this is no header.
 _HEADER_AT_MOST = 65536
+# Places to fill stand in texts that people write, which are shorter than this. [byte]
+_LOOKED_AT = 1 << 20
+_PLACE = re.compile(r"(?<!\$)\$\{[^{}\n]{1,80}\}")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
 def header(path: Path) -> list[str]:
@@ -26,6 +35,8 @@ def header(path: Path) -> list[str]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ValueError(f"must be a CSV file that can be read, got {str(path)!r}: {reason}") from None
+    if first.lstrip().startswith(("{", "[")):
+        raise ValueError(f"must be a CSV file, got {str(path)!r}, which looks like JSON: only CSV is read")
     names = next(csv.reader([first]), [])
     if not names or not all(name.strip() for name in names):
         raise ValueError(
@@ -36,3 +47,75 @@ def header(path: Path) -> list[str]:
     if not second.strip():
         raise ValueError(f"must be a CSV file with rows below the names of columns, got none in {str(path)!r}")
     return names
+
+
+def weight(text: str) -> float | None:
+    """A weight of a row, at least 0; None where the text is none."""
+    if not _NUMBER.fullmatch(text.strip()):
+        return None
+    number = float(text)
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def check_rows(path: Path, weight_column: str | None) -> None:
+    """Read all rows of a CSV file as the engine will.
+
+    Raises
+    ------
+    ValueError
+        At the first row that has another number of fields than the header, or no weight where it is needed, and if no
+        row has a weight above 0.
+    """
+    total, any_row = 0.0, False
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            rows = csv.reader(stream)
+            names = next(rows)
+            place = None if weight_column is None or weight_column not in names else names.index(weight_column)
+            for row in rows:
+                if not row:
+                    continue
+                any_row = True
+                if len(row) != len(names):
+                    wanted = f"{len(names)} fields as its header has"
+                    raise ValueError(
+                        f"must have {wanted} in each row, got {len(row)} in line {rows.line_num} of {str(path)!r}"
+                    )
+                if place is None:
+                    continue
+                number = weight(row[place])
+                if number is None:
+                    got = f"{row[place]!r} in line {rows.line_num} of {str(path)!r}"
+                    raise ValueError(f"must have a weight of at least 0 in the column {weight_column!r}, got {got}")
+                total += number
+    except UnicodeDecodeError:
+        raise ValueError(f"must be a CSV file in UTF-8, got other bytes in {str(path)!r}") from None
+    except csv.Error as error:
+        raise ValueError(f"must be a CSV file, got {str(path)!r}: {error}") from None
+    if place is not None and any_row and not total > 0:
+        raise ValueError(f"must have a weight above 0 in the column {weight_column!r}, got none in {str(path)!r}")
+
+
+def place_in(path: Path, is_filled: Callable[[templates.Part], bool]) -> str | None:
+    """The first place `${...}` of a text file that a workload could fill; None where there is none.
+
+    Parameters
+    ----------
+    path : Path
+        A file that is sent as it is. Of a long one only the beginning is looked at.
+    is_filled : callable
+        Whether the workload has a value for a part of a template.
+    """
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(_LOOKED_AT).decode("utf-8", "ignore")
+    except OSError:
+        return None
+    for match in _PLACE.finditer(text):
+        try:
+            parts = templates.parse(match.group())
+        except ValueError:
+            continue
+        if any(is_filled(part) for part in parts):
+            return match.group()
+    return None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
+from towtank.secrets import redacted_text
 from towtank.units import size
 
 # What is spoken with an address of a scheme; HTTP with all others.
@@ -26,6 +27,7 @@ SPOKEN = frozenset({"http", *_SPEAKS.values()})
 _PORTS = {"postgresql": 5432, "postgres": 5432, "mysql": 3306, "mariadb": 3306, "ldap": 389}
 _MYSQL = {"mysql", "mariadb", "mysql+unix"}
 _SOCKETS = {"tcp+unix", "mysql+unix"}
+_WITHOUT_LOGIN = {"sqlite", "file", "tcp", "tcp+unix"}
 
 
 def speaks(addresses: Sequence[str]) -> str:
@@ -43,6 +45,8 @@ def network_address(address: str) -> str | None:
         If it is no such address.
     """
     parts = urlsplit(address)
+    if "@" in parts.netloc and parts.scheme in _WITHOUT_LOGIN:
+        raise ValueError(f"must have no login: {parts.scheme}:// asks for none, got {redacted_text(address)!r} instead")
     if parts.scheme in {"sqlite", "file"}:
         return None
     if parts.scheme in _SOCKETS:
@@ -80,7 +84,8 @@ def target_part(addresses: Sequence[str]) -> dict[str, Any]:
         If an address is none, or servers at several are not alike.
     """
     if any(_server(address) != _server(addresses[0]) for address in addresses[1:]):
-        raise ValueError(f"must be the same user, password and database at each address, got {', '.join(addresses)}")
+        shown = ", ".join(map(redacted_text, addresses))
+        raise ValueError(f"must be the same user, password and database at each address, got {shown}")
     places = [place for each in addresses if (place := network_address(each)) is not None]
     return {"scheme": "driver", "addresses": places, "driver": _server(addresses[0])}
 

@@ -1,8 +1,12 @@
-"""Syntax of the expressions the engine evaluates on answers: JSON paths and regular expressions."""
+"""Syntax of the expressions the engine evaluates on answers: JSON paths, and regular expressions of `patterns`."""
 
 from __future__ import annotations
 
 import re
+
+from towtank.workload.patterns import capturing_regex, regex
+
+__all__ = ["capturing_regex", "json_path", "regex"]
 
 _STEP = re.compile(
     r"""
@@ -10,13 +14,14 @@ _STEP = re.compile(
     | \.(?P<name>[A-Za-z_$][\w$:-]*)            # .name
     | \[\s*'(?P<single>[^']*)'\s*\]             # ['name']
     | \[\s*"(?P<double>[^"]*)"\s*\]             # ["name"]
-    | \[\s*(?P<index>-?\d{1,9})\s*\]            # [2], [-1]
+    | \[\s*(?P<index>-?[0-9]{1,9})\s*\]         # [2], [-1]
     | \[\s*(?P<all>\*)\s*\]                     # [*]
     """,
     re.VERBOSE,
 )
-# The engine's expressions run in time linear in their input and so have neither of these.
-_NOT_LINEAR = re.compile(r"\(\?(?:=|!|<=|<!|P=|\()|\\[1-9]")
+
+# Blanks behind the opening and before the closing bracket; those inside of quotes belong to the name.
+_BLANKS = re.compile(r"(?<=^\[)\s+|\s+(?=\]$)")
 
 
 def json_path(expression: str) -> str:
@@ -51,31 +56,6 @@ def json_path(expression: str) -> str:
         double = step.group("double")
         if double is not None and "'" in double:
             raise ValueError(f"must have no ' inside a name of a JSON path, got {expression!r} instead")
-        written += f"['{double}']" if double is not None else step.group(0)
+        written += f"['{double}']" if double is not None else _BLANKS.sub("", step.group(0))
         position = step.end()
     return written
-
-
-def regex(pattern: str) -> str:
-    """Check a regular expression.
-
-    Raises
-    ------
-    ValueError
-        If it is none, or uses look-around or back-references, which the engine's linear-time matching does not have.
-    """
-    if _NOT_LINEAR.search(pattern):
-        raise ValueError(f"must be a regular expression without look-around and back-references, got {pattern!r}")
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"must be a regular expression, got {pattern!r} instead: {error}") from None
-    return pattern
-
-
-def capturing_regex(pattern: str) -> str:
-    """Check a regular expression that takes something out of an answer: it has one group or none."""
-    groups = re.compile(regex(pattern)).groups
-    if groups > 1:
-        raise ValueError(f"must have one group in parentheses at most (others as (?:...)), got {groups} in {pattern!r}")
-    return pattern

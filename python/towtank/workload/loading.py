@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from towtank.treecheck import validate_tree
 from towtank.workload import references
 from towtank.workload.checks import WorkloadCheck
 from towtank.workload.model import WorkloadFile
-from towtank.workload.parameters import substitute
+from towtank.workload.parameters import secret_parameters, substitute
 from towtank.yamlfile import Document, Node, Path_
 
 
@@ -61,6 +62,11 @@ class Workload:
         if faults or workload is None:
             raise StudyError(faults)
         return workload
+
+    @cached_property
+    def secret_parameters(self) -> frozenset[str]:
+        """Names of the parameters that the file uses as secrets."""
+        return secret_parameters(self.document.root)
 
     def fault(self, path: Path_, message: str) -> Fault:
         """Make a fault at a place of the file."""

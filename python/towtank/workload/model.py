@@ -7,12 +7,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from towtank.fields import PARAMETER, FileModel, Name, PositiveDuration, Share, Text, mapping_or_plain
+from towtank.fields import PARAMETER, FileModel, Name, Share, Text, mapping_or_plain
+from towtank.units import shown
+from towtank.workload.durations import PositiveTimedDuration
+from towtank.workload.httpfields import HeaderValue, SentHeaderName
 from towtank.workload.pauses import Pause, PauseModel, read_pacing
 from towtank.workload.steps import Auth, Step
-from towtank.workload.texts import Template
 
 SCHEMA = "towtank/workload/1"
+
+
+# More connections to a target than any system has ports and descriptors for; the engine refuses more.
+CONNECTIONS_AT_MOST = 2**28
 
 
 class Pool(FileModel):
@@ -35,12 +41,15 @@ class Pool(FileModel):
     )
     order: Literal["random", "weighted", "sequential", "unique"] | None = Field(
         None,
-        description="How rows are dealt: `random` by default, `weighted` with `weight`; `unique` deals none twice.",
+        description="How rows are dealt: `random` by default, `weighted` with `weight`; `unique` deals none twice, "
+        "the next one to whoever draws first.",
     )
     weight: Name | None = Field(None, description="Column whose numbers say how often a row is drawn.")
 
     @model_validator(mode="after")
     def _whole(self) -> Pool:
+        if self.rows is not None and not all(self.rows):
+            raise ValueError("must have a column or more in each of its rows, got an empty row")
         if (self.csv is None) == (self.rows is None):
             raise ValueError("must have either csv or rows, got " + ("both" if self.csv else "neither"))
         if self.order == "weighted" and self.weight is None:
@@ -56,14 +65,19 @@ class Pool(FileModel):
 
 
 def _ip_address(value: str) -> str:
-    ipaddress.ip_address(value)
+    try:
+        zone = getattr(ipaddress.ip_address(value), "scope_id", None)
+    except ValueError:
+        raise ValueError(f"must be an IP address of the generator, got {shown(value)} instead") from None
+    if zone is not None:
+        raise ValueError(f"must be an IP address without a zone, got {shown(value)} instead")
     return value
 
 
 class ConnectionPool(FileModel):
     """A pool of connections, with what may go over each at once."""
 
-    pool: int = Field(ge=1, description="Connections to each target.")
+    pool: int = Field(ge=1, le=CONNECTIONS_AT_MOST, description="Connections to each target.")
     streams: int | None = Field(
         None,
         ge=1,
@@ -82,7 +96,7 @@ Placed = Annotated[str, Field(pattern=f"^{PARAMETER}$")]
 
 
 def _connections(value: object) -> object:
-    pool = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    pool = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= CONNECTIONS_AT_MOST
     if not pool and not isinstance(value, dict | ConnectionPool) and value not in ("per_user", "new_each_time"):
         known = "per_user, new_each_time, the size of a pool above 0, or {pool: 4, streams: 100}"
         raise ValueError(f"must be {known}, got {value!r} instead")
@@ -102,11 +116,11 @@ class Defaults(FileModel):
     """What holds for every request that does not say otherwise."""
 
     target: Name | None = Field(None, description="Target of the requests; may be left out where there is one only.")
-    headers: dict[str, Template] = Field(default_factory=dict, description="Headers of every request.")
+    headers: dict[SentHeaderName, HeaderValue] = Field(default_factory=dict, description="Headers of every request.")
     auth: Auth | None = Field(None, description="Basic authentication of every request.")
-    timeout: PositiveDuration = Field(30.0, description="Time for a whole answer.")
-    connect_timeout: PositiveDuration = Field(5.0, description="Time for making a connection.")
-    drain: PositiveDuration = Field(30.0, description="How long answers are awaited at the end of the load.")
+    timeout: PositiveTimedDuration = Field(30.0, description="Time for a whole answer.")
+    connect_timeout: PositiveTimedDuration = Field(5.0, description="Time for making a connection.")
+    drain: PositiveTimedDuration = Field(30.0, description="How long answers are awaited at the end of the load.")
     think: Pause | None = Field(None, description="Think time of loops that name none.")
     connections: Connections = Field(
         "per_user",
@@ -147,15 +161,25 @@ Item = Annotated[
 Transaction = Annotated[list[Item], Field(min_length=1)]
 
 
+# Weights are relative; a sum of such ones is exact.
+_WEIGHT_AT_MOST = 1_000_000_000
+
+
 def _weight(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"must be a weight as a number, got {value!r} instead")
-    if not 0 <= value <= 100:
-        raise ValueError(f"must be a weight from 0 to 100, got {value!r} instead")
+    if not 0 <= value <= _WEIGHT_AT_MOST:
+        raise ValueError(f"must be a weight from 0 to {_WEIGHT_AT_MOST:,}, got {shown(value)} instead")
     return float(value)
 
 
 Weight = Annotated[float, BeforeValidator(_weight, json_schema_input_type=float | Placed)]
+
+
+def _some_weight(mix: dict[str, float]) -> dict[str, float]:
+    if mix and not any(mix.values()):
+        raise ValueError("must have a weight above 0, got none")
+    return mix
 
 
 class Loop(FileModel):
@@ -166,13 +190,23 @@ class Loop(FileModel):
         None,
         description="Transactions of one user per time, as `5 /h`; or the time from start to start.",
     )
-    mix: dict[Name, Weight] = Field(min_length=1, description="Transactions and their weights, which add to 100.")
+    mix: Annotated[dict[Name, Weight], Field(min_length=1), AfterValidator(_some_weight)] = Field(
+        description="Transactions and their weights: each has its weight by the sum of all as its share."
+    )
+
+
+def _some(share: float) -> float:
+    if share <= 0:
+        raise ValueError("must be above 0 %, got 0 % instead: leave the group out")
+    return share
 
 
 class Group(FileModel):
     """Users that behave alike."""
 
-    share: Share = Field(1.0, description="Share of all users; the shares of all groups add to 100 %.")
+    share: Annotated[Share, AfterValidator(_some)] = Field(
+        1.0, description="Share of all users; the shares of all groups add to 100 %."
+    )
     once: list[Name] = Field(default_factory=list, description="Transactions done once, after the start of the user.")
     loop: Loop = Field(description="What is done for ever.")
     end: list[Name] = Field(default_factory=list, description="Transactions done when the user leaves.")

@@ -7,10 +7,37 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.errors import Fault
+from towtank.secret_names import may_be_secret_name
 from towtank.units import shown
-from towtank.yamlfile import Node, did_you_mean, where
+from towtank.yamlfile import Node, Path_, did_you_mean, where
 
 _PLACE = re.compile(r"(?<!\$)\$\{\s*parameters\.([A-Za-z][A-Za-z0-9_-]*)\s*\}")
+
+
+# A value that stands behind a name within a text: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
+_NAMED = re.compile(r"([\w.\[\]-]+)[\"']?\s*[=:]\s*[\"']?(?:Bearer |Basic |Token )?\$\{\s*parameters\.([\w-]+)\s*\}")
+
+
+def secret_parameters(root: Node) -> frozenset[str]:
+    """Names of the parameters that stand where secrets do: logins, headers and fields that are named so.
+
+    Parameters
+    ----------
+    root : Node
+        The workload file as written.
+    """
+    return frozenset(
+        name
+        for node in root.walk()
+        if isinstance(node.value, str) and node.path[:1] != ("parameters",)
+        for name in _secrets_in(node.value, node.path)
+    )
+
+
+def _secrets_in(text: str, path: Path_) -> list[str]:
+    if any(may_be_secret_name(str(part)) for part in path[-2:]):
+        return [match.group(1) for match in _PLACE.finditer(text)]
+    return [match.group(2) for match in _NAMED.finditer(text) if may_be_secret_name(match.group(1))]
 
 
 @dataclass

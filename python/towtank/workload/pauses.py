@@ -13,14 +13,15 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, model_validator
 
 from towtank import units
-from towtank.fields import Duration, FileModel, PositiveDuration
+from towtank.fields import FileModel
+from towtank.workload.durations import LONGEST_S, PositiveTimedDuration, TimedDuration
 
 
 class Uniform(FileModel):
     """Every duration between two is equally likely."""
 
-    min: Duration = Field(description="Shortest.")
-    max: Duration = Field(description="Longest.")
+    min: TimedDuration = Field(description="Shortest.")
+    max: TimedDuration = Field(description="Longest.")
 
     @model_validator(mode="after")
     def _ordered(self) -> Uniform:
@@ -34,16 +35,18 @@ class Uniform(FileModel):
 class Normal(FileModel):
     """A normal distribution cut off at both ends: what falls outside is drawn again."""
 
-    mean: Duration = Field(description="Mean before the cut.")
-    sd: PositiveDuration = Field(description="Standard deviation before the cut.")
-    min: Duration = Field(0.0, description="Shortest.")
-    max: Duration | None = Field(None, description="Longest; by default the mean and four standard deviations.")
+    mean: TimedDuration = Field(description="Mean before the cut.")
+    sd: PositiveTimedDuration = Field(description="Standard deviation before the cut.")
+    min: TimedDuration = Field(0.0, description="Shortest.")
+    max: TimedDuration | None = Field(None, description="Longest; by default the mean and four standard deviations.")
 
     @model_validator(mode="after")
     def _within(self) -> Normal:
         # Drawing again ends soon only while a good part of the distribution lies between the ends.
         if not self.min <= self.mean <= self.longest or self.longest <= self.min:
             raise ValueError("must have min <= mean <= max and min < max, got them in another order")
+        if self.longest > LONGEST_S:
+            raise ValueError(f"must have max at most {LONGEST_S / 3600:.0f} h, got {self.longest / 3600:.6g} h")
         if self.longest - self.min < self.sd / 10:
             raise ValueError("must have min and max at least a tenth of sd apart, got them closer")
         return self
@@ -57,8 +60,8 @@ class Normal(FileModel):
 class PauseModel(FileModel):
     """A pause: one of four forms."""
 
-    fixed: Duration | None = Field(None, description="Always the same.")
-    exponential: Duration | None = Field(None, description="Exponential with this mean.")
+    fixed: TimedDuration | None = Field(None, description="Always the same.")
+    exponential: TimedDuration | None = Field(None, description="Exponential with this mean.")
     uniform: Uniform | None = Field(None, description="Between two durations.")
     normal: Normal | None = Field(None, description="Normal, cut off at both ends.")
 
@@ -129,6 +132,8 @@ def read_pacing(value: object) -> object:
     per_second = units.rate(value.removesuffix("per user"))
     if per_second <= 0:
         raise ValueError(f"must be a rate above 0, got {value!r} instead")
+    if 1 / per_second > LONGEST_S:
+        raise ValueError(f"must be a rate of at least one in {LONGEST_S / 3600:.0f} h, got {value!r} instead")
     return PauseModel.model_construct(fixed=1 / per_second)
 
 

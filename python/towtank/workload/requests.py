@@ -48,8 +48,8 @@ class RequestWriter:
         self._defaults = defaults
         self._folder = folder
 
-    def write(self, request: Request, step: int, target: int) -> dict[str, Any]:
-        """Write one request with the indexes of its step and its target."""
+    def write(self, request: Request, step: int, target: int, login: tuple[str, str] | None = None) -> dict[str, Any]:
+        """Write one request with the indexes of its step and its target, and the login of the target's address."""
         return {
             "op": "request",
             "step": step,
@@ -57,7 +57,7 @@ class RequestWriter:
             "method": request.method,
             "path": self._path(request),
             "headers": self._headers(request),
-            "auth": self._auth(request),
+            "auth": self._auth(request, login),
             "body": self._body(request),
             "extract": [self._extract(name, spec) for name, spec in request.extract.items()],
             "checks": self._checks(request.check) if request.check is not None else [],
@@ -102,11 +102,18 @@ class RequestWriter:
             return mimetypes.guess_type(request.file)[0] or _BYTES
         return None
 
-    def _auth(self, request: Request) -> dict[str, Any] | None:
+    def _auth(self, request: Request, login: tuple[str, str] | None) -> dict[str, Any] | None:
+        """Basic authorization: of the request, else the default one, else that of the address."""
         auth = self._defaults.auth if request.auth is None else request.auth
+        if auth is None and login is not None and not self._authorizes(request):
+            return {"user": [login[0]], "password": [login[1]]}
         if not isinstance(auth, Auth):
             return None
         return {"user": self._writer.write(auth.user), "password": self._writer.write(auth.password)}
+
+    def _authorizes(self, request: Request) -> bool:
+        """Whether a request has an authorization among its headers."""
+        return "authorization" in {name.lower() for name in (*self._defaults.headers, *request.headers)}
 
     def _body(self, request: Request) -> dict[str, Any] | None:
         if request.form is not None:

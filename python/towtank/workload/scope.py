@@ -50,6 +50,8 @@ class Scope:
         self.variables = {p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")}
         self.draws_unknown = any(pool not in pools for pool in self.rows.values())
         self.lists = {placed.text for step in steps for placed in references.fills(step)}
+        # Lists that the group in hand fills: each user has lists of its own.
+        self.own = self.lists
 
     def problems(self) -> Iterator[Problem]:
         """Everything that is read and cannot have a value, and names that mean two things."""
@@ -58,12 +60,14 @@ class Scope:
         at_start: set[str] | None = None
         for group in self.workload.groups.values():
             have: set[str] = set()
+            self.own = self._filled_by([*group.once, *group.loop.mix, *group.end])
             for name in group.once:
                 yield from self._transaction(name, have)
             for name in [*group.loop.mix, *group.end]:
                 yield from self._transaction(name, set(have))
             used |= {*group.once, *group.loop.mix, *group.end}
             at_start = set(have) if at_start is None else at_start & have
+        self.own = self.lists
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
             if name in self.workload.readers:
@@ -72,6 +76,10 @@ class Scope:
             elif name not in used:
                 yield from self._transaction(name, set(everything))
         yield from self._defaults(everything)
+
+    def _filled_by(self, transactions: list[str]) -> set[str]:
+        steps = (step for name in transactions for _, step in references.walk(self.workload.transactions.get(name, [])))
+        return {placed.text for step in steps for placed in references.fills(step)}
 
     def _double_names(self) -> Iterator[Problem]:
         for name, transaction in self.workload.transactions.items():
@@ -99,6 +107,12 @@ class Scope:
                     (*path, *placed.path),
                     f"must be a list that a step fills ({known}), got {placed.text!r} instead{near}",
                 )
+            elif placed.text not in self.own | self.doubtful:
+                message = (
+                    f"must be a list that a transaction of the same group fills, got {placed.text!r}, which only "
+                    "users of another group fill: each user has lists of its own"
+                )
+                yield (*path, *placed.path), message
         if isinstance(step, Draw) and step.draw not in self.pools:
             known, near = ", ".join(self.pools) or "there is none", did_you_mean(step.draw, self.pools)
             yield (*path, "draw"), f"must be a pool of data ({known}), got {step.draw!r} instead{near}"

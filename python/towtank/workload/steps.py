@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -20,22 +19,23 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from towtank.fields import (
     FileModel,
     Name,
-    PositiveDuration,
     Share,
     Size,
     Text,
     mapping_or_plain,
     one_or_more,
 )
+from towtank.secrets import redacted_text
+from towtank.units import shown
 from towtank.workload import expressions, templates
 from towtank.workload.calls import CallStep, FileStep, Sql, Tcp
 from towtank.workload.directories import Ldap
+from towtank.workload.durations import PositiveTimedDuration
+from towtank.workload.httpfields import HeaderName, HeaderValue, SentHeaderName, check_path
 from towtank.workload.noted import Reads, Removes, Replaces, Stores, given
 from towtank.workload.pauses import Pause
 from towtank.workload.texts import Template
-
-_PLACE = re.compile(r"\$\{[^}]*\}")
-_BLANK = re.compile(r"[\s\x00-\x1f]")
+from towtank.workload.unknown_steps import no_step
 
 METHODS = ("get", "post", "put", "delete", "head", "patch")
 
@@ -78,8 +78,10 @@ class Part(FileModel):
     value: Template | None = Field(None, description="Its text.")
     file: str | None = Field(None, min_length=1, description="File that is sent, relative to the workload file.")
     generated: Generated | None = Field(None, description="Content made up by the engine.")
-    filename: Template | None = Field(None, description="Name under which it is sent.")
-    content_type: str | None = Field(None, description="Its media type.")
+    filename: HeaderValue | None = Field(None, description="Name under which it is sent.")
+    content_type: Annotated[HeaderValue, AfterValidator(templates.check_plain)] | None = Field(
+        None, description="Its media type."
+    )
 
     @model_validator(mode="after")
     def _one(self) -> Part:
@@ -129,9 +131,9 @@ class Check(FileModel):
     json_: dict[JsonPath, Template | None] = Field(
         default_factory=dict,
         alias="json",
-        description="JSON paths and what they lead to; nothing: that they lead anywhere.",
+        description="JSON paths and what they lead to; `null`: that they lead to some value.",
     )
-    header: dict[str, Template] = Field(default_factory=dict, description="Headers and text in them.")
+    header: dict[HeaderName, Template] = Field(default_factory=dict, description="Headers and text in them.")
 
     @model_validator(mode="after")
     def _statuses(self) -> Check:
@@ -148,7 +150,7 @@ class Extract(FileModel):
     """What is taken out of an answer."""
 
     json_: JsonPath | None = Field(None, alias="json", description="JSON path into the body.")
-    header: str | None = Field(None, min_length=1, description="Name of a header.")
+    header: HeaderName | None = Field(None, description="Name of a header.")
     regex: CapturingRegex | None = Field(None, description="Regular expression; its group, or all it matches.")
     status: Literal[True] | None = Field(None, description="The status.")
     pick: Literal["first", "last", "random", "all", "append", "count"] = Field(
@@ -208,7 +210,9 @@ class Request(FileModel):
     name: str | None = Field(None, min_length=1, description="Name in the results; method and path by default.")
     target: Name | None = Field(None, description="Target, where it is not the default one.")
     query: dict[str, Template] = Field(default_factory=dict, description="Query, encoded.")
-    headers: dict[str, Template] = Field(default_factory=dict, description="Headers, besides the default ones.")
+    headers: dict[SentHeaderName, HeaderValue] = Field(
+        default_factory=dict, description="Headers, besides the default ones."
+    )
     auth: AuthOrNone | None = Field(None, description="`{user, password}` of Basic authentication, or `none`.")
     form: dict[str, Template] | None = Field(None, description="Body: fields of a form, encoded.")
     json_: Annotated[Any, AfterValidator(_check_json)] = Field(
@@ -223,7 +227,7 @@ class Request(FileModel):
     extract: dict[Name, Annotated[Extract, BeforeValidator(_extract, json_schema_input_type=str | Extract)]] = Field(
         default_factory=dict, description="Variables and what of the answer goes into them."
     )
-    timeout: PositiveDuration | None = Field(
+    timeout: PositiveTimedDuration | None = Field(
         None, description="Time for the whole answer, where it is not the default one."
     )
     on_failure: Literal["end", "go_on"] = Field("end", description="Whether a failure ends the transaction.")
@@ -240,8 +244,7 @@ class Request(FileModel):
         bodies = self.bodies
         if len(bodies) > 1:
             raise ValueError(f"must have one body, got {' and '.join(bodies)} instead")
-        if not self.path.startswith(("/", "${")) or _BLANK.search(_PLACE.sub("", self.path)):
-            raise ValueError(f"must have a path that begins with / and has no blanks, got {self.path!r} instead")
+        check_path(self.path)
         return self
 
     @model_validator(mode="after")
@@ -285,7 +288,12 @@ class Request(FileModel):
 
     @property
     def title(self) -> str:
-        """Name of the request in the results."""
+        """Name of the request in the results; it holds no secret of a query."""
+        return redacted_text(self.written) if self.name is None else self.name
+
+    @property
+    def written(self) -> str:
+        """Name of the request as the file has it."""
         return self.name or f"{self.method} {self.path}"
 
 
@@ -338,6 +346,16 @@ class Branch(FileModel):
     else_: list[Step] = Field(default_factory=list, alias="else", description="What is done in the others.")
 
 
+def _condition(value: object) -> object:
+    """Refuse expressions: people of other tools write them first."""
+    if not isinstance(value, dict | Condition):
+        raise ValueError(
+            f"must be {{filled: VARIABLE}} or {{empty: VARIABLE}}, got {shown(value)} instead: values are not compared "
+            "(a check or an extraction with a regex can leave a variable empty)"
+        )
+    return value
+
+
 class Condition(FileModel):
     """Whether a variable is empty or not."""
 
@@ -354,7 +372,9 @@ class Condition(FileModel):
 class If(FileModel):
     """Does one thing or another by the state of a variable."""
 
-    if_: Condition = Field(alias="if", description="`{filled: VARIABLE}` or `{empty: VARIABLE}`.")
+    if_: Annotated[Condition, BeforeValidator(_condition, json_schema_input_type=Condition)] = Field(
+        alias="if", description="`{filled: VARIABLE}` or `{empty: VARIABLE}`."
+    )
     then: list[Step] = Field(min_length=1, description="What is done if so.")
     else_: list[Step] = Field(default_factory=list, alias="else", description="What is done if not.")
 
@@ -401,6 +421,13 @@ _KINDS = {
 }
 
 
+def _known(value: Any) -> Any:
+    """Name the keys of a step that is none."""
+    if isinstance(value, dict) and _kind(value) is None:
+        raise ValueError(no_step(value, [*_KINDS, "pick"]))
+    return value
+
+
 def _kind(value: Any) -> str | None:
     """Tell a step by its key; `pick` is a step only where it is not the way a value is popped."""
     if isinstance(value, dict):
@@ -429,6 +456,7 @@ Step = Annotated[
         custom_error_type="unknown_step",
         custom_error_message=f"must be a step with one of the keys {', '.join([*_KINDS, 'pick'])}",
     ),
+    BeforeValidator(_known),
 ]
 for _model in (Branch, If, Repeat):
     _model.model_rebuild()

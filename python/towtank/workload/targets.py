@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterable
-from urllib.parse import urlsplit
+from collections.abc import Iterable, Sequence
+from urllib.parse import unquote, urlsplit
 
 from towtank.errors import Fault, StudyError, TargetError
+from towtank.units import shown
 
 # Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291), and what is set aside for
 # benchmarks and never routed (RFC 2544), in which the hosts of systems are.
@@ -45,14 +46,43 @@ def host_and_port(address: str) -> tuple[str, int]:
     ValueError
         If it is no such address.
     """
+    if address.startswith(("/", ".", "~")):
+        path = f"file://{address}" if address.startswith("/") else "file:///path"
+        raise ValueError(
+            f"must be an address as host:port, http://host:port or, for files, file:///path ({shown(path)}), got "
+            f"{shown(address)} instead"
+        )
     parts = urlsplit(address if "://" in address else f"//{address}")
     if not parts.hostname:
-        raise ValueError(f"must be an address as host:port or http://host:port, got {address!r} instead")
+        raise ValueError(f"must be an address as host:port or http://host:port, got {shown(address)} instead")
     try:
         port = parts.port
     except ValueError:
         raise ValueError(f"must have a port from 0 to 65535, got {address!r} instead") from None
     return parts.hostname, port or (443 if parts.scheme == "https" else 80)
+
+
+def login_of(addresses: Sequence[str]) -> tuple[str, str] | None:
+    """User and password that addresses of HTTP have in common; None where they have none.
+
+    Raises
+    ------
+    ValueError
+        If they differ.
+
+    Examples
+    --------
+    >>> login_of(["http://shop:a%20b@127.0.0.1:80", "shop:a%20b@127.0.0.1:81"])
+    ('shop', 'a b')
+    """
+    logins = set()
+    for address in addresses:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        name, password = unquote(parts.username or ""), unquote(parts.password or "")
+        logins.add(None if parts.username is None else (name, password))
+    if len(logins) > 1:
+        raise ValueError("must have the same login in each address, or in none")
+    return logins.pop() if logins else None
 
 
 def check_targets(

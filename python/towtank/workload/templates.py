@@ -149,6 +149,24 @@ def check(text: str) -> str:
     return text
 
 
+def literals(text: str) -> list[str]:
+    """The texts between the places of a template."""
+    return [part for part in parse(text) if isinstance(part, str)]
+
+
+def check_plain(text: str) -> str:
+    """Check that a text which the engine takes as it is, as the name of a file, has no places; for fields of models.
+
+    Raises
+    ------
+    ValueError
+        If it has one: nothing would be put there.
+    """
+    if any(not isinstance(part, str) for part in parse(text)):
+        raise ValueError(f"must be the same for all users, without ${{...}}, got {text!r} instead")
+    return text
+
+
 def variables(text: str) -> list[str]:
     """Names of all variables and columns a template reads, in order."""
     return [part.name for part in parse(text) if isinstance(part, Variable)]

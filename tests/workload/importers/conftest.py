@@ -14,7 +14,8 @@ from towtank.filecheck import check_file
 from towtank.workload import compile_workload, load_workload
 from towtank.workload.importers import Options, read
 from towtank.workload.importers.draft import Draft
-from towtank.workload.importers.writing import finish
+from towtank.workload.importers.emitting import emit
+from towtank.workload.importers.writing import document, finish
 
 EXAMPLES = Path(__file__).parents[2] / "data" / "imports"
 
@@ -55,7 +56,7 @@ def import_file(tmp_path: Path) -> Callable[..., Import]:
 
     def run(form: str, file: Path | str, hosts: tuple[str, ...] = ()) -> Import:
         path = EXAMPLES / file
-        draft = read(form, path, Options(hosts, tmp_path))
+        draft = read(form, path, Options(hosts, tmp_path, strict=True))
         imported = finish(draft, tmp_path)
         written = tmp_path / "written-workload.yaml"
         written.write_text(imported.text, encoding="utf-8")
@@ -77,5 +78,18 @@ def import_text(tmp_path: Path, import_file: Callable[..., Import]) -> Callable[
         path = tmp_path / name
         path.write_text(text, encoding="utf-8")
         return import_file(form, path, hosts)
+
+    return run
+
+
+@pytest.fixture
+def import_notes(tmp_path: Path) -> Callable[..., Import]:
+    """Import a text without the engine's plan: for many variants of a file."""
+
+    def run(form: str, text: str) -> Import:
+        path = tmp_path / "example"
+        path.write_text(text, encoding="utf-8")
+        draft = read(form, path, Options((), tmp_path, strict=True))
+        return Import(draft, emit(document(draft)), {})
 
     return run

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from towtank import units
 from towtank.workload.importers import accesslog_paths, thinking
 from towtank.workload.importers.accesslog_lines import Hit, read_lines
 from towtank.workload.importers.accesslog_paths import Key, Patterns, pattern_of
@@ -214,3 +215,77 @@ def test_p_is_uniform_under_the_hypothesis() -> None:
         values.append(thinking._fit("exponential", thinking._FAMILIES["exponential"], gaps, LEAST_GAP, generator).p)
     # The mean of 30 uniform values has standard deviation 0.053; three of them on both sides.
     assert 0.34 < float(np.mean(values)) < 0.66
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [("/projects/xdotool/", ("projects", "xdotool", "")), ("/projects/xdotool", ("projects", "xdotool"))],
+)
+def test_slashes_at_the_end_are_kept(url: str, parts: tuple[str, ...]) -> None:
+    assert pattern_of("GET", url) == (Key("GET", parts), ())
+
+
+def test_pages_with_and_without_a_slash_are_two(import_text: Importer) -> None:
+    lines = [line(i, "GET /p/x/") for i in range(9)] + [line(20, "GET /p/x", status=301)]
+    found = import_text("accesslog", "\n".join(lines))
+    assert [(step["get"], step["check"]) for step in found.requests()] == [
+        ("/p/x/", {"status": 200}),
+        ("/p/x", {"status": 301}),
+    ]
+
+
+def test_names_that_come_twice_in_a_query_are_sent_twice(import_text: Importer) -> None:
+    found = import_text("accesslog", "\n".join([line(0, "GET /s?q=a&q=2&r=1"), line(5, "GET /s?q=a&q=2&r=1")]))
+    assert found.requests()[0]["get"] == "/s?q=a&q=2&r=1"
+    found = import_text(
+        "accesslog", "\n".join([line(0, "GET /s?q=a&q=2"), line(5, "GET /s?q=b c&q=3".replace(" c", "%20c"))])
+    )
+    assert found.requests()[0]["get"] == "/s?q=${s_by_q_q.q|url}&q=${s_by_q_q.q_2|url}"
+
+
+@pytest.mark.parametrize(
+    ("logged", "path"),
+    [('/a\\"b', "/a%22b"), ("/a\\x22b", "/a%22b"), ("/\\xc3\\xa4", "/%C3%A4"), ("/a\\\\b", "/a%5Cb")],
+)
+def test_characters_that_the_server_escaped_are_those_of_the_url(logged: str, path: str, import_text: Importer) -> None:
+    found = import_text("accesslog", "\n".join([line(0, f"GET {logged}"), line(5, f"GET {logged}")]))
+    assert found.requests()[0]["get"] == path
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ('10.0.0.1 - ann [01/Jan/2026:10:00:00 +0000] "GET /x HTTP/1.1" 200 10 "-" "A"', "user"),
+        ('shop:80 10.0.0.1 - - [01/Jan/2026:10:00:00 +0000] "GET /x HTTP/1.1" 200 10 "-" "A"', "vhost"),
+        ('10.0.0.1 - - [01/Jan/2026:10:00:00 +0000] "GET /x HTTP/1.1" 200 10 "-" "A" "more" 0.1', "rest"),
+    ],
+)
+def test_fields_that_a_workload_does_not_have_are_noted(text: str, field: str, import_text: Importer) -> None:
+    assert import_text("accesslog", f"{text}\n").noted(f"field {field}") == [1]
+
+
+def test_files_without_a_page_and_names_without_a_value_are_noted(import_text: Importer) -> None:
+    found = import_text(
+        "accesslog", "\n".join([line(0, "GET /a.css", "b"), line(1, "GET /x?flag"), line(9, "GET /x?flag")])
+    )
+    assert found.noted("static files without a page") == [1]
+    assert found.noted("name without `=`") == [2, 3]
+
+
+def test_the_users_are_those_that_the_workload_needs(import_text: Importer) -> None:
+    """Users who pause as the workload says make the rate that the log has."""
+    generator = random.Random(3)
+    lines = []
+    for client in range(60):
+        at = generator.uniform(0, 30)
+        while at < 1800:
+            lines.append((at, line(at, "GET /x", f"10.0.0.{client}")))
+            at += generator.expovariate(1 / 8)
+    found = import_text("accesslog", "\n".join(text for _, text in sorted(lines)))
+    findings = found.draft.findings
+    pause = findings["think_times"]["pause_mean_s"]
+    assert found.workload["groups"]["users"]["loop"]["think"] == {"exponential": units.format_duration(pause)}
+    assert findings["load"]["users_at_peak"] == pytest.approx(findings["load"]["rate_at_peak_per_s"] * pause, rel=1e-3)
+    # 8 s is the truth; 1.96 standard errors of some 13,000 gaps are 0.14 s.
+    assert pause == pytest.approx(8, abs=0.3)
+    assert findings["think_times"]["fitted_to"] > thinking.GAPS_AT_MOST

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from towtank.workload.importers.accounting import Fate
+from towtank.workload.importers.curl_table import OPTIONS
 from towtank.workload.importers.curl_words import Splitter
 
+KEYS = json.loads((Path(__file__).parents[2] / "data/imports/keys/curl.json").read_text("utf-8"))["options"]
 Importer = Callable[..., Any]
 
 
@@ -43,7 +48,10 @@ def test_places_of_words() -> None:
         ("curl -sSd a=1 -d b=2 http://a/", {"post": "/", "form": {"a": "1", "b": "2"}}),
         ("curl -G -d q='red shoes' http://a/s", {"get": "/s", "query": {"q": "red shoes"}}),
         ("curl --data-urlencode 'q=a&b' http://a/", {"post": "/", "form": {"q": "a&b"}}),
-        ("""curl --json '{"a": 1}' http://a/""", {"post": "/", "json": {"a": 1}}),
+        (
+            """curl --json '{"a": 1}' http://a/""",
+            {"post": "/", "headers": {"Accept": "application/json"}, "json": {"a": 1}},
+        ),
         (
             "curl -d x -H 'content-type: text/plain' http://a/",
             {"post": "/", "headers": {"content-type": "text/plain"}, "body": "x"},
@@ -79,7 +87,7 @@ def _renamed(value: Any) -> Any:
 def test_files_that_are_here_are_sent(import_text: Importer, tmp_path: Any) -> None:
     (tmp_path / "body.bin").write_bytes(b"x")
     found = import_text("curl", f"curl -T {tmp_path / 'body.bin'} http://a/\n")
-    assert found.requests() == [{"put": "/", "file": "body.bin"}]
+    assert found.requests() == [{"put": "/body.bin", "file": "body.bin"}]
 
 
 def test_what_is_lost_is_told_with_its_line(import_text: Importer) -> None:
@@ -96,3 +104,82 @@ def test_the_example(import_file: Importer) -> None:
     assert found.requests()[1]["json"] == {"item": 17, "note": "it's $${red}"}
     assert found.requests()[2]["form"] == {"name": "O'Neil", "color": "red"}
     assert found.noted("header Cookie") == [4]
+
+
+def test_headers_that_are_empty_and_headers_that_are_taken_away(import_text: Importer) -> None:
+    (step,) = import_text("curl", "curl -H 'X-Empty;' -H 'Accept:' http://a/\n").requests()
+    assert step["headers"] == {"X-Empty": ""}
+    (step,) = import_text("curl", "curl --json '{  }' -H 'Accept:' http://a/\n").requests()
+    assert step == {"post": "/", "json": {}}
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        ("curl --range 600 http://a/", {"get": "/", "headers": {"Range": "bytes=600-"}}),
+        ("curl http://ann:s%40@a/x", {"get": "/x", "auth": {"user": "ann", "password": "s@"}}),
+        ("curl --url-query q=1 --url-query r http://a/x?p=2", {"get": "/x?p=2&q=1&r"}),
+        ("curl http://a/x > out.txt 2>&1", {"get": "/x"}),
+        ("curl http://a/x 2> /dev/null", {"get": "/x"}),
+    ],
+)
+def test_what_the_lines_say(line: str, step: dict[str, Any], import_text: Importer) -> None:
+    assert import_text("curl", line + "\n").requests() == [step]
+
+
+def test_several_urls_and_next_are_several_requests(import_text: Importer) -> None:
+    found = import_text("curl", "curl -A me http://a/1 http://a/2 --next -X DELETE http://a/3\n")
+    assert found.requests() == [
+        {"get": "/1", "headers": {"User-Agent": "me"}},
+        {"get": "/2", "headers": {"User-Agent": "me"}},
+        {"delete": "/3"},
+    ]
+
+
+def test_a_line_that_cannot_be_carried_leaves_the_others(import_text: Importer) -> None:
+    found = import_text("curl", "curl http://a/1\ncurl ftp://a/2\ncurl -X PROPFIND http://a/3\ncurl http://a/4\n")
+    assert [step["get"] for step in found.requests()] == ["/1", "/4"]
+    assert found.noted("curl") == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("curl -U me:pw http://a/", "-U (--proxy-user)"),
+        ("curl -d @- http://a/ < body.json", "redirection '< body.json'"),
+        ("curl -d @- http://a/ <<< text", "redirection '<<< text'"),
+        ("curl --what-is-this http://a/", "--what-is-this"),
+    ],
+)
+def test_messages_name_what_is_not_carried(line: str, what: str, import_text: Importer) -> None:
+    assert import_text("curl", line + "\n").noted(what) == [1]
+
+
+def _value(name: str) -> str:
+    values = {
+        "request": "PUT",
+        "url": "http://a/other",
+        "max-time": "3",
+        "connect-timeout": "3",
+        "form": "k=v",
+        "form-string": "k=v",
+    }
+    return values.get(name, "Name: v" if name == "header" else "7")
+
+
+@pytest.mark.parametrize("name", sorted(KEYS))
+def test_every_option_is_accounted_for(name: str, import_notes: Importer) -> None:
+    """An option of curl's own help changes the workload, or is named by a note, or is harmless."""
+    bare = name.removeprefix("--")
+    entry = OPTIONS[bare]
+    if entry.fate is Fate.HARMLESS:
+        assert entry.why
+        return
+    value = f"'{_value(bare)}'" if KEYS[name]["value"] else ""
+    for option in filter(None, (name, KEYS[name]["short"])):
+        base = import_notes("curl", "curl -d x=1 http://a/x\n")
+        more = "http://a/y" if bare == "next" else ""
+        found = import_notes("curl", f"curl -d x=1 http://a/x {option} {value} {more}\n")
+        named = [what for _, what, _ in found.notes() if option in what]
+        assert bool(named) == (entry.fate is Fate.NOTED)
+        assert named or found.text != base.text

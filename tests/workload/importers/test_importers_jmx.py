@@ -6,32 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from jmeter_plans import element, plan, sampler
 
 from towtank.workload.importers.draft import Draft
 from towtank.workload.importers.jmx_elements import _one_group
 from towtank.workload.importers.jmx_texts import Texts
 
 Importer = Callable[..., Any]
-
-
-def sampler(path: str, below: str = "") -> str:
-    return (
-        f'<HTTPSamplerProxy testname="{path}"><stringProp name="HTTPSampler.path">{path}</stringProp>'
-        f'<stringProp name="HTTPSampler.domain">a</stringProp></HTTPSamplerProxy><hashTree>{below}</hashTree>'
-    )
-
-
-def element(tag: str, below: str = "", **properties: str) -> str:
-    inner = "".join(
-        f'<stringProp name="{name.replace("__", ".")}">{text}</stringProp>' for name, text in properties.items()
-    )
-    return f'<{tag} testname="{tag}">{inner}</{tag}><hashTree>{below}</hashTree>'
-
-
-def plan(below: str) -> str:
-    group = '<ThreadGroup testname="G"><stringProp name="ThreadGroup.num_threads">1</stringProp></ThreadGroup>'
-    inner = f'<TestPlan testname="P"/><hashTree>{group}<hashTree>\n{below}\n</hashTree></hashTree>'
-    return f"<jmeterTestPlan><hashTree>{inner}</hashTree></jmeterTestPlan>"
 
 
 def steps_of(found: Any) -> list[dict[str, Any]]:

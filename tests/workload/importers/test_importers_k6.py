@@ -19,7 +19,9 @@ def script(import_text: Importer) -> Callable[..., Any]:
     """Import a script whose default function has this body, from its third line on."""
 
     def run(body: str, before: str = "") -> Any:
-        return import_text("k6", f"{HEAD}{before}export default function () {{\n{body}\n}}\n", "script.js")
+        own = "" if "options" in before else "export const options = { noCookiesReset: true, maxRedirects: 0 };\n"
+        text = f"{HEAD}{before}export default function () {{\n{body}\n}}\n{own}"
+        return import_text("k6", text, "script.js")
 
     return run
 
@@ -32,7 +34,7 @@ def steps_of(found: Any) -> list[dict[str, Any]]:
 def test_the_example(import_file: Importer) -> None:
     found = import_file("k6", "script.js")
     kinds = [next(iter(step)) for step in steps_of(found)]
-    assert kinds == ["draw", "post", "think", "page", "think", "page", "branch", "loop"]
+    assert kinds == ["draw", "post", "think", "page", "think", "page", "branch", "loop", "get"]
     login, listed, item = found.requests()[:3]
     assert login["extract"] == {"token": "$.token"}
     assert login["check"] == {"status": [200, 302]}
@@ -44,9 +46,10 @@ def test_the_example(import_file: Importer) -> None:
         {"duration_s": 90.0, "target": 20},
         {"duration_s": 300.0, "target": 20},
     ]
-    for what, line in (("check 'quick'", 26), ("setup()", 31), ("while (true)", 66), ("GET request", 69)):
+    for what, line in (("check 'quick'", 26), ("setup()", 31), ("while (true)", 66)):
         assert found.noted(what) == [line]
     assert "reset" not in found.text
+    assert found.requests()[-1]["get"] == "/by-number/${iteration}"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,7 @@ def test_the_example(import_file: Importer) -> None:
     ],
 )
 def test_requests(call: str, step: dict[str, Any], script: Callable[..., Any]) -> None:
-    assert script(call).requests() == [step]
+    assert script(call).requests() == [{**step, "on_failure": "go_on"}]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +141,7 @@ def test_a_condition_on_an_answer(script: Callable[..., Any]) -> None:
     found = script("const id = http.get('http://a/').json().id;\nif (id) { http.get(`http://a/${id}`); }")
     first, condition = steps_of(found)
     assert first["extract"] == {"id": {"json": "$.id", "default": ""}}
-    assert condition == {"if": {"filled": "id"}, "then": [{"get": "/${id}"}]}
+    assert condition == {"if": {"filled": "id"}, "then": [{"get": "/${id}", "on_failure": "go_on"}]}
 
 
 def test_a_variable_of_an_outer_function_keeps_what_a_group_gives_it(script: Callable[..., Any]) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from towtank.workload.importers.accounting import Fate
 from towtank.workload.importers.jsonfile import parse
+from towtank.workload.importers.openapi_table import KEYS
 from towtank.workload.importers.openapi_values import DEPTH_AT_MOST, Maker, References
 
+LISTS = json.loads((Path(__file__).parents[2] / "data/imports/keys/openapi.json").read_text("utf-8"))["objects"]
 Importer = Callable[..., Any]
 
 
@@ -113,3 +117,57 @@ def test_weights_add_to_100(import_text: Importer) -> None:
     paths = {f"/p{number}": {"get": {}} for number in range(7)}
     found = import_text("openapi", json.dumps({"openapi": "3.0.0", "paths": paths}))
     assert sum(found.workload["groups"]["users"]["loop"]["mix"].values()) == pytest.approx(100, abs=1e-9)
+
+
+def _whole() -> dict[str, Any]:
+    """A description in which each kind of mapping occurs."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    operation = {
+        "parameters": [{"name": "q", "in": "query", "required": True, "schema": {"type": "string"}}],
+        "requestBody": {"content": {"application/json": {"schema": schema}}},
+        "responses": {"200": {"description": "ok"}},
+    }
+    server = {"url": "http://ann:secret@a/base"}
+    return {"openapi": "3.0.0", "info": {"title": "t"}, "servers": [server], "paths": {"/x": {"post": operation}}}
+
+
+def _part(whole: dict[str, Any], kind: str) -> dict[str, Any]:
+    item = whole["paths"]["/x"]
+    operation = item["post"]
+    body = operation["requestBody"]
+    parts = {
+        "openapi": whole,
+        "pathitem": item,
+        "operation": operation,
+        "parameter": operation["parameters"][0],
+        "requestBody": body,
+        "mediatype": body["content"]["application/json"],
+        "schema": body["content"]["application/json"]["schema"],
+        "response": operation["responses"]["200"],
+    }
+    found: dict[str, Any] = parts[kind]
+    return found
+
+
+@pytest.mark.parametrize("kind", sorted(KEYS))
+def test_every_key_is_accounted_for(kind: str, import_notes: Importer) -> None:
+    """A key of OpenAPI 3.0 or 3.1, and one that nobody knows: listed, or named by a note."""
+    for name in [*LISTS[kind.lower()], "newKey"]:
+        entry = KEYS[kind].get(name)
+        if entry is not None and entry.fate is not Fate.NOTED:
+            assert entry.why or entry.fate is Fate.CARRIED
+            continue
+        whole = _whole()
+        _part(whole, kind)[name] = [{"x": "y"}]
+        found = import_notes("openapi", json.dumps(whole))
+        assert any(f"{kind}: {name}" in what for _, what, _ in found.notes()), name
+
+
+def test_links_are_noted_and_an_empty_body_is_sent(import_text: Importer) -> None:
+    whole = _whole()
+    whole["paths"]["/x"]["post"]["requestBody"]["content"]["application/json"]["example"] = {}
+    whole["paths"]["/x"]["post"]["responses"]["200"]["links"] = {"next": {"operationId": "y"}}
+    found = import_text("openapi", json.dumps(whole))
+    assert found.requests()[0]["json"] == {}
+    assert found.noted("response: links")
+    assert found.workload["defaults"]["auth"] == {"user": "ann", "password": "secret"}

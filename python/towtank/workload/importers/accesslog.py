@@ -6,6 +6,7 @@ paths, `accesslog_sessions` follows clients, `thinking` fits the gaps.
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from towtank.units import format_duration
 from towtank.workload.importers.accesslog_lines import Hit, read_lines
-from towtank.workload.importers.accesslog_paths import Key, Pattern, Patterns
+from towtank.workload.importers.accesslog_paths import Key, Pattern, Patterns, shortened
 from towtank.workload.importers.accesslog_sessions import LEAST_GAP, Sessions
 from towtank.workload.importers.draft import (
     METHODS,
@@ -58,9 +59,12 @@ def read(path: Path, options: Options) -> Draft:
     for key, pattern in kept.items():
         _transaction(key, pattern, draft)
     mix = weights(dict(zip(draft.transactions, (float(pattern.count) for pattern in kept.values()), strict=True)))
-    pause = _think_time(sessions, draft)
+    pause, mean = _think_time(sessions, draft)
     draft.groups = {"users": {"loop": {"think": pause, "mix": mix}}}
-    _findings(sessions, patterns, draft)
+    if sessions.lonely:
+        why = f"left out: {sessions.lonely} requests for files by clients that had asked for no page"
+        draft.notes.add((1, 0), "static files without a page", why)
+    _findings(sessions, patterns, draft, mean)
     return draft
 
 
@@ -75,7 +79,12 @@ def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
     if _ROBOT.search(hit.agent):
         draft.notes.add(place, "robot", "dropped: it is no user")
         return False
+    if shortened(hit.url):
+        why = "of a query 20 names are kept, of a value 500 characters, and a name without `=` is sent with it"
+        draft.notes.add(place, "long URL, or name without `=`", why)
     host = urlsplit(hit.url).hostname if not hit.url.startswith("/") else None
+    if host:
+        draft.notes.add(place, "host of a request", "is not kept: all requests go to one target")
     if host and options.hosts and host not in options.hosts:
         draft.notes.add(place, "request to another host", "dropped: it is not among those of --host")
         return False
@@ -128,13 +137,16 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
         values = [literal(value) for value in rows[0][0]] if rows else []
     parameters = iter(values)
     parts = [literal(_encoded(part)) if part is not None else _path_value(next(parameters)) for part in key.parts]
-    query = dict(zip(key.query, parameters, strict=True))
+    pairs = list(zip(key.query, parameters, strict=True))
+    path, query = "/" + "/".join(parts), dict(pairs)
+    if len(query) < len(pairs):  # a mapping has each name once
+        path, query = f"{path}?{'&'.join(_query_part(name, value) for name, value in pairs)}", {}
     if key.method in {"POST", "PUT", "PATCH"}:
         draft.notes.add((pattern.line, 0), f"{label}: body", "a log has none: the request is sent without")
     if pattern.not_kept:
         why = f"{pattern.not_kept} requests had other values than the {len(rows)} that are kept"
         draft.notes.add((pattern.line, 0), f"{label}: values", why)
-    step = request(key.method, "/" + "/".join(parts), name=label, query=query, check=_check(pattern))
+    step = request(key.method, path, name=label, query=query, check=_check(pattern))
     draft.transactions[name] = [*steps, step, *_assets(label, pattern, draft)]
 
 
@@ -157,6 +169,12 @@ def _encoded(part: str) -> str:
 
 def _path_value(value: str) -> str:
     return value if value.startswith("${") else _encoded(value)
+
+
+def _query_part(name: str, value: str) -> str:
+    """A name and its value as they stand in a URL."""
+    shown = f"{value[:-1]}|url}}" if value.startswith("${") else quote(value, safe="")
+    return f"{quote(name, safe='')}={shown}"
 
 
 def _check(pattern: Pattern) -> dict[str, Any] | None:
@@ -182,20 +200,22 @@ def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
     return steps
 
 
-def _think_time(sessions: Sessions, draft: Draft) -> dict[str, Any] | str:
-    """The best distribution that the format has; its fit is a finding."""
+def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str, float]:
+    """The best distribution that the format has, with its mean; its fit is a finding. [s]"""
     if sessions.gap_count < GAPS_AT_LEAST:
         why = f"{sessions.gap_count} pauses are too few for a distribution"
         mean = sessions.gap_sum / sessions.gap_count if sessions.gap_count else 1.0
         draft.notes.add((1, 0), "think times", f"{why}: exponential with mean {format_duration(mean)}")
         draft.findings["think_times"] = {"count": sessions.gap_count, "fits": []}
-        return {"exponential": seconds(mean)}
+        return {"exponential": seconds(mean)}, mean
     sample = np.array([gap for gap in sessions.gaps if gap > LEAST_GAP])
     fits = fit_gaps(sample, LEAST_GAP)
     best = next(fit for fit in fits if fit.pause is not None)
     draft.findings["think_times"] = {
         "count": sessions.gap_count,
         "mean_s": round(sessions.gap_sum / sessions.gap_count, 3),
+        "fitted_to": len(sample),
+        "pause_mean_s": round(best.mean, 3),
         "least_s": LEAST_GAP,
         "chosen": best.name,
         "fits": [fit.document() for fit in fits],
@@ -215,17 +235,21 @@ def _think_time(sessions: Sessions, draft: Draft) -> dict[str, Any] | str:
         why = f"unknown for {sessions.pages - sessions.with_response_time} pages: their think times have it in them"
         draft.notes.add((1, 0), "response times", why)
     assert best.pause is not None  # chosen so
-    return best.pause
+    margin = 1.96 * float(np.std(sample)) / math.sqrt(len(sample))
+    draft.findings["summary"].append(
+        f"pause of the workload: {best.mean:.4g} s on average (95 % interval [{best.mean - margin:.4g}, "
+        f"{best.mean + margin:.4g}]), fitted to {len(sample)} of {sessions.gap_count} gaps"
+    )
+    return best.pause, best.mean
 
 
-def _findings(sessions: Sessions, patterns: Patterns, draft: Draft) -> None:
+def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float) -> None:
     """What belongs into the load of a study: sessions, arrivals over time, users at the peak."""
     rates = sessions.profile.rates()
     peak = max(rate["pages_per_s"] for rate in rates)
     pages = sum(pattern.count for pattern in patterns.patterns.values())
     response = sum(pattern.response_time for pattern in patterns.patterns.values()) / pages
-    pause = sessions.gap_sum / sessions.gap_count if sessions.gap_count else 0.0
-    # Little's law: N = X (R + Z), at the peak.
+    # Little's law: N = X (R + Z), at the peak, with the pause that the workload has: its users make this rate.
     users = peak * (response + pause)
     draft.findings["sessions"] = {
         "count": sessions.ended,

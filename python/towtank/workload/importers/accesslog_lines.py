@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from towtank.errors import StudyError
+from towtank.workload.importers.accounting import Fate, Key
 from towtank.workload.importers.draft import Notes
 from towtank.workload.importers.textfile import require_file
 
@@ -27,13 +28,27 @@ _LINE_AT_MOST = 65536
 _UNREADABLE_AT_MOST = 0.5
 
 _LINE = re.compile(
-    r"(?:\S+:\d+ (?=\S+ \S+ \S+ \[))?(?P<host>\S+) \S+ (?P<user>.*?) \[(?P<time>[^\]]+)\] "
+    r"(?:(?P<vhost>\S+:\d+) (?=\S+ \S+ \S+ \[))?(?P<host>\S+) \S+ (?P<user>.*?) \[(?P<time>[^\]]+)\] "
     r'"(?P<request>(?:[^"\\]|\\.)*)" (?P<status>\d{3}|-) (?P<bytes>\d+|-)'
     r'(?: "(?:[^"\\]|\\.)*" "(?P<agent>(?:[^"\\]|\\.)*)")?(?P<rest>.*)'
 )
 _TIME = re.compile(r"(\d{2})/(\w{3})/(\d{4}):(\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)? ([+-])(\d{2})(\d{2})")
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
+_CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
+# What becomes of each field of a line.
+FIELDS: dict[str, Key] = {
+    "vhost": Key(Fate.NOTED, "is not kept: all requests go to one target"),
+    "host": Key(Fate.CARRIED, "sessions: a client with its agent"),
+    "user": Key(Fate.NOTED, "is not kept: a log has no passwords, so that requests are sent without a login"),
+    "time": Key(Fate.CARRIED, "think times, arrivals"),
+    "request": Key(Fate.CARRIED, "method, path and query"),
+    "status": Key(Fate.CARRIED, "check of the status; pages that mostly failed are dropped"),
+    "bytes": Key(Fate.HARMLESS, "size of an answer, which the server decides"),
+    "agent": Key(Fate.CARRIED, "sessions; robots are dropped; the header is not sent"),
+    "rest": Key(Fate.NOTED, "what follows the agent, but for a response time at the end, is not read"),
+}
 _SECONDS = re.compile(r"\d+\.\d+")
 
 
@@ -146,16 +161,34 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
         column = (match.start("time") if match is not None else 0) + 1
         notes.add((number, column), "line", "is not in common or combined format")
         return True
-    parts = match.group("request").split()
+    parts = _ESCAPED.sub(_percent, match.group("request")).split()
     if len(parts) not in {2, 3} or not parts[1].startswith(("/", "http://", "https://")):
         notes.add((number, match.start("request") + 1), "request", "is none of HTTP: dropped")
         return False
     response_time, ends = _response_time(match.group("rest"))
+    _note_fields(number, match, notes, timed=response_time is not None)
     status = int(match.group("status")) if match.group("status") != "-" else 0
     agent = match.group("agent") or ""
     size = int(match.group("bytes")) if match.group("bytes") != "-" else 0
     method = parts[0].upper()
     return Hit(number, match.group("host"), agent, time, method, parts[1], status, response_time, ends, size)
+
+
+def _percent(escaped: re.Match[str]) -> str:
+    """A character that the server escaped in its log, as it stands in a URL."""
+    code = escaped.group(1)
+    byte = int(code[1:], 16) if len(code) == 3 else ord(_CONTROLS.get(code, code))
+    return f"%{byte:02X}"
+
+
+def _note_fields(number: int, match: re.Match[str], notes: Notes, *, timed: bool) -> None:
+    """Note the fields of a line that a workload does not have."""
+    for field, key in FIELDS.items():
+        value = match.group(field) if field in match.re.groupindex else None
+        if key.fate is not Fate.NOTED or value in {None, "", "-"}:
+            continue
+        if field != "rest" or len(match.group("rest").split()) > timed:
+            notes.add((number, match.start(field) + 1), f"field {field}", key.why)
 
 
 # Lines of a log that are next to each other mostly have the same second.

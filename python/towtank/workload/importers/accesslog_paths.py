@@ -22,6 +22,8 @@ ALIKE_AT_MOST = 20
 ROWS_AT_MOST = 500
 # Different static files kept of one page. [1]
 ASSETS_AT_MOST = 100
+# Names of a query that are kept. [1]
+NAMES_AT_MOST = 20
 # Parts of paths and values of queries longer than this are cut: they are tokens, not what people look for. [character]
 _VALUE_AT_MOST = 500
 
@@ -112,14 +114,24 @@ def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
     split = urlsplit(url)
     parts: list[str | None] = []
     values: list[str] = []
-    for part in split.path.strip("/").split("/"):
+    # A slash at the end is part of the address: without it servers answer with a redirect.
+    for part in split.path.removeprefix("/").split("/"):
         shown = part[:_VALUE_AT_MOST]
         made = _IDENTIFIER.fullmatch(part) is not None
         parts.append(None if made else shown)
         values += [shown] if made else []
-    query = dict(parse_qsl(split.query, keep_blank_values=True)) if split.query else {}
-    names = tuple(sorted(query)[:20])
-    return Key(method, tuple(parts), names), (*values, *(query[name][:_VALUE_AT_MOST] for name in names))
+    pairs = sorted(parse_qsl(split.query, keep_blank_values=True), key=lambda pair: pair[0])[:NAMES_AT_MOST]
+    names = tuple(name for name, _ in pairs)
+    return Key(method, tuple(parts), names), (*values, *(value[:_VALUE_AT_MOST] for _, value in pairs))
+
+
+def shortened(url: str) -> bool:
+    """Whether a pattern does not keep all of a URL: names of a query, long parts, the missing `=` of a name."""
+    split = urlsplit(url)
+    names = split.query.split("&") if split.query else []
+    values = [value for _, value in parse_qsl(split.query, keep_blank_values=True)]
+    long = any(len(each) > _VALUE_AT_MOST for each in [*split.path.split("/"), *values])
+    return long or len(names) > NAMES_AT_MOST or any("=" not in name for name in names)
 
 
 class Patterns:

@@ -89,6 +89,8 @@ class Sessions:
         self.ended = 0
         self.cut = 0
         self.pages = 0
+        # Files that clients asked for without a page.
+        self.lonely = 0
         self.with_response_time = 0
         self.durations = 0.0
         self.first: float | None = None
@@ -130,6 +132,7 @@ class Sessions:
     def _asset(self, hit: Hit, session: Session | None) -> None:
         """A file belongs to the page before it; without one it is nobody's."""
         if session is None or session.page is None:
+            self.lonely += 1
             return
         session.end = max(session.end, hit.end)
         pattern = self.patterns.find(session.page)

@@ -8,7 +8,9 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from towtank.errors import Fault, StudyError
+from towtank.workload.importers.accounting import Fate, Key
 from towtank.workload.importers.bodies import body_keys
+from towtank.workload.importers.curl_table import OPTIONS, SHORT, SWITCHES, VALUED
 from towtank.workload.importers.curl_words import Splitter, Word
 from towtank.workload.importers.draft import (
     METHODS,
@@ -22,6 +24,7 @@ from towtank.workload.importers.draft import (
     path_and_query,
     request,
     seconds,
+    user_info,
 )
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.textfile import read_text, relative_to_workload
@@ -30,38 +33,7 @@ from towtank.workload.importers.textfile import read_text, relative_to_workload
 _BYTES_AT_MOST = 10_000_000
 _FORM = "application/x-www-form-urlencoded"
 
-# Options with a value, by their long name; those without are in _SWITCHES. The rest is told as unknown.
-_SHORT = {
-    **{"X": "request", "H": "header", "d": "data", "F": "form", "u": "user", "A": "user-agent", "e": "referer"},
-    **{"b": "cookie", "T": "upload-file", "m": "max-time", "o": "output", "x": "proxy", "w": "write-out"},
-    **{"c": "cookie-jar", "D": "dump-header", "E": "cert", "K": "config", "r": "range", "G": "get", "I": "head"},
-    **{"L": "location", "k": "insecure", "s": "silent", "S": "show-error", "v": "verbose", "i": "include"},
-    **{"f": "fail", "O": "remote-name", "N": "no-buffer", "g": "globoff", "J": "remote-header-name", "0": "http1.0"},
-    **{"4": "ipv4", "6": "ipv6", "#": "progress-bar", "j": "junk-session-cookies", "n": "netrc", "z": "time-cond"},
-}
 _DATA = frozenset({"data", "data-raw", "data-ascii", "data-binary", "data-urlencode", "json"})
-_VALUED = _DATA | frozenset(
-    {"request", "header", "form", "form-string", "user", "user-agent", "referer", "cookie", "upload-file", "url"}
-    | {"max-time", "connect-timeout", "output", "proxy", "write-out", "cookie-jar", "dump-header", "range"}
-    | {"cert", "key", "cacert", "capath", "resolve", "connect-to", "config", "retry", "retry-delay", "max-redirs"}
-    | {"retry-max-time", "limit-rate", "interface", "ciphers", "tls-max", "proxy-user", "oauth2-bearer", "time-cond"}
-    | {"unix-socket", "trace", "trace-ascii", "stderr", "cert-type", "key-type", "pass", "max-filesize", "parallel-max"}
-)
-# They change what is printed or kept on the machine of the user, not what is sent.
-_HARMLESS = frozenset(
-    {"silent", "show-error", "verbose", "include", "output", "write-out", "remote-name", "no-buffer", "fail"}
-    | {"dump-header", "progress-bar", "globoff", "remote-header-name", "trace", "trace-ascii", "stderr"}
-    | {"fail-with-body", "no-progress-meter", "create-dirs", "path-as-is"}
-)
-_WHY_NOT = {
-    "compressed": "answers are asked for without compression, so that they can be checked",
-    "location": "redirects are answers like any other; add the request that follows as a step",
-    "cookie": "every user keeps the cookies that the server sets; log in within the workload",
-    "cookie-jar": "every user keeps cookies by itself",
-    "insecure": "certificates belong to the target, not to the workload",
-    "proxy": "requests go to the target directly",
-    "http1.0": "the engine chooses the version of HTTP",
-}
 
 
 @dataclass
@@ -69,7 +41,8 @@ class Call:
     """One command as it is read."""
 
     place: tuple[int, int]
-    url: Word | None = None
+    urls: list[Word] = field(default_factory=list)
+    more: list[Word] = field(default_factory=list)
     method: str | None = None
     headers: list[tuple[str, str, tuple[int, int]]] = field(default_factory=list)
     data: list[tuple[str, Word]] = field(default_factory=list)
@@ -79,6 +52,7 @@ class Call:
     timeout: float | None = None
     as_query: bool = False
     head: bool = False
+    removed: set[str] = field(default_factory=set)
 
 
 def read(path: Path, options: Options) -> Draft:
@@ -90,8 +64,10 @@ def read(path: Path, options: Options) -> Draft:
     for place in splitter.substitutions:
         draft.notes.add(place, "command inside the command line", "not run: kept as text, put the value in its place")
     steps = [step for command in commands for step in reader.steps(command)]
-    if reader.faults:
+    if reader.faults and not steps:
         raise StudyError(reader.faults)
+    for fault in reader.faults:
+        draft.notes.add((fault.line, fault.column), fault.where, f"left out: {fault.message}")
     if not steps:
         raise StudyError.at(path, "must have command lines that begin with curl, got none", line=1, column=1)
     if len(draft.targets) == 1:
@@ -121,7 +97,7 @@ class _Reader:
         self.draft.notes.add((word.line, word.column), what, why)
 
     def steps(self, words: list[Word]) -> list[Step]:
-        """Steps of one command: one, or none where it is no curl."""
+        """Steps of one command: one for each URL, or none where it is no curl."""
         first = words[0]
         while words and "=" in words[0].text and "/" not in words[0].text.partition("=")[0]:
             words = words[1:]  # NAME=value in front of a command
@@ -129,16 +105,19 @@ class _Reader:
         if program not in {"curl", "curl.exe"}:
             self.note(first, f"command {first.text[:40]!r}", "is not curl")
             return []
-        call = Call((first.line, first.column))
-        self._arguments(words[1:], call)
-        if call.url is None:
-            self.fault(words[0], "curl", "must have a URL, got none")
-            return []
         known = self._parameters(words)
+        return [_replaced(step, known) for part in _parts(words[1:]) for step in self._calls(first, part)]
+
+    def _calls(self, first: Word, words: list[Word]) -> list[Step]:
+        """Requests of a command line, or of its part between two `--next`; none where one of them is at fault."""
+        call, faults = Call((first.line, first.column)), len(self.faults)
+        self._arguments(words, call)
+        if not call.urls:
+            self.fault(first, "curl", "must have a URL, got none")
         try:
-            return [_replaced(self._step(call, call.url), known)]
+            return [self._step(call, url) for url in call.urls] if len(self.faults) == faults else []
         except ValueError as error:
-            self.fault(call.url, "curl", str(error))
+            self.fault(call.urls[0], "curl", str(error))
             return []
 
     def _parameters(self, words: list[Word]) -> dict[str, str]:
@@ -156,23 +135,26 @@ class _Reader:
     def _arguments(self, words: list[Word], call: Call) -> None:
         rest = iter(words)
         for word in rest:
-            if word.text.startswith("--") and len(word.text) > 2:
+            if word.redirects:
+                target = next(rest, None)
+                if "<" in word.text:
+                    shown = f"{word.text} {target.text[:40]}" if target is not None else word.text
+                    self.note(word, f"redirection {shown!r}", "what the shell would read is not read: left out")
+            elif word.text.startswith("--") and len(word.text) > 2:
                 name = word.text[2:]
-                value = next(rest, None) if name in _VALUED else None
+                value = next(rest, None) if name in VALUED else None
                 self._option(name, word, value, call)
             elif word.text.startswith("-") and len(word.text) > 1:
                 self._short(word, rest, call)
-            elif call.url is not None:
-                self.fault(word, "curl", f"must have one URL, got a second one, {word.text[:60]!r}")
             else:
-                call.url = word
+                call.urls.append(word)
 
     def _short(self, word: Word, rest: Any, call: Call) -> None:
         """Several short options in one word; the value may follow at once."""
         letters = word.text[1:]
         for index, letter in enumerate(letters):
-            name = _SHORT.get(letter, letter)
-            if name not in _VALUED:
+            name = SHORT.get(letter, letter)
+            if name not in VALUED:
                 self._option(name, word, None, call)
                 continue
             value = _tail(word, index + 2) if letters[index + 1 :] else next(rest, None)
@@ -180,32 +162,39 @@ class _Reader:
             return
 
     def _option(self, name: str, word: Word, value: Word | None, call: Call) -> None:
-        if name in _VALUED and value is None:
+        if name in VALUED and value is None:
             self.fault(word, word.text, "must have a value, got none")
             return
         if value is not None:
             self._valued(name, word, value, call)
         elif name in {"get", "head"}:
             call.as_query, call.head = call.as_query or name == "get", call.head or name == "head"
-        elif name not in _HARMLESS:
-            self.note(word, f"option {word.text}", _WHY_NOT.get(name, "has no counterpart in a workload"))
+        else:
+            self._settle(name, word)
+
+    def _settle(self, name: str, word: Word) -> None:
+        """Account for an option that changes no key of the request."""
+        base = name.removeprefix("no-")
+        if name not in OPTIONS and base in SWITCHES:
+            return  # it switches off what is off
+        entry = OPTIONS.get(name, Key(Fate.NOTED, "is not known: a value of it would be taken for a URL"))
+        if entry.fate is not Fate.HARMLESS:
+            shown = word.text if word.text == f"--{name}" else f"{word.text} (--{name})"
+            self.note(word, f"option {shown}", entry.why)
 
     def _valued(self, name: str, word: Word, value: Word, call: Call) -> None:  # noqa: PLR0912 - one per option
         place = (value.line, value.column)
         if name == "request":
             call.method = value.text.upper()
         elif name == "header":
-            header, colon, rest = value.text.partition(":")
-            if colon:
-                call.headers.append((header.strip(), rest.strip(), place))
-            elif not header.endswith(";"):
-                self.fault(value, word.text, f"must be 'Name: value', got {value.text[:60]!r} instead")
+            self._header(word, value, call)
         elif name in {"user-agent", "referer"}:
             call.headers.append(({"referer": "Referer"}.get(name, "User-Agent"), value.text, place))
         elif name == "oauth2-bearer":
             call.headers.append(("Authorization", f"Bearer {value.text}", place))
         elif name == "range":
-            call.headers.append(("Range", f"bytes={value.text}", place))
+            # curl adds the dash that a range must have.
+            call.headers.append(("Range", f"bytes={value.text}{'' if '-' in value.text else '-'}", place))
         elif name in _DATA:
             call.data.append((name, value))
         elif name in {"form", "form-string"}:
@@ -217,9 +206,26 @@ class _Reader:
         elif name == "upload-file":
             call.upload = value
         elif name == "url":
-            call.url = value
-        elif name not in _HARMLESS:
-            self.note(word, f"option {word.text}", _WHY_NOT.get(name, "has no counterpart in a workload"))
+            call.urls.append(value)
+        elif name == "url-query":
+            call.more.append(value)
+        else:
+            self._settle(name, word)
+
+    def _header(self, word: Word, value: Word, call: Call) -> None:
+        """`Name: value`; `Name;` sends an empty one, `Name:` takes one of curl's own away."""
+        name, colon, rest = value.text.partition(":")
+        place = (value.line, value.column)
+        if colon and rest.strip():
+            call.headers.append((name.strip(), rest.strip(), place))
+        elif colon:
+            call.removed.add(name.strip().lower())
+        elif name.endswith(";"):
+            call.headers.append((name[:-1].strip(), "", place))
+        elif name.startswith("@"):
+            self.note(value, f"option {word.text} {name[:60]}", "headers in a file are not read: left out")
+        else:
+            self.fault(value, word.text, f"must be 'Name: value', got {value.text[:60]!r} instead")
 
     def _timeout(self, name: str, value: Word, call: Call) -> None:
         try:
@@ -236,10 +242,18 @@ class _Reader:
     def _step(self, call: Call, url: Word) -> Step:
         text = url.text if "://" in url.text else f"http://{url.text}"
         target = self.draft.target(address_of(text))
+        login = user_info(text)
+        if any(name == "json" for name, _ in call.data) and not call.as_query:
+            given = {name.lower() for name, _, _ in call.headers} | call.removed
+            call.headers += [("Accept", "application/json", call.place)] if "accept" not in given else []
         carried = carry(call.headers, self.draft.notes)
         body = {} if call.as_query else self._body(call, carried.headers)
         if call.as_query and call.data:
             text += ("&" if urlsplit(text).query else "?") + self._joined(call)
+        for word in call.more:
+            text += ("&" if urlsplit(text).query else "?") + self._data("data-urlencode", word)
+        if call.upload is not None and urlsplit(text).path.endswith("/"):
+            text += quote(Path(call.upload.text).name)  # as curl does
         path, query = path_and_query(text)
         method = self._method(call, bool(body))
         if carried.bearer is not None:
@@ -253,7 +267,7 @@ class _Reader:
             target=target,
             query={key: literal(value) for key, value in query or []},
             headers=carried.headers,
-            auth=self._auth(call, carried.basic),
+            auth=self._auth(call, carried.basic) or login,
             **body,
             timeout=seconds(call.timeout) if call.timeout else None,
         )
@@ -337,6 +351,17 @@ class _Reader:
             return {"file": relative_to_workload(path, self.options.folder)}
         self.note(word, f"file {name[:80]}", "is not here: content of 1 KiB is sent in its place")
         return {"body": "${random.text(1024)}"}
+
+
+def _parts(words: list[Word]) -> list[list[Word]]:
+    """Words between two `--next`."""
+    parts: list[list[Word]] = [[]]
+    for word in words:
+        if word.text in {"--next", "-:"}:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
 
 
 def _tail(word: Word, start: int) -> Word:

@@ -13,6 +13,7 @@ from towtank.errors import StudyError
 
 _ANSI_C = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b"}
 _CODE = re.compile(r"x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})")
+_REDIRECT = re.compile(r"[<>]+\|?(&[\d-])?")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 
@@ -23,6 +24,8 @@ class Word:
     line: int
     column: int
     pieces: list[tuple[str, str]] = field(default_factory=list)
+    # Whether it is `<`, `>` or their like, which the shell takes with the word that follows.
+    redirects: bool = False
 
     @property
     def text(self) -> str:
@@ -82,6 +85,8 @@ class Splitter:
             self._end_word()
             self.commands.append([])
             self.at += 1
+        elif char in "<>":
+            self._redirect()
         elif char == "#" and self.word is None:
             end = self.text.find("\n", self.at)
             self.at = end if end >= 0 else len(self.text)
@@ -98,6 +103,17 @@ class Splitter:
         else:
             self._current().add("text", char)
             self.at += 1
+
+    def _redirect(self) -> None:
+        """`<`, `<<<`, `>`, `2>` and a word; `2>&1` alone."""
+        if self.word is not None and self.word.text.isdecimal():
+            self.word = None
+        self._end_word()
+        found = _REDIRECT.match(self.text, self.at)
+        assert found is not None  # it begins with < or >
+        self.at = found.end()
+        if found.group(1) is None:
+            self.commands[-1].append(Word(*self.place(found.start()), [("text", found.group())], redirects=True))
 
     def _current(self) -> Word:
         if self.word is None:

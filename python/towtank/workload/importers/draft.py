@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
+from towtank.secrets import redacted_text
 from towtank.units import exact_duration
 
 Step = dict[str, Any]
@@ -51,6 +52,8 @@ class Options:
         The option that keeps a host, as notes name it.
     keep_passwords : bool
         Whether passwords of recordings go into the parameters of the workload.
+    strict : bool
+        Whether a key that the importer overlooks is an exception; otherwise it is a note.
     """
 
     hosts: tuple[str, ...] = ()
@@ -58,6 +61,7 @@ class Options:
     source: str = ""
     host_option: str = "--host"
     keep_passwords: bool = False
+    strict: bool = False
 
 
 @dataclass
@@ -90,7 +94,8 @@ class Notes:
         self._notes: dict[tuple[str, str], Note] = {}
 
     def add(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Note one place."""
+        """Note one place; addresses lose their secrets, for notes are printed."""
+        what, why = redacted_text(what), redacted_text(why)
         note = self._notes.setdefault((what, why), Note(what, why))
         if place in note.places:
             return
@@ -203,6 +208,20 @@ def address_of(url: str) -> str:
     return f"{parts.scheme}://{host}" + (f":{port}" if port is not None else "")
 
 
+def user_info(url: str) -> dict[str, str] | None:
+    """Login of the user info of a URL, as requests have it; None where there is none.
+
+    Examples
+    --------
+    >>> user_info("http://ann:s%40@shop.example/")
+    {'user': 'ann', 'password': 's@'}
+    """
+    parts = urlsplit(url)
+    if "@" not in parts.netloc:
+        return None
+    return {"user": literal(unquote(parts.username or "")), "password": literal(unquote(parts.password or ""))}
+
+
 def path_and_query(url: str) -> tuple[str, list[tuple[str, str]] | None]:
     """Path of a URL, and its query as pairs where it can be written as a mapping.
 
@@ -226,8 +245,12 @@ def path_and_query(url: str) -> tuple[str, list[tuple[str, str]] | None]:
 
 
 def request(method: str, path: str, **keys: Any) -> Step:
-    """A step that makes a request; keys that are None or empty are left out."""
-    given = {key: value for key, value in keys.items() if value is not None and value not in ({}, [])}
+    """A step that makes a request; keys that are None or empty are left out, except for a JSON body."""
+
+    def needed(key: str, value: Any) -> bool:
+        return value is not None and (key == "json" or not isinstance(value, dict | list) or bool(value))
+
+    given = {key: value for key, value in keys.items() if needed(key, value)}
     return {method.lower(): path, **given}
 
 

@@ -9,11 +9,12 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from towtank.errors import Fault, StudyError
 from towtank.units import exact_size
 from towtank.workload.importers import jsonfile
+from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.bodies import body_keys
 from towtank.workload.importers.draft import (
     ASSET_ENDINGS,
@@ -33,10 +34,12 @@ from towtank.workload.importers.draft import (
 )
 from towtank.workload.importers.har_correlation import Correlation, Exchange
 from towtank.workload.importers.har_secrets import Secrets
+from towtank.workload.importers.har_table import KEYS, SHAPE
 from towtank.workload.importers.har_thinking import between_pages
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.multipart import multipart_params
 from towtank.workload.importers.nodes import child_of, items_of, number_of, place_of, text_of
+from towtank.workload.importers.tree_account import account
 from towtank.yamlfile import Node
 
 # While nothing is in flight for so long, the user is reading: it is longer than browsers wait between the requests of
@@ -69,6 +72,10 @@ def read(path: Path, options: Options) -> Draft:
         message = "must be an HTTP Archive with log.entries, got none"
         raise StudyError.at(path, message, line=root.line, column=root.column)
     exchanges = _main_host(_exchanges(log, draft), draft, options)
+    ledger = Ledger(draft.notes, KEYS, own=lambda key: key.startswith("_"))
+    account(log, "log", ledger, SHAPE)
+    for exchange in exchanges:
+        account(exchange.node, "entry", ledger, SHAPE)
     if not exchanges:
         return draft
     views = _views(exchanges)
@@ -78,6 +85,8 @@ def read(path: Path, options: Options) -> Draft:
     _cookies_of_nobody(exchanges, draft)
     correlation = Correlation(exchanges, draft)
     correlation.find()
+    for exchange in exchanges:
+        secrets.hide_rest(exchange.step, place_of(exchange.node))
     _targets(draft, exchanges)
     pauses = between_pages([after.exchanges[0].start - before.end for before, after in _pairs(views)], draft)
     items: list[Step] = []
@@ -214,8 +223,7 @@ def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> lis
     """Keep the hosts asked for, or that of the first document: the others belong to somebody else."""
     if not exchanges:
         return []
-    first = next((each for each in exchanges if not each.asset), exchanges[0])
-    hosts = {host.lower() for host in options.hosts} or {urlsplit(first.url).hostname or ""}
+    hosts = {host.lower() for host in options.hosts} or _first_hosts(exchanges)
     kept = []
     for exchange in exchanges:
         host = urlsplit(exchange.url).hostname or ""
@@ -225,6 +233,16 @@ def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> lis
         reason = f"dropped: it goes to another host; {options.host_option} {host} keeps it"
         draft.notes.add(place_of(exchange.node), f"{exchange.method} {exchange.url[:100]}", reason)
     return kept
+
+
+def _first_hosts(exchanges: list[Exchange]) -> set[str]:
+    """Host of the first document, and of those that it redirects to."""
+    hosts: set[str] = set()
+    for exchange in [each for each in exchanges if not each.asset] or exchanges[:1]:
+        hosts.add(urlsplit(exchange.url).hostname or "")
+        if not 300 <= exchange.status < 400 or exchange.status == 304:
+            break
+    return hosts
 
 
 def _views(exchanges: list[Exchange]) -> list[View]:
@@ -275,8 +293,9 @@ def _step(exchange: Exchange, draft: Draft, secrets: Secrets) -> Step:
     body = _body(exchange, carried.headers, draft)
     exchange.bearer = carried.bearer
     auth = None
-    if carried.basic is not None:
-        user, password = carried.basic
+    login = carried.basic or _login(exchange.url)
+    if login is not None:
+        user, password = login
         secrets.note(f"password of {user}", password, place_of(exchange.node))
         auth = {"user": literal(user), "password": secrets.place(password)}
     step = request(
@@ -292,6 +311,12 @@ def _step(exchange: Exchange, draft: Draft, secrets: Secrets) -> Step:
     )
     secrets.hide(step, place_of(exchange.node))
     return step
+
+
+def _login(url: str) -> tuple[str, str] | None:
+    """User and password of a URL."""
+    parts = urlsplit(url)
+    return (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
 
 
 def _check(exchange: Exchange, draft: Draft) -> dict[str, Any]:
@@ -383,7 +408,7 @@ def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
 
 def _say_what_browsers_do(views: list[View], draft: Draft) -> None:
     first = place_of(views[0].exchanges[0].node)
-    if any(len(view.exchanges) > 1 for view in views):
+    if any(after.start < before.end for view in views for before, after in pairwise(view.exchanges)):
         why = (
             "made one after the other, as they began: a user of the workload has one connection; "
             "its time is longer than in a browser"

@@ -85,6 +85,8 @@ def _authorization(value: str, place: Place, carried: Carried, notes: Notes) -> 
         if colon:
             carried.basic = (user, password)
             return
+        notes.add(place, "header Authorization (Basic)", "dropped: no user and password in base64 follow")
+        return
     if scheme.lower() == "bearer" and rest.strip():
         carried.bearer = rest.strip()
         return

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank.errors import StudyError
-from towtank.units import exact_share
+from towtank.units import exact_duration, exact_share
 from towtank.workload.importers import xmlfile
 from towtank.workload.importers.draft import (
     Draft,
@@ -20,10 +20,13 @@ from towtank.workload.importers.draft import (
     unique,
     weights,
 )
+from towtank.workload.importers.jmx_account import account
 from towtank.workload.importers.jmx_controllers import Controllers
+from towtank.workload.importers.jmx_pacing import pacing
 from towtank.workload.importers.jmx_requests import Scope
 from towtank.workload.importers.jmx_texts import Texts
 from towtank.workload.importers.jmx_tree import Item, inner, items, text_of
+from towtank.workload.importers.xmlfile import Element
 
 # Users of a thread group whose number the plan does not say in a way that is known here. [1]
 _USERS_UNKNOWN = 1.0
@@ -37,7 +40,12 @@ def read(path: Path, options: Options) -> Draft:
         message = f"must be a test plan of JMeter (jmeterTestPlan), got <{root.tag}> instead"
         raise StudyError.at(path, message, line=root.line, column=root.column)
     draft = Draft(str(path), "jmx", identifier(path.stem, "plan"))
-    _Plan(draft, list(items(trees[0])), options).read()
+    top = list(items(trees[0]))
+    _Plan(draft, top, options).read()
+    for child in root.children:
+        if child.tag != "hashTree" or child is not trees[0]:
+            draft.notes.add(child.place, f"<{child.tag}>", "stands outside of the plan: left out")
+    account(draft, top, strict=options.strict)
     return draft
 
 
@@ -60,31 +68,35 @@ class _Plan:
                 below += item.below
             elif item.tag != "WorkBench":
                 below.append(item)
+            else:
+                self.controllers.leave_out(item, "left out: it holds what is not part of the test")
         self._names(below)
         scope, work = self.controllers.enter(below, Scope())
         for item in work:
             if item.tag in {"SetupThreadGroup", "PostThreadGroup"}:
-                self.controllers.note(item, "what is done once before or after all users is left out")
+                self.controllers.leave_out(item, "what is done once before or after all users is left out")
             elif item.tag.endswith("ThreadGroup"):
                 self._group(item, scope)
             else:
-                self.controllers.note(item, "stands outside of thread groups: left out")
+                self.controllers.leave_out(item, "stands outside of thread groups: left out")
         if not self.draft.groups:
             return
         shares = weights({name: max(users, 1e-9) for name, users in self.users.items()})
         for name, share in shares.items():
-            self.draft.groups[name] = {"share": exact_share(share / 100), **self.draft.groups[name]}
+            self.draft.groups[name] = {"share": exact_share(round(share / 100, 6)), **self.draft.groups[name]}
         self._targets()
         self.draft.findings["load"] = {"users": int(sum(self.users.values())), "groups": self.load}
 
     def _names(self, below: list[Item]) -> None:
         """Names that are set anywhere, so that what reads them is known to read variables."""
         for item in below:
+            if not item.enabled:
+                continue
             if item.tag == "Arguments":
                 self.controllers.variables(item)
-            refnames = [item.text("RegexExtractor.refname"), item.text("BoundaryExtractor.refname")]
-            refnames += item.text("JSONPostProcessor.referenceNames").split(";")
-            self.texts.extracted |= {name.strip() for name in refnames if name.strip()} if item.enabled else set()
+            refnames = [item.peek("RegexExtractor.refname"), item.peek("BoundaryExtractor.refname")]
+            refnames += item.peek("JSONPostProcessor.referenceNames").split(";")
+            self.texts.extracted |= {name.strip() for name in refnames if name.strip()}
             self._names(item.below)
 
     def _group(self, item: Item, scope: Scope) -> None:
@@ -92,9 +104,11 @@ class _Plan:
         controllers, texts = self.controllers, self.texts
         texts.assigned, texts.early, texts.pools = set(), set(), set()
         controllers.pages, controllers.once = [], []
+        controllers.requests.paced = {}
+        self._on_error(item)
         steps = controllers.steps(item.below, scope, top=True)
         if not any(_requests(step) for step in steps):
-            controllers.note(item, "has no requests that can be carried over: left out")
+            controllers.leave_out(item, "has no requests that can be carried over: left out")
             return
         once = []
         if controllers.once:
@@ -102,11 +116,22 @@ class _Plan:
             self.draft.transactions[once[0]] = self._whole(controllers.once, item)
         transaction = unique(name, self.draft.transactions)
         self.draft.transactions[transaction] = self._whole(steps, item)
+        users = self._load(item, name)
+        lengths = [pacing(each, users, self.draft, texts) for each in controllers.requests.paced.values()]
+        length = next((each for each in lengths if each is not None), None)
         self.draft.groups[name] = {
             **({"once": once} if once else {}),
-            "loop": {"think": "0 s", "mix": {transaction: 100}},
+            "loop": {**({"pacing": length} if length else {"think": "0 s"}), "mix": {transaction: 100}},
         }
-        self._load(item, name)
+
+    def _on_error(self, item: Item) -> None:
+        """Say what a failed sample ends; absent, the thread goes on (AbstractThreadGroup of JMeter 5.5)."""
+        action = item.text("ThreadGroup.on_sample_error", "continue").strip() or "continue"
+        self.controllers.requests.on_failure = "go_on" if action == "continue" else None
+        if action not in {"continue", "startnextloop"}:
+            what = f"{item.tag} {item.name!r}: on_sample_error = {action[:40]!r}"
+            why = "a failed request ends the round, and the user begins the next one; JMeter stops the thread or test"
+            self.draft.notes.add(item.place, what, why)
 
     def _whole(self, steps: list[Step], item: Item) -> list[Step]:
         """A transaction: rows are drawn at its start, and what is read before it is set begins empty."""
@@ -120,17 +145,17 @@ class _Plan:
             head.append({"set": dict.fromkeys(early, "")})
         return [*head, *steps]
 
-    def _load(self, item: Item, name: str) -> None:
-        """Users, ramp and duration belong into the load of a study."""
+    def _load(self, item: Item, name: str) -> float:
+        """Users, ramp and duration belong into the load of a study; returns the users."""
         number = item.text("ThreadGroup.num_threads") or item.text("TargetLevel")
         users = self.texts.number(number, item.place, f"users of {item.name!r}", _USERS_UNKNOWN)
         self.users[name] = users
         ramp = self.texts.number(item.text("ThreadGroup.ramp_time"), item.place, f"ramp of {item.name!r}")
-        scheduled = item.flag("ThreadGroup.scheduler")
-        text = item.text("ThreadGroup.duration") if scheduled else ""
+        scheduled, length = item.flag("ThreadGroup.scheduler"), item.text("ThreadGroup.duration")
+        text = length if scheduled else ""
         duration = self.texts.number(text, item.place, f"duration of {item.name!r}")
         controller = inner(item.element, "ThreadGroup.main_controller")
-        loops = self.texts.static(text_of(controller, "LoopController.loops", "-1")) if controller is not None else "-1"
+        loops = self._loops(controller)
         self.load.append(
             {"group": name, "users": int(users), "ramp_up_s": ramp, "duration_s": duration or None, "loops": loops}
         )
@@ -141,18 +166,49 @@ class _Plan:
             why = f"{loops} loops: users of a workload go on until the load ends"
             self.draft.notes.add(item.place, f"loops of {item.name!r}", why)
         if item.tag != "ThreadGroup":
-            self.controllers.note(item, "is taken as a thread group of constant size")
+            schedule = item.text("OpenModelThreadGroup.schedule") or item.peek("Schedule")
+            given = f" ({schedule[:60]})" if schedule else ""
+            why = f"is taken as a thread group of constant size: its schedule{given} belongs into the load of the study"
+            self.controllers.note(item, why)
+        return users
+
+    def _loops(self, controller: Element | None) -> str:
+        """Loops of a thread group; -1 for ever, as where nothing says otherwise (LoopController of JMeter 5.5)."""
+        if controller is None:
+            return "-1"
+        loops = self.texts.static(text_of(controller, "LoopController.loops", "-1"))
+        forever = text_of(controller, "LoopController.continue_forever", "true").strip().lower() != "false"
+        return "-1" if forever else loops
 
     def _targets(self) -> None:
         """Steps name their target only where there are several, and headers that not all have."""
         steps = [step for transaction in self.draft.transactions.values() for step in transaction]
         requests = [each for step in steps for each in _requests(step)]
+        self._connections()
         common = common_headers(requests)
         if common:
             self.draft.defaults["headers"] = common
         if len(self.draft.targets) <= 1:
             for each in requests:
                 each.pop("target", None)
+
+    def _connections(self) -> None:
+        """Connections and their timeout hold for the whole workload."""
+        made = self.controllers.requests
+        closing = [item for item, keeps in made.keepalive if not keeps]
+        if closing and len(closing) == len(made.keepalive):
+            self.draft.defaults["connections"] = "new_each_time"
+        for item in closing if "connections" not in self.draft.defaults else []:
+            why = "JMeter closes the connection after this request; here users keep theirs"
+            self.draft.notes.add(item.place, f"{item.tag} {item.name!r}: use_keepalive = 'false'", why)
+        limits = {limit for _, limit in made.connecting}
+        if len(limits) == 1 and limits != {0.0}:
+            self.draft.defaults["connect_timeout"] = exact_duration(limits.pop())
+            return
+        for item, limit in made.connecting:
+            if limit > 0:
+                why = "requests differ in it: the workload has one time for all connections, 5 s"
+                self.draft.notes.add(item.place, f"{item.tag} {item.name!r}: connect_timeout = {limit:g} s", why)
 
 
 def _requests(step: Step) -> list[Step]:

@@ -8,18 +8,25 @@ from pathlib import Path
 from towtank.units import exact_share
 from towtank.workload.importers.draft import Draft, Step, identifier, page, seconds, think, unique
 from towtank.workload.importers.jmx_data import add_pool
-from towtank.workload.importers.jmx_requests import Requests, Scope, read_defaults, read_headers
+from towtank.workload.importers.jmx_requests import Requests, Scope, read_defaults, read_headers, read_logins
 from towtank.workload.importers.jmx_texts import Texts
-from towtank.workload.importers.jmx_tree import Item
+from towtank.workload.importers.jmx_tree import Item, text_of
 
 _SAMPLERS = frozenset({"HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"})
-_ALWAYS = frozenset({"GenericController", "CriticalSectionController", "RecordingController", "RunTime"})
+_ALWAYS = frozenset({"GenericController", "RecordingController"})
+# What a flow control action does, by its number (TestAction of JMeter 5.5).
+_ACTIONS = {
+    "0": "stops the thread or the test",
+    "2": "stops the thread or the test at once",
+    "3": "starts the next iteration of the thread",
+    "4": "starts the next iteration of the loop",
+    "5": "leaves the loop",
+}
 _FILLED = re.compile(
     r"""["']?\$\{(\w+)\}["']?\s*(!=|==)\s*(?:""|''|null)|vars\.get\(["'](\w+)["']\)\s*(!=|==)\s*(?:null|""|'')"""
 )
 _WRAPPED = re.compile(r"\$\{__(?:jexl[23]|groovy|javaScript)\((.*?),?\s*\)\}", re.DOTALL)
 _WORK = ("Controller", "InterleaveControl", "RunTime", "TestAction", "ThreadGroup")
-_NO_LOSS = frozenset({"CookieManager", "TestPlan"})
 
 
 class Controllers:
@@ -47,12 +54,17 @@ class Controllers:
         """Note something about an element."""
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
+    def leave_out(self, item: Item, why: str) -> None:
+        """Note that an element is left out with all below it."""
+        item.left_out = True
+        self.note(item, why)
+
     def enter(self, below: list[Item], outer: Scope) -> tuple[Scope, list[Item]]:
         """What holds in a part of the plan, and the samplers and controllers in it; everything else is noted."""
         scope, work = outer.copy(), []
         for item in below:
             if not item.enabled:
-                self.note(item, "is switched off: left out")
+                self.leave_out(item, "is switched off: left out")
             elif item.tag in _SAMPLERS or item.tag.endswith(_WORK):
                 work.append(item)
             elif not self._config(item, scope):
@@ -67,7 +79,13 @@ class Controllers:
         elif item.tag == "HeaderManager":
             scope.headers += read_headers(item)
         elif item.tag == "AuthManager":
-            scope.logins += [each for each in item.collection("AuthManager.auth_list") if each.tag == "elementProp"]
+            # An inner manager takes the place of an outer one, as in JMeter.
+            scope.logins = read_logins(item, self.texts)
+        elif item.tag == "CookieManager":
+            scope.cookies = item
+            self._cookies(item)
+        elif item.tag == "CounterConfig":
+            self._counter(item)
         elif item.tag == "CSVDataSet":
             add_pool(item, self.draft, self.texts, self.folder)
         elif item.tag == "Arguments":
@@ -84,26 +102,40 @@ class Controllers:
 
     def variables(self, item: Item) -> None:
         """User-defined variables."""
-        for each in item.element.walk():
-            if each.tag == "elementProp" and each.attributes.get("elementType") == "Argument":
-                values = {child.attributes.get("name"): child.text for child in each.children}
-                name = (values.get("Argument.name") or "").strip()
-                if name:
-                    self.texts.constants.setdefault(name, values.get("Argument.value") or "")
+        for each in item.collection("Arguments.arguments"):
+            name, value = text_of(each, "Argument.name").strip(), text_of(each, "Argument.value")
+            if name:
+                self.texts.constants.setdefault(name, value)
+
+    def _cookies(self, item: Item) -> None:
+        """Note how long JMeter keeps cookies, where users here keep them longer."""
+        if item.flag("CookieManager.controlledByThreadGroup"):
+            self.note(item, "its thread group says how long cookies are kept; here a user keeps them to its end")
+        elif item.flag("CookieManager.clearEachIteration"):
+            why = "clears cookies before each iteration; here a user keeps the cookies of the server to its end"
+            self.note(item, why)
+
+    def _counter(self, item: Item) -> None:
+        """A counter is the number of the transaction."""
+        name = item.text("CounterConfig.name").strip()
+        start, step = item.text("CounterConfig.start").strip() or "0", item.text("CounterConfig.incr").strip() or "0"
+        whose = "of each user" if item.flag("CounterConfig.per_user") else "of all users together"
+        self.texts.counters |= {name} if name else set()
+        counts = "${iteration} counts those of one user from 0 by 1"
+        self.note(item, f"{name!r} counts rounds {whose} from {start} by {step}; {counts}")
 
     def _other(self, item: Item) -> None:
-        if item.tag in _NO_LOSS:
-            return
         if item.tag == "CacheManager":
-            self.note(item, "users have no cache: what browsers would keep is asked for every time")
+            why = "users have no cache: what browsers would keep is asked for every time"
         elif item.tag in {"ResultCollector", "Summariser", "BackendListener"}:
-            self.note(item, "left out: results are written by towtank itself")
+            why = "left out: results are written by towtank itself"
         elif item.tag.startswith(("JSR223", "BeanShell", "BSF")):
-            self.note(item, "left out: scripts are not run")
+            why = "left out: scripts are not run"
         elif item.tag.endswith("Sampler"):
-            self.note(item, "left out: only HTTP is spoken")
+            why = "left out with its timers: only HTTP is spoken"
         else:
-            self.note(item, "left out: it has no counterpart in a workload")
+            why = "left out: it has no counterpart in a workload"
+        self.leave_out(item, why)
 
     def steps(self, below: list[Item], outer: Scope, *, top: bool) -> list[Step]:
         """Steps of a part of the plan; at the `top` there may be pages."""
@@ -114,10 +146,10 @@ class Controllers:
         if item.tag in _SAMPLERS:
             inside, work = self.enter(item.below, scope)
             for each in work:
-                self.note(each, "stands below a sampler: left out")
+                self.leave_out(each, "stands below a sampler: left out")
             return self.requests.steps(item, inside)
         if item.tag == "TestAction":
-            return self._action(item)
+            return self._action(item, scope)
         if item.tag == "TransactionController":
             return self._page(item, scope) if top else self._inner_page(item, scope)
         if item.tag == "OnceOnlyController" and top:
@@ -135,28 +167,38 @@ class Controllers:
         if steps is not None:
             return steps(item, scope)
         if item.tag in {"ModuleController", "IncludeController"}:
-            self.note(item, "what it leads to is not followed: put the elements in its place")
+            self.leave_out(item, "what it leads to is not followed: put the elements in its place")
             return []
-        if item.tag not in _ALWAYS or item.tag == "RunTime":
+        if item.tag == "CriticalSectionController":
+            self.note(item, "users do not wait for each other: its steps are done at any time")
+        elif item.tag not in _ALWAYS:
             self.note(item, "its steps are done once, in their order")
         return self.steps(item.below, scope, top=top)
 
-    def _action(self, item: Item) -> list[Step]:
-        """Flow control: a pause, or something that has no counterpart."""
-        if item.text("ActionProcessor.action", "1").strip() != "1":
-            self.note(item, "users are not stopped one by one: left out")
-            return []
-        pause = self.texts.number(item.text("ActionProcessor.duration"), item.place, f"pause {item.name!r}") / 1000
-        return [think(seconds(pause))] if pause > 0 else []
+    def _action(self, item: Item, scope: Scope) -> list[Step]:
+        """Flow control: a pause, or something that has no counterpart. Timers hold for it as for a sampler."""
+        inside, work = self.enter(item.below, scope)
+        for each in work:
+            self.leave_out(each, "stands below a sampler: left out")
+        steps = self.requests.pauses(inside)
+        # Absent, the action is 0, which stops the thread.
+        action = item.text("ActionProcessor.action", "0").strip()
+        length = item.text("ActionProcessor.duration")
+        if action != "1":
+            does = _ACTIONS.get(action, f"does action {action[:20]}")
+            self.note(item, f"{does}: a user cannot be told to, and goes on with the next step")
+            return steps
+        pause = self.texts.number(length, item.place, f"pause {item.name!r}") / 1000
+        return [*steps, think(seconds(pause))] if pause > 0 else steps
 
     def _page(self, item: Item, scope: Scope) -> list[Step]:
-        steps = self.steps(item.below, scope, top=False)
+        steps, timers = self.steps(item.below, scope, top=False), item.flag("TransactionController.includeTimers")
         lead = 0
         while lead < len(steps) and "think" in steps[lead]:
             lead += 1
         if not steps[lead:]:
             return steps
-        if any("think" in step for step in steps[lead:]) and not item.flag("TransactionController.includeTimers"):
+        if any("think" in step for step in steps[lead:]) and not timers:
             self.note(item, "the time of the page has the think times in it")
         name = unique(item.name, self.pages)
         self.pages.append(name)
@@ -199,12 +241,11 @@ class Controllers:
 
     def _throughput(self, item: Item, scope: Scope) -> list[Step]:
         steps = self.steps(item.below, scope, top=False)
+        percent = item.number("ThroughputController.percentThroughput", "100")
         if item.text("ThroughputController.style", "0").strip() != "1":
             self.note(item, "a number of executions in all is not counted: its steps are always done")
             return steps
-        share = min(
-            max(self.texts.number(_percent(item), item.place, f"percent of {item.name!r}", 100) / 100, 0.0), 1.0
-        )
+        share = min(max(self.texts.number(percent, item.place, f"percent of {item.name!r}", 100) / 100, 0.0), 1.0)
         return [{"branch": exact_share(round(share, 6)), "then": steps}] if steps and share > 0 else []
 
     def _random(self, item: Item, scope: Scope) -> list[Step]:
@@ -219,13 +260,3 @@ class Controllers:
         for count, steps in enumerate(reversed(alternatives[:-1]), 2):
             chosen = [{"branch": exact_share(round(1 / count, 6)), "then": steps, "else": chosen}]
         return chosen
-
-
-def _percent(item: Item) -> str:
-    """Percent of a throughput controller, in either form that JMeter writes."""
-    name = "ThroughputController.percentThroughput"
-    for element in item.element.walk():
-        fields = {child.tag: child.text for child in element.children}
-        if element.tag == "FloatProperty" and fields.get("name") == name:
-            return fields.get("value", "100")
-    return item.text(name, "100")

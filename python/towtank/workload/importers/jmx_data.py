@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from towtank.workload.importers.draft import Draft, identifier, unique
 from towtank.workload.importers.jmx_texts import Texts
@@ -35,32 +35,50 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
     delimiter = item.text("delimiter", ",")
     delimiter = _DELIMITERS.get(delimiter, delimiter)[:1]
     names = [name.strip() for name in item.text("variableNames").split(delimiter) if name.strip()]
-    rows = _rows(item, path, delimiter, draft)
+    recycles = item.flag("recycle", default=True)
+    skips, quotes = item.flag("ignoreFirstLine"), item.flag("quotedData")
+    rows = _rows(item, path, delimiter, draft, quotes=quotes)
     header = rows[0] if rows and not names else None
     columns = names or header or []
+    _sharing(item, draft)
     if not columns:
         draft.notes.add(item.place, f"CSV data set {file!r}", "names no variables, and no first line does: left out")
         return None
     fresh = [unique(identifier(column, "column"), []) for column in columns]
     pool = unique(identifier(Path(file).stem, "data"), draft.data)
-    spec: dict[str, Any] = {"order": "sequential" if item.flag("recycle", default=True) else "unique"}
-    if header is not None and delimiter == "," and fresh == header and len(rows or []) > 1:
+    spec: dict[str, Any] = {"order": "sequential" if recycles else "unique"}
+    quoted = quotes or not any('"' in value for row in rows or [] for value in row)
+    if header is not None and delimiter == "," and quoted and fresh == header and len(rows or []) > 1:
         spec = {"csv": relative_to_workload(path, folder), **spec}
     else:
-        skip = 1 if header is not None or item.flag("ignoreFirstLine") else 0
+        skip = 1 if header is not None or skips else 0
         spec = {"columns": fresh, "rows": _inline(item, (rows or [])[skip:], fresh, draft), **spec}
     draft.data[pool] = spec
     texts.columns.update({column: (pool, each) for column, each in zip(columns, fresh, strict=True)})
     return pool
 
 
-def _rows(item: Item, path: Path, delimiter: str, draft: Draft) -> list[list[str]] | None:
+def _sharing(item: Item, draft: Draft) -> None:
+    """Note where JMeter deals rows in another way than a pool."""
+    shared = item.text("shareMode", "shareMode.all").strip()
+    if shared not in {"", "shareMode.all"}:
+        why = "JMeter deals the rows to each group or thread anew; here all users draw from one pool"
+        draft.notes.add(item.place, f"CSVDataSet {item.name!r}: shareMode = {shared!r}", why)
+    stops = item.flag("stopThread")
+    if not item.flag("recycle", default=True):
+        goes = "the thread stops" if stops else "variables become <EOF>"
+        why = f"at the end of the file {goes} in JMeter; here every transaction fails that finds no row"
+        draft.notes.add(item.place, f"CSVDataSet {item.name!r}: recycle = 'false'", why)
+
+
+def _rows(item: Item, path: Path, delimiter: str, draft: Draft, *, quotes: bool) -> list[list[str]] | None:
     """Rows of the file as far as they go into a workload file; None where it cannot be read."""
     encoding = item.text("fileEncoding").strip() or "utf-8-sig"
     try:
         with path.open(encoding=encoding, newline="") as stream:
             rows: list[list[str]] = []
-            for row in csv.reader(stream, delimiter=delimiter):
+            quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+            for row in csv.reader(stream, delimiter=delimiter, quoting=quoting):
                 if len(rows) > ROWS_AT_MOST:
                     break
                 rows += [row] if any(row) else []

@@ -32,11 +32,8 @@ class Elements:
         if timer.tag == "ConstantTimer":
             return seconds(self._time(timer, "ConstantTimer.delay", 300))
         if timer.tag not in {"UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer"}:
-            why = "has no counterpart as a pause"
-            if timer.tag in {"ConstantThroughputTimer", "PreciseThroughputTimer"}:
-                rate = timer.text("throughput")
-                why = f"throughput ({rate} per minute) belongs into the load of the study, or the pacing of the group"
-            self._note(timer, why)
+            timer.left_out = True
+            self._note(timer, "left out: it has no counterpart as a pause")
             return None
         offset, spread = self._time(timer, "ConstantTimer.delay", 0), self._time(timer, "RandomTimer.range", 0)
         if spread <= 0:
@@ -74,7 +71,7 @@ class Elements:
         name, pattern = item.text("RegexExtractor.refname"), item.text("RegexExtractor.regex")
         where = item.text("RegexExtractor.useHeaders", "false").lower()
         if where == "code":
-            return self._named(item, name, {"status": True})
+            return self._named(item, name, {"status": True}, self._default(item, "RegexExtractor"))
         if where in {"true", "request_headers", "url", "message"}:
             header = re.fullmatch(r"\^?([A-Za-z-]+):\s*(?:\\s[*+])?\(\.[*+]\??\)\$?", pattern)
             if where == "true" and header is not None:
@@ -116,8 +113,10 @@ class Elements:
             found.update(self._named(item, name, {"json": path, **self._pick(item, number or "1")}, default))
         return found
 
-    def _default(self, item: Item, prefix: str) -> str:
-        return "" if item.flag(f"{prefix}.default_empty_value") else item.text(f"{prefix}.default")
+    def _default(self, item: Item, prefix: str) -> str | None:
+        """Value where nothing is found; None where the variable stays as it was."""
+        default = item.text(f"{prefix}.default")
+        return "" if item.flag(f"{prefix}.default_empty_value") else default or None
 
     def _pick(self, item: Item, number: str) -> dict[str, str]:
         number = number.strip()
@@ -129,15 +128,16 @@ class Elements:
         self._note(item, f"{why}: the first one is")
         return {}
 
-    def _named(self, item: Item, name: str, spec: dict[str, Any], default: str = "") -> dict[str, Any]:
+    def _named(self, item: Item, name: str, spec: dict[str, Any], default: str | None) -> dict[str, Any]:
         name = name.strip()
         if not name:
             self._note(item, "names no variable")
             return {}
-        if default:
+        if default is not None:
             spec["default"] = default
         else:
-            self._note(item, "where nothing is found the step fails; JMeter goes on with the variable as it was")
+            spec["required"] = False
+            self._note(item, "where nothing is found the variable becomes empty; JMeter leaves it as it was")
         self.texts.assigned.add(name)
         self.texts.extracted.add(name)
         return {identifier(name, "value"): spec}
@@ -203,8 +203,11 @@ class Elements:
             check.setdefault(f"{negated}regex", []).append(pattern)
 
     def _json_path(self, item: Item, check: dict[str, Any]) -> None:
-        value = item.text("EXPECTED_VALUE") if item.flag("JSONVALIDATION") else None
-        if item.flag("INVERT") or (value is not None and item.flag("ISREGEX", default=True) and _META.search(value)):
+        wanted, validated = item.text("EXPECTED_VALUE"), item.flag("JSONVALIDATION")
+        inverted, regex = item.flag("INVERT"), item.flag("ISREGEX", default=True)
+        value = wanted if validated else None
+        if inverted or (value is not None and regex and _META.search(value)):
+            item.text("JSON_PATH")
             self._note(item, "only equal values and paths that are there can be checked")
             return
         try:

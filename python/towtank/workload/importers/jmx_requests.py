@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote_plus, urlsplit
 
 from towtank.workload.importers.bodies import body_keys
 from towtank.workload.importers.draft import METHODS, Draft, Step, address_of, literal, request, seconds, think
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.jmx_elements import Elements
+from towtank.workload.importers.jmx_pacing import THROUGHPUT_TIMERS, Paced
 from towtank.workload.importers.jmx_texts import Texts
 from towtank.workload.importers.jmx_tree import Item, text_of
 from towtank.workload.importers.textfile import relative_to_workload
@@ -19,6 +20,17 @@ from towtank.workload.importers.xmlfile import Element
 
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._?"
 _DEFAULTED = ("domain", "port", "protocol", "path", "connect_timeout", "response_timeout")
+
+
+@dataclass(frozen=True)
+class Login:
+    """An entry of an authorization manager: who one is at addresses that begin with a URL."""
+
+    url: str
+    user: str
+    password: str
+    mechanism: str
+    element: Element
 
 
 @dataclass
@@ -30,7 +42,8 @@ class Scope:
     timers: list[Item] = field(default_factory=list)
     extractors: list[Item] = field(default_factory=list)
     assertions: list[Item] = field(default_factory=list)
-    logins: list[Element] = field(default_factory=list)
+    logins: list[Login] = field(default_factory=list)
+    cookies: Item | None = None
 
     def copy(self) -> Scope:
         """A scope of its own for what is below."""
@@ -41,6 +54,7 @@ class Scope:
             list(self.extractors),
             list(self.assertions),
             list(self.logins),
+            self.cookies,
         )
 
 
@@ -52,16 +66,32 @@ class Requests:
         self.texts = texts
         self.folder = folder
         self.elements = Elements(draft, texts)
+        # Whether a failed sample ends the round; what each throughput timer paces; what samplers say of connections.
+        self.on_failure: str | None = "go_on"
+        self.paced: dict[int, Paced] = {}
+        self.keepalive: list[tuple[Item, bool]] = []
+        self.connecting: list[tuple[Item, float]] = []
+
+    def pauses(self, scope: Scope) -> list[Step]:
+        """Pauses of the timers of a sampler; timers of throughput count it."""
+        steps = []
+        for timer in scope.timers:
+            if timer.tag in THROUGHPUT_TIMERS:
+                self.paced.setdefault(id(timer.element), Paced(timer)).samplers += 1
+            elif (pause := self.elements.pause(timer)) is not None:
+                steps.append(think(pause))
+        return steps
 
     def steps(self, sampler: Item, scope: Scope) -> list[Step]:
         """Pauses of the timers, and the request."""
-        steps = [think(pause) for timer in scope.timers if (pause := self.elements.pause(timer)) is not None]
+        steps = self.pauses(scope)
         method = self.texts.static(sampler.text("HTTPSampler.method", "GET")).strip().upper() or "GET"
         if method not in METHODS:
             why = f"left out: requests have the methods {', '.join(sorted(METHODS))}"
             self.draft.notes.add(sampler.place, f"{sampler.name!r} with {method[:20]}", why)
-            return []
-        self._note_options(sampler)
+            sampler.left_out = True
+            return steps
+        self._note_options(sampler, scope)
         headers = carry(
             [(name, self.texts.static(value), place) for name, value, place in _last(scope.headers)], self.draft.notes
         )
@@ -70,6 +100,7 @@ class Requests:
         if headers.bearer is not None:
             name = next(name for name in templates if name.lower() == "authorization")
             kept[name] = templates[name]
+        self._own_cookies(sampler, scope, kept)
         path, query = self._path(sampler, scope)
         body = self._arguments(sampler, method, query, kept)
         check: dict[str, Any] = {}
@@ -83,10 +114,11 @@ class Requests:
             target=self._target(sampler, scope),
             query=query,
             headers=kept,
-            auth=self._auth(scope, headers.basic),
+            auth=self._auth(sampler, scope, headers.basic),
             **body,
             check=check,
             timeout=self._timeout(sampler, scope),
+            on_failure=self.on_failure,
         )
         extract: dict[str, Any] = {}
         for extractor in scope.extractors:
@@ -95,9 +127,14 @@ class Requests:
             step["extract"] = extract
         return [*steps, step]
 
-    def _note_options(self, sampler: Item) -> None:
+    def _note_options(self, sampler: Item, scope: Scope) -> None:
         note = self.draft.notes.add
-        if sampler.flag("HTTPSampler.follow_redirects") or sampler.flag("HTTPSampler.auto_redirects"):
+        self.keepalive.append((sampler, sampler.flag("HTTPSampler.use_keepalive")))
+        limit = self._value(sampler, scope, "connect_timeout")
+        known = self.texts.number(limit, sampler.place, "connect timeout") / 1000 if limit else 0.0
+        self.connecting.append((sampler, known))
+        follow, auto = sampler.flag("HTTPSampler.follow_redirects"), sampler.flag("HTTPSampler.auto_redirects")
+        if follow or auto:
             why = "redirects are answers like any other: add the request that follows as a step"
             note(sampler.place, "follow_redirects", why)
         if sampler.flag("HTTPSampler.image_parser"):
@@ -107,16 +144,21 @@ class Requests:
         own = sampler.text(f"HTTPSampler.{name}").strip()
         return own or scope.defaults.get(name, "")
 
+    def _address(self, sampler: Item, scope: Scope) -> str:
+        """Address of the request with its path, as far as it is known before the run; empty without a host."""
+        url = self.texts.static(self._value(sampler, scope, "path")).strip()
+        host = self.texts.static(self._value(sampler, scope, "domain"))
+        port = self.texts.static(self._value(sampler, scope, "port")).strip()
+        scheme = self.texts.static(self._value(sampler, scope, "protocol")).strip().lower() or "http"
+        if url.startswith(("http://", "https://")):
+            return url
+        place = f":{port}" if host and port.isdecimal() else ""
+        return f"{scheme}://{host}{place}/{url.removeprefix('/')}" if host else ""
+
     def _target(self, sampler: Item, scope: Scope) -> str | None:
         """Name of the target; None where the plan does not say the host."""
-        url = self.texts.static(sampler.text("HTTPSampler.path")).strip()
-        if not url.startswith(("http://", "https://")):
-            host = self.texts.static(self._value(sampler, scope, "domain"))
-            port = self.texts.static(self._value(sampler, scope, "port")).strip()
-            scheme = self.texts.static(self._value(sampler, scope, "protocol")).strip().lower() or "http"
-            if not host or not port.isdecimal():
-                port = ""
-            url = f"{scheme}://{host}{f':{port}' if port else ''}" if host else ""
+        url = self._address(sampler, scope)
+        url = "/".join(url.split("/")[:3])
         try:
             return self.draft.target(address_of(url)) if url and "${" not in url else None
         except ValueError as error:
@@ -136,32 +178,63 @@ class Requests:
         """Arguments as query, form, multipart or raw body, whatever the sampler makes of them."""
         arguments = [each for each in sampler.collection("Arguments.arguments") if each.tag == "elementProp"]
         files = [each for each in sampler.collection("HTTPFileArgs.files") if each.tag == "elementProp"]
-        if sampler.flag("HTTPSampler.postBodyRaw"):
-            return self._raw("".join(text_of(each, "Argument.value") for each in arguments), sampler, headers)
-        fields: dict[str, str] = {}
-        for each in arguments:
-            name = self.texts.static(text_of(each, "Argument.name"))
-            if not name and method != "GET":
-                return self._raw("".join(text_of(each, "Argument.value") for each in arguments), sampler, headers)
-            if name in fields:
-                self.draft.notes.add(each.place, f"argument {name!r}", "is there twice: the last one is sent")
-            fields[name] = self._argument(each)
-        if method in {"GET", "DELETE", "HEAD"} and not files:
+        raw, multipart = sampler.flag("HTTPSampler.postBodyRaw"), sampler.flag("HTTPSampler.DO_MULTIPART_POST")
+        values = "".join(text_of(each, "Argument.value") for each in arguments)
+        fields = self._fields(arguments)
+        if raw or (method not in {"GET", "HEAD"} and "" in fields):
+            return self._raw(values, sampler, headers)
+        if method in {"GET", "HEAD"}:
+            self._without_body(files, multipart, sampler, method)
+            if method == "HEAD" and fields:
+                self.draft.notes.add(
+                    sampler.place, f"{sampler.name!r}", "JMeter sends no arguments with HEAD: left out"
+                )
+                return {}
+        if method in {"GET", "DELETE"}:
             query.update(fields)
+        if method == "GET":
             return {}
-        if files or sampler.flag("HTTPSampler.DO_MULTIPART_POST"):
+        if files or multipart:
             parts: dict[str, Any] = dict(fields)
             parts.update(self._file(each) for each in files)
             return {"multipart": parts} if parts else {}
         return {"form": fields} if fields else {}
 
+    def _without_body(self, files: list[Element], multipart: bool, sampler: Item, method: str) -> None:
+        """Note files of a request that has no body."""
+        for each in files:
+            file = self._file_name(each)
+            if file:
+                why = f"JMeter sends no body with {method}: the file is left out"
+                self.draft.notes.add(each.place, f"file {file!r}", why)
+        if multipart:
+            self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"JMeter sends no body with {method}: left out")
+
+    def _fields(self, arguments: list[Element]) -> dict[str, str]:
+        """Arguments by name."""
+        fields: dict[str, str] = {}
+        for each in arguments:
+            name, place = self.texts.static(text_of(each, "Argument.name")), each.place
+            value = self._argument(each)
+            equals = text_of(each, "HTTPArgument.use_equals", "true").strip().lower() == "true"
+            sign = text_of(each, "Argument.metadata", "=")
+            if not value and not (equals and sign):
+                self.draft.notes.add(place, f"argument {name!r}", "is sent with `=`; JMeter sends the name alone")
+            if text_of(each, "HTTPArgument.content_type") not in {"", "text/plain"}:
+                self.draft.notes.add(place, f"argument {name!r}", "is sent without its own media type")
+            if name in fields:
+                self.draft.notes.add(place, f"argument {name!r}", "is there twice: the last one is sent")
+            fields[name] = value
+        return fields
+
     def _argument(self, argument: Element) -> str:
-        """The value of an argument; what is encoded already is decoded, as the engine encodes it again."""
-        encode = text_of(argument, "HTTPArgument.always_encode", "true").strip().lower() == "true"
+        """Value of an argument; what is encoded already is decoded, as the engine encodes it again."""
+        # Absent, the flag is false: HTTPArgument.isAlwaysEncoded of JMeter 5.5.
+        encode = text_of(argument, "HTTPArgument.always_encode", "false").strip().lower() == "true"
         value = text_of(argument, "Argument.value")
         if encode:
             return self.texts.template(value, argument.place)
-        return self.texts.template(value, argument.place, lambda text: literal(unquote(text)))
+        return self.texts.template(value, argument.place, lambda text: literal(unquote_plus(text)))
 
     def _raw(self, text: str, sampler: Item, headers: dict[str, str]) -> dict[str, Any]:
         """A raw body: JSON where it is said to be and has places in its texts only."""
@@ -179,8 +252,13 @@ class Requests:
             return body
         return {"body": template}
 
+    def _file_name(self, element: Element) -> str:
+        text_of(element, "File.paramname")
+        text_of(element, "File.mimetype")
+        return self.texts.static(text_of(element, "File.path"))
+
     def _file(self, element: Element) -> tuple[str, Any]:
-        file = self.texts.static(text_of(element, "File.path"))
+        file = self._file_name(element)
         name = self.texts.static(text_of(element, "File.paramname")) or "file"
         media = text_of(element, "File.mimetype").strip()
         path = Path(self.draft.source).parent / file
@@ -193,18 +271,47 @@ class Requests:
         part["filename"] = literal(re.split(r"[/\\]", file)[-1] or "file")
         return name, {**part, **({"content_type": media} if media else {})}
 
-    def _auth(self, scope: Scope, basic: tuple[str, str] | None) -> dict[str, str] | None:
+    def _auth(self, sampler: Item, scope: Scope, basic: tuple[str, str] | None) -> dict[str, str] | None:
+        """Login of a request: the first entry whose URL the address begins with (AuthManager.getAuthForURL)."""
         if basic is not None:
             return {"user": literal(basic[0]), "password": literal(basic[1])}
-        for login in reversed(scope.logins):
-            mechanism = text_of(login, "Authorization.mechanism", "BASIC").strip().upper()
-            if mechanism.startswith("BASIC") or not mechanism:
-                user = self.texts.template(text_of(login, "Authorization.username"), login.place)
-                password = self.texts.template(text_of(login, "Authorization.password"), login.place)
-                self.draft.notes.add(login.place, "password", "is in the workload file as it was here")
-                return {"user": user, "password": password}
-            self.draft.notes.add(login.place, f"authentication {mechanism[:20]}", "left out: only Basic is spoken")
+        addresses = _spellings(self._address(sampler, scope))
+        for login in scope.logins:
+            if not any(address.startswith(login.url) for address in addresses):
+                continue
+            place = login.element.place
+            if login.mechanism.startswith("BASIC") or not login.mechanism:
+                self.draft.notes.add(place, "password", "is in the workload file as it was here")
+                return {
+                    "user": self.texts.template(login.user, place),
+                    "password": self.texts.template(login.password, place),
+                }
+            self.draft.notes.add(place, f"authentication {login.mechanism[:20]}", "left out: only Basic is spoken")
+            return None
         return None
+
+    def _own_cookies(self, sampler: Item, scope: Scope, headers: dict[str, str]) -> None:
+        """Cookies that the cookie manager has by itself, as a header of the requests that they are for."""
+        if scope.cookies is None:
+            why = "the plan has no cookie manager: JMeter keeps no cookies, users here keep those of the server"
+            self.draft.notes.add((1, 1), "cookies", why)
+            return
+        address = urlsplit(self._address(sampler, scope).split("${")[0])
+        sent = []
+        for each in scope.cookies.collection("CookieManager.cookies"):
+            domain = self.texts.static(text_of(each, "Cookie.domain")).strip().lower()
+            path = text_of(each, "Cookie.path").strip() or "/"
+            name = each.attributes.get("name", "")
+            value = self.texts.template(text_of(each, "Cookie.value"), each.place)
+            host = (address.hostname or "").lower()
+            if host == domain.lstrip(".") or (domain.startswith(".") and host.endswith(domain)):
+                sent += [f"{name}={value}"] if (address.path or "/").startswith(path) else []
+            why = (
+                "is sent to its host and path until the server sets a cookie; from then on only those of the server are"
+            )
+            self.draft.notes.add(each.place, f"cookie {name!r}", why)
+        if sent:
+            headers["Cookie"] = "; ".join(sent)
 
     def _timeout(self, sampler: Item, scope: Scope) -> str | None:
         text = self._value(sampler, scope, "response_timeout")
@@ -218,6 +325,37 @@ def read_defaults(item: Item, scope: Scope) -> None:
         value = item.text(f"HTTPSampler.{name}").strip()
         if value:
             scope.defaults[name] = value
+
+
+def read_logins(item: Item, texts: Texts) -> list[Login]:
+    """Entries of an authorization manager."""
+    return [
+        Login(
+            texts.static(text_of(each, "Authorization.url")).strip(),
+            text_of(each, "Authorization.username"),
+            text_of(each, "Authorization.password"),
+            # Absent, the mechanism is BASIC_DIGEST, which answers with Basic where it is asked for.
+            text_of(each, "Authorization.mechanism").strip().upper(),
+            each,
+        )
+        for each in item.collection("AuthManager.auth_list")
+        if each.tag == "elementProp"
+    ]
+
+
+def _spellings(address: str) -> list[str]:
+    """An address with its port and, where that is the one of its scheme, without."""
+    split = urlsplit(address.split("${", maxsplit=1)[0])
+    if not split.hostname:
+        return []
+    usual = 80 if split.scheme == "http" else 443
+    try:
+        port = split.port or usual
+    except ValueError:
+        return []
+    rest = f"{split.path or '/'}{f'?{split.query}' if split.query else ''}"
+    spelled = [f"{split.scheme}://{split.hostname}:{port}{rest}"]
+    return [*spelled, f"{split.scheme}://{split.hostname}{rest}"] if port == usual else spelled
 
 
 def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:

@@ -30,6 +30,7 @@ class Texts:
         # What is read before it is set: JMeter keeps values from one iteration to the next.
         self.early: set[str] = set()
         self.pools: set[str] = set()
+        self.counters: set[str] = set()
         self._inside: list[str] = []
 
     def template(self, text: str, place: Place, fixed: Callable[[str], str] = literal) -> str:
@@ -80,6 +81,8 @@ class Texts:
             pool, column = self.columns[name]
             self.pools.add(pool)
             return f"${{{pool}.{column}}}"
+        if name in self.counters:
+            return "${iteration}"
         if name in self.extracted:
             if name not in self.assigned:
                 self.early.add(name)

@@ -7,20 +7,35 @@ from dataclasses import dataclass, field
 
 from towtank.workload.importers.xmlfile import Element
 
+# Numbers whose name and value are elements inside them.
+NUMBERS = frozenset({"FloatProperty", "doubleProp"})
 _PROPERTIES = frozenset({"stringProp", "boolProp", "intProp", "longProp", "floatProp", "doubleProp"})
 
 
 @dataclass
 class Item:
-    """An element of the plan with what is below it."""
+    """An element of the plan with what is below it.
+
+    Attributes
+    ----------
+    left_out : bool
+        Whether a note says that it is left out with all below it.
+    """
 
     element: Element
     below: list[Item] = field(default_factory=list)
+    left_out: bool = False
 
     @property
     def tag(self) -> str:
         """Kind of the element, without the package of a plugin."""
         return self.element.tag.rpartition(".")[2]
+
+    @property
+    def kind(self) -> str:
+        """Kind whose properties it has: thread groups of plugins have those of a thread group, and more."""
+        own = not self.tag.endswith("ThreadGroup") or self.tag == "OpenModelThreadGroup"
+        return self.tag if own else "ThreadGroup"
 
     @property
     def name(self) -> str:
@@ -41,6 +56,20 @@ class Item:
         """A property as text; the name may be without what stands before its dot."""
         return text_of(self.element, name, default)
 
+    def peek(self, name: str) -> str:
+        """A property as text, which does not count as read."""
+        child = _property(self.element, name)
+        return child.text if child is not None else ""
+
+    def number(self, name: str, default: str = "") -> str:
+        """A number as text, in either form that JMeter writes: a property, or elements <name> and <value>."""
+        for element in self.element.children:
+            fields = {child.tag: child.text for child in element.children}
+            if element.tag in NUMBERS and fields.get("name") == name:
+                element.read = True
+                return fields.get("value", default)
+        return self.text(name, default)
+
     def flag(self, name: str, *, default: bool = False) -> bool:
         """A switch."""
         return self.text(name, str(default)).strip().lower() == "true"
@@ -49,23 +78,40 @@ class Item:
         """Members of a collection, at any depth."""
         for element in self.element.walk():
             if element.tag == "collectionProp" and element.attributes.get("name") == name:
+                _mark(self.element, element)
                 return element.children
         return []
 
 
+def _mark(element: Element, wanted: Element) -> bool:
+    """Mark an element as read, with those around it, where it is the wanted one or has it inside."""
+    found = element is wanted or any(_mark(child, wanted) for child in element.children)
+    element.read = element.read or found
+    return found
+
+
 def text_of(element: Element, name: str, default: str = "") -> str:
     """Text of a property of an element; properties of elements inside it count too (loop controllers, arguments)."""
+    child = _property(element, name)
+    if child is None:
+        return default
+    child.read = True
+    return child.text
+
+
+def _property(element: Element, name: str) -> Element | None:
     for child in element.children:
         if child.tag in _PROPERTIES and child.attributes.get("name") == name:
-            return child.text
+            return child
     # Older files have some properties as elements of their own name: <refname>.
-    return next((child.text for child in element.children if child.tag == name), default)
+    return next((child for child in element.children if child.tag == name), None)
 
 
 def inner(element: Element, name: str) -> Element | None:
     """An element property by its name."""
     for child in element.children:
         if child.tag == "elementProp" and child.attributes.get("name") == name:
+            child.read = True
             return child
     return None
 

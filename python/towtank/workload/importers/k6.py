@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tree_sitter import Node
+
 from towtank.errors import StudyError
 from towtank.units import exact_share
-from towtank.workload.importers.draft import Draft, Options, Step, identifier, method_of, unique, weights
+from towtank.workload.importers.draft import Draft, Options, Step, identifier, method_of, seconds, unique, weights
 from towtank.workload.importers.k6_options import Scenario, read_options
 from towtank.workload.importers.k6_script import Script
-from towtank.workload.importers.k6_syntax import Source
+from towtank.workload.importers.k6_syntax import Source, named, text_of
 
 
 def read(path: Path, options: Options) -> Draft:
@@ -34,8 +36,9 @@ def _read(draft: Draft, source: Source) -> None:
     script.top()
     found = script.globals.get("options")
     place = _place_of_options(source)
-    scenarios = read_options(found, place, draft) if isinstance(found, dict) else [Scenario("default", "default", 1)]
+    scenarios = read_options(found if isinstance(found, dict) else {}, place, draft, _places(source))
     made: dict[str, str] = {}
+    once: dict[str, list[str]] = {}
     sizes: dict[str, float] = {}
     for scenario in scenarios:
         function = script.exported.get(scenario.function)
@@ -48,17 +51,56 @@ def _read(draft: Draft, source: Source) -> None:
                 continue
             wanted = "script" if scenario.function == "default" else scenario.function
             made[scenario.function] = unique(identifier(wanted, "script"), draft.transactions)
+            if script.once:
+                once[scenario.function] = [unique(f"{made[scenario.function]}_once", draft.transactions)]
+                draft.transactions[once[scenario.function][0]] = script.once
             draft.transactions[made[scenario.function]] = steps
         name = unique(identifier("users" if scenario.name == "default" else scenario.name, "users"), draft.groups)
-        draft.groups[name] = {"loop": {"think": "0 s", "mix": {made[scenario.function]: 100}}}
+        first = once.get(scenario.function)
+        loop = {**_pace(scenario, draft), "mix": {made[scenario.function]: 100}}
+        draft.groups[name] = {**({"once": first} if first else {}), "loop": loop}
         sizes[name] = scenario.users
     for name, share in weights(sizes).items() if len(sizes) > 1 else ():
-        draft.groups[name] = {"share": exact_share(share / 100), **draft.groups[name]}
+        draft.groups[name] = {"share": exact_share(round(share / 100, 6)), **draft.groups[name]}
     for name in ("setup", "teardown", "handleSummary"):
         if name in script.exported:
             why = "is left out: it is done once for the whole test, not by users"
             draft.notes.add(source.place(script.exported[name].node), f"{name}()", why)
     _tidy(draft)
+
+
+def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
+    """Pace of the users of a scenario: rates of arrival become a pacing, as users do not arrive in a closed load."""
+    if scenario.rate <= 0:
+        return {"think": "0 s"}
+    pacing = seconds(scenario.users / scenario.rate)
+    why = (
+        f"{scenario.rate:g} iterations per second are {scenario.users:g} users with a pacing of {pacing} each: with "
+        f"another number of users change the pacing, or load it openly with `towtank drive --rate`"
+    )
+    draft.notes.add(scenario.place, f"scenario {scenario.name}: arrival rate", why)
+    return {"pacing": pacing}
+
+
+def _places(source: Source) -> dict[tuple[str, ...], tuple[int, int]]:
+    """Where each key of the exported options stands, by its path."""
+    found: dict[tuple[str, ...], tuple[int, int]] = {}
+    waiting: list[tuple[tuple[str, ...], Node]] = []
+    for node in source.root.named_children:
+        declaration = node.child_by_field_name("declaration") if node.type == "export_statement" else None
+        for declarator in named(declaration):
+            value = declarator.child_by_field_name("value")
+            if text_of(declarator.child_by_field_name("name")) == "options" and value is not None:
+                waiting.append(((), value))
+    while waiting:
+        path, node = waiting.pop()
+        for pair in named(node) if node.type == "object" else []:
+            key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+            if key is not None and value is not None:
+                name = (*path, text_of(key).strip("'\""))
+                found[name] = source.place(pair)
+                waiting.append((name, value))
+    return found
 
 
 def _place_of_options(source: Source) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from towtank.workload.importers.k6_requests import Requests
 from towtank.workload.importers.k6_syntax import Source, json_of, named, shown, text_of
 from towtank.workload.importers.k6_values import (
     Answer,
+    Checked,
     Environment,
     File,
     Function,
@@ -98,9 +99,39 @@ class Calls:
             return self._json(holder, path) if isinstance(path, str) else Unknown("its path is not known")
         if isinstance(holder, dict) and isinstance(holder.get(name), Function):
             return self.run(holder[name], values, node)
+        found = self._of_list(holder, name, values, node)
+        if found is not None:
+            return found
         if name in {"toString", "trim"} and self.writer.text(holder) is not None:
             return holder
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
+
+    def _of_list(self, holder: Any, name: str, values: list[Any], node: Node) -> Any:  # noqa: PLR0911 - one per method
+        """Methods of texts and lists that are known; None for any other."""
+        if isinstance(holder, File):
+            return self._of_list(holder.text, name, values, node) if holder.text is not None else holder
+        bounds = all(isinstance(each, int) and not isinstance(each, bool) for each in values)
+        if name == "slice" and isinstance(holder, str | list) and bounds:
+            return holder[slice(*values[:2])] if len(values) > 1 else holder[(values or [0])[0] :]
+        if name == "split" and isinstance(holder, str) and values and isinstance(values[0], str):
+            return holder.split(values[0]) if values[0] else list(holder)
+        if name == "trim" and isinstance(holder, str):
+            return holder.strip()
+        if not isinstance(holder, list) or not values:
+            return None
+        if name == "join" and all(isinstance(each, str) for each in [*holder, values[0]]):
+            return str(values[0]).join(holder)
+        if name == "concat" and isinstance(values[0], list):
+            return [*holder, *values[0]]
+        if name == "filter" and isinstance(values[0], Namespace) and values[0].name == "Boolean":
+            return [each for each in holder if each]
+        if name in {"map", "filter"} and isinstance(values[0], Function):
+            made = [self.run(values[0], [each], node) for each in holder[: ROWS_AT_MOST + 1]]
+            if name == "map":
+                return made
+            if all(isinstance(each, bool) for each in made):
+                return [each for each, kept in zip(holder, made, strict=False) if kept]
+        return None
 
     @staticmethod
     def _json(answer: Answer, path: str) -> Part:
@@ -125,13 +156,18 @@ class Calls:
             return self._made(step)
         if name in {"http.batch", "group", "sleep"}:
             return {"http.batch": self._batch, "group": self._group, "sleep": self._sleep}[name](node, values)
-        if module in {"console"} or method in {"setResponseCallback", "expectedStatuses"}:
+        if module == "console":
+            return None
+        if method in {"setResponseCallback", "expectedStatuses"}:
+            self.note(node, shown(node), "2xx and 3xx are good, or what `check` says: left out")
             return None
         return self._pure(name, node, values)
 
     def _made(self, step: Step | None) -> Any:
         if step is None:
             return Unknown("is the answer to a request that was left out")
+        # k6 goes on after a failed request and after a failed check.
+        step["on_failure"] = "go_on"
         self.out.append(step)
         return Answer(step)
 
@@ -155,6 +191,8 @@ class Calls:
             return Text("${uuid}")
         if name in {"Date.now", "Date"} and not values:
             return Text("${now.ms}")
+        if name == "Object.assign" and values and all(isinstance(each, dict) for each in values):
+            return {key: value for each in values for key, value in each.items()}
         if name == "JSON.stringify" and values:
             return Json(first)
         if name in {"encodeURIComponent", "String"} and values:
@@ -283,7 +321,7 @@ class Calls:
                 self.note(pair, what, f"cannot be checked: {reason}")
         if not answer.step.get("check"):
             answer.step.pop("check", None)
-        return True
+        return Checked(answer.step)
 
     def _test(self, test: Function, answer: Answer) -> dict[str, Any]:
         """One test as a check of its own, so that one that fails leaves nothing behind."""

@@ -99,6 +99,8 @@ class Checks:
             merge(check, {"header": {subject.path: self.write(value)}})
         elif subject.kind == "body_length" and operator == ">" and isinstance(value, int) and not negated:
             merge(check, {"size": {"min": f"{value + 1} B"}})
+        elif subject.kind == "json_length" and isinstance(value, int) and not negated:
+            merge(check, {"json": {expressions.json_path(_element(subject.path, operator, value, node)): None}})
         elif subject.kind == "duration":
             raise NotSayable("times are objectives of the study, not checks of an answer")
         else:
@@ -165,6 +167,20 @@ class Checks:
             merge(check, {"json": {expressions.json_path(subject.path): None}})
         elif not (isinstance(subject, Answer) or subject is True) or negated:
             raise NotSayable(shown(node))
+
+
+def _element(path: str, sign: str, length: int, node: Node) -> str:
+    """Path of the element that a list of at least this length has.
+
+    Raises
+    ------
+    NotSayable
+        If the test wants a list to be short, or exactly so long.
+    """
+    least = {">": length + 1, ">=": length}.get(sign, 1 if sign in _UNEQUAL and length == 0 else 0)
+    if least < 1:
+        raise NotSayable(f"{shown(node)}: only that a list has at least some elements can be checked")
+    return f"{path}[{least - 1}]"
 
 
 def merge(check: dict[str, Any], more: dict[str, Any]) -> None:

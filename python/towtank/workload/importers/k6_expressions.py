@@ -13,6 +13,7 @@ from towtank.workload.importers.draft import identifier, literal
 from towtank.workload.importers.k6_syntax import named, number_of, shown, text_of, unescaped
 from towtank.workload.importers.k6_values import (
     Answer,
+    Checked,
     Environment,
     Function,
     Namespace,
@@ -38,7 +39,34 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
 }
 # What scripts use that the importer knows, by the name it has when nothing else has it.
-GLOBALS = ("Math", "JSON", "Date", "console", "Object", "Array", "String", "Number", "parseInt", "parseFloat", "open")
+GLOBALS = (
+    "Math",
+    "JSON",
+    "Date",
+    "console",
+    "Object",
+    "Array",
+    "String",
+    "Number",
+    "parseInt",
+    "parseFloat",
+    "open",
+    "Boolean",
+)
+# Numbers that k6 gives users and their rounds: the place of a template, and how it counts otherwise.
+_OF_USER = ("${user.number}", "counts users from 0, k6 from 1")
+_OF_ROUND = ("${iteration}", "")
+_OF_ALL = ("${iteration}", "counts the rounds of one user, k6 those of all users")
+_EXECUTION = {
+    "__VU": _OF_USER,
+    "exec.vu.idInTest": _OF_USER,
+    "exec.vu.idInInstance": _OF_USER,
+    "__ITER": _OF_ROUND,
+    "exec.vu.iterationInInstance": _OF_ROUND,
+    "exec.vu.iterationInScenario": _OF_ROUND,
+    "exec.scenario.iterationInTest": _OF_ALL,
+    "exec.scenario.iterationInInstance": _OF_ALL,
+}
 Call = Callable[[Node, Environment], Any]
 _PARTS = {"body": "body", "headers": "headers", "status": "status", "timings": "timings"}
 
@@ -123,6 +151,8 @@ class Expressions:
         name = text_of(node)
         if name in environment:
             return environment[name]
+        if name in _EXECUTION:
+            return self._execution(name, node)
         if name in GLOBALS or name.startswith("__"):
             return Namespace(name)
         return None if name == "undefined" else Unknown(f"{name} is not known")
@@ -177,7 +207,10 @@ class Expressions:
     def member(self, holder: Any, name: str, node: Node) -> Any:  # noqa: PLR0911 - one line per kind of value
         """A member of a value."""
         if isinstance(holder, Namespace):
-            return self._environment_variable(name) if holder.name == "__ENV" else Namespace(f"{holder.name}.{name}")
+            if holder.name == "__ENV":
+                return self._environment_variable(name)
+            whole = f"{holder.name}.{name}"
+            return self._execution(whole, node) if whole in _EXECUTION else Namespace(whole)
         if isinstance(holder, dict):
             return holder.get(name)
         if name == "length" and isinstance(holder, str | list):
@@ -195,6 +228,14 @@ class Expressions:
             if column is not None:
                 return column
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
+
+    def _execution(self, name: str, node: Node) -> Text:
+        """Number of the user or of its round."""
+        place, begins = _EXECUTION[name]
+        if begins:
+            at = (node.start_point[0] + 1, node.start_point[1] + 1)
+            self.writer.draft.notes.add(at, name, f"{place} {begins}")
+        return Text(place)
 
     @staticmethod
     def _part(part: Part, name: str) -> Part | None:
@@ -259,6 +300,11 @@ class Expressions:
 
     def _otherwise(self, left: Any, right: Node | None, environment: Environment) -> Any:
         """`__ENV.NAME || 'value'` is a parameter with this value."""
+        if isinstance(left, Checked):
+            if text_of(right).startswith("fail("):
+                left.step.pop("on_failure", None)
+                return left
+            return Unknown(f"{text_of(right)[:60]} is done only where a check fails")
         if isinstance(left, Text) and left.template.startswith("${parameters."):
             default = self.value(right, environment)
             name = left.template.removeprefix("${parameters.").removesuffix("}")

@@ -6,16 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from towtank.workload.importers.draft import Draft
-from towtank.workload.importers.k6_requests import duration
+from towtank.workload.importers.accounting import Ledger
+from towtank.workload.importers.draft import Draft, literal
+from towtank.workload.importers.k6_requests import duration, json_text
+from towtank.workload.importers.k6_table import OPTIONS
 
 _THRESHOLD = re.compile(r"(p\((\d+(?:\.\d+)?)\)|avg|med|max|min|rate)\s*(<=?|>=?)\s*(\d+(?:\.\d+)?)")
 _METRICS = {"avg": "mean", "med": "p50", "max": "max", "min": "min"}
 _PERCENTILES = frozenset({"50", "90", "95", "99", "99.9"})
-# Options that say how k6 runs or reports, and nothing about what users do.
-_OWN = frozenset(
-    {"summaryTrendStats", "noConnectionReuse", "userAgent", "tags", "setupTimeout", "teardownTimeout", "ext"}
-)
+_TAG = re.compile(r"([\w]+)\{\s*name:\s*['\"]?([^'\"}]+?)['\"]?\s*\}")
 Place = tuple[int, int]
 
 
@@ -26,9 +25,13 @@ class Scenario:
     name: str
     function: str
     users: float
+    rate: float = 0.0
+    place: Place = (1, 0)
 
 
-def read_options(options: dict[str, Any], place: Place, draft: Draft) -> list[Scenario]:
+def read_options(
+    options: dict[str, Any], place: Place, draft: Draft, places: dict[tuple[str, ...], Place]
+) -> list[Scenario]:
     """Scenarios of a script; its load and objectives become findings.
 
     Parameters
@@ -39,7 +42,10 @@ def read_options(options: dict[str, Any], place: Place, draft: Draft) -> list[Sc
         Where they stand, for notes.
     draft : Draft
         Gets findings and notes.
+    places : dict of tuple to (int, int)
+        Where each key of the options stands, by its path.
     """
+    ledger = Ledger(draft.notes, OPTIONS, strict=False)
     scenarios: list[Scenario] = []
     loads: list[dict[str, Any]] = []
     declared = options.get("scenarios")
@@ -50,17 +56,59 @@ def read_options(options: dict[str, Any], place: Place, draft: Draft) -> list[Sc
         load = _load(scenario)
         loads.append({"scenario": name, **load})
         function = scenario.get("exec", "default")
-        scenarios.append(Scenario(name, function if isinstance(function, str) else "default", _size(load)))
+        path = ("scenarios", name) if declared is scenario or isinstance(declared, dict) else ()
+        at = places.get(path, place)
+        wanted = function if isinstance(function, str) else "default"
+        scenarios.append(Scenario(name, wanted, _size(load), _rate(load), at))
+        if isinstance(declared, dict):
+            _scenario(name, scenario, at, ledger, {key[2:]: each for key, each in places.items() if key[:2] == path})
     if any(load.keys() != {"scenario", "executor"} for load in loads):
         draft.findings["load"] = loads
         why = "users, stages and rates belong into the load of the study; the finding `load` of --json has them"
         draft.notes.add(place, "options", why)
     _thresholds(options.get("thresholds"), place, draft)
-    known = {"scenarios", "thresholds", "vus", "duration", "iterations", "stages"} | _OWN
-    for key in options:
-        if key not in known:
-            draft.notes.add(place, f"option {key}", "has no counterpart in a workload: left out")
+    for key, value in options.items():
+        ledger.settle("options", key, json_text(value), places.get((key,), place))
+    _defaults(options, place, draft)
     return scenarios
+
+
+def _scenario(
+    name: str, scenario: dict[str, Any], at: Place, ledger: Ledger, places: dict[tuple[str, ...], Place]
+) -> None:
+    """Account for the keys of a scenario; what differs from a group that runs all the time is noted."""
+    kind = str(scenario.get("executor", "scenario"))
+    for key, value in scenario.items():
+        ledger.settle(kind if kind in OPTIONS else "scenario", key, json_text(value), places.get((key,), at))
+    if duration(scenario.get("startTime")):
+        why = f"starts after {scenario['startTime']}: in a workload all groups start together"
+        ledger.note(places.get(("startTime",), at), f"scenario {name}: startTime", why)
+    if "iterations" in scenario or kind.endswith("iterations"):
+        why = "a number of iterations is not counted: users go on until the load ends"
+        ledger.note(places.get(("iterations",), at), f"scenario {name}: iterations", why)
+
+
+def _defaults(options: dict[str, Any], place: Place, draft: Draft) -> None:
+    """What k6 does where the options say nothing else, and a user of a workload does not."""
+    if options.get("noCookiesReset") is not True:
+        why = "k6 forgets them after every iteration; users here keep those of the server"
+        draft.notes.add(place, "cookies", why)
+    if options.get("maxRedirects") != 0:
+        why = "k6 follows up to 10; here they are answers like any other: add the request that follows as a step"
+        draft.notes.add(place, "redirects", why)
+    if options.get("noConnectionReuse") is True:
+        draft.defaults["connections"] = "new_each_time"
+    if isinstance(options.get("userAgent"), str):
+        draft.defaults["headers"] = {"User-Agent": literal(options["userAgent"])}
+
+
+def _rate(load: dict[str, Any]) -> float:
+    """Iterations per second of a scenario at its most; 0 where users set the pace. [1/s]"""
+    if not str(load["executor"]).endswith("arrival-rate"):
+        return 0.0
+    targets = [stage["target"] for stage in load.get("stages", []) if isinstance(stage["target"], int | float)]
+    most = max([*targets, load.get("rate", 0), load.get("startRate", 0)])
+    return float(most) / float(load.get("timeUnit_s", 1.0) or 1.0)
 
 
 def _load(scenario: dict[str, Any]) -> dict[str, Any]:
@@ -85,9 +133,10 @@ def _load(scenario: dict[str, Any]) -> dict[str, Any]:
 
 def _size(load: dict[str, Any]) -> float:
     """How large a scenario is at its most, for its share of the users."""
+    if str(load["executor"]).endswith("arrival-rate"):
+        return float(max(load.get("maxVUs", 0), load.get("preAllocatedVUs", 0), 1))
     targets = [stage["target"] for stage in load.get("stages", []) if isinstance(stage["target"], int | float)]
-    rate = load.get("rate", 0) / load.get("timeUnit_s", 1.0)
-    return float(max([*targets, load.get("vus", 0), load.get("preAllocatedVUs", 0), rate, 1]))
+    return float(max([*targets, load.get("vus", 0), load.get("startVUs", 0), 1]))
 
 
 def _thresholds(thresholds: Any, place: Place, draft: Draft) -> None:
@@ -98,12 +147,20 @@ def _thresholds(thresholds: Any, place: Place, draft: Draft) -> None:
             text = limit.get("threshold") if isinstance(limit, dict) else limit
             objective = _objective(metric, text) if isinstance(text, str) else None
             if objective is None:
-                draft.notes.add(place, f"threshold of {metric}", "cannot be said as an objective: left out")
+                draft.notes.add(place, f"threshold of {metric}", _why_no_objective(metric))
             else:
                 objectives.append(objective)
     if objectives:
         draft.findings["objectives"] = objectives
         draft.findings.setdefault("summary", []).append(f"objectives for the study: {'; '.join(objectives)}")
+
+
+def _why_no_objective(metric: str) -> str:
+    tagged = _TAG.fullmatch(metric)
+    if tagged is not None:
+        step = tagged.group(2)
+        return f"objectives are about transactions, not about the request {step!r}: make it a transaction of its own"
+    return "cannot be said as an objective: left out"
 
 
 def _objective(metric: str, text: str) -> str | None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 from urllib.parse import quote, unquote_plus
 
+from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.bodies import body_keys
-from towtank.workload.importers.draft import METHODS, Draft, Step, address_of, literal, request, seconds
+from towtank.workload.importers.draft import METHODS, Draft, Step, address_of, literal, request, seconds, user_info
 from towtank.workload.importers.headers import carry
+from towtank.workload.importers.k6_table import OPTIONS
 from towtank.workload.importers.k6_values import File, Json, Part, Random, Text, Unknown, Writer
 
-_URL = re.compile(r"(https?://[\w.:\[\]@%-]+)?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
+_URL = re.compile(r"(https?://[^/?#$\s]+)?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _PARAMETER = re.compile(r"\$\{parameters\.(\w+)\}")
 _PLACE = re.compile(r"(\$\{[^}]*\})")
 _SAFE = "/%:@!$&'()*+,;=~-._{}"
@@ -33,6 +36,7 @@ class Requests:
     def __init__(self, draft: Draft, writer: Writer) -> None:
         self.draft = draft
         self.writer = writer
+        self.ledger = Ledger(draft.notes, OPTIONS, strict=False)
 
     def call(self, name: str, arguments: list[Any], place: Place) -> Step | None:
         """The request of `http.NAME(...)`; None where it cannot be made, which is noted."""
@@ -56,7 +60,7 @@ class Requests:
             why = url.why if isinstance(url, Unknown) else f"its URL or its method {method[:20]!r} cannot be written"
             self.draft.notes.add(place, f"{method} request", f"left out: {why}")
             return None
-        address, path, query = self._url(text, place)
+        address, path, query, login = self._url(text, place)
         params = params if isinstance(params, dict) else self._no_params(params, place)
         headers = self._headers(params.get("headers"), place)
         keys = self._body(body, headers, place)
@@ -67,6 +71,7 @@ class Requests:
             target=self.draft.target(address) if address else None,
             query=query,
             headers=headers,
+            auth=login,
             **keys,
             timeout=self._timeout(params.get("timeout"), place),
         )
@@ -76,8 +81,8 @@ class Requests:
             self.draft.notes.add(place, "parameters of the request", "are not known before the run: left out")
         return {}
 
-    def _url(self, template: str, place: Place) -> tuple[str | None, str, dict[str, str]]:
-        """Address, path and query of a URL that may begin with a parameter."""
+    def _url(self, template: str, place: Place) -> tuple[str | None, str, dict[str, str], dict[str, str] | None]:
+        """Address, path, query and login of a URL that may begin with a parameter."""
         match = _PARAMETER.match(template)
         if match is not None:
             # The address of the target is no part of the workload; what the parameter has beyond it is.
@@ -89,17 +94,19 @@ class Requests:
             template = default.rstrip("/") + template[match.end() :] if default else template[match.end() :]
         found = _URL.fullmatch(template)
         origin, path, query = found.groups() if found is not None else (None, template, None)
-        address = None
+        address = login = None
         try:
             address = address_of(origin) if origin else None
+            login = user_info(origin) if origin else None
         except ValueError as error:
             self.draft.notes.add(place, "URL", str(error))
         path = _each(path, lambda text: quote(text, safe=_SAFE))
         path = path if path.startswith("/") else f"/{path}"
         pairs = [part.partition("=") for part in (query or "").split("&") if part]
-        if len({key for key, _, _ in pairs}) == len(pairs) and not any("${" in key for key, _, _ in pairs):
-            return address, path, {unquote_plus(key): _each(value, unquote_plus) for key, _, value in pairs}
-        return address, f"{path}?{_each(query or '', lambda text: quote(text, safe=_SAFE))}", {}
+        whole = all(sign and "${" not in key for key, sign, _ in pairs)
+        if whole and len({key for key, _, _ in pairs}) == len(pairs):
+            return address, path, {unquote_plus(key): _each(value, unquote_plus) for key, _, value in pairs}, login
+        return address, f"{path}?{_each(query or '', lambda text: quote(text, safe=_SAFE))}", {}, login
 
     def _headers(self, headers: Any, place: Place) -> dict[str, str]:
         if headers is None:
@@ -191,9 +198,8 @@ class Requests:
         """The tag `name`, with which k6 puts requests together; other tags and options are told."""
         tags = params.get("tags")
         name = tags.get("name") if isinstance(tags, dict) else None
-        for key in params:
-            if key not in {"headers", "timeout", "tags"}:
-                self.draft.notes.add(place, f"parameter {key}", "has no counterpart in a request: left out")
+        for key, value in params.items():
+            self.ledger.settle("params", key, json_text(value), place)
         return name if isinstance(name, str) and name else None
 
     def _timeout(self, value: Any, place: Place) -> str | None:
@@ -213,6 +219,14 @@ def _numbers(value: Any) -> bool:
     if isinstance(value, dict | list):
         return any(_numbers(each) for each in (value.values() if isinstance(value, dict) else value))
     return isinstance(value, Random | Part) or value == Text("${now.ms}")
+
+
+def json_text(value: Any) -> str:
+    """A value as a note shows it; empty where it is null."""
+    try:
+        return "" if value is None else json.dumps(value)
+    except TypeError:
+        return "..."
 
 
 def duration(value: Any) -> float | None:

@@ -10,8 +10,18 @@ from tree_sitter import Node
 from towtank.units import exact_share
 from towtank.workload.importers.draft import Draft, Step
 from towtank.workload.importers.k6_calls import Calls
+from towtank.workload.importers.k6_checks import Checks, NotSayable, merge
 from towtank.workload.importers.k6_syntax import Source, named, shown, text_of
-from towtank.workload.importers.k6_values import Environment, Function, Namespace, Part, Random, Unknown
+from towtank.workload.importers.k6_values import Checked, Environment, Function, Namespace, Part, Random, Unknown
+
+
+class _Returned(Exception):  # noqa: N818 - it is no error of the program
+    """A function of the script returns."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
 
 # Elements of a list that a loop is written out for. [1]
 _ELEMENTS_AT_MOST = 100
@@ -40,6 +50,9 @@ class Script:
         self.calls.body = self._body
         self.globals: Environment = ChainMap()
         self.exported: dict[str, Function] = {}
+        # What is done in the first round of a user only, and the variables that outlive a round.
+        self.once: list[Step] = []
+        self.kept: frozenset[str] = frozenset()
         self._kinds = {
             "expression_statement": self._expression,
             "lexical_declaration": self._declaration,
@@ -48,6 +61,7 @@ class Script:
             "for_statement": self._for,
             "for_in_statement": self._for_of,
             "try_statement": self._try,
+            "return_statement": self._return,
             "statement_block": lambda node, environment: self.statements(named(node), environment),
             "function_declaration": self._function,
             "export_statement": self._export,
@@ -64,14 +78,22 @@ class Script:
             elif inner is not None and inner.type in {"function_declaration", "generator_function_declaration"}:
                 self._function(inner, self.globals)
         self.statements([node for node in statements if node.type != "import_statement"], self.globals)
+        self.kept = frozenset(
+            text_of(declarator.child_by_field_name("name"))
+            for node in statements
+            if node.type in {"lexical_declaration", "variable_declaration"} and not text_of(node).startswith("const")
+            for declarator in named(node)
+        )
 
     def steps(self, function: Function) -> list[Step]:
         """Steps of a function that users do."""
-        self.calls.out, self.calls.pages = [], []
+        self.calls.out, self.calls.pages, self.once = [], [], []
+        before = dict(self.globals.maps[0])
         self.calls.writer.variables.clear()
         parameters = named(function.node.child_by_field_name("parameters"))
         values = [Unknown("what setup() returns is not known before the run") for _ in parameters]
         self.calls.run(function, values, function.node)
+        self.globals.maps[0].update(before)
         return self.calls.out
 
     def _import(self, node: Node) -> None:
@@ -93,14 +115,15 @@ class Script:
             self.calls.note(node, f"module {module}", "is not read: what comes from it is not known")
 
     def _body(self, node: Node, environment: Environment) -> Any:
-        """A function's body: the value of its first return."""
-        statements = named(node)
-        for index, each in enumerate(statements):
-            if each.type == "return_statement":
-                self.statements(statements[:index], environment)
-                return self.calls.value(named(each)[0], environment) if named(each) else None
-        self.statements(statements, environment)
+        """A function's body: the value of the return that it comes to."""
+        try:
+            self.statements(named(node), environment)
+        except _Returned as returned:
+            return returned.value
         return None
+
+    def _return(self, node: Node, environment: Environment) -> None:
+        raise _Returned(self.calls.value(named(node)[0], environment) if named(node) else None)
 
     def statements(self, nodes: list[Node], environment: Environment) -> None:
         """Go through statements; those that are not understood are named and left out."""
@@ -155,7 +178,7 @@ class Script:
     def _assign(self, left: Node, right: Node | None, environment: Environment, node: Node) -> None:
         self.calls.writer.hint = text_of(left) if left.type == "identifier" else ""
         value = self.calls.value(right, environment)
-        if isinstance(value, Part) and value.kind in {"json", "header"} and value.path != "$":
+        if isinstance(value, Part) and value.kind in {"json", "header", "json_length"} and value.path != "$":
             self.calls.writer.extracted(value)
         self.calls.writer.hint = ""
         if isinstance(value, Unknown):
@@ -200,8 +223,11 @@ class Script:
         outer, self.calls.out = self.calls.out, []
         grouped, self.calls.inside_group = self.calls.inside_group, True
         before = [dict(scope) for scope in environment.maps]
-        if node is not None:
-            self.statements(named(node) if node.type in {"statement_block", "else_clause"} else [node], environment)
+        try:
+            self.statements(_statements(node), environment)
+        except _Returned:
+            why = "returns in some rounds only: what follows it is done in all of them"
+            self.calls.note(node or self.source.root, shown(node or self.source.root), why)
         for scope, known in zip(environment.maps, before, strict=True):
             for name, value in known.items():
                 if scope[name] is not value:
@@ -216,6 +242,11 @@ class Script:
         if share is not None:
             self._branch(share, consequence, alternative, environment)
             return
+        if self._first_round(condition, environment):
+            self._once(node, consequence, alternative, environment)
+            return
+        if self._tested(node, condition, environment):
+            return
         negated = condition.type == "unary_expression" and text_of(condition.child_by_field_name("operator")) == "!"
         subject = condition.child_by_field_name("argument") if negated else condition
         value = self.calls.value(subject, environment)
@@ -223,12 +254,92 @@ class Script:
             self._filled(value, negated, consequence, alternative, environment)
         elif value is None or isinstance(value, bool | int | float | str):
             taken = consequence if bool(value) != negated else alternative
-            if taken is not None:
-                self.statements(
-                    named(taken) if taken.type in {"statement_block", "else_clause"} else [taken], environment
-                )
+            self.statements(_statements(taken), environment)
         else:
             self._leave_out(node, "its condition is not known before the run: left out", environment)
+
+    def _first_round(self, condition: Node, environment: Environment) -> bool:
+        """Whether a condition holds in the first round of a user only: `!token`, `__ITER === 0`."""
+        if condition.type == "binary_expression":
+            left, right = condition.child_by_field_name("left"), condition.child_by_field_name("right")
+            sign = text_of(condition.child_by_field_name("operator"))
+            value = self.calls.value(right, environment)
+            if sign not in {"==", "==="} or left is None:
+                return False
+            if value == 0 and not isinstance(value, bool):
+                return text_of(left) in {"__ITER", "exec.vu.iterationInScenario", "exec.vu.iterationInInstance"}
+            subject = left if value is None else None
+        elif condition.type == "unary_expression" and text_of(condition.child_by_field_name("operator")) == "!":
+            subject = condition.child_by_field_name("argument")
+        else:
+            return False
+        # A variable outside of functions keeps its value from round to round.
+        name = text_of(subject) if subject is not None and subject.type == "identifier" else ""
+        holder = next((scope for scope in environment.maps if name in scope), None)
+        return name in self.kept and holder is self.globals.maps[0] and not holder[name]
+
+    def _once(self, node: Node, consequence: Node | None, alternative: Node | None, environment: Environment) -> None:
+        """What a user does in its first round only."""
+        outer, self.calls.out = self.calls.out, []
+        try:
+            self.statements(_statements(consequence), environment)
+        except _Returned:
+            self.calls.note(node, shown(node), "ends the first round in k6; here the user goes on")
+        self.once += self.calls.out
+        self.calls.out = outer
+        why = "is done once by each user, before its rounds; k6 tries again in the next round if it failed"
+        self.calls.note(node, shown(node), why)
+        self.statements(_statements(alternative), environment)
+
+    def _tested(self, node: Node, condition: Node, environment: Environment) -> bool:
+        """A condition that asks whether an answer is good: a failed step ends the round where the script returns."""
+        negated, subject = False, condition
+        while subject.type in {"unary_expression", "parenthesized_expression"}:
+            if subject.type == "unary_expression" and text_of(subject.child_by_field_name("operator")) != "!":
+                break
+            negated ^= subject.type == "unary_expression"
+            subject = named(subject)[-1]
+        consequence, alternative = node.child_by_field_name("consequence"), node.child_by_field_name("alternative")
+        leaves = _leaves(consequence)
+        bad = self._good(subject, environment, negated=leaves ^ negated, wanted=leaves or alternative is None)
+        if bad is None:
+            return False
+        failing = leaves if leaves else negated
+        if not leaves and failing:
+            self._leave_out(node, "is done only where an answer is not good: left out", environment)
+            return True
+        bad.pop("on_failure", None)
+        if not leaves:
+            self.calls.note(node, shown(condition), "where it does not hold, the round ends here with what follows")
+            self.statements(_statements(consequence), environment)
+        elif len(_statements(consequence)) > 1:
+            self.calls.note(node, shown(node), "what is done before the round ends is left out")
+        self.statements(_statements(alternative) if leaves else [], environment)
+        return True
+
+    def _good(self, subject: Node, environment: Environment, *, negated: bool, wanted: bool) -> Step | None:
+        """The request whose answer a condition asks for; a comparison becomes a check of it."""
+        if not wanted or "http." in text_of(subject):
+            return None
+        value = self.calls.value(subject, environment) if subject.type in {"identifier", "call_expression"} else None
+        if isinstance(value, Checked):
+            return value.step
+        if subject.type != "binary_expression":
+            return None
+        sides = [self.calls.value(subject.child_by_field_name(side), environment) for side in ("left", "right")]
+        part = next((side for side in sides if isinstance(side, Part) and side.kind == "status"), None)
+        if part is None:
+            return None
+        check: dict[str, Any] = {}
+        try:
+            Checks(lambda each: self.calls.value(each, environment), self.calls.writer.text).add(
+                subject, check, negated=negated
+            )
+        except (NotSayable, ValueError):
+            return None
+        merge(part.step.setdefault("check", {}), check)
+        self.calls.note(subject, shown(subject), "another status counts as a failed step")
+        return part.step
 
     def _chance(self, node: Node, environment: Environment) -> float | None:
         """`Math.random() < 0.3` as a share."""
@@ -317,3 +428,19 @@ class Script:
     def _try(self, node: Node, environment: Environment) -> None:
         self.calls.note(node, "try", "what is caught is not done: a failure ends the transaction")
         self.statements(named(node.child_by_field_name("body")), environment)
+
+
+def _statements(node: Node | None) -> list[Node]:
+    """Statements of a branch."""
+    if node is None:
+        return []
+    return named(node) if node.type in {"statement_block", "else_clause"} else [node]
+
+
+def _leaves(node: Node | None) -> bool:
+    """Whether a branch ends the function or the round."""
+    statements = _statements(node)
+    last = text_of(statements[-1]) if statements else ""
+    return bool(statements) and (
+        statements[-1].type in {"return_statement", "throw_statement"} or last.startswith(("fail(", "exec.test.abort("))
+    )

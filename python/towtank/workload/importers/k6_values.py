@@ -43,6 +43,13 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Checked:
+    """The value of `check(...)`: whether the answer to a request passed."""
+
+    step: Step
+
+
+@dataclass(frozen=True)
 class Part:
     """A part of an answer: `headers` of it, one of them, its body, or a value of its JSON by a path."""
 
@@ -56,6 +63,8 @@ class Part:
             return Part(self.step, "header", str(name))
         if self.kind != "json":
             return None
+        if name == "length":
+            return Part(self.step, "json_length", self.path)
         if isinstance(name, int):
             return Part(self.step, "json", f"{self.path}[{name}]")
         if _NAME.fullmatch(name):
@@ -196,6 +205,8 @@ class Writer:
             return part.path
         if part.kind == "header":
             return {"header": part.path}
+        if part.kind == "json_length":
+            return {"json": f"{part.path}[*]", "pick": "count"}
         return {"regex": "(?s).+"} if part.kind == "body" else {"status": True} if part.kind == "status" else None
 
     def column(self, row: Row, name: str) -> Text | None:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from towtank import yamlfile
 from towtank.errors import StudyError
 from towtank.workload.importers import jsonfile
+from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.draft import (
     METHODS,
     Draft,
@@ -21,10 +22,13 @@ from towtank.workload.importers.draft import (
     literal,
     request,
     unique,
+    user_info,
 )
 from towtank.workload.importers.nodes import child_of, entries_of, items_of, place_of, text_of
+from towtank.workload.importers.openapi_table import KEYS, SHAPE
 from towtank.workload.importers.openapi_values import Maker, References
 from towtank.workload.importers.textfile import read_text
+from towtank.workload.importers.tree_account import account
 from towtank.yamlfile import Node
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
@@ -46,7 +50,10 @@ def read(path: Path, options: Options) -> Draft:
         raise StudyError.at(path, message, line=place.line, column=place.column, where="openapi")
     title = text_of(root, "info", "title") or path.stem
     draft = Draft(str(path), "openapi", identifier(title, "interface"), title)
-    _Reader(draft, root).read()
+    reader = _Reader(draft, root)
+    reader.read()
+    ledger = Ledger(draft.notes, KEYS, own=lambda key: key.startswith(("x-", "/")))
+    account(root, "openapi", ledger, SHAPE, References(root, lambda *_: None).resolve)
     return draft
 
 
@@ -107,6 +114,9 @@ class _Reader:
                     where="servers[0].url",
                 ) from None
             self.draft.target(address)
+            login = user_info(url)
+            if login is not None:
+                self.draft.defaults["auth"] = login
             url = url.split("://", 1)[1].partition("/")[2]
         self.base = "/" + url.strip("/") if url.strip("/") else ""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
 from towtank.workload.importers.draft import seconds
 
@@ -39,6 +39,8 @@ class Fit:
         Share of samples drawn from the fit, and fitted again, whose D is at least as large. [1]
     pause : dict or None
         As the workload file has it.
+    mean : float
+        Of the pauses that it makes. [s]
     """
 
     name: str
@@ -46,6 +48,7 @@ class Fit:
     statistic: float
     p: float
     pause: dict[str, Any] | None
+    mean: float = 0.0
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
@@ -99,7 +102,10 @@ def fit_gaps(gaps: Sample, least: float, seed: int = 1) -> list[Fit]:
     """
     generator = np.random.default_rng(seed)
     sample = np.sort(gaps if len(gaps) <= GAPS_AT_MOST else generator.choice(gaps, GAPS_AT_MOST, replace=False))
-    fits = [_fit(name, family, sample, least, generator) for name, family in _FAMILIES.items()]
+    fits = [
+        _written(_fit(name, family, sample, least, generator), family, np.sort(gaps), least)
+        for name, family in _FAMILIES.items()
+    ]
     return sorted(fits, key=lambda fit: fit.statistic)
 
 
@@ -111,9 +117,28 @@ def _fit(name: str, family: _Family, sample: Sample, least: float, generator: np
         drawn = np.sort(family.quantile(generator.random(len(sample)), least, parameters))
         again = family.fit(drawn, least)
         larger += _distance(family.cdf(drawn, least, again)) >= statistic
-    p = (larger + 1) / (_BOOTSTRAP + 1)
+    return Fit(name, {}, statistic, (larger + 1) / (_BOOTSTRAP + 1), None)
+
+
+def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
+    """A fit with the parameters of all gaps, which its pause has: those of a sample are less precise."""
+    parameters, longest = family.fit(gaps, least), float(gaps[-1])
     named = dict(zip(family.names, parameters, strict=True))
-    return Fit(name, named, statistic, p, _pause(name, parameters, least, float(sample[-1])))
+    pause, mean = _pause(fit.name, parameters, least, longest), _mean(fit.name, parameters, least, longest)
+    return replace(fit, parameters=named, pause=pause, mean=mean)
+
+
+def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float) -> float:
+    """Mean of the pauses that the workload makes of a fit; 0 where it has no such distribution. [s]"""
+    if name == "exponential":
+        return parameters[0]
+    if name == "uniform":
+        return sum(parameters) / 2
+    if name == "normal":
+        mean, sd = parameters
+        most = max(longest, mean + 4 * sd)
+        return float(stats.truncnorm.mean((least - mean) / sd, (most - mean) / sd, loc=mean, scale=sd))
+    return 0.0
 
 
 def _distance(cdf: Sample) -> float:

@@ -51,7 +51,7 @@ def finish(draft: Draft, folder: Path) -> Imported:
         reasons = [Fault(draft.source, *min(note.places), note.what, note.why) for note in draft.notes.sorted()]
         nothing = Fault(draft.source, 0, 0, "", f"must have requests that can be imported from {draft.form}, got none")
         raise StudyError([nothing, *reasons])
-    text = _header(draft) + emit(_document(draft))
+    text = _header(draft) + emit(document(draft))
     faults = _check(text, folder)
     if faults:
         raise StudyError([Fault(draft.source, 0, 0, fault.where, fault.message) for fault in faults])
@@ -68,7 +68,8 @@ def _header(draft: Draft) -> str:
     return "".join(f"# {line}\n" for line in printable)
 
 
-def _document(draft: Draft) -> dict[str, Any]:
+def document(draft: Draft) -> dict[str, Any]:
+    """Build the sections of the workload file of a draft."""
     defaults = {**({"target": next(iter(draft.targets))} if draft.targets else {}), **draft.defaults}
     sections: dict[str, Any] = {
         "parameters": draft.parameters,

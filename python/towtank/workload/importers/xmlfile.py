@@ -21,7 +21,13 @@ _DEPTH_AT_MOST = 200
 
 @dataclass
 class Element:
-    """An element with its place, both from 1."""
+    """An element with its place, both from 1.
+
+    Attributes
+    ----------
+    read : bool
+        Whether the importer asked for it.
+    """
 
     tag: str
     attributes: dict[str, str]
@@ -29,6 +35,7 @@ class Element:
     column: int
     text: str = ""
     children: list[Element] = field(default_factory=list)
+    read: bool = False
 
     @property
     def place(self) -> tuple[int, int]:

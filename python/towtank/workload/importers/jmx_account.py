@@ -1,0 +1,71 @@
+"""Accounts for every element and every property of a test plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from towtank.workload.importers.accounting import Ledger
+from towtank.workload.importers.draft import Draft
+from towtank.workload.importers.jmx_table import COMMON, ELEMENTS
+from towtank.workload.importers.jmx_tree import NUMBERS, Item
+from towtank.workload.importers.xmlfile import Element
+
+# Elements that hold for requests in their scope, and do nothing where there is none.
+_OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
+
+
+def account(draft: Draft, top: Iterable[Item], *, strict: bool) -> None:
+    """Settle whatever stands in a plan; called after it was read.
+
+    Parameters
+    ----------
+    draft : Draft
+        Gets notes.
+    top : iterable of Item
+        The plan.
+    strict : bool
+        Whether an oversight of the importer is an exception.
+    """
+    table = {kind: {**COMMON, **keys} for kind, keys in ELEMENTS.items()}
+    ledger = Ledger(draft.notes, table, strict=strict)
+    for item in top:
+        _item(item, draft, ledger)
+
+
+def _item(item: Item, draft: Draft, ledger: Ledger) -> None:
+    """An element with all below it, unless a note has said that it is left out."""
+    if item.left_out:
+        return
+    element = item.element
+    if item.tag.endswith(_OF_SCOPE) and element.children and not any(each.read for each in element.children):
+        draft.notes.add(item.place, f"{item.tag} {item.name!r}", "no request stands in its scope: it does nothing")
+    else:
+        _properties(item.kind, element, ledger)
+    for below in item.below:
+        _item(below, draft, ledger)
+
+
+def _properties(kind: str, element: Element, ledger: Ledger) -> None:
+    """Properties of an element, and of the elements inside them."""
+    for key, value in element.attributes.items():
+        ledger.settle(kind, key, value, element.place)
+    for child in element.children:
+        key = child.attributes.get("name") or child.tag
+        if child.tag in NUMBERS:  # its name is an element inside it
+            key = next((each.text for each in child.children if each.tag == "name"), key)
+        text = child.text.strip() or ("..." if child.children else "")
+        empty = not any(each.text.strip() for each in child.walk())
+        ledger.settle(kind, key, "" if empty else text, child.place, read=child.read)
+        if child.read:
+            _members(child, ledger)
+
+
+def _members(element: Element, ledger: Ledger) -> None:
+    """Elements that are values: arguments, headers, cookies, a loop."""
+    inner = element.attributes.get("elementType")
+    if inner:
+        _properties(inner.rpartition(".")[2], element, ledger)
+        return
+    for child in element.children:
+        if child.tag in {"elementProp", "collectionProp"}:
+            _members(child, ledger)

@@ -1,0 +1,83 @@
+"""Fate of each option of k6: of the test, of its scenarios, of requests.
+
+Names are those of the type definitions of k6, as `scripts/import-keys` lists them; defaults are k6's own.
+"""
+
+from __future__ import annotations
+
+from towtank.workload.importers.accounting import Key, Table, carried, harmless, noted
+
+_REPORT = "how k6 reports and sends its results"
+_LOAD = "finding `load`; users and pace of the group"
+
+_LOAD_KEYS: dict[str, Key] = {
+    **carried("vus", "duration", "iterations", "stages", why=_LOAD),
+    **noted("gracefulStop", "what is under way at the end is awaited for `drain`, 30 s", '"30s"'),
+    **noted("gracefulRampDown", "users who leave finish what is under way", '"30s"'),
+}
+
+_SCENARIO: dict[str, Key] = {
+    **_LOAD_KEYS,
+    **carried("executor", "exec", why="group and its transaction"),
+    **carried("startVUs", "preAllocatedVUs", "maxVUs", "rate", "startRate", "timeUnit", why=_LOAD),
+    **carried("startTime", "maxDuration", why="a note: all groups run together until the load ends"),
+    **noted("env", "environment variables are parameters of the whole workload", "{}"),
+    **noted("options", "options of a browser are not used"),
+    **harmless("labels of results", "tags"),
+}
+
+OPTIONS: Table = {
+    "options": {
+        **_LOAD_KEYS,
+        **carried("scenarios", "thresholds", why="groups; objectives"),
+        **carried("noCookiesReset", "maxRedirects", why="a note where k6 forgets cookies or follows redirects"),
+        **carried("noConnectionReuse", why="`connections: new_each_time`"),
+        **carried("userAgent", why="header User-Agent"),
+        **noted("noVUConnectionReuse", "a user keeps its connection from round to round", "false"),
+        **noted("minIterationDuration", "rounds may be shorter: set the pacing of the group"),
+        **noted("rps", "the requests per second of all users are not limited: set the pacing of the groups", "0"),
+        **noted("batch", "requests of a batch are made one after the other"),
+        **noted("batchPerHost", "requests of a batch are made one after the other"),
+        **noted("blacklistIPs", "addresses are those of the targets: none is refused"),
+        **noted("blockHostnames", "addresses are those of the targets: none is refused"),
+        **noted("hosts", "names are not replaced: say with --address where the load goes"),
+        **noted("dns", "names are looked up by the system"),
+        **noted("discardResponseBodies", "bodies are read to their end in any case", "false"),
+        **noted("insecureSkipTLSVerify", "certificates are a matter of the target", "false"),
+        **noted("tlsAuth", "certificates are a matter of the target"),
+        **noted("tlsVersion", "certificates are a matter of the target"),
+        **noted("tlsCipherSuites", "certificates are a matter of the target"),
+        **noted("tlsAIAFetch", "certificates are a matter of the target", "false"),
+        **noted("throw", "a failed request fails its step", "false"),
+        **noted("executionSegment", "the whole load is taken, not a part of it"),
+        **noted("executionSegmentSequence", "the whole load is taken, not a part of it"),
+        **noted("paused", "a load starts when it is started", "false", "null"),
+        **noted("vusMax", "users are as many as the load has"),
+        **harmless(_REPORT, "summaryTrendStats", "summaryTimeUnit", "noSummary", "tags", "systemTags", "httpDebug"),
+        **harmless(_REPORT, "noUsageReport", "linger", "cloud", "ext", "handleSummaryTimeout", "noThresholds"),
+        **harmless("setup() and teardown() are left out with a note", "setupTimeout", "teardownTimeout"),
+    },
+    **dict.fromkeys(
+        (
+            "shared-iterations",
+            "per-vu-iterations",
+            "constant-vus",
+            "ramping-vus",
+            "constant-arrival-rate",
+            "ramping-arrival-rate",
+            "externally-controlled",
+            "scenario",
+        ),
+        _SCENARIO,
+    ),
+    "params": {
+        **carried("headers", "timeout", "tags", why="headers, `timeout`, name of the request"),
+        **noted("auth", "Digest and NTLM are not spoken: Basic is, with the user info of the URL", '"basic"'),
+        **noted("cookies", "cookies are those of the server: set the header Cookie instead", "{}"),
+        **noted("jar", "every user has one store of cookies"),
+        **noted("redirects", "redirects are answers like any other: add the request that follows as a step", "0"),
+        **noted("compression", "bodies are sent as they are", '""'),
+        **noted("responseCallback", "2xx and 3xx are good, or what `check` says"),
+        **noted("responseType", "bodies are kept where something looks at them", '"text"'),
+    },
+}

@@ -1,0 +1,33 @@
+"""The tables of all importers as text: what is carried, what a note says, what is harmless by nature."""
+
+from __future__ import annotations
+
+from towtank.workload.importers import curl_table, har_table, jmx_table, k6_table, openapi_table
+from towtank.workload.importers.accesslog_lines import FIELDS
+from towtank.workload.importers.accounting import Fate, Table
+
+TABLES: dict[str, Table] = {
+    "jmx": {"every element": jmx_table.COMMON, **jmx_table.ELEMENTS},
+    "k6": k6_table.OPTIONS,
+    "har": har_table.KEYS,
+    "openapi": openapi_table.KEYS,
+    "curl": {"options": curl_table.OPTIONS},
+    "accesslog": {"fields of a line": FIELDS},
+}
+_WORDS = {Fate.CARRIED: "carried", Fate.NOTED: "noted", Fate.HARMLESS: "harmless"}
+
+
+def markdown(form: str) -> str:
+    """Table of a format: kinds with the same keys stand in one row, and so do keys with the same fate and reason."""
+    lines = ["| of | keys | fate | becomes, or why |", "|---|---|---|---|"]
+    kinds: dict[str, list[str]] = {}
+    for kind, keys in TABLES[form].items():
+        kinds.setdefault(repr(keys), []).append(kind)
+    for same in kinds.values():
+        rows: dict[tuple[Fate, str], list[str]] = {}
+        for name, key in TABLES[form][same[0]].items():
+            unless = f" unless {' or '.join(f'`{value}`' for value in key.default)}" if key.default else ""
+            rows.setdefault((key.fate, key.why), []).append(f"`{name}`{unless}")
+        for (fate, why), names in sorted(rows.items(), key=lambda row: list(Fate).index(row[0][0])):
+            lines.append(f"| {', '.join(same)} | {', '.join(names)} | {_WORDS[fate]} | {why} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,59 @@
+"""Accounts for every key of a tree of JSON or YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from towtank.workload.importers.accounting import Ledger
+from towtank.workload.importers.nodes import place_of
+from towtank.yamlfile import Node
+
+# Kinds of the values under the keys of a kind: of the value itself, of each item of a list, of each value of a mapping.
+ONE, EACH, VALUES = "one", "each", "values"
+Shape = Mapping[str, Mapping[str, tuple[str, str]]]
+
+
+def account(
+    node: Node, kind: str, ledger: Ledger, shape: Shape, resolve: Callable[[Node], Node | None] = lambda node: node
+) -> None:
+    """Settle all keys below a node; what is met twice, over references, is settled once.
+
+    Parameters
+    ----------
+    node : Node
+        A mapping.
+    kind : str
+        Its kind, as the table of the ledger names it.
+    ledger : Ledger
+        Settles the keys.
+    shape : mapping
+        Where there are mappings inside that are accounted for, and their kinds.
+    resolve : callable
+        Follows a reference.
+    """
+    waiting, seen = [(node, kind)], set()
+    while waiting:
+        found, kind = waiting.pop()
+        target = resolve(found)
+        if target is None or id(target) in seen or not isinstance(target.value, dict):
+            continue
+        seen.add(id(target))
+        for key, child in target.value.items():
+            ledger.settle(kind, key, _shown(child), target.keys.get(key, place_of(child)))
+            how, inner = shape.get(kind, {}).get(key, ("", ""))
+            inside = child.value if how else None
+            if how == ONE:
+                waiting.append((child, inner))
+            elif how == EACH and isinstance(inside, list):
+                waiting += [(each, inner) for each in inside]
+            elif how == VALUES and isinstance(inside, dict):
+                waiting += [(each, inner) for each in inside.values()]
+
+
+def _shown(node: Node) -> str:
+    """A value as a note shows it; empty where there is none."""
+    if isinstance(node.value, dict | list):
+        return "..." if node.value else ""
+    if isinstance(node.value, bool):
+        return "true" if node.value else "false"
+    return "" if node.value is None else str(node.value)

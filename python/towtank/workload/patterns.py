@@ -1,0 +1,191 @@
+"""Regular expressions that Python and the engine read alike.
+
+The engine matches in time linear in its input (the crate `regex`), so it has no look-around and no back-references, and
+a few forms are written differently there. What both take is taken here; everything else is a fault with its place, so
+that no workload fails when the load begins.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass, field
+
+# Escapes outside of classes and inside of them; letters beyond these have another meaning or none in the engine.
+_ESCAPES = frozenset("dDwWsSbBAntrfva")
+_CLASS_ESCAPES = frozenset("dDwWsSntrfva")
+_CODE = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}")
+_COUNTED = re.compile(r"\{([0-9]{1,6})(,([0-9]{0,6}))?\}")
+_GROUP = re.compile(r"\(\?(?::|P<[A-Za-z_][A-Za-z0-9_]*>|(?P<flags>[imsu]*)(?:-[ims]+)?[:)])")
+_LOOKING = re.compile(r"\(\?(?:=|!|<=|<!|P=|\()")
+_SET_OPERATIONS = ("&&", "--", "~~")
+_SURROGATES = range(0xD800, 0xE000)
+_LAST_CHARACTER = 0x10FFFF
+# What a pattern may grow to when its counts are written out, in characters: half of what the engine's bound of 10 MiB
+# takes. Classes are measured in the same way: `\w{200}`, `\d{2000}`, `[^"]{10000}` and `a{100000}` are taken.
+_SIZE_AT_MOST = 50_000
+_LETTERS_SIZE = 400
+_DIGITS_SIZE = 40
+_OTHERS_SIZE = 8
+_FAR_SIZE = 20
+# Without regard to case each letter is several.
+_CASELESS = 5
+_DEPTH_AT_MOST = 100
+
+
+@dataclass
+class _Level:
+    """Sizes of a group that is open: of all before, and of what stands last, which a count would repeat."""
+
+    before: int = 0
+    last: int = 0
+
+
+@dataclass
+class _Reader:
+    pattern: str
+    at: int = 0
+    levels: list[_Level] = field(default_factory=lambda: [_Level()])
+    factor: int = 1
+
+    def wrong(self, message: str) -> ValueError:
+        return ValueError(f"{message}, got it at position {self.at + 1} of {self.pattern[:200]!r}")
+
+    def read(self) -> None:
+        while self.at < len(self.pattern):
+            self._piece(self.pattern[self.at])
+
+    def _piece(self, sign: str) -> None:
+        if sign == "\\":
+            self._put(self._escape(_ESCAPES))
+        elif sign == "[":
+            self._put(self._class())
+        elif sign == "(":
+            self._open()
+        elif sign == ")":
+            self.at += 1
+            inner = self.levels.pop()
+            self._put(inner.before + inner.last)
+        elif sign == "{":
+            self._count()
+        elif sign in "*+?":
+            self._repeat()
+        else:
+            self.at += 1
+            self._put(_OTHERS_SIZE if sign == "." else 1 if sign.isascii() else 2)
+
+    def _put(self, size: int) -> None:
+        """Add a piece; the sum of all pieces is bounded, so that no pattern costs the engine its memory."""
+        level = self.levels[-1]
+        level.before, level.last = level.before + level.last, size
+        if self.factor * sum(each.before + each.last for each in self.levels) > _SIZE_AT_MOST:
+            raise ValueError(
+                f"must be a regular expression of a moderate size, got one whose counts make it larger than the engine "
+                f"takes: {self.pattern[:200]!r}"
+            )
+
+    def _escape(self, letters: frozenset[str]) -> int:
+        """Read an escape; returns the size of what it stands for."""
+        sign = self.pattern[self.at + 1]
+        code = _CODE.match(self.pattern, self.at + 1)
+        if code is not None:
+            number = int(code.group()[1:], 16)
+            if number in _SURROGATES or number > _LAST_CHARACTER:
+                raise self.wrong("must name a character that exists")
+            self.at = code.end()
+            return 1 if number < 0x80 else _OTHERS_SIZE
+        if sign in "123456789" and letters is _ESCAPES:
+            raise self.wrong("must be a regular expression without look-around and back-references")
+        if sign in "<>":
+            raise self.wrong(f"must write {sign} without a backslash")
+        if not (sign in letters or (sign.isascii() and not sign.isalnum())):
+            raise self.wrong(f"must be a regular expression without \\{sign}")
+        self.at += 2
+        return {"w": _LETTERS_SIZE, "d": _DIGITS_SIZE, "s": _OTHERS_SIZE}.get(sign.lower(), 1)
+
+    def _class(self) -> int:
+        """Read a class; `[` inside it opens another one in the engine, and pairs of signs are operations on sets."""
+        self.at += 1
+        size, first, least = 0, True, 1
+        if self.pattern.startswith("^", self.at):
+            self.at += 1
+            least = _OTHERS_SIZE
+        while first or self.pattern[self.at] != "]":
+            first = False
+            sign = self.pattern[self.at]
+            if sign == "\\":
+                size = max(size, self._escape(_CLASS_ESCAPES))
+                continue
+            if sign == "[":
+                raise self.wrong("must write \\[ for a bracket inside of brackets")
+            if self.pattern.startswith(_SET_OPERATIONS, self.at):
+                raise self.wrong(f"must write \\{sign} for a sign that comes twice inside of brackets")
+            size = max(size, 1 if sign.isascii() else _FAR_SIZE)
+            self.at += 1
+        self.at += 1
+        return max(size, least)
+
+    def _open(self) -> None:
+        if not self.pattern.startswith("(?", self.at):
+            self.at += 1
+        elif _LOOKING.match(self.pattern, self.at):
+            raise self.wrong("must be a regular expression without look-around and back-references")
+        elif (group := _GROUP.match(self.pattern, self.at)) is None:
+            raise self.wrong("must be a regular expression with groups as (...), (?:...), (?P<name>...) and (?i)")
+        else:
+            self.at = group.end()
+            if "i" in (group["flags"] or ""):
+                self.factor = _CASELESS
+            if group.group().endswith(")"):
+                return
+        self.levels.append(_Level())
+        if len(self.levels) > _DEPTH_AT_MOST:
+            raise self.wrong(f"must nest groups at most {_DEPTH_AT_MOST} deep")
+
+    def _count(self) -> None:
+        counted = _COUNTED.match(self.pattern, self.at)
+        if counted is None:
+            raise self.wrong("must write \\{ for a brace that is no count as {2} or {2,5}")
+        most = int(counted.group(3) or counted.group(1))
+        self.at = counted.end()
+        self._repeated(most)
+
+    def _repeat(self) -> None:
+        self.at += 1
+        self._repeated(1)
+
+    def _repeated(self, times: int) -> None:
+        level = self.levels[-1]
+        size, level.last = level.last, 0
+        self._put(max(1, size * times))
+        if self.pattern.startswith("?", self.at):
+            self.at += 1
+        elif self.pattern.startswith("+", self.at):
+            raise self.wrong("must be a regular expression without possessive counts")
+
+
+def regex(pattern: str) -> str:
+    """Check a regular expression.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or has a form that the engine does not have; the message has the position.
+    """
+    try:
+        with warnings.catch_warnings():
+            # What Python warns about (sets within sets) is refused below.
+            warnings.simplefilter("ignore", FutureWarning)
+            re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"must be a regular expression, got {pattern[:200]!r} instead: {error}") from None
+    _Reader(pattern).read()
+    return pattern
+
+
+def capturing_regex(pattern: str) -> str:
+    """Check a regular expression that takes something out of an answer: it has one group or none."""
+    groups = re.compile(regex(pattern)).groups
+    if groups > 1:
+        raise ValueError(f"must have one group in parentheses at most (others as (?:...)), got {groups} in {pattern!r}")
+    return pattern

@@ -1,0 +1,48 @@
+"""Command lines run by curl itself and driven after their import ask a server for the same."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from judges import driven, logging_server, without_cookies
+
+LINES = r"""
+curl -s http://ADDRESS/plain
+curl -s 'http://ADDRESS/query?a=1&b=two%20words&flag'
+curl -s -G -d 'q=red+shoes' --data-urlencode 'r=a&b' http://ADDRESS/get
+curl -s -d a=1 -d b=2 http://ADDRESS/form
+curl -s --data-urlencode 'q=a&b=c' http://ADDRESS/encoded
+curl -s --json '{"a": [1, "x"]}' http://ADDRESS/json
+curl -s --json '{   }' http://ADDRESS/empty-json
+curl -s --json '[]' http://ADDRESS/empty-list
+curl -s -H 'Content-Type: text/plain' -d 'some text' http://ADDRESS/text
+curl -s -H 'X-One: 1' -H 'X-Empty;' -H 'Accept:' http://ADDRESS/headers
+curl -s -u ann:secret http://ADDRESS/basic
+curl -s http://ann:s%40cret@ADDRESS/user-info
+curl -s --oauth2-bearer token http://ADDRESS/bearer
+curl -s --range 600 http://ADDRESS/range
+curl -s -X DELETE http://ADDRESS/delete
+curl -s -X PUT -d 'x=1' http://ADDRESS/put
+curl -s -I http://ADDRESS/head
+curl -s -F a=1 -F b=two http://ADDRESS/multipart
+curl -s http://ADDRESS/first http://ADDRESS/second
+curl -s -e http://b/ http://ADDRESS/referer --next -s -X PATCH -d y=2 http://ADDRESS/next > /dev/null 2>&1
+curl -s --url-query 'n=1' 'http://ADDRESS/url-query?m=0'
+"""
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_an_import_asks_for_what_curl_asks_for(tmp_path: Path) -> None:
+    with logging_server() as log:
+        file = tmp_path / "commands.sh"
+        file.write_text(LINES.replace("ADDRESS", log.address), encoding="utf-8")
+        subprocess.run(["sh", str(file)], check=True, stdout=subprocess.DEVNULL, cwd=tmp_path)
+        wanted = without_cookies(log.taken())
+        found = without_cookies(driven("curl", file, log))
+    assert len(wanted) == LINES.count("ADDRESS")
+    for want, got in zip(wanted, found, strict=False):
+        assert got == want
+    assert len(found) >= len(wanted)

@@ -1,0 +1,223 @@
+"""Scripts of k6: what goes on after a failure, what is done once, arrival rates, and every option."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from towtank.workload.importers.accounting import Fate
+from towtank.workload.importers.k6_table import OPTIONS
+
+Importer = Callable[..., Any]
+KEYS = json.loads((Path(__file__).parents[2] / "data/imports/keys/k6.json").read_text("utf-8"))["interfaces"]
+HEAD = "import http from 'k6/http';\nimport exec from 'k6/execution';\nimport { check, sleep, fail } from 'k6';\n"
+
+
+@pytest.fixture
+def script(import_text: Importer) -> Callable[..., Any]:
+    """Import a script whose default function has this body."""
+
+    def run(body: str, before: str = "") -> Any:
+        return import_text("k6", f"{HEAD}{before}\nexport default function () {{\n{body}\n}}\n", "script.js")
+
+    return run
+
+
+def course(found: Any) -> list[tuple[str, str | None]]:
+    return [(step.get("get") or step.get("post"), step.get("on_failure")) for step in found.requests()]
+
+
+def test_a_failed_check_goes_on(script: Callable[..., Any]) -> None:
+    found = script("check(http.get('http://a/1'), { ok: r => r.status === 200 });\nhttp.get('http://a/2');")
+    assert course(found) == [("/1", "go_on"), ("/2", "go_on")]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "if (!check(r, { ok: r => r.status === 200 })) return;",
+        "const ok = check(r, { ok: r => r.status === 200 });\nif (!ok) { console.log('no'); return; }",
+        "if (!check(r, { ok: r => r.status === 200 })) { fail('no'); }",
+        "check(r, { ok: r => r.status === 200 }) || fail('no');",
+        "if (r.status !== 200) { return; }",
+        "if (r.status != 200) return;",
+    ],
+)
+def test_a_script_that_tests_and_returns_keeps_its_course(test: str, script: Callable[..., Any]) -> None:
+    found = script(f"const r = http.get('http://a/1');\n{test}\nhttp.get('http://a/2');")
+    assert course(found) == [("/1", None), ("/2", "go_on")]
+    assert found.requests()[0]["check"] == {"status": 200}
+
+
+def test_what_follows_a_return_is_not_done(script: Callable[..., Any]) -> None:
+    found = script("http.get('http://a/1');\nif (2 > 1) { return; }\nhttp.get('http://a/2');")
+    assert course(found) == [("/1", "go_on")]
+
+
+@pytest.mark.parametrize("condition", ["!token", "token === undefined", "token == null"])
+def test_a_login_of_the_first_round_is_done_once(condition: str, script: Callable[..., Any]) -> None:
+    found = script(
+        f"if ({condition}) {{ token = http.post('http://a/login', 'x').json('token'); }}\n"
+        "http.get('http://a/x', { headers: { Authorization: `Bearer ${token}` } });",
+        "let token;",
+    )
+    assert found.workload["groups"]["users"]["once"] == ["script_once"]
+    assert found.workload["transactions"]["script_once"][0]["extract"] == {"token": "$.token"}
+    (step,) = found.workload["transactions"]["script"]
+    assert step["headers"] == {"Authorization": "Bearer ${token}"}
+    assert found.noted("if (")
+
+
+def test_a_first_iteration_is_done_once(script: Callable[..., Any]) -> None:
+    found = script("if (__ITER === 0) { http.get('http://a/first'); }\nhttp.get('http://a/x');")
+    assert found.workload["transactions"]["script_once"][0]["get"] == "/first"
+
+
+def test_a_variable_of_a_round_is_not_kept(script: Callable[..., Any]) -> None:
+    found = script("let seen;\nif (!seen) { http.get('http://a/each'); }")
+    assert "once" not in found.workload["groups"]["users"]
+    assert course(found) == [("/each", "go_on")]
+
+
+def scenarios(**given: dict[str, Any]) -> str:
+    return f"export const options = {{ scenarios: {json.dumps(given)} }};"
+
+
+def test_arrival_rates_become_a_pacing(script: Callable[..., Any]) -> None:
+    rate = {"executor": "constant-arrival-rate", "rate": 5, "duration": "30s", "preAllocatedVUs": 10}
+    found = script("http.get('http://a/x');", scenarios(a=rate))
+    assert found.workload["groups"]["a"]["loop"]["pacing"] == "2 s"
+    assert found.noted("scenario a: arrival rate")
+    found = script("http.get('http://a/x');", scenarios(a={**rate, "timeUnit": "1m", "maxVUs": 20}))
+    assert found.workload["groups"]["a"]["loop"]["pacing"] == "4 min"
+    stages = [{"target": 10, "duration": "1m"}, {"target": 40, "duration": "1m"}]
+    ramping = {"executor": "ramping-arrival-rate", "startRate": 1, "stages": stages, "preAllocatedVUs": 80}
+    found = script("http.get('http://a/x');", scenarios(a=ramping))
+    assert found.workload["groups"]["a"]["loop"]["pacing"] == "2 s"
+
+
+def test_scenarios_share_the_users_and_start_times_are_noted(script: Callable[..., Any]) -> None:
+    first = {"executor": "constant-vus", "vus": 30, "duration": "30s"}
+    rate = {"executor": "constant-arrival-rate", "rate": 5, "duration": "30s", "preAllocatedVUs": 10, "startTime": "9s"}
+    found = script("http.get('http://a/x');", scenarios(a=first, b=rate))
+    groups = found.workload["groups"]
+    assert {name: group["share"] for name, group in groups.items()} == {"a": "75 %", "b": "25 %"}
+    # 40 users in all: 10 of them with 2 s from start to start are 5 a second.
+    assert groups["b"]["loop"]["pacing"] == "2 s"
+    assert found.noted("scenario b: startTime")
+
+
+def test_shares_are_written_with_the_digits_they_have(script: Callable[..., Any]) -> None:
+    users = {"executor": "constant-vus", "duration": "30s"}
+    found = script("http.get('http://a/x');", scenarios(a={**users, "vus": 150}, b={**users, "vus": 20}))
+    assert {name: group["share"] for name, group in found.workload["groups"].items()} == {
+        "a": "88.2353 %",
+        "b": "11.7647 %",
+    }
+
+
+def test_idioms_of_scripts(script: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "names.csv").write_text("name\nann\nbob\n", encoding="utf-8")
+    found = script(
+        "const p = Object.assign({}, base, { timeout: '5s' });\n"
+        "const user = names[(exec.vu.idInTest - 1) % names.length];\n"
+        "http.get(`http://a/${user}/${exec.vu.idInTest}?flag`, p);\n"
+        "http.post('http://ann:s%40@a/x', JSON.stringify({}), { headers: { 'Content-Type': 'application/json' } });",
+        "import { SharedArray } from 'k6/data';\nconst base = { headers: { Authorization: 'Bearer x' } };\n"
+        "const names = new SharedArray('names', () => open('names.csv').trim().split('\\n').slice(1));",
+    )
+    first, second = found.requests()
+    assert first["get"] == "/${names.value}/${user.number}?flag"
+    assert (first["headers"], first["timeout"]) == ({"Authorization": "Bearer x"}, "5 s")
+    assert found.workload["data"]["names"]["rows"] == [["ann"], ["bob"]]
+    assert second["json"] == {}
+    assert second["auth"] == {"user": "ann", "password": "s@"}
+    assert found.noted("exec.vu.idInTest")
+
+
+@pytest.mark.parametrize(
+    ("test", "check"),
+    [("> 0", {"json": {"$.products[0]": None}}), (">= 3", {"json": {"$.products[2]": None}}), ("=== 20", None)],
+)
+def test_lengths_of_lists(test: str, check: dict[str, Any] | None, script: Callable[..., Any]) -> None:
+    found = script(f"check(http.get('http://a/'), {{ x: r => r.json('products').length {test} }});")
+    assert found.requests()[0].get("check") == check
+    assert bool(found.noted("check x")) == (check is None)
+
+
+def test_a_length_of_a_list_as_a_value(script: Callable[..., Any]) -> None:
+    found = script("const n = http.get('http://a/').json('a').length;\nhttp.get(`http://a/${n}`);")
+    assert found.requests()[0]["extract"] == {"n": {"json": "$.a[*]", "pick": "count"}}
+    assert found.requests()[1]["get"] == "/${n}"
+
+
+def test_cookies_and_redirects_of_k6_are_noted(script: Callable[..., Any]) -> None:
+    found = script("http.get('http://a/');")
+    assert [what for _, what, _ in found.notes()] == ["cookies", "redirects"]
+    found = script("http.get('http://a/');", "export const options = { noCookiesReset: true, maxRedirects: 0 };")
+    assert found.notes() == []
+
+
+def test_a_threshold_of_a_request_is_noted(script: Callable[..., Any]) -> None:
+    options = "export const options = { thresholds: { 'http_req_duration{name:orders}': ['p(95)<300'] } };"
+    found = script("http.get('http://a/');", options)
+    assert [why for _, what, why in found.notes() if what.startswith("threshold")] == [
+        "objectives are about transactions, not about the request 'orders': make it a transaction of its own"
+    ]
+
+
+_VALUES = (True, False, 7, "31s", ["x"], {"name": "zz"})
+_KINDS = {
+    "options": KEYS["Options"],
+    "params": KEYS["Params"],
+    "constant-vus": KEYS["ConstantVUsScenario"] + KEYS["BaseScenario"],
+    "ramping-vus": KEYS["RampingVUsScenario"] + KEYS["BaseScenario"],
+    "constant-arrival-rate": KEYS["ConstantArrivalRateScenario"] + KEYS["BaseScenario"],
+    "ramping-arrival-rate": KEYS["RampingArrivalRateScenario"] + KEYS["BaseScenario"],
+    "per-vu-iterations": KEYS["PerVUIterationsScenario"] + KEYS["BaseScenario"],
+    "shared-iterations": KEYS["SharedIterationsScenario"] + KEYS["BaseScenario"],
+}
+# They are what the test varies in other ways, or say which scenario it is.
+_GIVEN = frozenset({"executor", "scenarios", "thresholds", "stages"})
+
+
+def _script(kind: str, name: str = "", value: Any = None) -> str:
+    more = {name: value} if name else {}
+    params, options = (more, {}) if kind == "params" else ({}, more)
+    if kind not in {"params", "options"}:
+        extra = {"preAllocatedVUs": 5, "rate": 3, "stages": [{"target": 9}]} if kind.endswith("rate") else {}
+        given = {key: each for key, each in extra.items() if key in _KINDS[kind] and key != name}
+        options = {"scenarios": {"s": {"executor": kind, **given, **more}}}
+    call = f"http.get('http://a/', {json.dumps(params)});"
+    return f"{HEAD}export const options = {json.dumps(options)};\nexport default function () {{ {call} }}"
+
+
+@pytest.mark.parametrize("kind", sorted(_KINDS))
+def test_every_option_is_accounted_for(kind: str, import_notes: Importer) -> None:
+    """An option of k6's own list changes the workload or its findings, or is named by a note, or is harmless."""
+    base = import_notes("k6", _script(kind))
+    silent = []
+    for name in sorted(set(_KINDS[kind]) - _GIVEN):
+        entry = OPTIONS[kind].get(name)
+        if entry is not None and entry.fate is Fate.HARMLESS:
+            assert entry.why
+            continue
+        found = [(value, import_notes("k6", _script(kind, name, value))) for value in _VALUES]
+        changed = [
+            value
+            for value, each in found
+            if (each.text, each.draft.findings, set(each.notes()))
+            != (base.text, base.draft.findings, set(base.notes()))
+        ]
+        if entry is not None and entry.fate is Fate.NOTED:
+            assert all(
+                any(name in what for _, what, _ in each.notes())
+                for value, each in found
+                if json.dumps(value) not in entry.default
+            )
+        silent += [] if changed else [name]
+    assert silent == []

@@ -1,0 +1,35 @@
+"""The tables of the importers: each key has a fate that a reader can check."""
+
+from __future__ import annotations
+
+import pytest
+
+from towtank.workload.importers import FORMATS
+from towtank.workload.importers.accounting import Fate, Ledger, UnaccountedError, carried
+from towtank.workload.importers.draft import Notes
+from towtank.workload.importers.tables import TABLES, markdown
+
+
+def test_every_format_has_a_table() -> None:
+    assert set(TABLES) == set(FORMATS)
+
+
+@pytest.mark.parametrize("form", sorted(TABLES))
+def test_what_is_not_carried_says_why(form: str) -> None:
+    entries = [(kind, name, key) for kind, keys in TABLES[form].items() for name, key in keys.items()]
+    assert [(kind, name) for kind, name, key in entries if key.fate is not Fate.CARRIED and not key.why] == []
+    text = markdown(form)
+    assert all(f"`{name}`" in text for _, name, _ in entries)
+
+
+def test_an_oversight_of_an_importer_is_an_exception_in_tests_and_a_note_for_users() -> None:
+    table = {"kind": carried("key")}
+    with pytest.raises(UnaccountedError, match="3:4: kind: key = 'x' is listed as carried, but was not read"):
+        Ledger(Notes("f"), table, strict=True).settle("kind", "key", "x", (3, 4), read=False)
+    notes = Notes("f")
+    Ledger(notes, table).settle("kind", "key", "x", (3, 4), read=False)
+    Ledger(notes, table).settle("kind", "other", "y", (5, 1))
+    assert [(note.places, note.what, note.why) for note in notes.sorted()] == [
+        ([(3, 4)], "kind: key = 'x'", "was not carried"),
+        ([(5, 1)], "kind: other = 'y'", "was not carried: this key is not known to the importer"),
+    ]

@@ -1,0 +1,162 @@
+"""`validate` and the engine agree: whatever `validate` accepts, the engine accepts.
+
+Workloads of the whole grammar are made by a seed, right and wrong ones. `TOWTANK_WORKLOADS` says how many; 200 in the
+suite, 1,000 or more at night.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from workload_grammar import CSV, FILES, TARGETS, Grammar
+
+from towtank.engine import binary
+from towtank.errors import StudyError
+from towtank.system.model import Tls
+from towtank.workload import compile_workload, load_workload
+from towtank.workload.patterns import regex
+
+IN_SUITE = 200
+STAGES = [
+    {"name": "ramp_up", "phase": "ramp_up", "level": 0, "duration_s": 0.0, "users": 4},
+    {"name": "steady", "phase": "steady", "level": 0, "duration_s": 1.0, "users": 4},
+]
+
+
+def plan_of(compiled: dict[str, Any], folder: Path) -> dict[str, Any]:
+    return {
+        "schema": "towtank/plan/1",
+        "run": "r",
+        "seed": 1,
+        "out": str(folder / "never-made"),
+        "threads": 1,
+        "cpus": [],
+        "limits": {},
+        **compiled,
+        "load": {"kind": "closed", "users_at_most": 4, "stages": STAGES},
+    }
+
+
+def engine_faults(plans: list[dict[str, Any]]) -> list[list[str]]:
+    """What the engine finds wrong with each plan."""
+    text = "".join(f"{json.dumps(plan)}\n" for plan in plans)
+    done = subprocess.run(
+        [str(binary()), "load", "--check"], input=text, capture_output=True, text=True, check=True, timeout=300
+    )
+    answers = [json.loads(line)["faults"] for line in done.stdout.splitlines()]
+    assert len(answers) == len(plans)
+    return [[f"{fault['place']}: {fault['message']}" for fault in faults] for faults in answers]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in {**CSV, **FILES}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def compiled(folder: Path, seed: int) -> dict[str, Any] | None:
+    """The compiled workload of a seed; None where `validate` refuses it."""
+    path = folder / f"w{seed}.yaml"
+    path.write_text(json.dumps(Grammar(seed).document()), encoding="utf-8")
+    try:
+        return compile_workload(load_workload(path), targets=TARGETS)
+    except StudyError:
+        return None
+    finally:
+        path.unlink()
+
+
+def test_the_engine_takes_every_workload_that_validate_takes(folder: Path) -> None:
+    count = int(os.environ.get("TOWTANK_WORKLOADS", IN_SUITE))
+    plans = {seed: made for seed in range(count) if (made := compiled(folder, seed)) is not None}
+    # Both kinds are there, or nothing was tried.
+    assert 0.2 * count < len(plans) < 0.9 * count
+    faults = engine_faults([plan_of(made, folder) for made in plans.values()])
+    assert {seed: found for seed, found in zip(plans, faults, strict=True) if found} == {}
+
+
+def test_the_engine_takes_every_tls_that_a_system_file_may_have(folder: Path) -> None:
+    names = [
+        "a.example",
+        "a_b",
+        "127.0.0.1",
+        "::1",
+        "a..b",
+        "not a name",
+        "-a",
+        "é.example",
+        "a.",
+        "a" * 64,
+        "x." * 130,
+    ]
+    versions = [["1.2"], ["1.3", "1.2"], [], ["1.1"]]
+    taken = []
+    for name, offered in itertools.product(names, versions):
+        with suppress(ValidationError):
+            taken.append(Tls.model_validate({"verify": False, "server_name": name, "versions": offered}))
+    assert len({tls.server_name for tls in taken}) == 5
+    path = folder / "tls.yaml"
+    path.write_text(json.dumps(Grammar(0, wrong=0.0).document()), encoding="utf-8")
+    options = [{"web": {"scheme": "https", "host": "h", "tls": tls.plan(folder)}} for tls in taken]
+    plans = [compile_workload(load_workload(path), targets=TARGETS, options=one) for one in options]
+    assert engine_faults([plan_of(plan, folder) for plan in plans]) == [[] for _ in plans]
+
+
+# Pieces that patterns are put together from: both dialects, and what lies between them.
+PIECES = [
+    "a", "é", ".", r"\d", r"\w", r"\s", r"\.", r"\b", "[a-z]", "[^x]", "[]a]", r"[\]]", "(", "(?:", "(?i)", "(?P<n>",
+    ")", "|", "*", "+", "?", "{2}", "{1,3}", "{,2}", "{", "}", "[", "]", "^", "$", r"\A", r"\Z", r"\z", r"\<", r"\x41",
+    r"\u00e9", r"\0", r"\1", "(?=", "(?#", "&&", "--", "-", r"\-", r"\ ", " ", r"\n", "{100}", "{1000}", "{9000}", ",",
+    ":",
+    '"',
+]  # fmt: skip
+
+
+def test_the_engine_takes_every_pattern_that_validate_takes(folder: Path) -> None:
+    count = 25 * int(os.environ.get("TOWTANK_WORKLOADS", IN_SUITE))
+    chance = random.Random(7)
+    taken: dict[str, None] = {}
+    for _ in range(count):
+        pattern = "".join(chance.choices(PIECES, k=chance.randint(1, 7)))
+        with suppress(ValueError):
+            taken[regex(pattern)] = None
+    assert len(taken) > 0.05 * count
+    path = folder / "patterns.yaml"
+    document = {
+        "schema": "towtank/workload/1",
+        "name": "w",
+        "transactions": {"t": [{"get": "/", "check": {"regex": list(taken)}}]},
+        "groups": {"g": {"loop": {"mix": {"t": 1}}}},
+    }
+    path.write_text(json.dumps(document), encoding="utf-8")
+    plan = plan_of(compile_workload(load_workload(path), targets={"web": TARGETS["web"]}), folder)
+    assert engine_faults([plan]) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("(?=a)", "without look-around"),
+        ('{"id": 1}', "for a brace that"),
+        ("[[:alpha:]]", "for a bracket inside"),
+        ("a{,3}", "no count as"),
+        ("a++", "possessive"),
+        (r"a\Z", r"without \\Z"),
+        (r"\<b", "without a backslash"),
+        (r"\w{4000}", "moderate size"),
+        ("((a{500}){500}){500}", "moderate size"),
+    ],
+)
+def test_a_pattern_that_the_engine_has_not_is_refused_with_its_place(pattern: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        regex(pattern)
