@@ -120,10 +120,40 @@ def test_growth_with_an_interval_reaches_it_earlier_with_a_small_chance() -> Non
     found = reached(growing, start, [2.0], 0.1)
     assert found.day is not None and found.expected is not None
     assert found.day < found.expected
-    assert growing.chance_above(found.days or 0, 2.0) > 0.1 >= growing.chance_above((found.days or 0) - 1, 2.0)
-    low, high = growing.interval(YEAR_D)
-    # The interval is about the growth given, on the scale of logarithms as wide as its ends.
-    assert high / low == pytest.approx(1.3 / 1.1, rel=1e-9)
+    then, before = (growing.chances_above((found.days or 0) - back, np.array([2.0]))[0] for back in (0, 1))
+    assert then > 0.1 >= before
+
+
+@pytest.mark.parametrize("ends", [(1.15, 4.0), (1.1, 1.3), (0.8, 1.21), (1.2, 1.5), (1.0, 1.2)])
+def test_given_growth_has_the_three_given_numbers_as_quantiles(ends: tuple[float, float]) -> None:
+    growing = GivenGrowth(1.2, *ends)
+    assert growing.interval(YEAR_D) == pytest.approx(ends, rel=1e-12)
+    drawn = growing.drawn(YEAR_D, np.array([0.025, 0.5, 0.975]))
+    assert drawn == pytest.approx([ends[0], 1.2, ends[1]], rel=1e-9)
+    for end, chance, known in ((ends[0], 0.975, ends[0] < 1.2), (ends[1], 0.025, ends[1] > 1.2)):
+        if known:
+            assert growing.chances_above(YEAR_D, np.array([end]))[0] == pytest.approx(chance, rel=1e-9)
+
+
+def test_chances_of_given_growth_are_those_of_a_log_normal_of_two_pieces() -> None:
+    growing = GivenGrowth(1.2, 1.15, 4.0)
+    # Above the median ln g is normal about ln 1.2 with ln(4 / 1.2) / 1.96; below it with ln(1.2 / 1.15) / 1.96.
+    for factor, width in ((2.298, math.log(4 / 1.2)), (1.17, math.log(1.2 / 1.15))):
+        score = math.log(factor / 1.2) / width * 1.959963984540054
+        chance = 0.5 * math.erfc(score / math.sqrt(2))
+        assert growing.chances_above(YEAR_D, np.array([factor]))[0] == pytest.approx(chance, rel=1e-9)
+    assert growing.chances_above(YEAR_D, np.array([2.298]))[0] == pytest.approx(0.145, abs=0.001)
+    shares = np.linspace(0.01, 0.99, 99)
+    for days in (30.0, YEAR_D, 2 * YEAR_D):
+        back = growing.chances_above(days, growing.drawn(days, shares))
+        assert back == pytest.approx(1 - shares, abs=1e-9)
+
+
+def test_a_growth_at_its_own_end_keeps_half_of_the_chance_there() -> None:
+    growing = GivenGrowth(1.2, 1.2, 1.5)
+    assert growing.chances_above(YEAR_D, np.array([1.19, 1.21])) == pytest.approx(
+        [1.0, 0.5 * math.erfc(math.log(1.21 / 1.2) / math.log(1.5 / 1.2) * 1.959963984540054 / math.sqrt(2))]
+    )
 
 
 def test_a_load_that_shrinks_reaches_nothing() -> None:
@@ -205,3 +235,15 @@ def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
     assert rates_with(of_two, 5) == pytest.approx(list(DependentCurve(5, 1.0).rates(parameters)), rel=1e-12)
     assert servers_of({"servers": 1, "rates": [1.0, 1.5, 1.7]}) is None
     assert servers_of({"servers": 7, "rates": []}) == 7
+
+
+def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours(tmp_path: Path) -> None:
+    """All its residence is wait; each percentile lies below that of a transaction that waits and is served."""
+    text = (
+        "classes:\n  users:\n    users: 30\n    transactions:\n"
+        "      read: {share: 50 %, think: 1 s}\n      list: {share: 50 %, think: 1 s}\n"
+        "stations:\n  content: {servers: 1, discipline: fcfs, demand: {read: 30 ms, list: 0 ms}}\n"
+    )
+    for share in (0.5, 0.95, 0.99):
+        without, with_service = (percentile(tmp_path, text, name, share)[0] for name in ("list", "read"))
+        assert 0 < without < with_service

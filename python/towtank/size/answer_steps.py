@@ -85,10 +85,11 @@ def _objectives(question: Question, answer: Found, steps: Steps) -> None:
         unit = "1/s" if check.upward else "s"
         formula = f"{check.objective.metric} {check.objective.comparison} limit"
         values = {"limit": check.objective.value}
-        steps.add(Step(f"{check.text}{without}", formula, values, hardest.values[number], unit, source))
+        shown = hardest.shown(question, number) if hardest.interval(number) else ""
+        steps.add(Step(f"{check.text}{without}", formula, values, hardest.values[number], unit, source, shown))
     if answer.probability is not None:
         values = {"draws": len(question.draws), "asked": question.file.probability}
-        formula, source = "draws in which all holds / draws", "replicates of the demands"
+        formula, source = "draws in which all holds / draws", f"draws of {' and '.join(question.counted)}"
         steps.add(Step("probability that all holds", formula, values, answer.probability, "ratio", source))
 
 

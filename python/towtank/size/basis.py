@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +23,8 @@ Json = dict[str, Any]
 AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
 MODELS = ("auto", "network", "curve")
 """What may be made of results."""
+_OTHER_LIMITS = ("contention", "disk", "memory", "generator")
+"""Kinds of limit that CPUs do not move."""
 DRAWS = 200
 SEED = 20260101
 """The same question gives the same answer."""
@@ -46,6 +48,12 @@ class Basis:
         Why this model was made of results; empty for one of a file.
     doubts : tuple of str
         What the fit doubts.
+    guess : str
+        Why it is not known whether more servers would help; empty where they were seen to limit.
+    asserted : bool
+        Whether the user says that these servers limit.
+    unreached : bool
+        Whether no limit was reached in what was measured.
     """
 
     source: str
@@ -54,6 +62,9 @@ class Basis:
     assumptions: tuple[Json, ...] = ()
     why: str = ""
     doubts: tuple[str, ...] = ()
+    guess: str = ""
+    asserted: bool = False
+    unreached: bool = False
 
     @property
     def kind(self) -> str:
@@ -210,7 +221,21 @@ def _curve(source: Path, wanted: Wanted, why: str) -> Basis:
         path = Path(folder) / "model.yaml"
         _write(answer, str(source), path)
         text = path.read_text("utf-8")
-    return _of_text(source, text, _assumptions(answer), why)
+    basis = _of_text(source, text, _assumptions(answer), why)
+    unreached = (answer.document.get("shape") or {}).get("kind") == "none"
+    return replace(basis, guess=_guess(answer), asserted=wanted.servers is not None, unreached=unreached)
+
+
+def _guess(answer: Answer) -> str:
+    """Say why nobody knows whether more of the servers of a curve would help."""
+    if answer.configuration is None:
+        return ""
+    if answer.configuration.bottleneck() is None:
+        return "no CPU of the system was observed: what limits it is not known, nor whether more CPUs would help"
+    shape = answer.document["shape"]
+    if shape["kind"] in _OTHER_LIMITS:
+        return f"more CPUs were not seen to help: {shape['sentence']}"
+    return ""
 
 
 def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, doubts: tuple[str, ...] = ()) -> Basis:

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from towtank.size.evaluate import Job, Outcome, grouped, outcomes
+from towtank.size.evaluate import Factors, Job, Outcome, grouped, outcomes
 from towtank.size.load import Load
 from towtank.size.question import Question
 from towtank.size.tiers import Candidate
 
 _ROUNDS = 10
 """Of bisection after the limit is within a factor of two: 1 in 1,000. [1]"""
+LIMIT_PRECISION = 2.0**-_ROUNDS
+"""Of a limit, in relation to it. [ratio]"""
 _MOST_DOUBLINGS = 20
 DRAWS_OF_LIMITS = 25
 """Draws for which limits are searched: each costs some dozens of solutions. [1]"""
@@ -26,7 +28,7 @@ class _Row:
     load: Load
     draw: int | None
     changes: Mapping[str, Any]
-    scales: Mapping[str | None, Mapping[int, float]]
+    scales: Mapping[str | None, Factors]
 
 
 def limits(
@@ -35,7 +37,7 @@ def limits(
     draws: Sequence[int | None] = (None,),
     *,
     load: Load | None = None,
-    scales: Mapping[str | None, Mapping[int, float]] | None = None,
+    scales: Mapping[str | None, Factors] | None = None,
     **changes: Any,
 ) -> list[float]:
     """The highest factor of the load at which everything about times and utilizations still holds, for each draw.
@@ -133,7 +135,7 @@ def _nearness(question: Question, one: Outcome) -> float:
 
 
 def bottlenecks(
-    question: Question, candidate: Candidate, scales: Mapping[str | None, Mapping[int, float]], count: int = 3
+    question: Question, candidate: Candidate, scales: Mapping[str | None, Factors], count: int = 3
 ) -> list[Bottleneck]:
     """The resource that limits, then the next one after the servers of the first are doubled, and so on."""
     found: list[Bottleneck] = []

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from towtank.size.capacity import DRAWS_OF_LIMITS, Bottleneck, limits
+import numpy as np
+
+from towtank.size.capacity import DRAWS_OF_LIMITS, LIMIT_PRECISION, Bottleneck, limits
 from towtank.size.growth import reached
 from towtank.size.search import Found
 from towtank.size.settle import Settled, as_it_is
@@ -32,7 +34,7 @@ def dates(settled: Settled, answer: Found | None, first: list[Bottleneck]) -> li
     today = replace(settled, question=whole)
     rows = [_row(today, "the hardware of the model", as_it_is(whole), {}, {})]
     if answer is not None:
-        rows.append(_row(settled, "the answer", answer.candidate, {}, answer.scales))
+        rows.append(_row(settled, "the answer", answer.candidate, {}, answer.scales, as_probability=True))
         for place in range(1, len(first)):
             boost: dict[str, int] = {}
             for one in first[:place]:
@@ -43,14 +45,26 @@ def dates(settled: Settled, answer: Found | None, first: list[Bottleneck]) -> li
     return rows
 
 
-def _row(settled: Settled, what: str, candidate: Candidate, boost: dict[str, int], scales: Any) -> Json:
+def _row(
+    settled: Settled,
+    what: str,
+    candidate: Candidate,
+    boost: dict[str, int],
+    scales: Any,
+    *,
+    as_probability: bool = False,
+) -> Json:
+    """One row; `as_probability` counts the same draws as the probability, so that neither contradicts the other."""
     assert settled.growing is not None
     question = settled.question
     load = settled.now.times(question.file.load.peak)
-    draws = some_draws(len(question.draws))
+    shares = np.array(question.growth_shares) if as_probability and question.growth_shares else None
+    draws = some_draws(len(question.draws)) if shares is None else range(len(question.draws))
     found = limits(question, candidate, draws, load=load, scales=scales, boost=boost)
     chance = round(1 - question.file.probability, 12)
-    when = reached(settled.growing, settled.start, found, chance)
+    # What the bisection left open belongs to the load that is carried.
+    carried = found if shares is None else [one * (1 + LIMIT_PRECISION) for one in found]
+    when = reached(settled.growing, settled.start, carried, chance, shares)
     middle = sorted(found)[len(found) // 2]
     total, unit = load.total
     return {

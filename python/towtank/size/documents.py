@@ -62,8 +62,14 @@ def other_document(question: Question, one: Found) -> Json:
 
 def _objectives(question: Question, outcome: Outcome) -> list[Json]:
     return [
-        {"objective": check.text, "limit": check.objective.value, "value": finite(value)}
-        for check, value in zip(question.checks, outcome.values, strict=True)
+        {
+            "objective": check.text,
+            "limit": check.objective.value,
+            "value": finite(value),
+            "interval": outcome.interval(number),
+            "shown": outcome.shown(question, number),
+        }
+        for number, (check, value) in enumerate(zip(question.checks, outcome.values, strict=True))
     ]
 
 

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from towtank.estimates import duration_estimate, rate_estimate
 from towtank.model import solve_models
 from towtank.model.percentiles import response_percentiles
 from towtank.model.stations import StationAnswer, servers_of, stations_of
+from towtank.size.bounds import outside, refused_by_bounds
 from towtank.size.load import Load
 from towtank.size.network import Layout, on_layouts
 from towtank.size.question import Check, Question
@@ -22,6 +24,25 @@ BATCH = 2000
 CORRECTED = "worked out from the network, and corrected by what was measured"
 # What the rounding of a solution may add to an objective that is met exactly.
 _ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What simulation found over what was worked out, with its interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+        [ratio]
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+Factors = Mapping[int, Factor]
+"""By the number of the check."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +61,8 @@ class Job:
         Factors of demands by station and class, of a what-if question. [ratio]
     boost : dict of str to int
         Factors of the servers by station. [1]
-    scale : dict of int to float
-        Factor of the percentile of a check, by its number: what simulation found over what was worked out. [ratio]
+    scale : dict of int to Factor
+        Of the percentile of a check, by its number.
     """
 
     candidate: Candidate
@@ -50,7 +71,7 @@ class Job:
     draw: int | None = None
     demand: Mapping[tuple[str, str | None], float] = field(default_factory=dict)
     boost: Mapping[str, int] = field(default_factory=dict)
-    scale: Mapping[int, float] = field(default_factory=dict)
+    scale: Factors = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -111,9 +132,9 @@ class Outcome:
         if self.why_not:
             return [self.why_not]
         told = [
-            f"{check.text}: {shown_value(check, value)}"
-            for check, value in zip(question.checks, self.values, strict=True)
-            if check.ratio(value) > 1 + _ROUNDING
+            f"{check.text}: {self.shown(question, number)}"
+            for number, check in enumerate(question.checks)
+            if check.ratio(self.values[number]) > 1 + _ROUNDING
         ]
         return told + [
             f"{name} would be used {100 * self.utilization[name]:.1f} %, more than "
@@ -121,16 +142,30 @@ class Outcome:
             for name in self.too_busy(question)
         ]
 
+    def interval(self, number: int) -> tuple[float, float] | None:
+        """Interval of the value of a check that was simulated, with 95 %; None where it was not. [s]"""
+        factor = self.job.scale.get(number)
+        if factor is None or not math.isfinite(self.values[number]):
+            return None
+        unscaled = self.values[number] / factor.value
+        return unscaled * factor.low, unscaled * factor.high
+
+    def shown(self, question: Question, number: int) -> str:
+        """The value of a check in words, with its interval where it was simulated."""
+        return shown_value(question.checks[number], self.values[number], self.interval(number))
+
     @property
     def busiest(self) -> str:
         """The station with the highest utilization."""
         return max(self.utilization, key=lambda name: self.utilization[name], default="")
 
 
-def shown_value(check: Check, value: float) -> str:
+def shown_value(check: Check, value: float, interval: tuple[float, float] | None = None) -> str:
     """A value of a check in words."""
     if not math.isfinite(value):
         return "no steady state"
+    if interval is not None:
+        return rate_estimate(value, *interval) if check.upward else duration_estimate(value, *interval)
     return format_rate(value) if check.upward else format_duration(value)
 
 
@@ -192,6 +227,9 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
     if answer is None:
         told = "; ".join(f"{'.'.join(one['path'][1:2])}: {one['message']}" for one in solved["faults"])
         return _nothing(question, job, told.replace("@1", ""))
+    wrong = outside(answer)
+    if wrong:
+        return _nothing(question, job, refused_by_bounds(question, model, answer, wrong))
     stations = stations_of(answer)
     used = {name: stations[name].utilization for name in question.basis.queues if name in stations}
     throughput = {name: one["throughput_per_s"] for name, one in answer["classes"].items()}
@@ -199,7 +237,7 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
     values = []
     for number, check in enumerate(question.checks):
         value = _value(check, model, answer, stations, methods) * _correction(question, check, methods)
-        values.append(value * job.scale.get(number, 1.0))
+        values.append(value * (job.scale[number].value if number in job.scale else 1.0))
     return Outcome(
         job,
         tuple(values),
@@ -258,14 +296,14 @@ def under_load(question: Question, candidate: Candidate, load: Load, **changes: 
 
 
 def probability(
-    question: Question, candidate: Candidate, scales: Mapping[str | None, Mapping[int, float]] | None = None
+    question: Question, candidate: Candidate, scales: Mapping[str | None, Factors] | None = None
 ) -> float | None:
-    """Share of the draws in which everything holds in all scenarios; None where there are no draws."""
+    """Share of the draws of demands, machines and growth in which all holds; None where there are no draws."""
     if not question.draws:
         return None
     groups = [
         [
-            Job(candidate, question.load, lost, draw, scale=(scales or {}).get(lost, {}))
+            Job(candidate, question.drawn_load(draw, question.load), lost, draw, scale=(scales or {}).get(lost, {}))
             for lost in question.scenarios(candidate)
         ]
         for draw in range(len(question.draws))

@@ -9,14 +9,21 @@ from datetime import date, timedelta
 from typing import Protocol
 
 import numpy as np
-from scipy.stats import norm, t
+import numpy.typing as npt
+from scipy.stats import norm
 
+from towtank.analysis.statistics.robust import Floats
 from towtank.size.history import History
 from towtank.size.quantities import YEAR_D
 
 NORMAL_95 = float(norm.ppf(0.975))
 FARTHEST_D = 20 * YEAR_D
 """Nobody knows a load so far ahead; a later date is told as none. [d]"""
+
+
+def _logarithms(factors: Floats) -> Floats:
+    """Logarithms; that of a limit of nothing is below every load."""
+    return np.asarray(np.log(np.maximum(factors, 1e-300)), dtype=float)
 
 
 class Growing(Protocol):
@@ -37,23 +44,36 @@ class Growing(Protocol):
     def factor(self, days: float) -> float:
         """Expected load after some days over that of the start. [1]"""
 
-    def chance_above(self, days: float, factor: float) -> float:
-        """Probability that the load is then more than so many times that of the start. [ratio]"""
+    def chances_above(self, days: float, factors: Floats) -> Floats:
+        """Probabilities that the load is then more than so many times that of the start. [ratio]"""
 
     def interval(self, days: float) -> tuple[float, float]:
         """Between what the factor lies with 95 %. [1]"""
 
+    def drawn(self, days: float, shares: Floats) -> Floats:
+        """Factors that stay below the future load with these probabilities, in (0, 1). [1]"""
+
+    @property
+    def certain(self) -> bool:
+        """Whether nothing is known of how sure the growth is."""
+
 
 @dataclass(frozen=True)
 class GivenGrowth:
-    """Growth as somebody expects it: log-normal between the ends given, certain where there are none.
+    """Growth as somebody expects it: a log-normal of two pieces through it and its ends, certain where there are none.
 
     Attributes
     ----------
     yearly : float
-        Factor of one year, > 0. [1]
+        Factor of one year, > 0; its median. [1]
     low, high : float
-        Between what it lies with 95 %. [1]
+        Between what it lies with 95 %, `low <= yearly <= high`: its quantiles of 2.5 and 97.5 %. [1]
+
+    Notes
+    -----
+    ln g = ln m + w z, z standard normal, w = ln(m / low) / 1.96 below the median m and ln(high / m) / 1.96 above it:
+    half of the chance is on either side. With ends alike in ratio it is the ordinary log-normal; with an end equal to
+    the median, half of the chance is at the median itself.
     """
 
     yearly: float
@@ -62,28 +82,38 @@ class GivenGrowth:
     source: str = "growth given"
     notes: tuple[str, ...] = ()
 
-    @property
-    def _spread(self) -> float:
-        """Standard deviation of the logarithm of the factor of one year. [1]"""
-        return (math.log(self.high) - math.log(self.low)) / 2 / NORMAL_95
+    def _widths(self, above: npt.NDArray[np.bool_]) -> Floats:
+        """Standard deviation of the logarithm of the factor of one year, of the piece above or below the median. [1]"""
+        lower, upper = math.log(self.yearly / self.low), math.log(self.high / self.yearly)
+        return np.asarray(np.where(above, upper, lower) / NORMAL_95, dtype=float)
 
     def factor(self, days: float) -> float:
         """Expected load after some days over that of the start. [1]"""
         return float(self.yearly ** (days / YEAR_D))
 
-    def chance_above(self, days: float, factor: float) -> float:
-        """Probability that the load is then more than so many times that of the start. [ratio]"""
-        if factor <= 0:
-            return 1.0
-        beyond = math.log(factor) - math.log(self.yearly) * days / YEAR_D
-        width = self._spread * days / YEAR_D
-        # A millionth is below what dates tell: with equal ends the load is known.
-        return 0.5 * math.erfc(beyond / width / math.sqrt(2)) if width > 1e-12 else float(beyond < -1e-9)
+    def chances_above(self, days: float, factors: Floats) -> Floats:
+        """Probabilities that the load is then more than so many times that of the start. [ratio]"""
+        beyond = _logarithms(factors) - math.log(self.yearly) * days / YEAR_D
+        widths = self._widths(beyond >= 0) * days / YEAR_D
+        # A millionth is below what dates tell: with an end at the growth itself, no chance is on that side.
+        wide = widths > 1e-12
+        sharp = (beyond < -1e-9).astype(float)
+        return np.asarray(np.where(wide, norm.sf(beyond / np.where(wide, widths, 1.0)), sharp), dtype=float)
 
     def interval(self, days: float) -> tuple[float, float]:
         """Between what the factor lies with 95 %. [1]"""
-        middle, width = math.log(self.yearly) * days / YEAR_D, NORMAL_95 * self._spread * days / YEAR_D
-        return math.exp(middle - width), math.exp(middle + width)
+        return float(self.low ** (days / YEAR_D)), float(self.high ** (days / YEAR_D))
+
+    def drawn(self, days: float, shares: Floats) -> Floats:
+        """Factors that the load stays below with these probabilities. [1]"""
+        scores = norm.ppf(shares)
+        logarithms = math.log(self.yearly) + scores * self._widths(scores > 0)
+        return np.asarray(np.exp(logarithms * days / YEAR_D), dtype=float)
+
+    @property
+    def certain(self) -> bool:
+        """Whether both ends are the growth itself: then nobody said how sure it is."""
+        return self.low == self.high
 
 
 @dataclass(frozen=True)
@@ -99,7 +129,8 @@ class HistoricGrowth:
     Notes
     -----
     Least squares of ln N = a + b t + s(t); the load of a further day has the variance s^2 (1 + x' (X'X)^-1 x) and the
-    distribution of Student with n - p degrees of freedom [1]_. Assumes that growth goes on as it did, and residuals
+    distribution of Student with n - p degrees of freedom [1]_, or lies as far from the line as one of the days left out
+    of the slope, as often as these came (`FurtherDay`). Assumes that growth goes on as it did, and residuals
     that do not resemble their neighbours; where they do, a note says so and the interval is too narrow.
 
     References
@@ -125,29 +156,45 @@ class HistoricGrowth:
 
     def factor(self, days: float) -> float:
         """The highest load of the season that ends then, over that of the start. [1]"""
+        return float(np.exp(max(self.history.level(self._cycle(days))) - self._level))
+
+    def _cycle(self, days: float) -> list[date]:
+        """Days of the season that ends then, none before the start."""
         last = self.start + timedelta(days=days)
-        cycle = self.history.cycle_d
-        days_of = [last - timedelta(days=back) for back in range(min(cycle, max(1, math.ceil(days) + 1)))]
-        return float(np.exp(max(self.history.level(days_of)) - self._level))
+        count = min(self.history.cycle_d, max(1, math.ceil(days) + 1))
+        return [last - timedelta(days=back) for back in range(count)]
+
+    def drawn(self, days: float, shares: Floats) -> Floats:
+        """Factors that the highest load of the season that ends then stays below with these probabilities. [1]"""
+        cycle = self._cycle(days)
+        middles = self.history.level(cycle) - self._level
+        deviations = self.history.deviation(cycle)
+        rows = np.broadcast_to(shares, (len(cycle), len(shares)))
+        widths = self.history.further.quantiles(rows, np.broadcast_to(deviations[:, None], rows.shape))
+        highest = (middles[:, None] + widths).max(axis=0)
+        return np.asarray(np.exp(highest), dtype=float)
+
+    @property
+    def certain(self) -> bool:
+        """A history tells how far its loads lie from their line."""
+        return False
 
     @property
     def _level(self) -> float:
         return float(self.history.level([self.start])[0])
 
-    def chance_above(self, days: float, factor: float) -> float:
-        """Probability that the load is then more than so many times that of the start. [ratio]"""
-        if factor <= 0:
-            return 1.0
+    def chances_above(self, days: float, factors: Floats) -> Floats:
+        """Probabilities that the load is then more than so many times that of the start. [ratio]"""
         then = [self.start + timedelta(days=days)]
-        beyond = math.log(factor) + self._level - self.history.level(then)[0]
-        return float(t.sf(beyond / self.history.deviation(then)[0], self.history.freedom))
+        beyond = _logarithms(factors) + self._level - self.history.level(then)[0]
+        return self.history.further.chances_above(beyond, self.history.deviation(then))
 
     def interval(self, days: float) -> tuple[float, float]:
         """Between what the factor lies with 95 %. [1]"""
         then = [self.start + timedelta(days=days)]
         middle = float(self.history.level(then)[0]) - self._level
-        width = float(t.ppf(0.975, self.history.freedom) * self.history.deviation(then)[0])
-        return math.exp(middle - width), math.exp(middle + width)
+        low, high = self.history.further.quantiles(np.array([0.025, 0.975]), np.repeat(self.history.deviation(then), 2))
+        return math.exp(middle + low), math.exp(middle + high)
 
 
 @dataclass(frozen=True)
@@ -169,8 +216,10 @@ class Reached:
     expected: date | None
 
 
-def reached(growing: Growing, start: date, limits: Sequence[float], chance: float) -> Reached:
-    """The first day on which the load is above a limit with more than a chance.
+def reached(
+    growing: Growing, start: date, limits: Sequence[float], chance: float, shares: Floats | None = None
+) -> Reached:
+    """Find the first day on which the load is above a limit with more than a chance.
 
     Parameters
     ----------
@@ -180,18 +229,25 @@ def reached(growing: Growing, start: date, limits: Sequence[float], chance: floa
         Draws of the limit, over the load of the start. [1]
     chance : float
         Allowed, in (0, 1). [ratio]
+    shares : ndarray of shape (n_limits,), optional
+        Draws of the growth, one for each limit, as `Growing.drawn` takes them: a day is then missed in the draws that
+        a probability counts. All growth for every limit if none.
     """
-    day = _first(growing, limits, chance)
+    day = _first(growing, limits, chance, shares)
     half = _first(growing, [float(np.median(limits))], 0.5)
     told = [None if one is None else start + timedelta(days=one) for one in (day, half)]
     return Reached(told[0], day, told[1])
 
 
-def _first(growing: Growing, limits: Sequence[float], chance: float) -> int | None:
+def _first(growing: Growing, limits: Sequence[float], chance: float, shares: Floats | None = None) -> int | None:
     """The first day, from coarse steps to single days; seasons are a week or a year long."""
 
+    factors = np.asarray(limits, dtype=float)
+
     def above(day: int) -> bool:
-        return float(np.mean([growing.chance_above(day, limit) for limit in limits])) > chance
+        chances = growing.chances_above(day, factors)
+        missed = chances if shares is None else chances > 1 - shares
+        return float(np.mean(missed)) > chance
 
     step = 7
     found = next(

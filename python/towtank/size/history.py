@@ -1,4 +1,4 @@
-"""A history of the load from a CSV file, and the line through its logarithms."""
+"""A history of the load from a CSV file, and the line through its logarithms, beside steps and foreign days."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from towtank.analysis.statistics import looks_independent
 from towtank.errors import Fault, StudyError
 from towtank.model.fitting.observations import Floats
+from towtank.size.further_day import FurtherDay
+from towtank.size.history_steps import foreign, steps_beside
 from towtank.units import shown
 from towtank.yamlfile import did_you_mean
 
@@ -22,6 +25,10 @@ _CYCLE_D = {"none": 1, "weekly": 7, "yearly": 366}
 ROWS_AT_MOST = 100_000
 # Below this many points nothing is said about neighbours.
 _SERIES = 30
+# Days left out that are named; of more the number is enough.
+_NAMED = 3
+# Share of the days from which those far from the line are no accident but come again. [ratio]
+_OFTEN = 0.02
 
 
 @dataclass(frozen=True)
@@ -36,33 +43,73 @@ class History:
         > 0.
     season : str
         `none`, `weekly` or `yearly`.
+    steps : tuple of date
+        First days of new levels that stay; they are not growth.
     """
 
     days: tuple[date, ...]
     loads: Floats
     season: str
+    steps: tuple[date, ...] = field(init=False, repr=False)
+    _kept: npt.NDArray[np.bool_] = field(init=False, repr=False)
     _rows: Floats = field(init=False, repr=False)
     _inverse: Floats = field(init=False, repr=False)
     parameters: Floats = field(init=False, repr=False)
     notes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        rows = self._design(self.days)
+        logs = np.log(self.loads)
+        object.__setattr__(self, "steps", ())
+        kept = ~foreign(self._design(self.days), logs)
+        days = [day for day, keep in zip(self.days, kept, strict=True) if keep]
+        places = steps_beside(self._design(days), logs[kept])
+        object.__setattr__(self, "steps", tuple(days[place] for place in places))
+        kept = ~foreign(self._design(self.days), logs)
+        rows = self._design(self.days)[kept]
         inverse = np.linalg.pinv(rows.T @ rows)
-        parameters = inverse @ rows.T @ np.log(self.loads)
-        residuals = np.log(self.loads) - rows @ parameters
-        notes: tuple[str, ...] = ()
-        if len(residuals) >= _SERIES and not looks_independent(residuals):
-            notes = ("the loads of neighbouring days resemble each other: the interval is too narrow",)
-        for name, value in (("_rows", rows), ("_inverse", inverse), ("parameters", parameters), ("notes", notes)):
+        parameters = inverse @ rows.T @ logs[kept]
+        for name, value in (("_kept", kept), ("_rows", rows), ("_inverse", inverse), ("parameters", parameters)):
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "notes", self._notes())
+
+    def _notes(self) -> tuple[str, ...]:
+        """What was found beside growth, and what limits the interval."""
+        found = [
+            f"the load steps by {100 * math.expm1(size):+.0f} % on {day}: a level that stays, not growth; such a step "
+            f"may come again"
+            for day, size in zip(self.steps, self.parameters[len(self.parameters) - len(self.steps) :], strict=True)
+        ]
+        out = [place for place, keep in enumerate(self._kept) if not keep]
+        levels = np.exp(self.level([self.days[place] for place in out]))
+        named = [
+            f"{self.days[place]} ({100 * self.loads[place] / level:.0f} % of the line)"
+            for place, level in zip(out[:_NAMED], levels, strict=False)
+        ]
+        if named:
+            more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
+            found.append(f"left out of the slope, as neither line nor season explains them: {', '.join(named)}{more}")
+        if len(out) > _OFTEN * len(self.days):
+            found.append(
+                f"{len(out)} of {len(self.days)} days lie far from the line: a further day is taken for such a day as "
+                f"often as they came, and the load given for that of an ordinary day"
+            )
+        if len(self._residuals) >= _SERIES and not looks_independent(self._residuals):
+            found.append("the loads of neighbouring days resemble each other: the interval is too narrow")
+        return tuple(found)
+
+    @property
+    def _residuals(self) -> Floats:
+        return np.asarray(np.log(self.loads)[self._kept] - self._rows @ self.parameters, dtype=float)
 
     def _design(self, days: Sequence[date]) -> Floats:
         """Time from the first day, and one column for each part of the season."""
         times = np.array([(day - self.days[0]).days for day in days], dtype=float)
         parts = _PARTS[self.season]
         place = [0 if parts == 1 else day.weekday() if parts == 7 else day.month - 1 for day in days]
-        return np.column_stack([times, np.eye(parts)[place]])
+        after = np.array([[float(day >= step) for step in self.steps] for day in days]).reshape(
+            len(days), len(self.steps)
+        )
+        return np.column_stack([times, np.eye(parts)[place], after])
 
     @property
     def slope(self) -> float:
@@ -75,18 +122,36 @@ class History:
         return _CYCLE_D[self.season]
 
     @property
+    def length_d(self) -> int:
+        """From the first day to the last. [d]"""
+        return (self.days[-1] - self.days[0]).days
+
+    def busiest_day(self) -> date:
+        """The day of the last week with the highest expected load; the last day where there is no weekly season."""
+        if self.season != "weekly":
+            return self.days[-1]
+        week = [self.days[-1] - timedelta(days=back) for back in range(self.cycle_d)]
+        return week[int(np.argmax(self.level(week)))]
+
+    @property
     def freedom(self) -> int:
         """Degrees of freedom. [1]"""
-        return int(len(self.days) - self._rows.shape[1])
+        return int(self._rows.shape[0] - self._rows.shape[1])
+
+    @property
+    def further(self) -> FurtherDay:
+        """How far a further day lies from the line."""
+        far = ~self._kept
+        misses = np.log(self.loads)[far] - self.level([day for day, one in zip(self.days, far, strict=True) if one])
+        return FurtherDay(self.freedom, float(np.mean(far)), np.asarray(misses, dtype=float))
 
     def level(self, days: Sequence[date]) -> Floats:
         """Logarithm of the expected load."""
         return np.asarray(self._design(days) @ self.parameters, dtype=float)
 
     def deviation(self, days: Sequence[date]) -> Floats:
-        """Standard deviation of the logarithm of the load of a further day."""
-        residuals = np.log(self.loads) - self._rows @ self.parameters
-        scale = float(residuals @ residuals) / self.freedom
+        """Standard deviation of the logarithm of the load of a further day that does not lie far from the line."""
+        scale = float(self._residuals @ self._residuals) / self.freedom
         rows = self._design(days)
         # Loads on a perfect line leave no residual; what is less than a double can tell is nothing.
         spread = scale * (1 + np.einsum("ij,jk,ik->i", rows, self._inverse, rows))

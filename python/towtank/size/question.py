@@ -80,6 +80,12 @@ class Question:
         Standard normal numbers by machine, one for each draw.
     growth : float
         Factor of the load until the horizon, which data may follow. [1]
+    growth_shares : tuple of float
+        By draw, the probability that the load stays below the one drawn; none where growth is none, or certain.
+    growth_draws : tuple of float
+        By draw, the load drawn over the load to be carried. [ratio]
+    counted : tuple of str
+        What the draws draw: `demands`, `machines`, `growth`.
     """
 
     basis: Basis
@@ -92,6 +98,13 @@ class Question:
     draws: tuple[Mapping[str, float], ...] = ()
     speed_draws: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     growth: float = 1.0
+    growth_shares: tuple[float, ...] = ()
+    growth_draws: tuple[float, ...] = ()
+    counted: tuple[str, ...] = ()
+
+    def drawn_load(self, draw: int | None, load: Load) -> Load:
+        """A load of the horizon with the growth of a draw."""
+        return load if draw is None or not self.growth_draws else load.times(self.growth_draws[draw])
 
     def scenarios(self, candidate: Candidate) -> list[str | None]:
         """All nodes up, then each tier of several nodes that may lose some of them."""

@@ -83,6 +83,13 @@ def _tier_faults(tree: Node, file: SizingFile) -> list[Fault]:
         if tier.machines is not None and tier.kind == "disk":
             message = "must be left out where the kind is disk"
             found.append(yamlfile.fault_at(tree, ("tiers", name, "machines"), message))
+        if tier.stations is not None and len(tier.stations) > 1:
+            shared = "disks" if tier.kind == "disk" else "CPUs"
+            message = (
+                f"must be one station: {', '.join(tier.stations)} would each have all {shared} of the same nodes; "
+                "give each a tier, or the model one station with the sum of their demands"
+            )
+            found.append(yamlfile.fault_at(tree, ("tiers", name, "stations"), message))
         if tier.disk_size is not None and tier.kind != "disk":
             found.append(yamlfile.fault_at(tree, ("tiers", name, "disk_size"), "must be given with kind: disk only"))
     for name in (name for name in file.memory if file.tiers and name not in file.tiers):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from towtank.errors import ModelError
-from towtank.size.evaluate import Job, Outcome, grouped, outcomes, probability, under_load, worst
+from towtank.size.evaluate import Factors, Job, Outcome, grouped, outcomes, probability, under_load, worst
 from towtank.size.question import Question
 from towtank.size.resources import memory_misses
 from towtank.size.simulated import Simulated, job_with, needs_simulation, simulate
@@ -32,7 +32,7 @@ PARETO_COST = 1.5
 PARETO_AT_MOST = 300
 PARETO_SHOWN = 8
 
-Scales = dict[str | None, dict[int, float]]
+Scales = dict[str | None, Factors]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Found:
     def scales(self) -> Scales:
         """By scenario, simulation over approximation."""
         return {
-            outcome.job.lost: dict(one.scale)
+            outcome.job.lost: one.scale
             for outcome, one in zip(self.outcomes, self.simulated, strict=False)
             if one is not None
         }

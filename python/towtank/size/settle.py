@@ -43,6 +43,8 @@ class Settled:
     growing : Growing or None
     start : date
         Day of the load of today.
+    start_is : str
+        That day in words, and why it is that.
     steps : Steps
     """
 
@@ -50,6 +52,7 @@ class Settled:
     now: Load
     growing: Growing | None
     start: date
+    start_is: str
     steps: Steps
 
 
@@ -98,8 +101,8 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> Settled:
     tiers = tuple(_tier((file, basis), name, stations, hardware, steps) for name, stations in names.items())
     cost = cost_of(tiers, _currency(tiers, machines))
     question = Question(basis, file, carried, checks, utilization, tiers, cost, growth=growth)
-    start = _start(file, growing)
-    return Settled(_with_draws(question), now, growing, start, steps)
+    start, start_is = _start(file, growing)
+    return Settled(_with_growth(_with_draws(question), growing), now, growing, start, start_is, steps)
 
 
 def _known(at: _Place, name: str, what: str, known: list[str], faults: list[Fault]) -> None:
@@ -204,14 +207,23 @@ def _growing(file: SizingFile, folder: Path, faults: list[Fault]) -> Growing | N
     except StudyError as error:
         faults += error.faults
         return None
-    start = date.fromisoformat(load.start) if load.start else history.days[-1]
+    start = date.fromisoformat(load.start) if load.start else history.busiest_day()
     return HistoricGrowth(history, start, f"history of {len(history.days)} days")
 
 
-def _start(file: SizingFile, growing: Growing | None) -> date:
-    if isinstance(growing, HistoricGrowth):
-        return growing.start
-    return date.fromisoformat(file.load.start) if file.load.start else datetime.now(UTC).date()
+def _start(file: SizingFile, growing: Growing | None) -> tuple[date, str]:
+    """Day of the load given, and in words why it is that."""
+    if file.load.start:
+        return date.fromisoformat(file.load.start), file.load.start
+    if not isinstance(growing, HistoricGrowth):
+        today = datetime.now(UTC).date()
+        return today, f"today, {today}"
+    why = {
+        "weekly": f"{growing.start:%A}s, as on {growing.start}: the busiest day of the week in the history",
+        "yearly": f"{growing.start:%B}: the month in which the history ends",
+        "none": f"{growing.start}, the last day of the history",
+    }
+    return growing.start, f"{why[growing.history.season]}; `start` says otherwise"
 
 
 @dataclass(frozen=True)
@@ -296,7 +308,26 @@ def _with_draws(question: Question) -> Question:
         draws = [{} for _ in range(DRAWS)]
     stream = np.random.default_rng(SEED + 1)
     speeds = {name: tuple(float(one) for one in stream.standard_normal(len(draws))) for name in unsure}
-    return replace(question, draws=tuple(draws), speed_draws=speeds)
+    known = {"demands": question.basis.draws(question.file.uncertainty), "machines": unsure}
+    counted = tuple(name for name, found in known.items() if found)
+    return replace(question, draws=tuple(draws), speed_draws=speeds, counted=counted)
+
+
+def _with_growth(question: Question, growing: Growing | None) -> Question:
+    """Draws of the growth until the horizon, evenly over all that it may be, in random order."""
+    horizon = question.file.load.horizon
+    if growing is None or growing.certain or not horizon:
+        return question
+    draws = question.draws or tuple({} for _ in range(DRAWS))
+    order = np.random.default_rng(SEED + 2).permutation(len(draws))
+    shares = (order + 0.5) / len(draws)
+    return replace(
+        question,
+        draws=draws,
+        growth_shares=tuple(float(one) for one in shares),
+        growth_draws=tuple(float(one) / question.growth for one in growing.drawn(horizon, shares)),
+        counted=(*question.counted, "growth"),
+    )
 
 
 def as_it_is(question: Question) -> tuple[Option, ...]:

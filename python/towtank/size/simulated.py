@@ -8,7 +8,7 @@ from typing import Any
 
 from towtank.model import SimulationSettings, simulate_models
 from towtank.model.percentiles import EXACT
-from towtank.size.evaluate import Job, Outcome, model_of
+from towtank.size.evaluate import Factor, Factors, Job, Outcome, model_of
 from towtank.size.question import Question
 from towtank.size.tiers import Candidate
 
@@ -28,13 +28,13 @@ class Simulated:
         By the number of the check. [s]
     intervals : dict of int to (float, float)
         With 95 %. [s]
-    scale : dict of int to float
-        What was simulated over what was worked out. [ratio]
+    scale : dict of int to Factor
+        What was simulated over what was worked out.
     """
 
     values: Mapping[int, float]
     intervals: Mapping[int, tuple[float, float]]
-    scale: Mapping[int, float]
+    scale: Factors
 
 
 def simulate(question: Question, outcome: Outcome) -> Simulated | None:
@@ -55,12 +55,13 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
     for number, check in checks.items():
         one, metric = classes[str(check.name)], check.objective.metric
         value = one["response_time_percentiles_s"].get(metric)
-        if not value:
-            continue
+        low, high = one["confidence_interval"].get(metric) or (None, None)
+        if not value or low is None or high is None:
+            continue  # a percentile of unknown error says no more than the one worked out
         values[number] = float(value)
-        low, high = one["confidence_interval"].get(metric) or (value, value)
         intervals[number] = (float(low), float(high))
-        scale[number] = float(value) / outcome.values[number] * outcome.job.scale.get(number, 1.0)
+        old = outcome.job.scale[number].value if number in outcome.job.scale else 1.0
+        scale[number] = Factor(*(float(each) * old / outcome.values[number] for each in (value, low, high)))
     return Simulated(values, intervals, scale)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ from towtank.size.documents import answer_document, other_document, rejected_doc
 from towtank.size.network import Layout, on_layouts
 from towtank.size.resources import connections, memory_of, pool_size
 from towtank.size.search import Found, Search, neighbours, search, strongest
-from towtank.size.settle import Settled, as_it_is, settle
+from towtank.size.settle import Settled, settle
 from towtank.size.sizing_file import SizingFile
 from towtank.size.steps import Step
-from towtank.size.trust import refuse_a_guess, trust
+from towtank.size.trust import no_probability, refuse_a_guess, trust, without_draws
 from towtank.size.what_if_rows import read_questions, rows
 from towtank.treecheck import Checked
 
@@ -76,17 +76,17 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, manner: Manne
     settled = settle(checked, basis, folder)
     asked = read_questions(settled.question, checked.tree)
     refuse_a_guess(settled.question, beyond=how.beyond)
+    if no_probability(settled.question):
+        settled = replace(settled, question=without_draws(settled.question))
     found = search(settled.question, exhaustive=how.exhaustive, simulation=how.simulation)
     next_ones = bottlenecks(settled.question, found.answer.candidate, found.answer.scales) if found.answer else []
     document = _head(settled, found)
     if found.answer is not None:
         document |= _answered(settled, found, found.answer, next_ones)
-    candidate = found.answer.candidate if found.answer else as_it_is(settled.question)
-    scales = found.answer.scales if found.answer else {}
     return document | {
-        "what_if": rows(settled.question, candidate, asked, scales),
+        "what_if": rows(settled.question, found.answer, asked),
         "dates": dates(settled, found.answer, next_ones),
-        "trust": trust(settled.question, found, settled.growing),
+        "trust": trust(settled, found),
         "steps": settled.steps.documents(),
     }
 
@@ -107,6 +107,7 @@ def _head(settled: Settled, found: Search) -> Json:
             "think_s": dict(question.load.think_s),
         },
         "start": settled.start.isoformat(),
+        "start_is": settled.start_is,
         "cost_by": question.cost.by,
         "cost_unit": question.cost.unit,
         "search": {

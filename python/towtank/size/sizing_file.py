@@ -72,18 +72,22 @@ class LoadFile(FileModel):
     peak: float = Field(1.0, ge=1, le=1000, description="Load in the busiest time over the load given.")
     growth: Growth | None = Field(None, description="How the load grows.")
     growth_interval: Annotated[list[Growth], Field(min_length=2, max_length=2)] | None = Field(
-        None, description="Between what the growth lies with 95 %, as [10 % / year, 30 % / year]."
+        None, description="Between what the growth lies with 95 %, about `growth`, as [10 % / year, 30 % / year]."
     )
     horizon: Span = Field(0.0, description="Until when it must be enough.")
     history: HistoryFile | None = Field(None, description="Growth from what was, in place of `growth`.")
-    start: Day | None = Field(None, description="Day of the load given; today, or the last of the history, if none.")
+    start: Day | None = Field(
+        None,
+        description="Day of the load given. If none: today; with a history its last day, with a weekly season "
+        "the busiest day of its last week.",
+    )
 
 
 class TierFile(FileModel):
-    """Stations of the model that run on the same machines, and how many of those there may be."""
+    """A station of the model, the machines it runs on, and how many of those there may be."""
 
     stations: Annotated[list[Name], Field(min_length=1)] | None = Field(
-        None, description="Stations of the model; the one of the tier's name if none."
+        None, description="The station of the model, one; that of the tier's name if none. Stations share no CPUs."
     )
     kind: Literal["cpu", "disk"] = Field("cpu", description="What the servers of the stations are.")
     cpus: Numbers | None = Field(None, description="CPUs (disks) of one node; not with `machines`.")

@@ -24,6 +24,8 @@ class Step:
         Of the value.
     source : str
         Where the formula or the number comes from.
+    shown : str
+        The value in words, where it has an interval.
     """
 
     step: str
@@ -32,6 +34,7 @@ class Step:
     value: float
     unit: str = "1"
     source: str = ""
+    shown: str = ""
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -42,6 +45,7 @@ class Step:
             "value": self.value,
             "unit": self.unit,
             "source": self.source,
+            **({"shown": self.shown} if self.shown else {}),
         }
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from towtank.errors import MeasurementError
+from towtank.model.fitting.goodness import MISS_LIMIT
 from towtank.model.percentiles import EXACT
 from towtank.model.stations import servers_of
 from towtank.size.evaluate import CORRECTED, Job, outcomes
-from towtank.size.growth import Growing
+from towtank.size.growth import Growing, HistoricGrowth
 from towtank.size.question import Question
+from towtank.size.rests import rests_on
 from towtank.size.search import Found, Search
+from towtank.size.settle import Settled
 
 Json = dict[str, Any]
 FARTHEST_THROUGHPUT = 10.0
@@ -18,6 +22,10 @@ FARTHEST_THROUGHPUT = 10.0
 at ten times the work anyone saw (locks, garbage collection, network) is not in its demands. [ratio]"""
 FARTHEST_CPUS = 4.0
 """Times the CPUs measured beyond which contention between them is a doubt that is told. [ratio]"""
+
+FARTHEST_HORIZON = 3.0
+"""Times the length of a history beyond which a forecast is a doubt: a rule of ours, as nothing in a short history
+shows whether its growth goes on. [ratio]"""
 
 
 def refuse_a_guess(question: Question, *, beyond: bool) -> None:
@@ -31,8 +39,13 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
     fitted = question.basis.fitted
     if fitted is None or beyond:
         return
-    strongest = tuple(tier.strongest for tier in question.tiers)
-    asked = sum(outcomes(question, [Job(strongest, question.load)])[0].throughput.values())
+    if question.basis.guess and not question.basis.asserted:
+        raise MeasurementError(
+            f"{question.basis.source}: {question.basis.guess}",
+            hint="observe the tiers of the system, give --servers N where you know that N CPUs limit, or --beyond to "
+            "have the guess all the same",
+        )
+    asked = _asked(question)
     if asked > FARTHEST_THROUGHPUT * fitted.throughput:
         raise MeasurementError(
             f"the load asks for {asked:.4g} /s, {asked / fitted.throughput:.3g} times the highest throughput measured "
@@ -41,8 +54,36 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
         )
 
 
-def trust(question: Question, search: Search, growing: Growing | None) -> Json:
+def _asked(question: Question) -> float:
+    """Throughput that the load asks for, on the strongest hardware. [1/s]"""
+    strongest = tuple(tier.strongest for tier in question.tiers)
+    return sum(outcomes(question, [Job(strongest, question.load)])[0].throughput.values())
+
+
+def no_probability(question: Question) -> str:
+    """Say why no probability can be given, whatever the draws are; empty where one can."""
+    basis, fitted = question.basis, question.basis.fitted
+    if basis.guess or fitted is None:
+        return basis.guess
+    missed = abs(fitted.held_out_error or 0.0) > MISS_LIMIT
+    if not (missed or basis.unreached) or _asked(question) <= fitted.throughput:
+        return ""
+    if missed:
+        return (
+            f"the load is beyond what was measured, where the model missed the highest load by "
+            f"{100 * abs(fitted.held_out_error or 0.0):.2g} %"
+        )
+    return "the load is beyond what was measured, where no limit was reached"
+
+
+def without_draws(question: Question) -> Question:
+    """The question with best estimates alone."""
+    return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), counted=())
+
+
+def trust(settled: Settled, search: Search) -> Json:
     """What the answer rests on."""
+    question, growing = settled.question, settled.growing
     fitted = question.basis.fitted
     doubts = _doubts(question, search.answer, growing)
     found: Json = {"measured": None, "range": "unknown", "held_out_error": None, "assumptions": _assumptions(question),
@@ -59,7 +100,9 @@ def trust(question: Question, search: Search, growing: Growing | None) -> Json:
         }
     else:
         doubts.insert(0, "the model says nothing of a measurement: its numbers are taken as given")
+    found["rests_on"] = rests_on(settled)
     found["draws"] = len(question.draws)
+    found["counted"] = list(question.counted)
     found["doubts"] = doubts
     return found
 
@@ -69,11 +112,33 @@ def _doubts(question: Question, answer: Found | None, growing: Growing | None) -
     fitted = question.basis.fitted
     if fitted is not None and fitted.verdict != "supported":
         told += question.basis.doubts or ["the points support the model only with doubts: see `towtank model fit`"]
-    if not question.draws:
-        told.append("how sure the demands are is not known, so neither is the probability: give `uncertainty`")
+    unknown = no_probability(question)
+    if unknown:
+        told.append(f"the probability is not known: {unknown}")
+    elif "demands" not in question.counted:
+        left = f"the probability counts {' and '.join(question.counted)} only" if question.draws else "no probability"
+        told.append(f"how sure the demands are is not known, so {left}: give `uncertainty`")
     if answer is not None:
         told += _doubts_of(question, answer)
-    return told + (list(growing.notes) if growing is not None else [])
+    return told + (_growth_doubts(question, growing) if growing is not None else [])
+
+
+def _growth_doubts(question: Question, growing: Growing) -> list[str]:
+    told = list(growing.notes)
+    horizon = question.file.load.horizon
+    if growing.certain and horizon:
+        told.append("how sure the growth is is not known, and the probability does not count it: give growth_interval")
+    if not isinstance(growing, HistoricGrowth):
+        return told
+    length = growing.history.length_d
+    if horizon > FARTHEST_HORIZON * length:
+        told.append(
+            f"the horizon of {horizon:.0f} days is {horizon / length:.3g} times the {length} days of the history, more "
+            f"than {FARTHEST_HORIZON:g} times: that growth goes on so long is not in the history"
+        )
+    if growing.history.season == "yearly" and not question.file.load.start:
+        told.append(f"the load given is taken for one of {growing.start:%B}: give `start` where it is of another month")
+    return told
 
 
 def _doubts_of(question: Question, answer: Found) -> list[str]:

@@ -1,7 +1,10 @@
 """Changes to an answer, written as people say them: `cpu x1.5`, `nodes app=3, think 5 s`.
 
+They change the answer; `as it is, cpu x1.5` changes the hardware that runs.
+
 Grammar of a change, several with commas between:
 
+    as it is                       the hardware that runs, in place of the answer
     cpu [of TIER] xFACTOR          speed of the CPUs of one tier, or of all
     cpus TIER=NUMBER               CPUs of each node
     nodes TIER=NUMBER              nodes
@@ -26,12 +29,14 @@ from towtank import units
 from towtank.errors import ModelError
 from towtank.size.load import Load, mixed_names, shares_of
 from towtank.size.question import Question
+from towtank.size.settle import as_it_is
 from towtank.size.sizing_file import HitRatioFile
 from towtank.size.tiers import Candidate, Option
 from towtank.units import format_size
 from towtank.yamlfile import did_you_mean
 
-FORMS = ("cpu", "cpus", "nodes", "memory", "disk", "users", "rate", "think", "mix", "demand")
+FORMS = ("as", "cpu", "cpus", "nodes", "memory", "disk", "users", "rate", "think", "mix", "demand")
+RUNS, ANSWER = "the hardware that runs", "the answer"
 _FACTOR = re.compile(r"(?:of\s+(?P<name>[A-Za-z][\w.-]*)\s+)?x\s*(?P<factor>\d{1,9}(?:\.\d{1,9})?)")
 _DEMAND = re.compile(r"(?P<name>[A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*)?)\s+x\s*(?P<factor>\d{1,9}(?:\.\d{1,9})?)")
 _SET = re.compile(r"(?:(?P<name>[A-Za-z][\w-]*)\s*=\s*)?(?P<value>\S.*)")
@@ -51,6 +56,10 @@ class Variant:
         Factors of demands by station and class. [ratio]
     memory_bytes : dict of str to int
         Memory of each node by tier, where it is changed. [byte]
+    grows : bool
+        Whether the load has the growth of the draws; not where it is given as a number.
+    hardware : str
+        Which one is changed.
     notes : tuple of str
     """
 
@@ -58,6 +67,8 @@ class Variant:
     load: Load
     demand: Mapping[tuple[str, str | None], float] = field(default_factory=dict)
     memory_bytes: Mapping[str, int] = field(default_factory=dict)
+    grows: bool = True
+    hardware: str = ""
     notes: tuple[str, ...] = ()
 
     def slower(self, station: str, name: str | None, factor: float) -> Variant:
@@ -100,6 +111,8 @@ def _clause(text: str, question: Question) -> Change:
     if word not in FORMS:
         near = did_you_mean(word, list(FORMS))
         raise ValueError(f"must begin with one of {', '.join(FORMS)}, got {word!r} instead{near}")
+    if word == "as":
+        return _as_it_is(rest, question)
     if word == "mix":
         return _mix(rest, question)
     if word == "demand":
@@ -113,6 +126,12 @@ def _clause(text: str, question: Question) -> Change:
     if word in ("cpus", "nodes", "memory", "disk"):
         return _hardware(word, _tier(word, name, question), value, question)
     return _load(word, name, value, question)
+
+
+def _as_it_is(rest: str, question: Question) -> Change:
+    if rest != "it is":
+        raise ValueError(f"must be 'as it is', got 'as {rest}' instead")
+    return lambda variant: replace(variant, candidate=as_it_is(question), hardware=RUNS)
 
 
 def _example(word: str) -> str:
@@ -266,7 +285,7 @@ def _load(word: str, name: str | None, value: str, question: Question) -> Change
         old = load.users if word == "users" else load.rate
         scale = amount / sum(old.values())
         new = {**old, name: float(amount)} if name else {each: one * scale for each, one in old.items()}
-        return replace(variant, load=_with(load, word, new))
+        return replace(variant, load=_with(load, word, new), grows=False)
 
     return change
 

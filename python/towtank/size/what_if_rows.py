@@ -10,12 +10,13 @@ import numpy as np
 
 from towtank.errors import Fault, ModelError, StudyError
 from towtank.size.capacity import limits
-from towtank.size.evaluate import Job, Outcome, grouped, shown_value, worst
+from towtank.size.evaluate import Job, Outcome, grouped, worst
 from towtank.size.question import Question
 from towtank.size.resources import memory_of
-from towtank.size.search import Scales
-from towtank.size.tiers import Candidate, in_words
-from towtank.size.what_if import Change, Variant, read_what_if
+from towtank.size.search import Found, Scales
+from towtank.size.settle import as_it_is
+from towtank.size.tiers import in_words
+from towtank.size.what_if import ANSWER, RUNS, Change, Variant, read_what_if
 from towtank.units import format_size
 from towtank.yamlfile import Node, fault_at
 
@@ -54,23 +55,45 @@ def _place(fault: Fault) -> tuple[int, int, str]:
     return fault.line, fault.column, fault.message
 
 
-def rows(question: Question, candidate: Candidate, asked: Sequence[Asked], scales: Scales) -> list[Json]:
-    """Before, then after each change; none where nothing is asked."""
+def rows(question: Question, answer: Found | None, asked: Sequence[Asked]) -> list[Json]:
+    """Answer what-if questions.
+
+    Parameters
+    ----------
+    question : Question
+    answer : Found or None
+        What is changed; the hardware that runs where there is none.
+    asked : sequence of Asked
+
+    Returns
+    -------
+    list of dict
+        The hardware that runs as it is, then each change; none where nothing is asked.
+    """
     if not asked:
         return []
-    before = Variant(candidate, question.load)
-    return [_row(question, "as it is", before, scales)] + [_changed(question, one, before, scales) for one in asked]
+    runs = Variant(as_it_is(question), question.load, hardware=RUNS)
+    base, scales = runs, answer.scales if answer is not None else {}
+    if answer is not None and answer.candidate != runs.candidate:
+        base = Variant(answer.candidate, question.load, hardware=ANSWER)
+    before = _row(question, "as it is", runs, scales if base is runs else {})
+    return [before, *(_changed(question, one, base, scales) for one in asked)]
 
 
 def _changed(question: Question, one: Asked, before: Variant, scales: Scales) -> Json:
     try:
-        return _row(question, one.text, one.change(before), scales)
+        after = one.change(before)
+        # What was simulated belongs to the answer.
+        return _row(question, one.text, after, scales if after.hardware == before.hardware else {})
     except ModelError as error:
         return {"what_if": one.text, "refused": str(error)}
 
 
 def _row(question: Question, text: str, variant: Variant, scales: Scales) -> Json:
     asked = replace(question, load=variant.load)
+    if variant.hardware == RUNS:
+        # What runs may have no node to lose; what it does with all of them is still worth knowing.
+        asked = replace(asked, file=question.file.model_copy(update={"nodes_lost": 0}))
     numbers: list[int | None] = [None, *range(len(question.draws))]
     groups = [_jobs(asked, variant, draw, scales) for draw in numbers]
     solved = grouped(groups, asked)
@@ -80,6 +103,7 @@ def _row(question: Question, text: str, variant: Variant, scales: Scales) -> Jso
     total, unit = variant.load.total
     return {
         "what_if": text,
+        "hardware": variant.hardware,
         "configuration": in_words(asked.tiers, variant.candidate),
         "scenario": hardest.job.lost,
         "classes": {name: _class(name, first[0], [one[0] for one in drawn]) for name in first[0].throughput},
@@ -100,7 +124,8 @@ def _objectives(question: Question, one: Outcome, drawn: Sequence[Outcome]) -> l
         {
             "objective": check.text,
             "value": None if one.why_not else one.values[number],
-            "shown": shown_value(check, one.values[number]),
+            "interval": one.interval(number),
+            "shown": one.shown(question, number),
             "band_95": _band([each.values[number] for each in drawn]),
             "met": check.ratio(one.values[number]) <= 1,
         }
@@ -109,8 +134,9 @@ def _objectives(question: Question, one: Outcome, drawn: Sequence[Outcome]) -> l
 
 
 def _jobs(question: Question, variant: Variant, draw: int | None, scales: Scales) -> list[Job]:
+    load = question.drawn_load(draw, variant.load) if variant.grows else variant.load
     return [
-        Job(variant.candidate, variant.load, lost, draw, demand=variant.demand, scale=scales.get(lost, {}))
+        Job(variant.candidate, load, lost, draw, demand=variant.demand, scale=scales.get(lost, {}))
         for lost in question.scenarios(variant.candidate)
     ]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Any, Literal
 
+from towtank.containment import attempt_or
 from towtank.errors import ModelError
 from towtank.size.rules.examples import with_defaults
 from towtank.size.rules.facts import Fact, Facts, Situation
@@ -48,9 +49,15 @@ class Advice:
 
 def advise(rules: Rules, situation: Situation) -> list[Advice]:
     """Hold a system against all rules of which at least one input is known of it."""
-    found = [one for rule in rules.values() for one in _of_rule(rule, situation)]
+    found = [
+        one for name, rule in rules.items() for one in attempt_or(f"rule {name}", [], _all_of_rule, rule, situation)
+    ]
     order = {verdict: place for place, verdict in enumerate(VERDICTS)}
     return sorted(found, key=lambda one: order[one.verdict])
+
+
+def _all_of_rule(rule: Rule, situation: Situation) -> list[Advice]:
+    return list(_of_rule(rule, situation))
 
 
 def _of_rule(rule: Rule, situation: Situation) -> Iterator[Advice]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from towtank import units
-from towtank.analysis.run import summarize_run
-from towtank.analysis.study import SET_ASIDE, describe_study, known_summary
+from towtank.analysis.study import SET_ASIDE, describe_study, summaries_of
+from towtank.containment import Failed, attempt
 from towtank.errors import MeasurementError
 from towtank.results.folder import ResultsFolder
 from towtank.size.rules.facts import (
@@ -48,14 +48,17 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
     """
     folder = ResultsFolder.open(path)
     runs = {run.run_id: run for run in folder.runs() if SET_ASIDE not in run.run_id}
-    summaries = {name: known_summary(run) or summarize_run(run) for name, run in runs.items()}
+    summaries = summaries_of(runs.values())
     manifest = folder.manifest
     study = describe_study(manifest, list(summaries.values()))
     found = []
     for configuration in study["configurations"]:
         name = _chosen(configuration, summaries, users)
-        if name is not None:
-            found.append(_situation(manifest, study, configuration, runs[name].manifest, summaries[name]))
+        if name is None:
+            continue
+        run = runs[name].manifest, summaries[name]
+        situation = attempt(f"facts of {configuration['label']}", _situation, manifest, study, configuration, *run)
+        found += [] if isinstance(situation, Failed) else [situation]
     if not found:
         at = f" at {users:g} users" if users is not None else ""
         raise MeasurementError(f"{path}: no run{at} may be trusted", hint="`towtank report` tells why")

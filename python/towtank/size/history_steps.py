@@ -1,0 +1,109 @@
+"""What is no growth in a history: steps that stay, and single days that nothing explains."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from towtank.analysis.statistics.batches import lag_one
+from towtank.analysis.statistics.robust import Floats, huber, robust_scale
+
+Mask = npt.NDArray[np.bool_]
+_LASTING = 7
+"""Observations that a level must last to be one. [1]"""
+_PLACES = 500
+"""Places of a step that are tried, evenly: more do not fit into memory with a long history. [1]"""
+_STEPS_AT_MOST = 8
+_LEVEL = 0.001
+"""Highest p-value of a step, over all places tried together."""
+_LEAST_STEP = math.log(1.05)
+"""What is smaller changes no purchase. [1]"""
+_ENOUGH = 10
+"""Degrees of freedom below which the spread of the days is not known well enough to leave one out. [1]"""
+_FAR = 4.0
+"""Robust standard deviations beyond which a day is left out: of normal deviations 1 in 16,000. [1]"""
+
+
+def foreign(design: Floats, logs: Floats) -> Mask:
+    """Observations that lie far from the line, as a mask.
+
+    Parameters
+    ----------
+    design : ndarray of shape (n_days, n_parameters)
+    logs : ndarray of shape (n_days,)
+        Logarithms of the loads.
+    """
+    if len(logs) - design.shape[1] < max(_ENOUGH, design.shape[1]):
+        return np.zeros(len(logs), dtype=bool)
+    start = np.asarray(np.linalg.lstsq(design, logs, rcond=None)[0], dtype=float)
+    left = np.asarray(logs - design @ huber(design, logs, start), dtype=float)
+    misses = np.asarray(left - np.median(left), dtype=float)
+    return np.asarray(np.abs(misses) > max(_FAR * robust_scale(misses), _LEAST_STEP))
+
+
+def steps_beside(design: Floats, logs: Floats) -> list[int]:
+    """First observations of new levels, beside the trend and the season of the design.
+
+    Parameters
+    ----------
+    design : ndarray of shape (n_days, n_parameters)
+        Without steps.
+    logs : ndarray of shape (n_days,)
+        Logarithms of the loads, foreign ones left out.
+
+    Notes
+    -----
+    The step that lowers the sum of squares most, tested by F with 1 and n - p degrees of freedom [1]_, the p-value
+    times the number of places tried; then the next one beside it. The observations count (1 - r) / (1 + r), r the
+    lag-1 autocorrelation of what is left. A trend stays in the design, so growth is not taken for a staircase.
+
+    References
+    ----------
+    .. [1] G. C. Chow, "Tests of equality between sets of coefficients in two linear regressions", Econometrica 28(3),
+           591-605, 1960, doi:10.2307/1910133.
+    """
+    count = len(logs)
+    every = max(1, math.ceil(count / _PLACES))
+    places = np.arange(_LASTING, count - _LASTING + 1, every)
+    found: list[int] = []
+    while len(found) < _STEPS_AT_MOST:
+        free = np.array([place for place in places if all(abs(place - other) >= _LASTING for other in found)], int)
+        step = _next_step(np.column_stack([design, *(columns(count, np.array([one])) for one in found)]), logs, free)
+        if step is None:
+            break
+        found.append(step)
+    return sorted(found)
+
+
+def columns(count: int, places: Floats) -> Floats:
+    """One column for each place: 0 before it, 1 from it on."""
+    return np.asarray(np.arange(count)[:, None] >= places[None, :], dtype=float)
+
+
+def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
+    """The place of the most certain further step; None where none is certain."""
+    freedom = len(logs) - design.shape[1] - 1
+    if freedom < _LASTING or not len(places):
+        return None
+    basis = np.linalg.qr(design)[0]
+    left = logs - basis @ (basis.T @ logs)
+    rows = columns(len(logs), places)
+    rows = rows - basis @ (basis.T @ rows)
+    power = np.einsum("ij,ij->j", rows, rows)
+    # A step that the season or the trend explains wholly leaves no column.
+    able = power > 1e-9 * len(logs)
+    if not able.any():
+        return None
+    slopes = np.where(able, rows.T @ left / np.where(able, power, 1.0), 0.0)
+    gains = slopes**2 * power
+    best = int(np.argmax(gains))
+    after = left - slopes[best] * rows[:, best]
+    rest = float(after @ after)
+    alike = min(max(lag_one(after), 0.0), 0.99)
+    if abs(slopes[best]) < _LEAST_STEP:
+        return None
+    ratio = math.inf if rest <= 0 else gains[best] * (1 - alike) / (1 + alike) / (rest / freedom)
+    return int(places[best]) if float(stats.f.sf(ratio, 1, freedom)) * len(places) < _LEVEL else None

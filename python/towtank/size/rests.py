@@ -1,0 +1,73 @@
+"""Parts that an answer rests on: measured, given or assumed, and which of them the probability counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towtank.size.growth import HistoricGrowth
+from towtank.size.settle import Settled
+
+Json = dict[str, Any]
+MEASURED, GIVEN, ASSUMED = "measured", "given", "assumed"
+
+
+def rests_on(settled: Settled) -> list[Json]:
+    """Describe load, growth, demands, stations and machines."""
+    counted = settled.question.counted
+    parts = {
+        "load": _load(settled),
+        "growth": _growth(settled),
+        "demands": _demands(settled),
+        "stations": _stations(settled),
+        "machines": _machines(settled),
+    }
+    return [
+        {"part": name, "origin": origin, "text": text, "counted": name in counted}
+        for name, (origin, text) in parts.items()
+    ]
+
+
+def _load(settled: Settled) -> tuple[str, str]:
+    total, unit = settled.now.total
+    asked = settled.question.file.load
+    amount = f"{total:,.4g} {unit if unit == 'users' else '/s'}"
+    if asked.users is None and asked.rate is None:
+        origin = MEASURED if settled.question.basis.fitted is not None else GIVEN
+        return origin, f"{amount}, those of the model, taken as the load of {settled.start_is}"
+    return GIVEN, f"{amount}, taken as the load of {settled.start_is}"
+
+
+def _growth(settled: Settled) -> tuple[str, str]:
+    growing = settled.growing
+    if growing is None:
+        return ASSUMED, "none"
+    yearly = f"{100 * (growing.yearly - 1):+.3g} % a year"
+    if isinstance(growing, HistoricGrowth):
+        return MEASURED, f"{yearly}, {growing.source}"
+    return GIVEN, f"{yearly}, {'as if certain' if growing.certain else 'with its interval'}"
+
+
+def _demands(settled: Settled) -> tuple[str, str]:
+    basis = settled.question.basis
+    if basis.fitted is not None:
+        return MEASURED, f"fitted to {basis.fitted.source}"
+    unsure = settled.question.file.uncertainty
+    spread = f", with a standard deviation of {100 * unsure:.3g} % that is assumed" if unsure else ""
+    return GIVEN, f"those of the model{spread}"
+
+
+def _stations(settled: Settled) -> tuple[str, str]:
+    basis = settled.question.basis
+    if basis.kind == "network":
+        return MEASURED, "resources that were observed"
+    if basis.kind == "curve":
+        return ASSUMED, "one bottleneck behind the curve; the rest of the response time waits for nothing"
+    return GIVEN, "those of the model"
+
+
+def _machines(settled: Settled) -> tuple[str, str]:
+    options = [one for tier in settled.question.tiers for one in tier.options]
+    names = sorted({one.machine for one in options if one.machine is not None})
+    if names:
+        return GIVEN, f"ratings of {', '.join(names)} over {settled.question.file.measured_on}"
+    return ASSUMED, "CPUs as fast as those of the model, and as fast beside each other"

@@ -1,0 +1,251 @@
+"""What a sizing answer rests on: growth in its probability, days of a history, tiers, what-if, bounds."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from towtank.cli import main
+from towtank.size.growth import HistoricGrowth
+from towtank.size.history import History
+
+MODEL = """
+classes:
+  in: {rate: 100 /s}
+stations:
+  app: {servers: 4, discipline: ps, demand: 20 ms}
+"""
+GROWTH = "growth: 300 % / year, growth_interval: [100 % / year, 600 % / year], horizon: 1 year, start: 2026-11-23"
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return str(path)
+
+
+def sized(capsys: Any, *arguments: str, status: int = 0) -> dict[str, Any]:
+    found = main(["size", *arguments, "--json"])
+    told = capsys.readouterr()
+    assert found == status, told.err
+    return dict(json.loads(told.out))
+
+
+def asked(folder: Path, load: str, *lines: str) -> str:
+    text = "\n".join(["schema: towtank/sizing/1", f"load: {{{load}}}", "objectives: [mean < 60 ms]", *lines])
+    return write(folder, "sizing.yaml", text + "\n")
+
+
+def counted(document: dict[str, Any]) -> dict[str, bool]:
+    return {one["part"]: one["counted"] for one in document["trust"]["rests_on"]}
+
+
+def test_the_probability_is_that_of_the_growth(tmp_path: Path, capsys: Any) -> None:
+    """Growth of 300 % [100 %, 600 %] on 100 /s carries up to a limit L > 400 with Phi(ln(L / 400) / s), s above it."""
+    model = write(tmp_path, "model.yaml", MODEL)
+    file = asked(tmp_path, GROWTH, "tiers: {app: {cpus: [10, 11, 12, 18]}}", "probability: 50 %")
+    found = sized(capsys, model, "--for", file)
+    # The limit is above the median of 4, so the piece up to the 97.5 % point of 7 counts.
+    assert found["answer"]["load_at_limit"] > 400
+    spread = (math.log(7) - math.log(4)) / norm.ppf(0.975)
+    expected = norm.cdf(math.log(found["answer"]["load_at_limit"] / 400) / spread)
+    assert found["answer"]["probability"] == pytest.approx(expected, abs=0.01)
+    assert found["answer"]["probability"] < 0.75
+    assert counted(found) == {"load": False, "growth": True, "demands": False, "stations": False, "machines": False}
+
+
+@pytest.mark.parametrize("probability", [60, 80, 95, 99])
+def test_the_probability_and_the_dates_never_contradict_each_other(
+    tmp_path: Path, capsys: Any, probability: int
+) -> None:
+    model = write(tmp_path, "model.yaml", MODEL)
+    lines = ("uncertainty: 10 %", "tiers: {app: {cpus: 6..40}}", f"probability: {probability} %")
+    found = sized(capsys, model, "--for", asked(tmp_path, GROWTH, *lines))
+    answer = next(one for one in found["dates"] if one["what"] == "the answer")
+    assert found["answer"]["probability"] >= probability / 100
+    assert answer["days"] > 365
+    cheaper = found["next_cheaper"]
+    assert cheaper is None or cheaper["probability"] is None or cheaper["probability"] < probability / 100
+    assert found["trust"]["counted"] == ["demands", "growth"]
+
+
+def test_growth_that_is_certain_is_said_to_be_left_out(tmp_path: Path, capsys: Any) -> None:
+    model = write(tmp_path, "model.yaml", MODEL)
+    file = asked(tmp_path, "growth: 50 % / year, horizon: 1 year", "uncertainty: 10 %", "tiers: {app: {cpus: 1..16}}")
+    found = sized(capsys, model, "--for", file)
+    assert found["trust"]["counted"] == ["demands"]
+    assert any("how sure the growth is is not known" in one for one in found["trust"]["doubts"])
+
+
+def weeks(count: int, *, growth: float = 0.0, noise: float = 0.03, seed: int = 1) -> tuple[tuple[date, ...], Any]:
+    """Days from a Monday on, with a week whose Sunday has 0.52 of a Monday."""
+    start, stream = date(2026, 9, 21), np.random.default_rng(seed)
+    days = tuple(start + timedelta(days=n) for n in range(7 * count))
+    shape = np.array([1.0, 0.98, 0.97, 0.96, 0.9, 0.6, 0.52])
+    loads = 300 * np.exp(growth * np.arange(len(days))) * shape[[day.weekday() for day in days]]
+    return days, loads * np.exp(noise * stream.standard_normal(len(days)))
+
+
+def csv_of(folder: Path, days: tuple[date, ...], loads: Any) -> str:
+    rows = [f"{day},{load:.6g}" for day, load in zip(days, loads, strict=True)]
+    return write(folder, "history.csv", "\n".join(["date,users", *rows]) + "\n")
+
+
+def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path: Path, capsys: Any) -> None:
+    """Nine weeks that end on a Sunday, no growth: a peak of 100 /s stays 100 /s, and not 100 / 0.52."""
+    csv_of(tmp_path, *weeks(9))
+    model = write(tmp_path, "model.yaml", MODEL)
+    load = "rate: 100 /s, horizon: 26 weeks, history: {csv: history.csv, season: weekly}"
+    found = sized(capsys, model, "--for", asked(tmp_path, load, "tiers: {app: {cpus: 1..16}}"))
+    assert found["load"]["rate_per_s"]["in"] == pytest.approx(100, rel=0.15)
+    assert found["start_is"].startswith("Mondays, as on 2026-11-16")
+    load_row = next(one for one in found["trust"]["rests_on"] if one["part"] == "load")
+    assert "busiest day of the week" in load_row["text"]
+
+
+def test_a_step_is_not_growth() -> None:
+    """A launch lifts a flat load to 1.5 times of it after five of nine weeks: in a year it is what it is."""
+    days, loads = weeks(9)
+    loads[35:] *= 1.5
+    found = History(days, loads, "weekly")
+    assert [abs((step - days[35]).days) <= 1 for step in found.steps] == [True]
+    growing = HistoricGrowth(found, found.busiest_day())
+    low, high = growing.interval(365)
+    assert low < 1 < high
+    assert growing.factor(365) == pytest.approx(1, rel=0.25)
+    # 3 % of noise in seven weeks and two: three standard errors of the step beside the line are 6 %.
+    assert math.expm1(found.parameters[-1]) == pytest.approx(0.5, abs=0.06)
+    assert "the load steps by" in found.notes[0]
+
+
+@pytest.mark.parametrize("day", [3, 40, 60])
+def test_an_outage_is_not_growth(day: int) -> None:
+    days, loads = weeks(9, growth=0.0035)
+    clean = History(days, loads, "weekly").slope
+    loads[day] *= 0.03
+    found = History(days, loads, "weekly")
+    assert found.slope == pytest.approx(clean, rel=0.1)
+    assert found.steps == ()
+    assert str(days[day]) in found.notes[0]
+
+
+def test_growth_alone_has_no_step_and_leaves_no_day_out() -> None:
+    """200 histories of nine weeks with 2.5 % growth a week and noise: steps and foreign days are rare."""
+    told = [History(*weeks(9, growth=0.0035, noise=0.05, seed=seed), "weekly").notes for seed in range(200)]
+    steps = sum(any("steps by" in note for note in notes) for notes in told)
+    outs = sum(any("left out" in note for note in notes) for notes in told)
+    assert steps <= 2
+    assert outs <= 20
+
+
+def test_a_horizon_beyond_three_times_the_history_is_a_doubt(tmp_path: Path, capsys: Any) -> None:
+    csv_of(tmp_path, *weeks(9, growth=0.001))
+    model = write(tmp_path, "model.yaml", MODEL)
+    tiers = "tiers: {app: {cpus: 1..64}}"
+
+    def doubts(horizon: str) -> list[str]:
+        load = f"horizon: {horizon}, history: {{csv: history.csv, season: weekly}}"
+        return list(sized(capsys, model, "--for", asked(tmp_path, load, tiers))["trust"]["doubts"])
+
+    assert any("more than 3 times" in one for one in doubts("18 months"))
+    assert not any("more than 3 times" in one for one in doubts("20 weeks"))
+
+
+def test_a_tier_of_several_stations_is_refused(tmp_path: Path, capsys: Any) -> None:
+    """Two stations of 80 ms at 10 /s are 1.6 busy CPUs: one CPU is no answer."""
+    text = "classes: {in: {rate: 10 /s}}\nstations:\n  a: {demand: 80 ms}\n  b: {demand: 80 ms}\n"
+    model = write(tmp_path, "model.yaml", text)
+    file = asked(tmp_path, "rate: 10 /s", "tiers: {one: {stations: [a, b], cpus: [1, 2, 4]}}")
+    assert main(["size", model, "--for", file]) == 2
+    assert "tiers.one.stations: must be one station: a, b would each have all CPUs" in capsys.readouterr().err
+    assert main(["validate", file]) == 2
+
+
+def test_a_what_if_names_the_hardware_that_it_changes(tmp_path: Path, capsys: Any) -> None:
+    model = write(tmp_path, "model.yaml", MODEL)
+    options = ("--rate", "300 /s", "--objective", "mean < 60 ms", "--cpus", "app=1..16", "--what-if", "cpu x2",
+               "--what-if", "as it is, cpu x2")  # fmt: skip
+    rows = sized(capsys, model, *options)["what_if"]
+    assert [(one["what_if"], one["hardware"], one["configuration"]) for one in rows] == [
+        ("as it is", "the hardware that runs", "app 4 CPUs"),
+        ("cpu x2", "the answer", "app 7 CPUs"),
+        ("as it is, cpu x2", "the hardware that runs", "app 4 CPUs"),
+    ]
+    assert [one["met"] for one in rows] == [False, True, True]
+
+
+def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A solution that has a station used 150 %: what even the bounds rule out is rejected, the rest is refused."""
+    import towtank.model  # noqa: PLC0415
+    from towtank.size import evaluate  # noqa: PLC0415
+
+    solve = towtank.model.solve_models
+
+    def too_much(models: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        answers = solve(models)
+        for one in answers:
+            for station in one.get("answer", {"stations": {}})["stations"].values():
+                station["utilization"] = 1.5
+        return answers
+
+    monkeypatch.setattr(evaluate, "solve_models", too_much)
+    text = "classes: {web: {users: 200, think: 1 s}}\nstations:\n  app: {servers: 4, demand: 40 ms}\n"
+    model = write(tmp_path, "model.yaml", text)
+    # 200 users on 2 CPUs: at most 50 /s, so at least 200 / 50 - 1 = 3 s.
+    found = sized(capsys, model, "--objective", "mean < 2 s", "--cpus", "app=1,2", status=3)
+    assert found["answer"] is None
+    assert "not even its bound" in found["strongest"]["why_not"][0]
+    assert main(["size", model, "--objective", "mean < 2 s", "--cpus", "app=1..4"]) == 2
+    assert "outside of its bounds (app used 150 %)" in capsys.readouterr().err
+
+
+def test_what_was_not_seen_to_limit_is_not_sized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an observed CPU nobody knows whether more of them would help: refused, and no probability beyond."""
+    from types import SimpleNamespace  # noqa: PLC0415
+
+    from towtank.size.basis import _guess  # noqa: PLC0415
+
+    def answer(kind: str, *, observed: bool) -> Any:
+        configuration = SimpleNamespace(bottleneck=lambda: object() if observed else None)
+        return SimpleNamespace(configuration=configuration, document={"shape": {"kind": kind, "sentence": "a lock"}})
+
+    assert "no CPU of the system was observed" in _guess(answer("unknown", observed=False))
+    assert "a lock" in _guess(answer("contention", observed=True))
+    assert _guess(answer("cpu", observed=True)) == ""
+
+
+@pytest.mark.parametrize(("changes", "status"), [({}, 4), ({"asserted": True}, 0)])
+def test_a_guess_is_refused_or_has_no_probability(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, changes: dict[str, bool], status: int
+) -> None:
+    from dataclasses import replace  # noqa: PLC0415
+
+    from towtank.model.file import FittedFile  # noqa: PLC0415
+    from towtank.size import basis  # noqa: PLC0415
+
+    fitted = FittedFile.model_validate(
+        {"users": [1, 20], "throughput": "90 /s", "verdict": "supported", "draws": {"app": [0.9, 1.0, 1.1]}}
+    )
+    load = basis.load_basis
+
+    def guessed(*arguments: Any) -> Any:
+        return replace(load(*arguments), fitted=fitted, guess="no CPU of the system was observed", **changes)
+
+    monkeypatch.setattr(basis, "load_basis", guessed)
+    model = write(tmp_path, "model.yaml", MODEL)
+    options = (model, "--objective", "mean < 60 ms", "--cpus", "app=4")
+    if status:
+        assert main(["size", *options]) == status
+        assert "no CPU of the system was observed" in capsys.readouterr().err
+    found = sized(capsys, *options, *(["--beyond"] if status else []))
+    assert found["answer"]["probability"] is None
+    assert any("the probability is not known: no CPU" in one for one in found["trust"]["doubts"])
