@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -58,6 +59,26 @@ def test_up_status_down(tmp_path: Path) -> None:
     assert not lives(up["keeper"])
     assert not any(lives(process) for process in up["processes"].values())
     assert keeper.take_down() == []
+
+
+def test_only_the_named_system_is_taken_down(tmp_path: Path) -> None:
+    up = keeper.bring_up("small", system_file(tmp_path), silent)
+    assert keeper.take_down(only="other") == []
+    assert refuses_connection(up["addresses"]["content"][0]) is None
+    assert keeper.take_down(only="small") == ["small"]
+
+
+def test_state_names_addresses_as_people_type_them_and_is_private(tmp_path: Path) -> None:
+    path = system_file(tmp_path)
+    path.write_text(path.read_text().replace("start_timeout", "  files: {kind: folder, host: here}\nstart_timeout"))
+    up = keeper.bring_up("small", path, silent)
+    assert up["urls"] == {
+        "content": [f"http://{up['addresses']['content'][0]}"],
+        "files": up["addresses"]["files"],
+    }
+    assert up["addresses"]["files"][0].startswith("file:///")
+    (state,) = states()
+    assert stat.S_IMODE(state.path.stat().st_mode) == 0o600
 
 
 def test_second_up_finds_the_first(tmp_path: Path) -> None:

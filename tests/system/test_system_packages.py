@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from towtank.errors import TargetError
-from towtank.system import packages
-from towtank.system.offers import examine_services
+from towtank.system import debian, packages
+from towtank.system.hosts.capabilities import REMARKS, Capability
+from towtank.system.offers import examine_services, offer_of
 from towtank.system.services import postgresql
 
 SYSTEM = """\
@@ -19,6 +20,7 @@ services:
   content: {kind: content_server, host: here, settings: {database: postgresql}}
   front: {kind: haproxy, host: here, members: content}
 """
+STUDIES = Path(__file__).parents[2] / "studies"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "balanced"
 
 
@@ -41,8 +43,48 @@ def test_hosts_need_programs_too(tmp_path: Path) -> None:
     host = "{provider: namespaces, network: {rate: 1 Gbit/s}, disks: {data: {size: 300 MiB, file_system: xfs}}}"
     path.write_text(SYSTEM.replace("{provider: local}", host))
     found = {package.kind: package.install for package in packages.needed(str(path))}
-    assert list(found) == ["hosts_ip", "hosts_tc", "hosts_mkfs.xfs", "haproxy", "postgresql"]
+    abilities = ["hosts_bridge", "hosts_cgroup", "hosts_loop", "hosts_namespaces", "hosts_tbf"]
+    assert list(found) == ["hosts_ip", "hosts_tc", "hosts_mkfs.xfs", *abilities, "haproxy", "postgresql"]
     assert found["hosts_mkfs.xfs"] == "apt-get install xfsprogs"
+
+
+def test_levels_that_set_hosts_are_counted() -> None:
+    wanted = {"hosts_mkfs.ext2", "hosts_mkfs.ext3", "hosts_mkfs.ext4", "hosts_mkfs.xfs", "hosts_mkfs.btrfs"}
+    assert wanted <= set(kinds(str(STUDIES / "file-systems")))
+
+
+def test_levels_that_set_the_network_are_counted() -> None:
+    assert {"hosts_macvlan", "hosts_tap"} <= set(kinds(str(STUDIES / "network-devices")))
+
+
+def test_what_the_kernel_does_not_offer_is_missing_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def offered() -> dict[str, Capability]:
+        return {name: Capability(name, f"no {name} here", remark) for name, remark in REMARKS.items()}
+
+    monkeypatch.setattr(packages, "probe", offered)
+    needs = {need.kind: need for need in packages.needed(str(STUDIES / "network-devices"))}
+    offer = offer_of(needs["hosts_macvlan"])
+    assert (offer.status, offer.value, offer.install) == ("note", None, None)
+    assert offer.note == "no macvlan here; for hosts joined by link macvlan"
+
+
+def test_a_mount_of_glusterfs_needs_fuse(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(packages, "_FUSE", str(tmp_path / "fuse"))
+    needs = {need.kind: need for need in packages.needed(str(STUDIES / "content-network-storage"))}
+    assert needs["fuse"].found() is None
+    assert offer_of(needs["fuse"]).note == f"{tmp_path / 'fuse'}: No such file or directory; for mounts of GlusterFS"
+
+
+def test_a_host_of_provider_ssh_needs_the_library_here_and_its_servers_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "system.yaml"
+    text = SYSTEM.replace("{here: {provider: local}}", "{here: {provider: ssh, address: 127.0.0.1}}")
+    path.write_text("".join(line for line in text.splitlines(keepends=True) if "haproxy" not in line))
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
+    (need,) = packages.needed(str(path))
+    assert (need.kind, need.found()) == ("hosts_ssh", None)
+    assert need.install == f"{sys.executable} -m pip install asyncssh"
 
 
 def test_what_is_missing_comes_with_its_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -55,42 +97,6 @@ def test_what_is_missing_comes_with_its_command(monkeypatch: pytest.MonkeyPatch,
     assert found["postgresql"] == ("note", "apt-get install postgresql")
     assert found["mariadb"] == ("note", "apt-get install mariadb-server")
     assert {status for status, _ in found.values()} == {"note"}
-
-
-def test_installing_starts_nothing_and_leaves_no_policy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    policy = tmp_path / "policy-rc.d"
-    monkeypatch.setattr(packages, "_POLICY", policy)
-    monkeypatch.setattr(packages.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(packages.os, "geteuid", lambda: 0)
-    ran = []
-
-    def run(command: list[str]) -> int:
-        ran.append(command)
-        assert "exit 101" in policy.read_text()
-        return 0
-
-    packages.install([one for one in packages.PACKAGES if one.kind in ("nginx", "openldap")], run)
-    assert [command[1] for command in ran] == ["update", "install"]
-    assert ran[1][-3:] == ["nginx-light", "slapd", "ldap-utils"]
-    assert not policy.exists()
-    policy.write_text("mine")
-    packages.install([], lambda command: 0)
-    assert policy.read_text() == "mine"
-
-
-def test_what_cannot_be_installed_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    nginx = [one for one in packages.PACKAGES if one.kind == "nginx"]
-    monkeypatch.setattr(packages, "_POLICY", tmp_path / "policy-rc.d")
-    monkeypatch.setattr(packages.shutil, "which", lambda name: None)
-    with pytest.raises(TargetError, match="no apt-get here; install what is called nginx-light"):
-        packages.install(nginx, lambda command: 0)
-    monkeypatch.setattr(packages.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(packages.os, "geteuid", lambda: 1000)
-    with pytest.raises(TargetError, match="only root"):
-        packages.install(nginx, lambda command: 0)
-    monkeypatch.setattr(packages.os, "geteuid", lambda: 0)
-    with pytest.raises(TargetError, match="ended with status 100"):
-        packages.install(nginx, lambda command: 100)
 
 
 def test_the_newest_postgresql_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +125,7 @@ def test_files_that_no_package_has_are_needed_and_fetched(monkeypatch: pytest.Mo
     fetched = []
     monkeypatch.setattr(packages.downloads, "fetch", lambda artefacts, note: fetched.extend(artefacts))
     # Without a package to install neither apt-get nor root is needed.
-    monkeypatch.setattr(packages.shutil, "which", lambda name: None)
+    monkeypatch.setattr(debian.shutil, "which", lambda name: None)
     packages.install([files], lambda command: 1)
     assert [artefact.name for artefact in fetched] == [
         "chemistry-opencmis-server-jcr",

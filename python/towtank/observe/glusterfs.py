@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import signal
 import subprocess
 import time
 from contextlib import suppress
@@ -170,7 +171,7 @@ class GlusterfsScraper:
         return self._reader
 
     def close(self) -> None:
-        """Let the reader end; one that waits for the mount ends with it, and is not waited for."""
+        """End the reader and its `cat`; a `cat` that waits for the mount ends with it, and is not waited for."""
         reader, self._reader = self._reader, None
         if reader is None:
             return
@@ -178,6 +179,8 @@ class GlusterfsScraper:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
-        reader.kill()
+        # The shell leads a group of its own, and is not reaped yet: the number is still its own.
+        with suppress(ProcessLookupError):
+            os.killpg(reader.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):
             reader.wait(0.2)

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from towtank.installing import pip_install
 from towtank.observe.scraper import ScrapeError
 
 if TYPE_CHECKING:
     import pymysql
 
 _TIMEOUT_S = 2
-_INSTALL_HINT = "pip install PyMySQL"
+_INSTALL_HINT = pip_install("PyMySQL")
 _MILLISECONDS = 1000.0
 
 # Variable: name of the series. A name in seconds stands for a variable in milliseconds.

@@ -185,6 +185,18 @@ GROUPS = Table(
             "`/proc/PID/fd`",
             "Open files; its size where the kernel tells it (6.2 and later), else counted",
         ),
+        _gauge(
+            "open_files_of_fullest",
+            "1",
+            "`/proc/PID/fd`",
+            "Open files of the process that is closest to its limit; left out where no limit can be read",
+        ),
+        _gauge(
+            "open_files_limit",
+            "1",
+            "`/proc/PID/limits`",
+            "Soft limit of open files of that process; read anew while it has more than half of it open",
+        ),
         Metric("root_pid", "1", "fact", "the command line or standard input", "Number of the root process"),
         Metric(
             "root_start_ticks",

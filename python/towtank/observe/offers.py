@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from towtank import engine
 from towtank.errors import EngineError
+from towtank.installing import pip_install
 from towtank.observe.host import host_facts
 
 Status = Literal["ok", "note", "missing"]
@@ -158,8 +159,8 @@ def _programs() -> list[Offer]:
     wanted = (
         ("chromium", _chromium, "reports checked in a browser", "apt-get install chromium"),
         ("content_server", _module("content_server"), "the system of the shipped studies", "make setup"),
-        ("psycopg", _module("psycopg"), "statistics of PostgreSQL", "pip install 'psycopg[binary]'"),
-        ("pymysql", _module("pymysql"), "status variables of MariaDB", "pip install PyMySQL"),
+        ("psycopg", _module("psycopg"), "statistics of PostgreSQL", pip_install("psycopg[binary]")),
+        ("pymysql", _module("pymysql"), "status variables of MariaDB", pip_install("PyMySQL")),
     )
     return [_program(name, find(), purpose, install) for name, find, purpose, install in wanted]
 

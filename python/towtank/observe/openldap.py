@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from towtank.installing import pip_install
 from towtank.observe.scraper import ScrapeError, series
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ _BASE = "cn=Monitor"
 # Every connection has an entry of its own, too, of which nothing is wanted.
 _FILTER = "(!(objectClass=monitorConnection))"
 _TIMEOUT_S = 1
-_INSTALL_HINT = "pip install ldap3"
+_INSTALL_HINT = pip_install("ldap3")
 # Entry: name of the series, and the attribute that holds it.
 _NUMBERS = {
     "cn=total,cn=connections,cn=monitor": ("openldap_connections_total", "monitorCounter"),

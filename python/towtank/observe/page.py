@@ -7,6 +7,7 @@ import time
 from urllib.parse import urlsplit
 
 from towtank.observe.scraper import ScrapeError
+from towtank.secrets import basic_authorization, redacted_text
 
 TIMEOUT_S = 1.0
 """For the whole exchange: a page that takes longer would hold up the grid. [s]"""
@@ -20,16 +21,17 @@ class Page:
     Parameters
     ----------
     url : str
-        Its address.
+        Its address; a login in it is sent as Basic authorization.
     accept : str, default "text/plain"
         What is asked for.
     """
 
     def __init__(self, url: str, accept: str = "text/plain") -> None:
-        self.url, self._accept = url, accept
+        self.url = redacted_text(url)
         parts = urlsplit(url)
+        self._headers = {"Accept": accept, **basic_authorization(parts)}
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"must be an address as http://host:port/metrics, got {url!r} instead")
+            raise ValueError(f"must be an address as http://host:port/metrics, got {self.url!r} instead")
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         secure = parts.scheme == "https"
         connection = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -68,7 +70,7 @@ class Page:
             return self._exchange(deadline)
 
     def _exchange(self, deadline: float) -> bytes:
-        self._connection.request("GET", self._target, headers={"Accept": self._accept})
+        self._connection.request("GET", self._target, headers=self._headers)
         response = self._connection.getresponse()
         if response.status != http.client.OK:
             raise ScrapeError(f"{self.url}: must answer 200, got {response.status} instead")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from towtank.installing import pip_install
 from towtank.observe.postgresql_plans import Before, examine, look
 from towtank.observe.scraper import ScrapeError, series
 
@@ -19,7 +20,7 @@ _STATEMENT_TIMEOUT_MS = 1000
 _TOP_STATEMENTS = 20
 _QUERY_CHARACTERS = 160
 _MILLISECONDS = 1000.0
-_INSTALL_HINT = "pip install 'psycopg[binary]'"
+_INSTALL_HINT = pip_install("psycopg[binary]")
 
 # Column: name of the series. A name in seconds stands for a column in milliseconds.
 _DATABASE = {

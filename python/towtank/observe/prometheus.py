@@ -71,8 +71,9 @@ class PrometheusScraper:
     source = "prometheus"
 
     def __init__(self, service: str, kind: str, url: str) -> None:
-        self.service, self.kind, self.url = service, kind, url
+        self.service, self.kind = service, kind
         self._page = Page(url, "text/plain;version=0.0.4")
+        self.url = self._page.url
 
     def scrape(self) -> dict[str, float]:
         """Get the page and read it."""

@@ -20,7 +20,7 @@ from typing import Any
 from towtank.errors import Stopped, TargetError, TowtankError
 from towtank.system.build import build_system
 from towtank.system.hosts.cleaning import clean_dead
-from towtank.system.model import load_system
+from towtank.system.model import SystemFile, load_system
 from towtank.system.state import SystemState, lives, remember, state_root, states, up_folder
 from towtank.system.system import System
 
@@ -113,10 +113,20 @@ def describe(state: SystemState) -> dict[str, Any]:
     return {**seen, "status": status, "processes": processes}
 
 
-def take_down(root: Path | None = None) -> list[str]:
-    """Take down every system that a keeper holds up, and clean what dead ones left; names of what was there."""
+def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]:
+    """Take down the systems that keepers hold up, and clean what dead ones left; names of what was there.
+
+    Parameters
+    ----------
+    root : Path, optional
+        The state folder; that of the user by default.
+    only : str, optional
+        Name of the one system to take down; all by default.
+    """
     names = []
     for state in states(root):
+        if only not in (None, state.name):
+            continue
         seen = state.read()
         _end(seen.get("keeper"), signal.SIGTERM, _DOWN_WITHIN_S)
         _end(seen.get("keeper"), signal.SIGKILL, _KILLED_WITHIN_S)
@@ -147,6 +157,7 @@ class _Keeper:
         self._request = request
         self._state = SystemState(Path(request["state"]))
         self._ending = False
+        self._file: SystemFile | None = None
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._end)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -173,8 +184,9 @@ class _Keeper:
 
     def _system(self) -> System:
         path = Path(self._request["system"])
+        self._file = load_system(path)
         return build_system(
-            load_system(path),
+            self._file,
             path.parent,
             Path(self._request["logs"]),
             check=self._check,
@@ -187,6 +199,10 @@ class _Keeper:
             status="up",
             started_wall_ns=time.time_ns(),
             addresses=endpoints.addresses,
+            urls={
+                service: [self._url(service, address) for address in addresses]
+                for service, addresses in endpoints.addresses.items()
+            },
             settings=endpoints.settings,
             exports={
                 service: {name: str(path) for name, path in files.items()}
@@ -198,6 +214,13 @@ class _Keeper:
         )
         while not self._ending:
             time.sleep(_POLL_S)
+
+    def _url(self, service: str, address: str) -> str:
+        """An address as people type it: with the scheme that is spoken there, bare where it has none."""
+        part = self._file.services.get(service) if self._file is not None else None
+        if "://" in address or part is None or not part.serves_http:
+            return address
+        return f"{'https' if getattr(part, 'is_secure', False) else 'http'}://{address}"
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ is read, described in the JSON Schema and listed by `towtank list`.
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
@@ -36,6 +38,8 @@ from towtank.system.service_model import SERVICE_KINDS, Port, Service, gateway_f
 from towtank.system.sql_models import SqlPopulation
 from towtank.system.storage_models import storage_faults
 from towtank.treecheck import validate_tree
+from towtank.units import shown
+from towtank.workload.targets import login_of
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/system/1"
@@ -52,7 +56,8 @@ def _http_address(value: str) -> str:
     if parts.scheme not in _PORTS or not parts.hostname or parts.path not in {"", "/"} or parts.query:
         raise ValueError(f"must be an address as http://host:port, got {value!r} instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}:{port or _PORTS[parts.scheme]}"
+    login = "".join(parts.netloc.rpartition("@")[:2])
+    return f"{parts.scheme}://{login}{host}:{port or _PORTS[parts.scheme]}"
 
 
 def _database(value: str) -> str:
@@ -64,6 +69,8 @@ def _database(value: str) -> str:
 def _ldap(value: str) -> str:
     if "://" in value and not value.startswith(("ldap://", "ldaps://", "ldapi://")):
         raise ValueError(f"must be an address as ldap://host:port, or a service, got {value!r} instead")
+    if "@" in urlsplit(value).netloc:
+        raise ValueError("must have no login: each user is known to the directory by their own")
     return value
 
 
@@ -136,7 +143,9 @@ class Existing(Service):
 
     kind: Literal["existing"]
     address: Annotated[list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
-        min_length=1, description="Where it answers, `http://host:port` or `https://host:port`; one, or a list."
+        min_length=1,
+        description="Where it answers, `http://host:port` or `https://host:port`; one, or a list. A login, "
+        "`http://user:password@host:port`, goes as Basic authorization with every request that has none of its own.",
     )
     metrics: Annotated[str, Field(pattern="^/")] | None = Field(
         None, description="Path of its page of metrics in the Prometheus text format."
@@ -156,9 +165,16 @@ class Existing(Service):
         schemes = {address.partition(":")[0] for address in self.address}
         if len(schemes) > 1:
             raise ValueError("must have addresses that are all http:// or all https://, got both")
+        if len({login_of([address]) for address in self.address}) > 1:
+            raise ValueError("must have the same login in each address, or in none")
         if self.metrics is not None and schemes == {"https"}:
             raise ValueError("must have http:// addresses where metrics are scraped, got https://")
         return self
+
+    @property
+    def has_login(self) -> bool:
+        """Whether its address comes with a login."""
+        return login_of(self.address) is not None
 
     @property
     def is_secure(self) -> bool:
@@ -235,6 +251,21 @@ def _service(value: Any) -> Service:
 AnyService = Annotated[SerializeAsAny[Service], PlainValidator(_service, json_schema_input_type=dict[str, Any])]
 
 
+_DOMAIN_AT_MOST = 253
+# A name of the domain name system (RFC 1035, with the underscore that many have): what a certificate is for.
+_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
+
+
+def _server_name(value: str) -> str:
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        if not _DOMAIN.fullmatch(value) or len(value) > _DOMAIN_AT_MOST:
+            raise ValueError(f"must be the name of a host or an IP address, got {shown(value)} instead") from None
+    return value
+
+
 class Tls(FileModel):
     """How TLS is spoken with a target."""
 
@@ -242,7 +273,9 @@ class Tls(FileModel):
     ca: str | None = Field(
         None, min_length=1, description="PEM file of authorities in place of this host's, relative to the system file."
     )
-    server_name: str | None = Field(None, min_length=1, description="Name to ask for and to verify; that of `host`.")
+    server_name: Annotated[str, Field(min_length=1), AfterValidator(_server_name)] | None = Field(
+        None, description="Name to ask for and to verify; that of `host`."
+    )
     client_certificate: str | None = Field(None, min_length=1, description="PEM file of the client's certificate.")
     client_key: str | None = Field(None, min_length=1, description="PEM file of the client's key.")
     resumption: bool = Field(True, description="Whether a connection goes on with the session of the one before it.")
@@ -368,8 +401,15 @@ class SystemFile(FileModel):
         for name, target in self.all_targets.items():
             secure = {"scheme": "https", "tls": (target.tls or Tls()).plan(folder)} if self.is_secure(target) else {}
             version = {"http": target.http} if target.http != "1.1" else {}
-            options[name] = {**({"host": target.host} if target.host else {}), **secure, **version}
+            login = _login_of(self.services[target.all_services[0]])
+            written = {"login": login} if login is not None else {}
+            options[name] = {**({"host": target.host} if target.host else {}), **secure, **version, **written}
         return options
+
+
+def _login_of(service: Service) -> tuple[str, str] | None:
+    """User and password in the address of a service that runs already."""
+    return login_of(service.address) if isinstance(service, Existing) else None
 
 
 def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
@@ -411,6 +451,9 @@ def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: 
         is_several = len(target.all_services) > 1 or copies_of(system, system.services[service].host) is not None
         if is_several and (spoken[service] in (None, "file") or system.services[service].kind == "sqlite"):
             message = f"must be a service that is reached over the network, got {service!r} instead"
+            faults.append(yamlfile.fault_at(tree, ("targets", name, *place), message))
+        elif len(logins := {_login_of(system.services[each]) for _, each in known}) > 1:
+            message = f"must be a service with the same login in its address, got {len(logins)} different ones"
             faults.append(yamlfile.fault_at(tree, ("targets", name, *place), message))
         elif spoken[service] != spoken[known[0][1]]:
             message = f"must be a service that speaks what {known[0][1]!r} does, got {service!r} instead"

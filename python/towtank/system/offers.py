@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from towtank.observe.offers import Offer
-from towtank.system.packages import DOWNLOADS, PACKAGES, Need, Package
+from towtank.system.packages import DOWNLOADS, PACKAGES, Ability, Download, Need
 
 
 def examine_services() -> list[Offer]:
@@ -11,9 +11,16 @@ def examine_services() -> list[Offer]:
     return [offer_of(need) for need in (*PACKAGES, *DOWNLOADS)]
 
 
+def _words(need: Need) -> tuple[str, str]:
+    """Name of a need, and what is said where it is not there."""
+    if isinstance(need, Download):
+        return need.name, "not fetched"
+    return need.kind, need.lacking if isinstance(need, Ability) else "not installed"
+
+
 def offer_of(need: Need) -> Offer:
     """Whether a server is installed or its files are fetched, and the command that does it."""
-    name, absent = (need.kind, "not installed") if isinstance(need, Package) else (need.name, "not fetched")
+    name, absent = _words(need)
     found = need.found()
     if found is None:
         return Offer(name, "note", None, f"{absent}; for {need.purpose}", need.install)

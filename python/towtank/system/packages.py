@@ -1,41 +1,31 @@
-"""Packages of the operating system that services need: which are missing, and how they are installed."""
+"""What services and hosts need of this machine: packages, files, abilities; and how what is missing is installed."""
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from towtank import yamlfile
-from towtank.errors import TargetError
-from towtank.system import downloads
+from towtank.installing import SSH_LIBRARY, pip_install
+from towtank.system import debian, downloads
 from towtank.system.build import make_service
-from towtank.system.host_model import NamespacesHost
-from towtank.system.hosts.capabilities import PROGRAMS, REMARKS
-from towtank.system.hosts.needs import host_needs
-from towtank.system.model import load_system
+from towtank.system.host_model import NamespacesHost, SshHost
+from towtank.system.hosts.capabilities import PROGRAMS, REMARKS, probe
+from towtank.system.hosts.needs import host_needs, network_needs
+from towtank.system.model import SystemFile
 from towtank.system.process import Note, no_note
 from towtank.system.service import Service
 from towtank.system.services import cmis_application, jvm
 from towtank.system.services.mariadb import Mariadb
 from towtank.system.services.postgresql import program as postgresql_program
 from towtank.system.services.private_server import find_program
-from towtank.system.source import find_system
+from towtank.system.source import systems_of
 from towtank.system.system import in_order
 
-_KIND = re.compile(r"services\.([^.]+)\.kind")
-_POLICY = Path("/usr/sbin/policy-rc.d")
-# Of invoke-rc.d(8): an action is forbidden by policy.
-_FORBID = "#!/bin/sh\nexit 101\n"
-_INSTALL_WITHIN_S = 1800.0
+_FUSE = "/dev/fuse"
 
 
 @dataclass(frozen=True)
@@ -101,7 +91,32 @@ class Download:
         return None if self.missing else str(downloads.cache_folder())
 
 
-Need = Package | Download
+@dataclass(frozen=True)
+class Ability:
+    """What the machine must be able to do, or a part of this Python that it must have: no package of Debian's.
+
+    Attributes
+    ----------
+    kind : str
+        What it is called among the needs.
+    purpose : str
+        What for.
+    found : callable
+        Says that or where it is there; None where it is not.
+    lacking : str
+        Why it is not there.
+    install : str or None
+        Command that brings it, where one does.
+    """
+
+    kind: str
+    purpose: str
+    found: Callable[[], str | None]
+    lacking: str
+    install: str | None = None
+
+
+Need = Package | Download | Ability
 
 
 def _java() -> str | None:
@@ -161,47 +176,72 @@ def needed(text: str) -> list[Need]:
     StudyError
         With every fault of the files.
     """
-    _, path = find_system(text)
-    kinds = {service.kind for service in in_order(_services(path))} | set(_kinds_of_levels(text))
+    systems = systems_of(text)
+    kinds = {service.kind for file, folder in systems for service in in_order(_services(file, folder))}
     packages = [package for package in PACKAGES if kinds & _SHARED.get(package.kind, {package.kind})]
-    return [*_of_hosts(path), *packages, *(one for one in DOWNLOADS if one.kind in kinds)]
-
-
-def _of_hosts(path: Path) -> list[Package]:
-    """What hosts of provider `namespaces` need: programs for networks and file systems."""
-    parts = [part for part in load_system(path).hosts.values() if isinstance(part, NamespacesHost)]
-    wanted = {capability for part in parts for _, capability in host_needs(part)}
+    fuse = [_fuse()] if "glusterfs_mount" in kinds else []
     return [
-        Package(f"hosts_{name}", (package,), REMARKS[name], partial(find_program, program))
-        for name, (program, package) in PROGRAMS.items()
-        if name in wanted
+        *_of_hosts([file for file, _ in systems]),
+        *packages,
+        *fuse,
+        *(one for one in DOWNLOADS if one.kind in kinds),
     ]
 
 
-def _services(path: Path) -> list[Service]:
-    file = load_system(path)
-    services = [make_service(name, part, path.parent) for name, part in file.services.items()]
+def _of_hosts(systems: list[SystemFile]) -> Iterator[Need]:
+    """What hosts need: programs for networks and file systems, what the kernel must be able to do, SSH."""
+    wanted = {capability for file in systems for capability in _capabilities(file)}
+    for name, (program, package) in PROGRAMS.items():
+        if name in wanted:
+            yield Package(f"hosts_{name}", (package,), REMARKS[name], partial(find_program, program))
+    for name in sorted(wanted - set(PROGRAMS)):
+        yield _of_kernel(name)
+    if any(isinstance(part, SshHost) for file in systems for part in file.hosts.values()):
+        spec = find_spec(SSH_LIBRARY)
+        found = None if spec is None else str(spec.origin)
+        yield Ability("hosts_ssh", "hosts of provider ssh", lambda: found, "not installed", pip_install(SSH_LIBRARY))
+
+
+def _capabilities(file: SystemFile) -> Iterator[str]:
+    """Capabilities that the hosts of a system and their network need; those of either kind as `a or b`."""
+    parts = [part for part in file.hosts.values() if isinstance(part, NamespacesHost)]
+    for part in parts:
+        yield from (capability for _, capability in host_needs(part))
+    if parts:
+        yield from (capability for _, capability in network_needs(file.network))
+
+
+def _of_kernel(name: str) -> Ability:
+    """A need of hosts that no program alone fulfils, tried on the spot."""
+    points = [probe()[each] for each in name.split(" or ")]
+    there = any(point.there for point in points)
+    last = points[-1]
+    label = f"hosts_{name.replace(' ', '_')}"
+    return Ability(label, last.remark, lambda: "yes" if there else None, last.lacking or "", last.install)
+
+
+def _fuse() -> Ability:
+    """The device by which a program serves a file system: it must open, as a container may forbid it."""
+    try:
+        os.close(os.open(_FUSE, os.O_RDWR | os.O_CLOEXEC))
+        lacking = ""
+    except OSError as error:
+        lacking = f"{_FUSE}: {error.strerror}"
+    return Ability("fuse", "mounts of GlusterFS", lambda: None if lacking else _FUSE, lacking)
+
+
+def _services(file: SystemFile, folder: Path) -> list[Service]:
+    """The services that are on this machine; another one says by itself what it lacks."""
+    away = {name for name, part in file.hosts.items() if isinstance(part, SshHost)}
+    here = {name: part for name, part in file.services.items() if not set(part.hosts_used) & away}
+    services = [make_service(name, part, folder) for name, part in here.items()]
     for service in services:
         service.meet([other for other in services if other is not service])
     return services
 
 
-def _kinds_of_levels(text: str) -> Iterator[str]:
-    """Kinds that a study puts in place of those of the system file: values of paths `services.NAME.kind`."""
-    from towtank.study import study_path  # noqa: PLC0415 - studies are read only where one is named
-
-    waiting: list[Any] = [yamlfile.load(study_path(text)).root.plain()]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            waiting += one.values()
-            yield from (kind for path, kind in one.items() if _KIND.fullmatch(str(path)) and isinstance(kind, str))
-        elif isinstance(one, list):
-            waiting += one
-
-
-def install(needs: Iterable[Need], run: Callable[[list[str]], int], note: Note = no_note) -> None:
-    """Fetch files, and install packages with apt-get; nothing that they bring is started.
+def install(needs: Iterable[Need], run: debian.Run, note: Note = no_note) -> None:
+    """Fetch files, and install packages with apt-get; nothing that they bring is started, now or at the next boot.
 
     Parameters
     ----------
@@ -219,49 +259,7 @@ def install(needs: Iterable[Need], run: Callable[[list[str]], int], note: Note =
     wanted = list(needs)
     names = list(dict.fromkeys(name for one in wanted if isinstance(one, Package) for name in one.names))
     if names:
-        _install(names, run)
+        debian.install(names, run)
     for one in wanted:
         if isinstance(one, Download):
             downloads.fetch(one.artefacts, note)
-
-
-def _install(names: list[str], run: Callable[[list[str]], int]) -> None:
-    if shutil.which("apt-get") is None:
-        raise TargetError(f"there is no apt-get here; install what is called {', '.join(names)} in Debian")
-    if os.geteuid() != 0:
-        raise TargetError("only root can install packages", hint=f"sudo apt-get install {' '.join(names)}")
-    with _nothing_started():
-        fetch = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *names]
-        for command in (["apt-get", "update", "-qq"], fetch):
-            status = run(command)
-            if status != 0:
-                raise TargetError(f"`{' '.join(command)}` ended with status {status}")
-
-
-def run_quietly(command: list[str]) -> int:
-    """Run a command with its output on standard error; asks nothing."""
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    done = subprocess.run(
-        command,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr.fileno(),
-        env=environment,
-        timeout=_INSTALL_WITHIN_S,
-    )
-    return done.returncode
-
-
-@contextmanager
-def _nothing_started() -> Iterator[None]:
-    """Forbid packages to start their services meanwhile; a policy that the machine has is left alone."""
-    if _POLICY.exists():
-        yield
-        return
-    _POLICY.write_text(_FORBID)
-    _POLICY.chmod(0o755)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            _POLICY.unlink()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from towtank.engine import guarded
 from towtank.errors import TargetError
+from towtank.system.limits import limits_below, read_here
 
 if TYPE_CHECKING:
     from towtank.system.hosts.host import Host
@@ -60,6 +61,8 @@ class ProcessSpec:
         Time between TERM and KILL when it is ended. [s]
     host : Host, optional
         Where it runs; on the host of its service by default.
+    open_files : int, optional
+        Soft limit of open files, within the hard limit; by default the hard limit, 524,288 at most.
     """
 
     name: str
@@ -67,6 +70,7 @@ class ProcessSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     grace_s: float = 5.0
     host: Host | None = None
+    open_files: int | None = None
 
 
 class Process(Protocol):
@@ -99,6 +103,9 @@ class Process(Protocol):
         TargetError
             If nothing of it runs.
         """
+
+    def limits(self) -> dict[str, int | None]:
+        """Limits in force of its command, as `limits_below` returns them."""
 
     def last_lines(self) -> str:
         """The last lines of the log, for the end of a message."""
@@ -149,7 +156,8 @@ class ServiceProcess:
         """
         self.log.parent.mkdir(parents=True, exist_ok=True)
         entry = self._entry
-        guard = guarded(entry.command(self.spec.command), cpus=self._cpus, grace_s=self.spec.grace_s)
+        spec = self.spec
+        guard = guarded(entry.command(spec.command), cpus=self._cpus, grace_s=spec.grace_s, open_files=spec.open_files)
         with self.log.open("ab") as log, entry.starting():
             # A session of its own: Ctrl-C on the terminal is the conductor's business alone.
             self._guard = subprocess.Popen(
@@ -202,6 +210,10 @@ class ServiceProcess:
         from towtank.system.trees import signal_tree  # noqa: PLC0415
 
         signal_tree(execute, self.pid, what)
+
+    def limits(self) -> dict[str, int | None]:
+        """Limits in force of its command; all processes are seen from here, also those of a host in namespaces."""
+        return {} if self._guard is None else limits_below(self._guard.pid, read_here)
 
     def last_lines(self) -> str:
         """The last lines of the log, indented, for the end of a message; empty when it holds none."""

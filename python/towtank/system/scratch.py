@@ -11,19 +11,25 @@ from pathlib import Path
 from towtank.system.identity import identity
 
 # The name tells whose it is, so that no folder is ever without an owner.
-_NAME = re.compile(r"towtank-system-(\d+)-(\d+)-.+")
+_NAME = re.compile(r"towtank-(?:system|drive)-(\d+)-(\d+)-.+")
 
 
-def make_scratch() -> Path:
-    """Make a folder that `sweep_scratch` removes once this process is gone."""
+def make_scratch(use: str = "system") -> Path:
+    """Make a folder that `sweep_scratch` removes once this process is gone.
+
+    Parameters
+    ----------
+    use : str, default "system"
+        `system` or `drive`; part of its name.
+    """
     sweep_scratch()
     pid, start = identity(os.getpid()) or (os.getpid(), 0)
-    return Path(tempfile.mkdtemp(prefix=f"towtank-system-{pid}-{start}-"))
+    return Path(tempfile.mkdtemp(prefix=f"towtank-{use}-{pid}-{start}-"))
 
 
 def sweep_scratch() -> None:
     """Remove the folders of processes that are gone."""
-    for folder in Path(tempfile.gettempdir()).glob("towtank-system-*"):
+    for folder in Path(tempfile.gettempdir()).glob("towtank-*"):
         match = _NAME.fullmatch(folder.name)
         if match and identity(int(match[1])) != (int(match[1]), int(match[2])):
             shutil.rmtree(folder, ignore_errors=True)

@@ -77,6 +77,11 @@ class Service(FileModel):
         return getattr(self, "disk", None)
 
     @property
+    def has_login(self) -> bool:
+        """Whether its address comes with a login."""
+        return False
+
+    @property
     def configuration(self) -> dict[str, Any]:
         """The settings in force, with defaults, as plain data."""
         settings = getattr(self, "settings", None)
@@ -146,6 +151,8 @@ def _wrong_member(services: Mapping[str, Service], known: list[str], gateway: st
         return None
     if not found.serves_http or getattr(found, "is_secure", False):
         return f"must be a service that speaks HTTP without TLS, got {member!r} instead"
+    if found.has_login:
+        return f"must be a service without a login in its address: a gateway does not send it, got {member!r} instead"
     if gateway in _reached(services, member):
         return f"must not lead back to {gateway!r}, got {member!r} instead"
     return None

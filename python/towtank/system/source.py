@@ -6,7 +6,7 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.study import load_study, study_path
-from towtank.system.model import load_system
+from towtank.system.model import SystemFile, load_system
 
 
 def find_system(text: str) -> tuple[str, Path]:
@@ -34,6 +34,34 @@ def find_system(text: str) -> tuple[str, Path]:
         return load_system(path).name, path.absolute()
     study = load_study(path)
     return study.system.name, study.system_document.path.absolute()
+
+
+def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
+    """Find every system that is meant, with the folder of its file: of a study one for each combination of levels.
+
+    The levels of all presets count.
+
+    Parameters
+    ----------
+    text : str
+        As `find_system` takes it.
+
+    Raises
+    ------
+    StudyError
+        With every fault.
+    """
+    path = study_path(text)
+    if path.is_file() and "services" in _keys(path):
+        return [(load_system(path), path.parent)]
+    study = load_study(path)
+    systems: dict[str, tuple[SystemFile, Path]] = {}
+    for variant in (study, *(load_study(path, preset) for preset in study.presets)):
+        levels = {tuple(run.factors.items()): run for run in variant.design()}
+        for run in levels.values():
+            system = run.system
+            systems.setdefault(system.model_dump_json(), (system, variant.system_folder))
+    return list(systems.values())
 
 
 def _keys(path: Path) -> list[str]:

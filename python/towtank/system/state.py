@@ -56,7 +56,8 @@ class SystemState:
     def write(self, **fields: Any) -> None:
         """Set fields, in one atomic step."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(self.path, {"schema": STATE_SCHEMA, "name": self.name, **self.read(), **fields})
+        # Who wants to talk to a system needs its logins.
+        write_json(self.path, {"schema": STATE_SCHEMA, "name": self.name, **self.read(), **fields}, private=True)
 
     def remove(self) -> None:
         """Forget it."""

@@ -68,7 +68,7 @@ class Endpoints:
     groups : dict
         Root process id per tier, for the probe.
     tiers : dict
-        Kind, host and CPUs per tier, for the run's manifest.
+        Kind, host, CPUs and limits in force per tier, for the run's manifest.
     settings : dict
         Configuration in force per service.
     scrapers : list
@@ -282,6 +282,7 @@ class System:
                     "kind": service.kind,
                     "host": (process.spec.host or service.host).name,
                     "cpus": self._cpus_of(process.spec.host or service.host),
+                    "limits": process.limits(),
                 }
                 for service, process in self._processes
             }

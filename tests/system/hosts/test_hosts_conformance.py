@@ -129,9 +129,9 @@ def test_a_host_is_torn_down_twice(host: Host) -> None:
     host.tear_down()
 
 
+@pytest.mark.applies(host=lambda provider: provider != "ssh")
 def test_a_file_of_the_host_is_seen_from_outside_where_files_are_shared(host: Host, tmp_path: Path) -> None:
-    if not host.capabilities().shares_files:
-        pytest.skip("the provider shares no files")
+    assert host.capabilities().shares_files
     file = host.temporary / f"seen-{tmp_path.name}"
     assert host.execute([sys.executable, "-c", f"open({str(file)!r}, 'w').write('x')"]).status == 0
     assert host.outside(file).read_text() == "x"

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from host_support import SshServer, until
 
+from towtank.engine import OPEN_FILES
 from towtank.errors import TargetError
 from towtank.observe.observation import Observation
 from towtank.results.folder import RunFolder
@@ -58,7 +60,9 @@ def test_a_service_is_started_observed_and_leaves_nothing(ssh: SshServer, tmp_pa
     with build_system(load_system(path), tmp_path, run.logs) as system:
         endpoints = system.up()
         assert refuses_connection(endpoints.addresses["web"][0]) is None
-        assert endpoints.tiers["web"] == {"kind": "null_server", "host": "far", "cpus": []}
+        web = endpoints.tiers["web"]
+        assert (web["kind"], web["host"], web["cpus"]) == ("null_server", "far", [])
+        assert web["limits"]["open_files"] == min(OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
         assert endpoints.groups == {}, "its process is not on this machine"
         assert endpoints.hosts["far"]["provider"] == "ssh"
         with Observation(run, {}, endpoints.scrapers, 0.1, endpoints.probes) as observation:

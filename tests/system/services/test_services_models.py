@@ -75,3 +75,26 @@ def test_sizes_and_times_of_postgresql_are_written_as_it_takes_them() -> None:
         "jit": "off",
         "geqo_threshold": 10,
     }
+
+
+def test_a_login_that_nobody_would_send_is_refused_without_showing_it(tmp_path: Path) -> None:
+    path = tmp_path / "system.yaml"
+    path.write_text(
+        """
+schema: towtank/system/1
+name: logins
+hosts: {here: {provider: local}}
+services:
+  far: {kind: existing, address: "http://u:hidden@127.0.0.1:80"}
+  front: {kind: haproxy, host: here, members: far}
+  content: {kind: content_server, host: here, settings: {ldap: "ldap://u:hidden@127.0.0.1"}}
+  mixed: {kind: existing, address: ["http://u:hidden@127.0.0.1:80", "http://127.0.0.1:81"]}
+"""
+    )
+    with pytest.raises(StudyError) as raised:
+        load_system(path)
+    said = str(raised.value)
+    assert "must be a service without a login in its address: a gateway does not send it, got 'far' instead" in said
+    assert "ldap: must have no login: each user is known to the directory by their own" in said
+    assert "must have the same login in each address, or in none" in said
+    assert "hidden" not in said

@@ -148,11 +148,9 @@ def test_nobody_else_sees_it(storage: StorageBench) -> None:
         assert line[0].startswith("/dev/loop")
 
 
+# Of disks their host reports.
+@pytest.mark.applies(storage=lambda case: case.is_mount)
 def test_what_is_done_is_told(storage: StorageBench) -> None:
-    if not storage.case.is_mount:
-        pytest.skip("disks are told by their host")
-    if not storage.service("area").scrapers():
-        pytest.skip("it tells nothing of itself")
     (scraper,) = storage.service("area").scrapers()
     before = scraper.scrape()
     path = storage.root / "told"
@@ -171,9 +169,8 @@ def test_what_is_done_is_told(storage: StorageBench) -> None:
     assert names == {metric.name for metric in GLUSTERFS.metrics}
 
 
+@pytest.mark.applies(storage=lambda case: case.is_mount)
 def test_a_server_that_was_killed_and_is_back_has_what_was_written(storage: StorageBench) -> None:
-    if not storage.case.is_mount:
-        pytest.skip("it has no server")
     written = {path: told(storage, WRITE, path, 50_000) for path in paths_on_both(storage)}
     _, process = storage.process("store-1")
     assert process.pid is not None

@@ -11,7 +11,7 @@ from storage_cases import CASES, StorageBench
 from towtank.errors import StudyError
 from towtank.system.build import build_system
 from towtank.system.model import load_system
-from towtank.system.packages import needed
+from towtank.system.packages import Package, needed
 from towtank.system.services.glusterfs_volumes import mount_text, server_text
 from towtank.system.storage_models import GlusterfsMountSettings, GlusterfsServerSettings
 from towtank.system.system import System
@@ -142,7 +142,8 @@ def test_doctor_names_the_packages(tmp_path: Path) -> None:
         "store: {kind: glusterfs_server, host: far, disk: data}",
         "area: {kind: glusterfs_mount, host: web, servers: store}",
     )
-    names = {name for package in needed(str(path)) for name in package.names}
+    packages = [need for need in needed(str(path)) if isinstance(need, Package)]
+    names = {name for package in packages for name in package.names}
     assert {"glusterfs-server", "glusterfs-client"} <= names
 
 

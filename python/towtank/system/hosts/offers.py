@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from towtank.installing import SSH_LIBRARY, pip_install
 from towtank.observe.offers import Offer
 from towtank.system.hosts.capabilities import probe
 
@@ -19,9 +20,9 @@ def examine_hosts() -> list[Offer]:
             offers.append(Offer(name, "ok", "yes", point.remark))
         else:
             offers.append(Offer(name, "note", None, f"{point.lacking}; for {point.remark}", point.install))
-    spec = find_spec("asyncssh")
+    spec = find_spec(SSH_LIBRARY)
     if spec is None:
-        offers.append(Offer("hosts_ssh", "note", None, f"not installed; for {_SSH}", "pip install 'towtank[hosts]'"))
+        offers.append(Offer("hosts_ssh", "note", None, f"not installed; for {_SSH}", pip_install(SSH_LIBRARY)))
     else:
         offers.append(Offer("hosts_ssh", "ok", str(spec.origin), _SSH))
     return offers

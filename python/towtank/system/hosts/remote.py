@@ -16,11 +16,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from towtank.engine import binary
+from towtank.engine import binary, guarded
 from towtank.errors import TargetError
+from towtank.installing import SSH_LIBRARY, pip_install
 from towtank.system.host_model import SshHost as Part
 from towtank.system.hosts.cleaning import JANITOR, MARK
 from towtank.system.hosts.host import Answer, Capabilities, Room, Watching
+from towtank.system.limits import limits_below
 from towtank.system.process import Check, Process, ProcessSpec, await_end, describe_status, no_check, tail
 from towtank.system.trees import signal_tree
 
@@ -105,7 +107,7 @@ class RemoteHost:
         where, part = f"hosts.{self.name}", self._part
         lines = []
         if find_spec("asyncssh") is None:
-            lines.append(f"{where}.provider: needs asyncssh, which is not installed; pip install 'towtank[hosts]'")
+            lines.append(f"{where}.provider: needs asyncssh, which is not installed; {pip_install(SSH_LIBRARY)}")
         if part.password_from is not None and part.password_from not in os.environ:
             lines.append(
                 f"{where}.password_from: must name a variable of the environment, {part.password_from} is not set"
@@ -166,9 +168,9 @@ class RemoteHost:
         self._pids += 1
         return self.folder / "pids" / str(self._pids)
 
-    def guarded(self, command: list[str], grace_s: float, pid_file: Path) -> list[str]:
-        """A command under a guard there, which tells its number to a file."""
-        guard = [str(self.engine()), "guard", "--grace", str(grace_s), "--", *command]
+    def guarded(self, command: list[str], grace_s: float, pid_file: Path, open_files: int | None = None) -> list[str]:
+        """A command under a guard there, which writes its number to a file."""
+        guard = guarded(command, grace_s=grace_s, open_files=open_files, engine=self.engine())
         return ["sh", "-c", _TOLD, str(pid_file), *guard]
 
     def start(self, command: list[str], log: Any, environment: Mapping[str, str]) -> RemoteCommand:
@@ -315,8 +317,9 @@ class RemoteProcess:
         """Start it."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._stream = self.log.open("ab", buffering=0)
-        guarded = self._host.guarded(self.spec.command, self.spec.grace_s, self.pid_file)
-        self._command = self._host.start(guarded, self._stream, self.spec.environment)
+        spec = self.spec
+        guarded = self._host.guarded(spec.command, spec.grace_s, self.pid_file, spec.open_files)
+        self._command = self._host.start(guarded, self._stream, spec.environment)
 
     @property
     def pid(self) -> int | None:
@@ -344,10 +347,19 @@ class RemoteProcess:
 
     def signal(self, what: str) -> None:
         """Kill the tree without asking, hold it, or let it go on."""
-        guard = (self._host.read(self.pid_file) or "").strip()
-        if not guard.isdigit():
+        guard = self._guard_number()
+        if guard is None:
             raise TargetError(f"{self.spec.name}: its process on {self._host.name} is not known")
-        signal_tree(self._host.execute, int(guard), what)
+        signal_tree(self._host.execute, guard, what)
+
+    def limits(self) -> dict[str, int | None]:
+        """Limits in force of its command there."""
+        guard = self._guard_number()
+        return {} if guard is None else limits_below(guard, self._host.read)
+
+    def _guard_number(self) -> int | None:
+        text = (self._host.read(self.pid_file) or "").strip()
+        return int(text) if text.isdigit() else None
 
     def last_lines(self) -> str:
         """The last lines of the log."""

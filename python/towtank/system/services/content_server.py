@@ -22,6 +22,8 @@ from towtank.system.services.openldap import Openldap
 from towtank.system.services.postgresql import Postgresql
 
 _METRICS = "/metrics"
+# Variables of its environment.
+_DATABASE, _LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
 # The server gives requests in work five seconds when it is told to end; ours must be longer.
 _GRACE_S = 8.0
 # Files that a population leaves for workloads; they are exported as `documents_csv` and so on.
@@ -129,16 +131,21 @@ class ContentServer(NodesService):
 
     def _run(self, place: Place, command: str, *options: str) -> None:
         """Run one of its programs, on all CPUs and without the limits of its host: no load is measured yet."""
-        program = [*self._program(), command, *self._where(self._data), *options]
+        program = [*self._program(), command, *_where(self._data), *options]
         cpus = sorted({*(place.cpus or []), *os.sched_getaffinity(0)})
-        place.run(ProcessSpec(f"{self.name}-{command}", program), cpus=cpus, on=self._maker)
+        spec = ProcessSpec(f"{self.name}-{command}", program, self._addresses_of_others())
+        place.run(spec, cpus=cpus, on=self._maker)
 
     def _program(self) -> list[str]:
         return [self.host.python(), "-m", "content_server"]
 
-    def _where(self, data: Path) -> list[str]:
-        database = self._part.settings.database if self._database is None else self._database.dsn
-        return ["--data", str(data), "--database", database]
+    def _addresses_of_others(self) -> dict[str, str]:
+        """Database and directory, which may come with a login: arguments of a process can be read by everybody."""
+        given = self._part.settings
+        addresses = {_DATABASE: given.database if self._database is None else self._database.dsn}
+        if given.ldap is not None:
+            addresses[_LDAP] = given.ldap if self._directory is None else self._directory.url
+        return addresses
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """One process for each node."""
@@ -146,6 +153,7 @@ class ContentServer(NodesService):
             ProcessSpec(
                 node,
                 [*self._program(), "serve", *self._options(number, address)],
+                self._addresses_of_others(),
                 grace_s=_GRACE_S,
                 host=self.host_of(number),
             )
@@ -155,7 +163,7 @@ class ContentServer(NodesService):
     def _options(self, number: int, address: str) -> list[str]:
         given = self._part.settings
         area = self._area_on(self.host_of(number))
-        options = [*self._where(self._served), *([] if area is None else ["--storage-area", str(area)])]
+        options = [*_where(self._served), *([] if area is None else ["--storage-area", str(area)])]
         options += ["--listen", address, "--node", f"node-{number}"]
         options += ["--threads", str(given.threads), "--database-pool", str(given.database_pool)]
         options += ["--content-cache-bytes", str(given.content_cache), "--handle-cache", str(given.handle_cache)]
@@ -164,8 +172,6 @@ class ContentServer(NodesService):
             options += ["--drop-index", index]
         if self._users is not None:
             options += ["--users", str(self._users)]
-        if given.ldap is not None:
-            options += ["--ldap", given.ldap if self._directory is None else self._directory.url]
         options += ["--credentials-lifetime", str(given.credentials_lifetime)]
         return options
 
@@ -195,3 +201,7 @@ class ContentServer(NodesService):
     def exports(self) -> Mapping[str, Path]:
         """Lists of what it holds, for workloads to draw from."""
         return {f"{name}_csv": (self._lists / f"{name}.csv").absolute() for name in _LISTS}
+
+
+def _where(data: Path) -> list[str]:
+    return ["--data", str(data)]

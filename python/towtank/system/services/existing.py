@@ -27,20 +27,20 @@ class Existing(PlainService):
         return "; ".join(refusals) or None
 
     def addresses(self) -> list[str]:
-        """The addresses as given, without the scheme."""
-        return [urlsplit(address).netloc for address in self._part.address]
+        """The addresses as given, without scheme and login."""
+        return [urlsplit(address).netloc.rpartition("@")[2] for address in self._part.address]
 
     def settings_used(self) -> dict[str, Any]:
         """Where it is."""
         return {"address": list(self._part.address), "metrics": self._part.metrics}
 
     def scrapers(self) -> list[Any]:
-        """Its page of metrics, at every address."""
+        """Its page of metrics, at every address, with the login of the address."""
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
 
         if self._part.metrics is None:
             return []
-        urls = [f"http://{address}{self._part.metrics}" for address in self.addresses()]
+        urls = [f"http://{urlsplit(address).netloc}{self._part.metrics}" for address in self._part.address]
         return [
             PrometheusScraper(self.name if number == 1 else f"{self.name}-{number}", self.kind, url)
             for number, url in enumerate(urls, start=1)

@@ -24,6 +24,8 @@ ADMINISTRATOR_PASSWORD = "towtank"
 _POPULATE_WITHIN_S = 600.0
 _DATABASE = "data.mdb"
 _COMPLETE = "complete"
+# slapd keeps a row of 650 bytes for each file that it may open: 21 MB, with more connections than it has threads for.
+_OPEN_FILES = 32768
 
 
 class Openldap(PrivateServer):
@@ -121,7 +123,7 @@ class Openldap(PrivateServer):
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """The server; a debug level, though it is none, keeps it in the foreground."""
         command = [self.path, "-d", "none", "-f", str(self.folder / "slapd.conf"), "-h", f"{self.url}/"]
-        return [ProcessSpec(self.name, command, grace_s=5.0)]
+        return [ProcessSpec(self.name, command, grace_s=5.0, open_files=_OPEN_FILES)]
 
     def ready(self) -> str | None:
         """Ready when it takes connections: it listens only once its databases are open."""

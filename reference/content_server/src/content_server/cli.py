@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Any
 from content_server import __version__
 from content_server.errors import StartError
 from content_server.settings import Settings, parse_size
+
+# Variables of the environment with addresses that may have a login in them: other users see arguments, but not these.
+DATABASE, LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
 
 
 def _checked(convert: Callable[[str], Any], accept: Callable[[Any], bool], wanted: str) -> Callable[[str], Any]:
@@ -63,7 +67,10 @@ def _parser() -> argparse.ArgumentParser:
 def _add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help="data directory")
     parser.add_argument(
-        "--database", default="sqlite", metavar="sqlite|DSN", help="sqlite, or a PostgreSQL DSN (sqlite)"
+        "--database",
+        default=os.environ.get(DATABASE, "sqlite"),
+        metavar="sqlite|DSN",
+        help=f"sqlite, or a PostgreSQL DSN (${DATABASE}, which other users cannot read, or sqlite)",
     )
     parser.add_argument("--storage-area", type=Path, metavar="DIR", help="content files (DATA/area)")
 
@@ -79,7 +86,12 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         help="port 0 takes a free one",
     )
     add("--users", type=Path, metavar="FILE", help="file of users (DATA/users.txt)")
-    add("--ldap", metavar="URL", help="take users from an LDAP directory instead")
+    add(
+        "--ldap",
+        default=os.environ.get(LDAP),
+        metavar="URL",
+        help=f"take users from an LDAP directory instead (${LDAP})",
+    )
     add(
         "--ldap-user-dn",
         default=Settings.ldap_user_dn,

@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import hmac
 import os
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -96,7 +97,7 @@ class LdapDirectory(Directory):
         try:
             import ldap3  # type: ignore[import-untyped]
         except ImportError as error:
-            raise StartError("ldap: ldap3 is not installed; pip install 'content-server[ldap]'") from error
+            raise StartError(f"ldap: ldap3 is not installed; {sys.executable} -m pip install ldap3") from error
         if "{}" not in pattern:
             raise StartError("ldap: --ldap-user-dn must contain {} for the name")
         self._ldap3: Any = ldap3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -30,7 +31,7 @@ class PostgresqlDatabase(Database):
             from psycopg_pool import ConnectionPool, PoolTimeout
         except ImportError as error:
             raise StartError(
-                f"database: {error.name} is not installed; pip install 'content-server[postgresql]'"
+                f"database: {error.name} is not installed; {sys.executable} -m pip install 'psycopg[binary]'"
             ) from error
         self._psycopg = psycopg
         options = "" if synchronous else "-c synchronous_commit=off"

@@ -1,0 +1,77 @@
+"""Limits of open files of services: the hard limit becomes the soft one, and what is in force is recorded."""
+
+import resource
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from towtank.system.limits import limits_below, parse_limits, read_here
+from towtank.system.process import ProcessSpec, ServiceProcess, run_to_end, tail
+from towtank.system.service import Place, PlainService
+from towtank.system.system import System
+
+SOFT = 256
+LIMITS = """\
+Limit                     Soft Limit           Hard Limit           Units
+Max processes             63432                unlimited            processes
+Max open files            1024                 524288               files
+Max locked memory         unlimited            unlimited            bytes
+"""
+
+
+@pytest.fixture
+def login_limit() -> Iterator[int]:
+    """A low soft limit of open files, as a login has it; returns the hard limit."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (SOFT, before[1]))
+    yield before[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def printed_limit(folder: Path, stated: int | None = None) -> int:
+    code = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    spec = ProcessSpec("worker", [sys.executable, "-c", code], open_files=stated)
+    run_to_end(ServiceProcess(spec, folder / "worker.log"))
+    return int(tail(folder / "worker.log")[-1])
+
+
+def test_service_gets_its_hard_limit_of_open_files(tmp_path: Path, login_limit: int) -> None:
+    assert printed_limit(tmp_path) == min(login_limit, 524_288)
+
+
+def test_service_gets_the_limit_that_its_kind_states(tmp_path: Path, login_limit: int) -> None:
+    assert printed_limit(tmp_path, stated=300) == 300
+    assert printed_limit(tmp_path, stated=login_limit + 1) == login_limit
+
+
+class Sleeper(PlainService):
+    """A service of one process that does nothing, ready when it says so."""
+
+    def processes(self, place: Place) -> list[ProcessSpec]:
+        self.log = place.logs / f"{self.name}.log"
+        code = "import time; print('ready', flush=True); time.sleep(600)"
+        return [ProcessSpec(self.name, [sys.executable, "-c", code])]
+
+    def ready(self) -> str | None:
+        return None if tail(self.log) else "it said nothing yet"
+
+
+def test_limits_in_force_are_among_the_facts_of_a_tier(tmp_path: Path, login_limit: int) -> None:
+    with System([Sleeper("sleeper")], tmp_path / "data", tmp_path / "logs") as system:
+        limits = system.up().tiers["sleeper"]["limits"]
+    assert limits["open_files"] == min(login_limit, 524_288)
+    most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    assert limits["processes"] == (None if most == resource.RLIM_INFINITY else most)
+
+
+def test_limits_are_read_as_the_kernel_writes_them() -> None:
+    assert parse_limits(LIMITS) == {"open_files": 1024, "processes": 63432}
+    assert parse_limits(LIMITS.replace("63432     ", "unlimited ")) == {"open_files": 1024, "processes": None}
+    assert parse_limits("") == {}
+
+
+def test_limits_of_a_process_that_ended_are_unknown() -> None:
+    assert limits_below(2**22 + 1, read_here) == {}
+    assert limits_below(7, {"/proc/7/task/7/children": "8 9 ", "/proc/8/limits": LIMITS}.get)["open_files"] == 1024
