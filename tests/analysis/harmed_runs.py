@@ -220,6 +220,23 @@ def overflowing(run):
     rewrite(run.observe / "probe.ndjson", on_samples(change))
 
 
+def limited(run, limits, **gauges):
+    """Give the tier of a run limits, and its group these values in each sample; returns its name."""
+    tiers = run.manifest["tiers"]
+    name = next(iter(tiers))
+    run.update(tiers={name: {**tiers[name], "limits": limits}})
+
+    def change(document, at):
+        document["groups"][name].update({"processes": 2, "open_files": 100, "threads": 10, **gauges})
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+    return name
+
+
+def out_of_descriptors(run):
+    limited(run, {"open_files": 1024}, open_files=1029)
+
+
 def probing_for_a_lost_tail(run):
     def change(document, at):
         document["host"]["tcp_retransmits_total"] = int(at > 20)
@@ -260,6 +277,11 @@ def storage_filled(run, used_per_s=2.0):
 
 def storage_full(run):
     storage_filled(run, used_per_s=4.0)
+
+
+def disk_limited(run):
+    disk = {"size": "1 GB", "read_operations": "200 /s", "write_rate": "8 MiB/s"}
+    run.update(hosts={"web": {"provider": "namespaces", "cpus_virtual": None, "disks": {"data": disk}}})
 
 
 def read_back(run, fate):
@@ -402,7 +424,192 @@ def waiting_from_before(run):
     rewrite(run.engine / "worker-00.0000.ndjson", wait)
 
 
+def on_intervals(change):
+    def wrapped(document):
+        if document["k"] == "interval":
+            change(document, document["t1_ns"] / SECOND)
+        return document
+
+    return wrapped
+
+
+def stood_still(run, seconds=3.0):
+    """From 20 s on the loop of the load thread did not turn."""
+
+    def stall(document, ends_s):
+        document["gap_ns"] = 1_000_000
+        if 20.0 < ends_s <= 20.0 + max(1.0, seconds):
+            document |= {"gap_ns": round(seconds * SECOND), "stalled_ns": round(min(1.0, seconds) * SECOND)}
+
+    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(stall))
+
+
+def stood_still_shortly(run):
+    stood_still(run, 0.3)
+
+
+def stood_still_long(run):
+    stood_still(run, 6.0)
+
+
+def never_answered(run):
+    """Eight requests, none of which ended before the load was over; all of them timed out then."""
+
+    def silence(document):
+        if document["k"] == "header":
+            stages = document["stages"]
+            end = stages[-1]["end_s"]
+            drain = {"name": "drain", "phase": "ramp_down", "level": 0, "start_s": end, "end_s": end + 3, "users": 0}
+            document["stages"] = [*stages, drain]
+        if document["k"] == "interval":
+            document |= {"in_flight": 8, "series": [{**one, **NOTHING} for one in document["series"]]}
+        return document
+
+    path = run.engine / "worker-00.0000.ndjson"
+    rewrite(path, silence)
+    *documents, end = list(lines.read(path))
+    late = dict(documents[-1]) | {"stage": 2, "t0_ns": 42 * SECOND, "t1_ns": 43 * SECOND, "in_flight": 0}
+    failed = {"id": 0, "group": 0, "ok": 0, "failed": {"timeout": 8}}
+    late["series"] = [{"of": of, **failed} for of in ("step", "transaction")]
+    path.write_bytes(b"".join(lines.encode(one) for one in [*documents, late, end]))
+
+
+NOTHING = {"ok": 0, "failed": {}, "response": None, "response_sum_ns": 0, "exchange": None, "exchange_sum_ns": 0}
+
+
+def rare_failure(run, of="transaction"):
+    """Eight of a second kind, all failed, beside 1,280 of the first."""
+
+    def fail(document):
+        if document["k"] == "header":
+            document["transactions"] = ["read", "export"]
+            document["steps"] = [*document["steps"], {"name": "request", "transaction": "export"}]
+        if document["k"] == "interval" and document["t0_ns"] == 20 * SECOND:
+            document["series"].append({"of": of, "id": 1, "group": 0, "ok": 0, "failed": {"timeout": 8}})
+        return document
+
+    rewrite(run.engine / "worker-00.0000.ndjson", fail)
+
+
+def rare_failure_of_a_request(run):
+    rare_failure(run, "step")
+
+
+def interval_missing(run):
+    path = run.engine / "worker-00.0000.ndjson"
+    documents = list(lines.read(path))
+    path.write_bytes(b"".join(lines.encode(one) for one in [*documents[:20], *documents[21:]]))
+
+
+def worker_twice(run):
+    whole = (run.engine / "worker-00.0000.ndjson").read_bytes()
+    (run.engine / "worker-00.0001.ndjson").write_bytes(whole)
+
+
+def more_than_all_of_a_cpu(run):
+    def change(document, at):
+        for key in ("cpu_user_s_total", "cpu_system_s_total"):
+            document["groups"]["content"][key] *= 7.5
+
+    rewrite(run.observe / "probe.ndjson", on_samples(change))
+
+
+def more_users_than_asked(run):
+    ask(run, 4)
+
+
+def fewer_users_than_asked(run):
+    ask(run, 12)
+
+
+def ask(run, users):
+    """Eight users came where so many were asked for."""
+    run.update(users=users)
+
+    def change(document):
+        if document["k"] == "header":
+            document["stages"] = [{**stage, "users": users} for stage in document["stages"]]
+        return document
+
+    rewrite(run.engine / "worker-00.0000.ndjson", change)
+
+
+def more_ended_than_started(run):
+    def change(document, at):
+        for one in document["series"]:
+            if one["of"] == "step":
+                one |= {"offered": one["offered"] // 2, "started": one["started"] // 2}
+
+    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(change))
+
+
+def answered_before_the_exchange(run):
+    def change(document, at):
+        for one in document["series"]:
+            if one["of"] == "step":
+                one["response_sum_ns"] //= 2
+
+    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(change))
+
+
+def surplus_bytes(run):
+    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(lambda one, at: one.update(framing={"surplus": 1})))
+
+
+def unasked_bytes(run):
+    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(lambda one, at: one.update(framing={"unasked": 1})))
+
+
+def connected_each_time(run):
+    made = {"connect": encode_histogram([1e6] * 8)}
+    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(lambda one, at: one.update(made)))
+
+
+def paused(run):
+    """Forty a second take 1 ms, and in every fourth second 20 ms."""
+
+    def change(document, ends_s):
+        taken = [20e6 if ends_s % 4 == 0 else 1e6] * 40
+        for one in document["series"]:
+            one |= {"ok": 40, "response": encode_histogram(taken), "response_sum_ns": round(sum(taken))}
+
+    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(change))
+
+
+def overloaded(run):
+    """Eight arrive each second and seven are done: what is in the system rises by one a second."""
+
+    def change(document, ends_s):
+        document |= {"user_ns": round(4 * max(0.0, ends_s - 2) * SECOND), "arrivals": [8]}
+
+    run.update(users=None, rate=8.0)
+    rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(change))
+
+
+def no_probe_stream(run):
+    (run.observe / "probe.ndjson").unlink()
+
+
 CASES = [
+    (stood_still, Kind.GENERATOR_STALLED, "suspect"),
+    (stood_still_shortly, Kind.GENERATOR_STALLED, "note"),
+    (stood_still_long, Kind.GENERATOR_STALLED, "invalid"),
+    (never_answered, Kind.NOTHING_COMPLETED, "invalid"),
+    (rare_failure, Kind.ERRORS_ABOVE_LIMIT, "invalid"),
+    (rare_failure_of_a_request, Kind.ERRORS_ABOVE_LIMIT, "suspect"),
+    (interval_missing, Kind.ACCOUNTING, "invalid"),
+    (worker_twice, Kind.PHYSICAL_BOUND, "invalid"),
+    (more_than_all_of_a_cpu, Kind.PHYSICAL_BOUND, "invalid"),
+    (more_users_than_asked, Kind.PHYSICAL_BOUND, "invalid"),
+    (fewer_users_than_asked, Kind.PHYSICAL_BOUND, "suspect"),
+    (more_ended_than_started, Kind.PHYSICAL_BOUND, "invalid"),
+    (answered_before_the_exchange, Kind.PHYSICAL_BOUND, "invalid"),
+    (surplus_bytes, Kind.FRAMING, "suspect"),
+    (unasked_bytes, Kind.FRAMING, "invalid"),
+    (connected_each_time, Kind.RECONNECTS, "note"),
+    (paused, Kind.PAUSES, "note"),
+    (overloaded, Kind.NO_STEADY_STATE, "invalid"),
+    (no_probe_stream, Kind.OBSERVATION_GAP, "suspect"),
     (not_settled, Kind.NOT_SETTLED, "suspect"),
     (carried_over, Kind.BACKLOG, "suspect"),
     (carried_over_shortly, Kind.BACKLOG, "note"),
@@ -433,6 +640,7 @@ CASES = [
     (out_of_files, Kind.GENERATOR_SATURATED, "invalid"),
     (waiting_for_the_pool, Kind.CONNECTION_WAIT, "note"),
     (overflowing, Kind.LISTEN_OVERFLOW, "suspect"),
+    (out_of_descriptors, Kind.TIER_LIMIT, "suspect"),
     (retransmitting, Kind.RETRANSMITS, "suspect"),
     (probing_for_a_lost_tail, Kind.RETRANSMITS, "note"),
     (throttled, Kind.THROTTLED, "note"),
@@ -440,6 +648,7 @@ CASES = [
     (generator_throttled_much, Kind.THROTTLED, "invalid"),
     (storage_full, Kind.STORAGE_FULL, "suspect"),
     (storage_filled, Kind.STORAGE_FULL, "note"),
+    (disk_limited, Kind.DISK_THROTTLED, "note"),
     (document_lost, Kind.STORED_LOST, "suspect"),
     (document_changed, Kind.STORED_LOST, "suspect"),
     (document_unreadable, Kind.STORED_UNKNOWN, "suspect"),

@@ -10,7 +10,8 @@ from synthetic_runs import encode_histogram, write_run
 
 from towtank.analysis import drive_document, summarize_run
 from towtank.analysis.aggregation import aggregate
-from towtank.analysis.capacity import limit
+from towtank.analysis.capacity import ideal_line
+from towtank.analysis.limits.of_levels import limit
 from towtank.analysis.narrative import observations
 from towtank.results import lines
 from towtank.results.folder import write_json
@@ -140,12 +141,15 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     waits = document["connections"]["wait_time_s"]
     assert waits["share_waited"] == pytest.approx(0.5)
     assert waits["share_of_response_time"] == pytest.approx(0.25, rel=2 * MIDDLE)
-    ideal = {"users": 1, "load": 1, "per_user_per_s": 10.0}
-    found = limit([point], ideal)
-    assert not found["reached"]
+    # One user brings as much as ten.
+    first = replace(point, load=1.0)
+    found = limit([first, point], ideal_line([first, point]))
+    assert (found["kind"], found["resource"]) == ("unknown", None)
     assert "the generator's own pool of connections: 25 % of response time" in found["evidence"]
     told = {
-        "configurations": [{"key": {}, "label": "", "points": [document], "ideal": ideal, "limit": found}],
+        "configurations": [
+            {"key": {}, "label": "", "points": [document], "ideal": ideal_line([first, point]), "limit": found}
+        ],
         "comparisons": [],
         "objectives": [],
         "verdict": {"valid_runs": 1, "suspect_runs": 0, "invalid_runs": 0, "missing_runs": 0},

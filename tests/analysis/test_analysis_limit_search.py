@@ -117,6 +117,53 @@ def test_a_failure_by_chance_is_turned_round_by_its_repeats():
     assert decision.high - decision.low <= 0.1 * decision.low
 
 
+def by_script(plan, first, otherwise):
+    """Search a system of which the first plateaus of some levels are given; the rest follows a rule."""
+    made = {}
+
+    def carries(level, number):
+        made[level] = made.get(level, 0) + 1
+        script = first.get(level, ())
+        passed = script[made[level] - 1] if made[level] <= len(script) else otherwise(level)
+        return None if passed else MISSED
+
+    return run(plan, carries)
+
+
+def test_a_draw_is_measured_once_more():
+    """200 users failed once (230 ms) and passed when repeated (29.6 ms), as 216 to 294 did: 200 is no limit."""
+    plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
+    decision, outcomes = by_script(plan, {200: [False, True]}, lambda level: level <= 330)
+    assert levels_of(outcomes).count(200) == 3
+    assert decision.ended is Ended.REFINED
+    assert decision.low <= 330 < decision.high
+
+
+def test_levels_that_pass_above_a_failure_reopen_the_search():
+    """188 to 200 is refined when 216 passes; repeated, 200 passes as well, and the search goes on to 330."""
+    plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
+    outcomes = [Outcome(level, None, -0.5) for level in (50, 100, 150, 175, 188, 188)]
+    outcomes += [Outcome(200, MISSED, 0.1), Outcome(200, MISSED, 0.1), Outcome(216, None, -0.4)]
+    assert decide(plan, outcomes).level == 216, "the level that was measured least"
+    outcomes.append(Outcome(216, None, -0.4))
+    decision = decide(plan, outcomes)
+    assert (decision.level, decision.why) == (200, "repeated: 200 failed, but 216 passed")
+
+
+def test_levels_that_contradict_each_other_give_a_lower_bound_only():
+    plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
+    outcomes = []
+    while (decision := decide(plan, outcomes)).ended is None:
+        failed = 195 <= decision.level <= 205
+        margin = (0.02, 0.3)[len(outcomes) % 2] if failed else -0.3
+        outcomes.append(Outcome(decision.level, MISSED if failed else None, margin))
+        assert len(outcomes) < 60
+    assert (decision.ended, decision.high) == (Ended.CONTRADICTORY, None)
+    assert decision.low < 195
+    assert decision.ended in LOWER_BOUNDS
+    assert "failed in 3 of 3 plateaus, but" in decision.why
+
+
 @pytest.mark.parametrize("failure", [Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED])
 def test_what_is_no_limit_of_the_system_ends_the_search_with_a_lower_bound(failure):
     decision, outcomes = run(SearchPlan(100, 2000, STAGED.steps, refine_to=0.05), up_to(250, failure))

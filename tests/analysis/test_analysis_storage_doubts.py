@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from towtank.analysis.checks.storage import full_storage
+from towtank.analysis.checks.storage import full_storage, throttled_disks
 from towtank.analysis.doubts import Doubt, Kind, Level
 from towtank.analysis.system.hosts import _full_in
+from towtank.system.host_model import Disk
 
 ROOMY = {
     "size_bytes": 1e9,
@@ -54,6 +55,19 @@ def test_a_roomy_disk_and_one_without_a_number_of_inodes_are_no_doubt() -> None:
     assert doubts(size_inodes=None, size_bytes=None) == []
     assert list(full_storage({"far": {"disks": {"vda": {"utilization": 0.1}}}}, 40.0)) == []
     assert list(full_storage({"here": {}}, 40.0)) == []
+
+
+def test_limits_of_disks_are_named_with_their_units() -> None:
+    # As a host file is written into `run.json`.
+    written = {"size": "1 GB", "read_rate": "16 MiB/s", "read_operations": "200 /s", "write_operations": "30 /min"}
+    limited = Disk.model_validate(written).model_dump(mode="json")
+    free = Disk.model_validate({"size": "1 GB"}).model_dump(mode="json")
+    manifest = {"hosts": {"store": {"disks": {"data": limited, "log": free}}, "web": {}}}
+    assert list(throttled_disks(manifest)) == [("store", "data", "16 MiB/s read, 200 reads/s, 0.5 writes/s")]
+    assert list(throttled_disks({"hosts": None})) == []
+    assert list(throttled_disks({"hosts": {"here": {"disks": {"data": {"read_operations": 3}}}}})) == [
+        ("here", "data", "3")
+    ]
 
 
 def test_the_time_until_full_is_that_of_the_mean_rate() -> None:

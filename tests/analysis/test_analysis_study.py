@@ -10,10 +10,11 @@ import pytest
 from results_1 import RESULTS_1, copy_of_results_1
 from write_results_1 import DATABASE_SHARE, DEMANDS_S, LEVELS, THINK_S, WEIGHTS
 
-from towtank.analysis import capacity, comparison, demand, objectives, summarize_study
+from towtank.analysis import capacity, comparison, demand, narrative, objectives, summarize_study
 from towtank.analysis.aggregation import aggregate
-from towtank.analysis.study import describe_study
-from towtank.results.folder import ResultsFolder, write_json
+from towtank.analysis.limits import of_levels
+from towtank.analysis.study import describe_study, known_summary
+from towtank.results.folder import ResultsFolder, RunFolder, write_json
 
 
 def weighted(values):
@@ -33,6 +34,41 @@ def exact_mva(users, demand_s, think_s):
 @pytest.fixture(scope="module")
 def summary(tmp_path_factory):
     return summarize_study(copy_of_results_1(tmp_path_factory.mktemp("study") / "results"))
+
+
+def test_a_copied_run_is_no_repetition(tmp_path):
+    results = copy_of_results_1(tmp_path / "results")
+    before = summarize_study(results, fresh=True)
+    original = results.runs()[0]
+    shutil.copytree(original.path, original.path.parent / "r900")
+    RunFolder(original.path.parent / "r900").update(run="r900")
+    after = summarize_study(results)
+    copied = next(run for run in after["runs"] if run["run"] == "r900")
+    assert copied["verdict"] == "invalid"
+    assert copied["reasons"][0] == f"the records of r900 are those of {original.run_id}"
+    assert after["verdict"]["invalid_runs"] == before["verdict"]["invalid_runs"] + 1
+    assert after["verdict"]["reasons"][0]["kind"] == "copied_run"
+    for one, other in zip(before["configurations"], after["configurations"], strict=True):
+        for point, same in zip(one["points"], other["points"], strict=True):
+            assert point["throughput_per_s"] == same["throughput_per_s"]
+
+
+def test_a_summary_does_not_outlive_its_data(tmp_path):
+    results = copy_of_results_1(tmp_path / "results")
+    run = results.runs()[0]
+    summarize_study(results, fresh=True)
+    made = known_summary(run)
+    assert made is not None
+    assert made["verdict"]["level"] != "invalid"
+    records = next(run.engine.glob("worker-*.ndjson"))
+    whole = records.read_bytes()
+    records.write_bytes(b"")
+    assert known_summary(run) is None
+    damaged = next(one for one in summarize_study(results)["runs"] if one["run"] == run.run_id)
+    assert damaged["verdict"] == "invalid"
+    records.write_bytes(whole)
+    again = next(one for one in summarize_study(results)["runs"] if one["run"] == run.run_id)
+    assert again["verdict"] == made["verdict"]["level"]
 
 
 def configuration(summary, index):
@@ -237,23 +273,197 @@ def points(*rows):
 
 def test_without_a_shortfall_the_limit_is_not_found():
     rows = points((10, 10.0, 0.1), (20, 19.8, 0.2))
-    limit = capacity.limit(rows, capacity.ideal_line(rows))
+    limit = of_levels.limit(rows, capacity.ideal_line(rows))
     assert not limit["reached"]
     assert "not found: the load is closed by think time" in limit["evidence"]
     assert limit["leaves_ideal_at"] is None
 
 
-def test_a_shortfall_without_a_saturated_tier_is_no_cpu_limit():
-    rows = points((10, 10.0, 0.1), (20, 12.0, 0.3))
-    limit = capacity.limit(rows, capacity.ideal_line(rows))
-    assert (limit["reached"], limit["resource"]) == (False, None)
-    assert "not CPU time" in limit["evidence"]
+def conclude(*runs, kind="users"):
+    """The limit of one configuration with these runs, one a load."""
+    rows = [aggregate(kind, run["users"]["asked"], [run]) for run in runs]
+    return of_levels.limit(rows, capacity.ideal_line(rows))
+
+
+def test_a_shortfall_without_a_saturated_tier_leaves_the_resource_open():
+    limit = conclude(made("r1", 10, 10.0, 0.1), made("r2", 20, 12.0, 0.3))
+    assert (limit["kind"], limit["reached"], limit["resource"]) == ("unknown", True, None)
+    assert "no observed tier has used its CPUs up (content at 30 % of its CPUs)" in limit["evidence"]
+    assert "CPU time" not in limit["evidence"]
     assert limit["leaves_ideal_at"] == {"after": 10, "at": 20}
+
+
+def without_tiers(run, cpus_used=None):
+    host = {"disks": {}} if cpus_used is None else {"disks": {}, "cpus": 2, "cpus_used": estimate(cpus_used)}
+    return {**run, "tiers": {}, "host": host}
+
+
+def test_a_tier_that_was_not_observed_is_no_evidence_against_the_cpu():
+    # A server that runs already, on a plateau: no tier is observed, so nothing can be said of its CPUs.
+    limit = conclude(*(without_tiers(made(f"r{n}", n, x)) for n, x in ((10, 10.0), (20, 12.0))))
+    assert (limit["kind"], limit["resource"]) == ("unknown", None)
+    assert "which resource limits it was not observed (no tier was observed)" in limit["evidence"]
+    limit = conclude(*(without_tiers(made(f"r{n}", n, x), 1.09) for n, x in ((10, 10.0), (20, 12.0))))
+    assert "this machine used 1.09 of 2 CPUs" in limit["evidence"]
+
+
+def test_noise_of_the_lowest_level_is_no_limit():
+    # Think times at 20 users leave 22.0 [19.5, 24.5] /s where the model's 19.75 are true; at 80 users 76.9
+    # [72.2, 81.7] are then 13 % below the line of the point value. The true shortfall is 2.7 %.
+    lowest, high = made("r1", 20, 22.0), made("r2", 80, 76.9)
+    lowest["throughput_per_s"], high["throughput_per_s"] = estimate(22.0, 2.5), estimate(76.9, 4.75)
+    limit = conclude(lowest, high)
+    assert (limit["kind"], limit["reached"], limit["leaves_ideal_at"]) == ("undecided", None, None)
+    assert "which may be chance" in limit["evidence"]
+
+
+def test_a_shortfall_without_an_interval_is_not_decided():
+    lowest, high = made("r1", 10, 10.0), made("r2", 20, 12.0)
+    for run in (lowest, high):
+        run["throughput_per_s"] = {**run["throughput_per_s"], "low": None, "high": None, "method": "none"}
+    assert conclude(lowest, high)["kind"] == "undecided"
+
+
+def test_levels_at_which_transactions_fail_are_the_limit():
+    reasons = [{"kind": "errors_above_limit", "level": "invalid", "message": "9 % failed", "seen": 0.09, "limit": 0.01}]
+    failing = made("r3", 130, 130.0, verdict="invalid")
+    failing["verdict"]["reasons"], failing["errors"] = reasons, {"share": 0.09}
+    limit = conclude(made("r1", 50, 50.0), made("r2", 80, 80.0), failing)
+    assert (limit["kind"], limit["reached"], limit["resource"]) == ("errors", True, None)
+    assert "at 130 users too much fails (9 % failed); 80 users is the highest valid level" in limit["evidence"]
+
+
+@pytest.mark.parametrize("kind", ["generator_saturated", "interference", "service_died"])
+def test_failures_that_the_generator_or_others_may_cause_are_no_limit_of_the_system(kind):
+    reasons = [{"kind": name, "level": "invalid", "message": name} for name in ("errors_above_limit", kind)]
+    failing = made("r3", 800, 130.0, verdict="invalid")
+    failing["verdict"]["reasons"] = [{**one, "seen": 0.2, "limit": 0.01} for one in reasons]
+    limit = conclude(made("r1", 50, 50.0), made("r2", 80, 80.0), failing)
+    assert (limit["kind"], limit["reached"]) == ("undecided", None)
+
+
+def test_an_open_load_that_grows_is_an_overload_however_small_the_shortfall():
+    # 99.7 of 108 /s are 8 % below the line, but what is in the system grew from 70 to 282.
+    top = made("r3", 108, 99.7, verdict="suspect")
+    top["window"] = {"growth": {"is_significant": True}}
+    doubt = {"kind": "no_steady_state", "level": "suspect", "message": "571 of 6,539 arrivals were left over"}
+    top["verdict"]["reasons"] = [{**doubt, "seen": 0.09, "limit": 0.05}]
+    runs = [made("r1", 50, 50.0), made("r2", 85, 85.0), top]
+    limit = conclude(*runs, kind="rate")
+    assert (limit["kind"], limit["reached"]) == ("overload", True)
+    assert "571 of 6,539 arrivals were left over" in limit["evidence"]
+    del top["window"]
+    assert conclude(*runs, kind="rate")["kind"] == "undecided", "a level that was not at rest decides nothing"
+
+
+def test_a_level_above_that_is_invalid_leaves_the_limit_open():
+    limit = conclude(made("r1", 50, 50.0), made("r2", 80, 80.0), made("r3", 130, 130.0, verdict="invalid"))
+    assert (limit["kind"], limit["reached"]) == ("undecided", None)
+    assert "no run above 80 users is valid" in limit["evidence"]
+
+
+def test_an_open_load_that_is_not_carried_is_an_overload():
+    limit = conclude(made("r1", 50, 50.0, 0.3), made("r2", 115, 98.6, 0.6), kind="rate")
+    assert (limit["kind"], limit["reached"]) == ("overload", True)
+
+
+def test_a_full_tier_on_the_ideal_line_is_nearly_the_limit():
+    limit = conclude(made("r1", 10, 10.0, 0.1), made("r2", 95, 95.0, 0.95))
+    assert (limit["kind"], limit["reached"]) == ("undecided", None)
+    assert "nearly reached: content at 95 % of its CPUs at 95 users, enough for 5 % more" in limit["evidence"]
+
+
+@pytest.mark.parametrize("kind", list(of_levels.LimitKind))
+def test_every_kind_of_limit_has_its_words_in_the_headline(kind):
+    summary = describe_study({"study": {"name": "s"}}, [made("r1", 10, 10.0)])
+    summary["configurations"][0]["limit"] |= {"kind": str(kind), "resource": "content"}
+    text = narrative.headline(summary)
+    assert ("limited by the CPU of content" in text) == (kind == "cpu")
+    assert ("its limit not reached" in text) == (kind == "none")
+
+
+def test_an_objective_rests_on_valid_runs_only():
+    # One configuration whose transactions all failed beside one that is well: 0.9 ms of failures meet nothing.
+    reasons = [{"kind": "errors_above_limit", "level": "invalid", "message": "all failed", "seen": 1.0, "limit": 0.01}]
+    failed = made("r2", 20, 20.0, verdict="invalid")
+    failed["verdict"]["reasons"], failed["errors"] = reasons, {"share": 1.0}
+    manifest = {
+        "study": {
+            "name": "s",
+            "objectives": [
+                {"text": "p95 < 1 s", "metric": "p95", "comparison": "<", "value": 1.0},
+                {"text": "errors < 1 %", "metric": "errors", "comparison": "<", "value": 0.01},
+            ],
+        }
+    }
+    times, errors = describe_study(manifest, [made("r1", 10, 10.0), failed])["objectives"]
+    assert (times["met"], times["seen"], times["holds_up_to"]) == (None, 0.1, 10)
+    assert times["not_judged"] == [
+        {"load": 20.0, "runs": ["r2"], "kind": "invalid", "why": "r2 is invalid (all failed)"}
+    ]
+    # The share of errors is right however many there are.
+    assert (errors["met"], errors["seen"], errors["not_judged"]) == (False, 1.0, [])
+
+
+def test_what_is_lost_is_lost_in_a_disturbed_run_too():
+    disturbed = made("r1", 10, 10.0, verdict="invalid")
+    disturbed["verdict"]["reasons"] = [
+        {"kind": "interference", "level": "invalid", "message": "others", "seen": 0.8, "limit": 0.1}
+    ]
+    disturbed["stored"] = {"lost": 3}
+    objective = {"text": "stored.lost <= 0", "metric": "stored.lost", "comparison": "<=", "value": 0.0}
+    found = describe_study({"study": {"name": "s", "objectives": [objective]}}, [disturbed])["objectives"][0]
+    assert (found["met"], found["seen"], found["not_judged"]) == (False, 3.0, [])
+
+
+def test_an_objective_is_not_judged_where_its_transaction_never_completed():
+    without = made("r2", 20, 20.0)
+    without["transactions"] = {}
+    objective = {"text": "p95 of read < 1 s", "metric": "p95", "transaction": "read", "comparison": "<", "value": 1.0}
+    manifest = {"study": {"name": "s", "objectives": [objective]}}
+    found = describe_study(manifest, [made("r1", 10, 10.0), without])["objectives"][0]
+    assert (found["met"], found["seen"], found["holds_up_to"]) == (None, 0.1, 10)
+    assert found["not_judged"] == [
+        {"load": 20.0, "runs": ["r2"], "kind": "not_measured", "why": "read was not measured"}
+    ]
+
+
+def test_an_objective_about_a_missing_run_is_not_judged():
+    design = [{"run": name, "factors": {"users": users}} for name, users in (("r1", "10"), ("r2", "20"))]
+    factors = [{"name": "users", "levels": ["10", "20"], "numeric": [10, 20]}]
+    objective = {"text": "p95 < 1 s", "metric": "p95", "comparison": "<", "value": 1.0}
+    manifest = {"study": {"name": "s", "factors": factors, "objectives": [objective]}, "design": design}
+    found = describe_study(manifest, [made("r1", 10, 10.0)])["objectives"][0]
+    assert (found["met"], found["not_judged"]) == (
+        None,
+        [{"load": 20.0, "runs": ["r2"], "kind": "missing", "why": "r2 is missing"}],
+    )
+
+
+def test_a_search_in_an_invalid_run_found_no_limit():
+    limit = {
+        "of": "users",
+        "value": 119.0,
+        "low": 100.0,
+        "high": 176.0,
+        "method": "tested bracket",
+        "confidence": 0.95,
+        "n": 6,
+        "is_lower_bound": False,
+        "ended": "refined",
+        "failure": None,
+        "binding": None,
+    }
+    for verdict, expected in (("valid", 119.0), ("invalid", None)):
+        run = {**made("r1", 119, 100.0, verdict=verdict), "limit": limit}
+        summary = describe_study({"study": {"name": "s"}}, [run])
+        assert (summary["configurations"][0]["found_limit"] or {}).get("value") == expected
+        assert any("119 users" in one["text"] for one in summary["observations"]) == (expected is not None)
 
 
 def test_a_tier_with_more_cpus_saturates_later():
     rows = points((10, 10.0, 0.5, 4), (40, 20.0, 3.9, 4))
-    limit = capacity.limit(rows, capacity.ideal_line(rows))
+    limit = of_levels.limit(rows, capacity.ideal_line(rows))
     assert (limit["reached"], limit["resource"]) == (True, "content")
 
 

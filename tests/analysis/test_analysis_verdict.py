@@ -186,7 +186,7 @@ def test_what_goes_away_again_in_the_middle_is_no_steady_state(tmp_path):
 
 
 def test_every_kind_has_a_test_an_explanation_and_a_place_in_the_reference():
-    elsewhere = {Kind.START_LAG, Kind.ERRORS_ABOVE_LIMIT, Kind.NO_STEADY_STATE}
+    elsewhere = {Kind.START_LAG, Kind.ERRORS_ABOVE_LIMIT, Kind.NO_STEADY_STATE, Kind.COPIED_RUN}
     assert {kind for _, kind, _ in CASES} | elsewhere == set(Kind)
     assert set(EXPLANATIONS) == set(Kind)
     listed = re.search(r"Kinds \(closed list\):\s*`([^`]+)`", REFERENCE.read_text("utf-8"))

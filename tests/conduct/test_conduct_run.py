@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from towtank.analysis import summarize_run
 from towtank.conduct.display import Silent
+from towtank.conduct.log_growth import LOOKS_AT_MOST, LogGrowth
 from towtank.conduct.pinning import Pinning, share_out
 from towtank.conduct.run import MARKER, RunTask, conduct_run
 from towtank.conduct.stopping import StopRequest
@@ -120,6 +123,51 @@ def test_good_run_is_complete_and_tells_every_step(conduct: Any) -> None:
     assert MARKER not in os.environ
 
 
+# Says something while it comes up, and more of it, with another error, from when a file is there.
+TROUBLED = """
+import pathlib, sys, time
+print("ERROR: port 8080 is taken", flush=True)
+pathlib.Path(sys.argv[1], "ready").touch()
+while not pathlib.Path(sys.argv[1], "loaded").exists():
+    time.sleep(0.01)
+for number in range(30):
+    print(f"ERROR: port {number} is taken\\naccept {number}: Too many open files, password=canary{number}", flush=True)
+pathlib.Path(sys.argv[1], "said").touch()
+time.sleep(600)
+"""
+
+
+def test_what_a_service_says_for_the_first_time_under_load_is_in_the_summary(conduct: Any, tmp_path: Path) -> None:
+    def load() -> None:
+        (tmp_path / "loaded").touch()
+        while not (tmp_path / "said").exists():
+            time.sleep(0.01)
+
+    service = Program(TROUBLED.replace("sys.argv[1]", repr(str(tmp_path))), tmp_path / "ready")
+    run, _ = conduct(service, display=Watching(steady, load))
+    logs = summarize_run(run, tables=False)["logs"]
+    (group,) = logs["content"]["groups"]
+    assert (group["text"], group["count"]) == ("accept 0: Too many open files, password=***", 30)
+    assert group["first_s"] > 0
+    (ended,) = [event for event in run.events() if event["k"] == "engine_ended"]
+    assert ended["log_bytes"]["content"] == (run.logs / "content.log").stat().st_size
+
+
+def test_looks_at_a_log_are_bounded_however_long_it_grows(tmp_path: Path) -> None:
+    now = 0
+    growth = LogGrowth(tmp_path, lambda: now)
+    for second in range(3000):
+        now = second * 1_000_000_000
+        with (tmp_path / "web.log").open("a") as log:
+            log.write("x")
+        growth.look()
+    looks = growth.document()["web"]
+    assert 100 < len(looks) <= LOOKS_AT_MOST
+    assert looks == sorted(looks)
+    assert growth.at_start == {}
+    assert growth.at_end() == {"web": 3000}
+
+
 def test_service_killed_in_the_steady_stage_marks_the_run(conduct: Any) -> None:
     code = "import os, time; time.sleep(1.0); os.kill(os.getpid(), 9)"
     run, outcome = conduct(Program(code), steady_s=600.0)
@@ -162,6 +210,25 @@ def test_one_ctrl_c_stops_the_engine_gracefully(conduct: Any) -> None:
     assert outcome.status == run.manifest["status"] == "stopped"
     assert '"stopped"' in (run.engine / "engine.json").read_text()
     assert kinds(run)[-1] == "run_ended"
+
+
+class StopsAtNote(Silent):
+    """The user who sees a note asks to stop."""
+
+    def note(self, text: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_wish_to_stop_after_a_service_died_does_not_wait_for_answers(
+    conduct: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_ENGINE", "waits")
+    code = "import os, time; time.sleep(0.5); os.kill(os.getpid(), 9)"
+    run, outcome = conduct(Program(code), steady_s=600.0, display=StopsAtNote())
+    asked = [event["why"] for event in run.events() if event["k"] == "engine_asked_to_stop"]
+    assert asked[-1] == "answers take too long"
+    assert "service content ended by signal 9" in outcome.reason
+    assert "did not end in time" not in outcome.reason
 
 
 def test_sigterm_while_the_system_comes_up_stops_the_run(conduct: Any, tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from stepped_engine import SteppedEngine
 
 from towtank.analysis.limits.found import search_of
 from towtank.analysis.measurement import Measurement
-from towtank.conduct.searching import SearchSteering
+from towtank.conduct.piloting import pilot_load, read_pilot
+from towtank.conduct.searching import PilotSteering, SearchSteering
 from towtank.conduct.steering import StageSteering
 from towtank.results import segments
 from towtank.results.folder import RunFolder
@@ -15,6 +16,7 @@ from towtank.study.model import FindLimit, Load
 from towtank.study.objectives import read_objective
 from towtank.study.schedules import Groups
 from towtank.study.search_stages import plan_search
+from towtank.study.shares import Pilot
 from towtank.study.stages import plan_load
 
 OBJECTIVE = read_objective("mean < 200 ms").document()
@@ -83,6 +85,76 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
     assert engine.stages[-1]["name"] == "ramp_down"
     assert kinds(run)[-1] == "plateau" and "search_ended" in kinds(run)
     assert found.best.level == limit["window_level"] == limit["low"]
+
+
+def pilot(run, answer, asked):
+    load = pilot_load(asked)
+    plan = plan_search(load)
+    engine = SteppedEngine(run.engine, plan, answer)
+    said = []
+    engine.run(PilotSteering(run, list(plan["stages"]), engine.tell, said.append, 0.0, load=load, objectives=[]))
+    return engine, said, read_pilot(run, asked)
+
+
+# The engine in memory goes by whole seconds.
+ASKED = Pilot.model_validate({"start": 20, "ramp_up": "2 s", "settle": "2 s", "steady": "4 s"})
+
+
+def test_pilot_finds_where_the_ideal_line_meets_the_highest_throughput(run):
+    """N users who think 0.5 s and are served in 50 ms carry N / 0.55 up to 200 /s: N* = 110."""
+    _, said, carried = pilot(run, closed, ASKED)
+    assert [one["users"] for one in carried.plateaus] == [20, 40, 80, 160]
+    assert carried.users == pytest.approx(110, rel=0.02)
+    assert not carried.is_lower_bound
+    assert said[-1].endswith("; the limit is passed")
+
+
+def test_pilot_of_a_system_without_a_limit_is_a_lower_bound(run):
+    _, said, carried = pilot(run, closed, ASKED.model_copy(update={"at_most": 80}))
+    assert [one["users"] for one in carried.plateaus] == [20, 40, 80]
+    assert carried.is_lower_bound
+    assert carried.users == pytest.approx(80, rel=0.02)
+    assert said[-1].endswith("; the last level")
+
+
+@pytest.mark.parametrize(("capacity", "levels"), [(20.0, [20, 40, 10, 5]), (5.0, [20, 40, 10, 5, 2, 1])])
+def test_pilot_that_begins_beyond_the_limit_lowers_the_users(run, capacity, levels):
+    """Capacities of 20 and 5 /s are 11 and 2.75 users, below the first plateau; the engine counts whole transactions a
+    second, which are 10 % of the few of one or two users."""
+
+    def slow(load, name, second):
+        rate = min(max(load, 0.1) / 0.55, capacity)
+        return rate, max(load, 0.1) / rate - 0.5
+
+    _, _, carried = pilot(run, slow, ASKED)
+    assert [one["users"] for one in carried.plateaus] == levels
+    assert carried.users == pytest.approx(capacity * 0.55, rel=0.1)
+
+
+def test_steady_stage_ends_once_it_is_precise(run):
+    written = {
+        "stages": {"ramp_up": "1 s", "settle": "1 s", "steady": "until precise to 5 %, at most 2 min, at least 15 s"}
+    }
+    load = Load.model_validate({"users": 60, **written})
+    plan = plan_load(load, (60.0,), Groups(("all",), (1.0,)))
+    wavering = lambda load, name, second: (100.0 + 10 * (-1) ** second, 0.05)  # noqa: E731
+    engine = SteppedEngine(run.engine, plan, wavering)
+    steering = StageSteering(run, list(plan["stages"]), engine.tell, print, steady=load.stages.steady)
+    engine.run(steering)
+    ended = [event for event in run.events() if event["k"] == "precise"]
+    assert len(ended) == 1
+    assert 15 <= ended[0]["after_s"] < 120
+    assert 0 < ended[0]["half_width"] <= 0.05
+
+
+def test_steady_stage_of_a_system_that_changes_takes_all_its_time(run):
+    written = {"stages": {"ramp_up": "1 s", "settle": "1 s", "steady": "until precise to 5 %, at most 40 s"}}
+    load = Load.model_validate({"users": 60, **written})
+    plan = plan_load(load, (60.0,), Groups(("all",), (1.0,)))
+    engine = SteppedEngine(run.engine, plan, lambda load, name, second: (100.0, 0.05 * (1 + second / 5)))
+    engine.run(StageSteering(run, list(plan["stages"]), engine.tell, print, steady=load.stages.steady))
+    assert "precise" not in kinds(run)
+    assert kinds(run)[-1] == "not_precise"
 
 
 def test_search_without_ramp_down_ends_the_load(run):

@@ -54,7 +54,9 @@ class SmallStudy:
     code: dict[str, str] = field(default_factory=dict)
     name: str = "small"
     users: tuple[int, ...] = (3, 1, 2)
+    needs_pilot: bool = False
     study: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(predict=None))
+    workload: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(secret_parameters=frozenset()))
 
     def design(self) -> list[Spec]:
         return [Spec(f"r{index:03d}", index, users, self) for index, users in enumerate(self.users, start=1)]
@@ -172,19 +174,30 @@ def test_system_that_never_comes_up_gives_status_6(tmp_path: Path) -> None:
     assert "no licence" in outcome.messages[0]
 
 
+INVALID, MISSED = ExitStatus.INVALID_MEASUREMENT, ExitStatus.OBJECTIVE_MISSED
+
+
 @pytest.mark.parametrize(
     ("summary", "status"),
     [
-        ({"verdict": {"level": "invalid"}, "objectives": [{"met": False}]}, ExitStatus.INVALID_MEASUREMENT),
-        ({"verdict": {"level": "suspect"}, "objectives": [{"met": False}]}, ExitStatus.OBJECTIVE_MISSED),
-        ({"verdict": {"level": "suspect"}, "objectives": [{"met": True}, {"met": None}]}, ExitStatus.DONE),
+        ({"verdict": {"level": "invalid"}, "objectives": [{"met": False}]}, INVALID),
+        ({"verdict": {"level": "suspect"}, "objectives": [{"met": False}]}, MISSED),
+        ({"verdict": {"level": "suspect"}, "objectives": [{"met": True}]}, ExitStatus.DONE),
+        ({"verdict": {"level": "valid"}, "objectives": []}, ExitStatus.DONE),
+        ({"verdict": {"level": "valid"}, "objectives": [{"met": True}, {"met": None}]}, INVALID),
+        ({"verdict": {"level": "suspect", "invalid_runs": 1}, "objectives": [{"met": True}]}, INVALID),
+        ({"verdict": {"level": "suspect", "missing_runs": 1}, "objectives": []}, INVALID),
+        ({"verdict": {"level": "suspect", "invalid_runs": 1}, "objectives": [{"met": False}]}, MISSED),
     ],
 )
 def test_exit_status_follows_verdict_then_objectives(
     tmp_path: Path, world: SimpleNamespace, summary: dict[str, Any], status: ExitStatus
 ) -> None:
     world.summary = summary
-    assert go(SmallStudy(users=(1,)), tmp_path / "results").exit_status == status
+    outcome = go(SmallStudy(users=(1,)), tmp_path / "results")
+    assert outcome.exit_status == status
+    if status in (INVALID, MISSED) and summary["verdict"]["level"] != "invalid":
+        assert any(message.startswith(f"status {status:d}: ") for message in outcome.messages)
 
 
 def test_one_ctrl_c_keeps_what_is_there_and_reports_it(tmp_path: Path, world: SimpleNamespace) -> None:

@@ -69,6 +69,40 @@ def test_each_kind_of_limit(highest: dict[str, Any], kind: str, resource: str | 
     assert found["evidence"][0]["at_highest"] == pytest.approx(highest["r"] / LOW["r"])
 
 
+def pool_of_ten() -> Configuration:
+    """Ten connections held for 50 ms carry 200 /s: 10 users wait for none, 18 users without think time wait 40 ms."""
+    one = configuration({"x": 200.0, "r": 0.05, "cpu": 0.9}, {"x": 200.0, "r": 0.09, "cpu": 0.9})
+    one.points[0]["load"], one.points[1]["load"] = 10, 18
+    return one
+
+
+def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_response_rises() -> None:
+    found = classify(pool_of_ten())
+    assert found["kind"] == "contention"
+    assert "44 % below the line" in found["sentence"]
+    assert "no limit" not in found["sentence"]
+
+
+def test_throughput_that_stays_behind_the_load_of_unobserved_cpus_is_not_known() -> None:
+    one = pool_of_ten()
+    for point in one.points:
+        point["tiers"] = {}
+    found = classify(Configuration("all runs", {}, one.points, resources=[], runs=one.runs))
+    assert found["kind"] == "unknown"
+    assert "no CPU of the system was observed" in found["sentence"]
+
+
+def test_without_an_observed_cpu_nothing_is_said_of_locks() -> None:
+    # A server that runs already: the disk of the machine is observed, the CPUs of the server are not.
+    one = configuration(LOW, {**LIMITED, "cpu": 0.9})
+    for point in one.points:
+        point["tiers"] = {}
+    found = classify(Configuration("all runs", {}, one.points, resources=[], runs=one.runs))
+    assert (found["kind"], found["resource"]) == ("unknown", None)
+    assert "no CPU of the system was observed" in found["sentence"]
+    assert "lock" not in found["sentence"]
+
+
 def test_cpu_time_that_grows_with_the_load_is_no_plain_saturation() -> None:
     found = classify(configuration(LOW, {"x": 40.0, "r": 2.0, "cpu": 1.99}))
     assert found["kind"] == "cpu"

@@ -136,12 +136,12 @@ CASES = [
     ),
     # The workload
     case(
-        "weights not 100",
+        "no weight above 0",
         "workload",
-        "      mix:\n        view: 60",
-        "      ⟦mix:\n        view: 50",
-        "add to 100",
-        "got 90",
+        "mix: {view: 100}",
+        "mix: ⟦{view: 0}",
+        "weight above 0",
+        "got none",
     ),
     case(
         "shares not 100",
@@ -363,7 +363,7 @@ def test_all_faults_of_all_files_come_at_once_sorted_by_place(files: Files) -> N
     files.edit("study", "repetitions: 2", "repetition: 2")
     files.edit("study", "p95 of view", "p95 of viev")
     files.edit("system", "threads: 8", "threads: 0")
-    files.edit("workload", "view: 60", "view: 50")
+    files.edit("workload", "mix: {view: 100}", "mix: {view: 0}")
     files.edit("workload", "draw: documents", "draw: document")
     files.edit("workload", "timeout: 10 s", "timeout: ten seconds")
     done = run("validate", files.study)
@@ -380,7 +380,7 @@ def test_all_faults_of_all_files_come_at_once_sorted_by_place(files: Files) -> N
         ("system", "services.content.settings.threads"),
         ("workload", "defaults.timeout"),
         ("workload", "transactions.view[0].draw"),
-        ("workload", "groups.editors.loop.mix"),
+        ("workload", "groups.readers.loop.mix"),
     ]
 
 

@@ -33,7 +33,8 @@ FAULTS = [
     ("p95 < 1 s in every", "every TIME"),
     ("p95 < 1 s in steady in settle", "each scope once"),
     ("p95 < 1 s at 10 users at 20 users", "each scope once"),
-    ("p95 < 1 s at 10 users at 5 /s", "at a number of users or at a rate"),
+    ("p95 < 1 s at 10 users at 5 /s", "at one load (users, a rate or a share of the limit)"),
+    ("p95 < 1 s at 10 users at 5 % of the limit", "at one load"),
     ("p95 < 1 s at users", "at N users"),
     ("p95 < 1 s on Mondays", "duration"),
 ]

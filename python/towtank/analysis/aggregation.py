@@ -22,17 +22,31 @@ def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
     return combined([estimate_of(run, *path) for run in runs])
 
 
+def several_loads(run: Run) -> dict[str, Any] | None:
+    """The analysed stretch of a run that goes through several loads and does not search; None of any other run."""
+    held = (run.get("window") or {}).get("load")
+    if not held or held["stretches"] < 2 or run.get("limit") is not None:
+        return None
+    return dict(held)
+
+
+def stage_named(run: Run) -> str | None:
+    """Names of the analysed stages of a run that goes through several loads."""
+    held = several_loads(run)
+    return None if held is None else " and ".join(held["stages"])
+
+
 def combined(of_runs: Sequence[Estimate]) -> Estimate:
-    """The same of several runs: Student's t over their values; one alone keeps its own interval."""
+    """The same quantity of several runs: Student's t over their values, not below 0; one keeps its own interval."""
     found = [one for one in of_runs if one.value is not None]
     if len(found) == 1:
         return found[0]
-    return t_interval([one.value for one in found if one.value is not None])
+    return t_interval([one.value for one in found if one.value is not None]).of_quantity()
 
 
 def plain_over_runs(values: Sequence[float | None]) -> Estimate:
     """Plain numbers of the runs; one alone has no interval."""
-    return t_interval([value for value in values if value is not None])
+    return t_interval([value for value in values if value is not None]).of_quantity()
 
 
 @dataclass
@@ -77,6 +91,19 @@ class Point:
         values = [run["tiers"].get(tier, {}).get("utilization") for run in self.usable]
         return plain_over_runs(values).value
 
+    def machine_cpus(self) -> tuple[float, float] | None:
+        """CPUs that this machine used, whoever used them, and CPUs that it has; None if they were not observed. [1]"""
+        hosts = [run["host"] for run in self.usable]
+        used = plain_over_runs([estimate_of(host, "cpus_used").value for host in hosts]).value
+        cpus = next((float(host["cpus"]) for host in hosts if host.get("cpus")), None)
+        return None if used is None or cpus is None else (used, cpus)
+
+    @property
+    def stage(self) -> str | None:
+        """The stage that the numbers are of, where the runs went through several loads; None elsewhere."""
+        names = {stage_named(run) for run in self.usable}
+        return names.pop() if len(names) == 1 else None
+
     def think_s(self) -> float | None:
         """Mean think time per transaction, from Little's law checks. [s]"""
         values = [run["laws"]["little"]["z_s"] for run in self.usable if run["laws"]["little"]]
@@ -103,6 +130,7 @@ class Point:
         return {
             self.kind: whole,
             "load": whole,
+            "stage": self.stage,
             "runs": self.runs,
             "verdicts": self.verdicts,
             "throughput_per_s": self.throughput.document(),

@@ -40,6 +40,8 @@ def connections(measurement: Measurement, chosen: Mask, engine: dict[str, Any] |
         "opened": int(made[chosen].sum()),
         "opened_per_s": rate.document(),
         "opened_in_run": int(made.sum()),
+        "surplus": int(measurement.surplus[chosen].sum()),
+        "unasked": int(measurement.unasked[chosen].sum()),
         "connect_time_s": _times(measurement.connect.merged(every)),
         "tls_time_s": _times(measurement.tls.merged(every)),
         "handshakes": _handshakes(measurement, engine),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -19,18 +20,21 @@ class Kind(StrEnum):
     """Every doubt that can be raised."""
 
     GENERATOR_SATURATED = "generator_saturated"
+    GENERATOR_STALLED = "generator_stalled"
     START_LAG = "start_lag"
     NO_STEADY_STATE = "no_steady_state"
     NOT_SETTLED = "not_settled"
     BACKLOG = "backlog"
     TOO_FEW_SAMPLES = "too_few_samples"
     ERRORS_ABOVE_LIMIT = "errors_above_limit"
+    NOTHING_COMPLETED = "nothing_completed"
     SERVICE_RESTARTED = "service_restarted"
     SERVICE_DIED = "service_died"
     EVENT_FAILED = "event_failed"
     ENGINE_FAILED = "engine_failed"
     INTERRUPTED = "interrupted"
     ACCOUNTING = "accounting"
+    PHYSICAL_BOUND = "physical_bound"
     LITTLE_LAW = "little_law"
     UTILIZATION_LAW = "utilization_law"
     MIX_OFF = "mix_off"
@@ -40,14 +44,20 @@ class Kind(StrEnum):
     CLOCK_JUMP = "clock_jump"
     STEAL_TIME = "steal_time"
     DATA_DAMAGED = "data_damaged"
+    COPIED_RUN = "copied_run"
     INTERFERENCE = "interference"
     CONNECTION_WAIT = "connection_wait"
+    FRAMING = "framing"
+    RECONNECTS = "reconnects"
+    PAUSES = "pauses"
     LISTEN_OVERFLOW = "listen_overflow"
+    TIER_LIMIT = "tier_limit"
     RETRANSMITS = "retransmits"
     THROTTLED = "throttled"
     NOT_PINNED = "not_pinned"
     DISK_FULL = "disk_full"
     STORAGE_FULL = "storage_full"
+    DISK_THROTTLED = "disk_throttled"
     STORED_LOST = "stored_lost"
     STORED_UNKNOWN = "stored_unknown"
     OBSERVATION_GAP = "observation_gap"
@@ -59,6 +69,11 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "The generator was at its own limit, so throughput and response times are those of the generator as "
         "much as of the system.",
         "give the generator more cores or threads, or a machine of its own, or lower the load",
+    ),
+    Kind.GENERATOR_STALLED: (
+        "The load generator itself stood still: it sent nothing and read no answers meanwhile, so that the response "
+        "times and the throughput of that time are its own and not those of the system.",
+        "see what stopped it (a signal, a CPU limit, swapping, a machine without CPU time left), then repeat the run",
     ),
     Kind.START_LAG: (
         "Requests left later than intended; response times count from the intended start and hold the lag.",
@@ -86,6 +101,12 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "Failed requests cost the system less or more than good ones; the numbers describe another workload.",
         "see the errors by kind and the log of the service; raise limits.errors only if errors are expected",
     ),
+    Kind.NOTHING_COMPLETED: (
+        "Without a completed transaction there is no throughput and no response time to report; a server that never "
+        "answers looks the same as one that was never asked.",
+        "see whether the address is that of the service and what its log says; give it a longer window than its "
+        "slowest answer, and a timeout shorter than the window",
+    ),
     Kind.SERVICE_RESTARTED: (
         "A service began again within the run with cold caches; before and after are two different systems.",
         "see the log of the service for why it restarted, then repeat the run",
@@ -110,6 +131,12 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     Kind.ACCOUNTING: (
         "Not every request is accounted for, so no count can be trusted.",
         "this is a fault of the generator or of the data on disk: keep the run folder and report it",
+    ),
+    Kind.PHYSICAL_BOUND: (
+        "No system can do that, so a counter is wrong, or part of the data was recorded twice or belongs to another "
+        "run; every number that rests on it is wrong, too.",
+        "compare the run folder with its original: a file that was copied, joined or edited; else report it with the "
+        "run folder",
     ),
     Kind.LITTLE_LAW: (
         "Users, throughput and times contradict each other: a counter or the clock is wrong, or the window "
@@ -162,10 +189,31 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "their response time, and the pool may be what limits throughput rather than the system.",
         "give the pool more connections, or a connection to each user, unless a pool of this size is what is studied",
     ),
+    Kind.FRAMING: (
+        "The server sent bytes that belong to no request, so its answers and the requests no longer match each other "
+        "for certain, and every such connection had to be closed and made anew.",
+        "compare Content-Length and chunks with what the server sends; see a proxy between that adds to answers",
+    ),
+    Kind.RECONNECTS: (
+        "The server closed connections after their answers, so nearly every request paid for a new connection. That "
+        "is part of its response time and of the server's work.",
+        "see whether the server keeps connections (keep-alive, HTTP/1.0), unless that is how it is used",
+    ),
+    Kind.PAUSES: (
+        "Single seconds are far slower than the others: something stops the system at times (garbage collection, a "
+        "checkpoint, a timer, another program). Means and tails depend on how many of these pauses a window holds.",
+        "look at the timeline and the logs of these seconds; use a window that holds ten of the pauses or more",
+    ),
     Kind.LISTEN_OVERFLOW: (
         "A server took connections too slowly and the kernel of its host dropped the rest; each comes again only "
         "after a second or more, so that the slowest times are those of the queue.",
         "raise the server's listen backlog and net.core.somaxconn of its host, or lengthen the ramp-up",
+    ),
+    Kind.TIER_LIMIT: (
+        "A tier had opened or started all that the kernel allows it; what it could not open it refused, so that errors "
+        "and response times are those of a limit of this login and not of the tier.",
+        "raise the limit of the tier (ulimit -n for open files, ulimit -u for processes; LimitNOFILE and TasksMax of a "
+        "systemd unit), or let it keep fewer connections",
     ),
     Kind.RETRANSMITS: (
         "Segments were sent again. For one that was lost Linux waits at least 200 ms before it does, and the slowest "
@@ -181,6 +229,10 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "Part of what was recorded cannot be read; sums and counts miss it.",
         "check the disk; repeat the run if it matters",
     ),
+    Kind.COPIED_RUN: (
+        "The same records twice are one measurement: as a repetition they would make intervals narrow that are not.",
+        "remove the copy, and measure the run again",
+    ),
     Kind.NOT_PINNED: (
         "Generator and system share CPUs, so each takes time from the other.",
         "use a machine with more cores, or generate the load from another one",
@@ -193,6 +245,12 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "A disk of the system is full, or will be soon: of room, or of inodes while there is room. What writes fails "
         "then, and what fails costs less than what works.",
         "give the disk more room (size) or more inodes, or let runs write less; watch free inodes beside free room",
+    ),
+    Kind.DISK_THROTTLED: (
+        "A control group holds the requests of the host back to keep its limit, and lets them through in bursts. Means "
+        "and throughput are those of the limit; percentiles of the disk are those of the throttle, not of a disk of "
+        "that speed, and response times that wait for the disk hold them.",
+        "judge such runs by means and throughput, or measure percentiles on a disk of that kind",
     ),
     Kind.STORED_LOST: (
         "The system told users that something is stored, and after the run it was not there or was something else. "
@@ -247,6 +305,21 @@ def level_of(doubts: list[Doubt]) -> str:
     if Level.INVALID in levels:
         return "invalid"
     return "suspect" if Level.SUSPECT in levels else "valid"
+
+
+def not_checked(missing: Iterable[dict[str, str]]) -> str:
+    """Checks that could not be made, by reason, in one sentence without its end; empty without any.
+
+    Parameters
+    ----------
+    missing : iterable of dict
+        `not_checked` of a verdict.
+    """
+    by_reason: dict[str, list[str]] = {}
+    for one in missing:
+        by_reason.setdefault(one["why"], []).append(one["check"].replace("_", " "))
+    reasons = [f"{', '.join(checks)} ({why})" for why, checks in by_reason.items()]
+    return f"not checked: {'; '.join(reasons)}" if reasons else ""
 
 
 def seconds(value: float) -> str:

@@ -8,7 +8,7 @@ from towtank.analysis.connections import connections
 from towtank.analysis.doubts import Level
 from towtank.analysis.load import QUANTILES
 from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
-from towtank.analysis.run import SUMMARY, RunData, describe, read_run, study_limits
+from towtank.analysis.run import SUMMARY, RunData, describe, inputs, read_run, study_limits
 from towtank.results.folder import RunFolder, write_json
 
 SCHEMA = "towtank/drive/1"
@@ -30,7 +30,9 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
     Throughput counts what ended well.
     """
     data = read_run(run)
-    summary = describe(data, run.run_id, study_limits(run))
+    limits = study_limits(run)
+    summary = describe(data, run.run_id, limits)
+    summary["inputs"] = inputs(run, limits, ())
     write_json(run.path / SUMMARY, summary)
     chosen = _asked(data)
     measurement, requests = data.measurement, data.measurement.requests
@@ -42,12 +44,15 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "valid": summary["verdict"]["level"] != "invalid",
         "invalid_because": [one["message"] for one in reasons if one["level"] == Level.INVALID],
         "doubts": reasons,
+        "not_checked": summary["verdict"]["not_checked"],
         "window_s": round(length, 9),
-        "users": data.manifest.get("users"),
-        "rate": data.manifest.get("rate"),
+        "users": data.asked_load("users"),
+        "rate": data.asked_load("rate"),
+        "load": None if data.window is None else data.window.document()["load"],
         "requests": int(requests.ended[chosen].sum()),
         "errors": int(requests.failed[chosen].sum()),
-        "throughput_per_s": _per_second(requests.ok, chosen, length),
+        **_unfinished(summary),
+        "throughput_per_s": _throughput(requests, chosen, length),
         "response_time_ms": times_ms(requests.response, requests.response_sum_s, chosen),
         "exchange_time_ms": times_ms(requests.exchange, requests.exchange_sum_s, chosen),
         "transactions": {
@@ -56,6 +61,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "errors_by_kind": _kinds(requests, chosen),
         "not_started": summary["accounting"]["not_started"],
         "connect_failures": (data.engine or {}).get("connect_failures") or {},
+        "unsendable": (data.engine or {}).get("unsendable") or {},
         "handshakes": (data.engine or {}).get("handshakes") or {"full": 0, "resumed": 0},
         "connections": connections(measurement, chosen, data.engine),
         "generator": _generator(data, summary),
@@ -70,8 +76,15 @@ def _asked(data: RunData) -> Mask:
     return data.measurement.inside(window.asked_start_s, window.asked_end_s)
 
 
-def _per_second(counts: Floats, chosen: Mask, length: float) -> float | None:
-    return float(counts[chosen].sum()) / length if length > 0 else None
+def _throughput(column: Column, chosen: Mask, length: float) -> float | None:
+    """Completions per second; None where nothing ended, well or not: what never answers has no throughput."""
+    return float(column.ok[chosen].sum()) / length if length > 0 and column.ended[chosen].any() else None
+
+
+def _unfinished(summary: dict[str, Any]) -> dict[str, Any]:
+    """Requests in flight at the end of the window, and those that failed after it by kind; null where not known."""
+    found = summary["unfinished"] or {}
+    return {"in_flight": found.get("in_flight"), "failed_later": found.get("failed_later")}
 
 
 def times_ms(timed: TimedHistograms, sums: Floats, chosen: Mask) -> dict[str, float | None]:
@@ -91,7 +104,7 @@ def _transaction(column: Column, chosen: Mask, length: float) -> dict[str, Any]:
     return {
         "count": int(column.ended[chosen].sum()),
         "errors": int(column.failed[chosen].sum()),
-        "throughput_per_s": _per_second(column.ok, chosen, length),
+        "throughput_per_s": _throughput(column, chosen, length),
         "response_time_ms": times_ms(column.response, column.response_sum_s, chosen),
     }
 

@@ -5,8 +5,7 @@ Nothing is written into the folders that are read.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,11 @@ from towtank.analysis.run import describe, read_run, study_limits
 from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
 from towtank.analysis.study import describe_study, known_summary
+from towtank.containment import Failed, attempt_or, attempt_unknown
 from towtank.errors import Fault, StudyError
 from towtank.results import lines
 from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.folder import RUN_MANIFEST, STUDY_MANIFEST, ResultsFolder, RunFolder
-
-# What the analysis raises on a manifest whose keys are of another kind than the format says.
-_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
 class Reader:
@@ -93,8 +90,7 @@ def gather(path: Path, wanted: Sequence[str] = ()) -> Material:
 
 
 def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
-    manifest, fault = _manifest(results.path / STUDY_MANIFEST)
-    faults = [fault] if fault else []
+    manifest, faults = _manifest(results)
     there = {run.run_id: run for run in results.runs()}
     if not there:
         faults.append(Fault(str(results.path), 0, 0, "runs", "must hold at least one run to export, got none"))
@@ -105,10 +101,8 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
     design = [one for one in _design(manifest) if not wanted or one["run"] in wanted]
     missing = [one for one in design if one["run"] not in there]
     told = {**manifest, "design": design} if wanted else manifest
-    summary = _analysed(results.path / STUDY_MANIFEST, lambda: describe_study(told, [run.summary for run in runs]))
-    judged = _analysed(
-        results.path / STUDY_MANIFEST, lambda: claims.of_manifest(told, [run.summary for run in runs]) or {}
-    )
+    summary = describe_study(told, [run.summary for run in runs])
+    judged = attempt_or("claims", None, claims.of_manifest, told, [run.summary for run in runs]) or {}
     return _material(results.path, summary, runs, missing, judged)
 
 
@@ -116,10 +110,10 @@ def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
     """A single run; the study it lies in, where there is one, lends its name and its objectives."""
     faults = [_unknown(name, [run.run_id]) for name in dict.fromkeys(wanted) if name != run.run_id]
     runs = _runs([run], faults)
-    above, _ = _manifest(run.path.parent.parent / STUDY_MANIFEST)
+    above, _ = _manifest(ResultsFolder(run.path.parent.parent))
     design = [one for one in _design(above) if one["run"] == run.run_id]
     told = {**above, "design": design} if above else {"study": {"name": run.run_id}}
-    summary = _analysed(path / RUN_MANIFEST, lambda: describe_study(told, [runs[0].summary]))
+    summary = describe_study(told, [each.summary for each in runs])
     return _material(path, summary, runs, [], {})
 
 
@@ -145,12 +139,14 @@ def _design(manifest: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _runs(folders: list[RunFolder], faults: list[Fault]) -> list[RunMaterial]:
     """Every run with its summary; all that is wrong is raised together."""
-    read = [(folder, *_manifest(folder.path / RUN_MANIFEST)) for folder in folders]
-    faults = [*faults, *(fault for _, _, fault in read if fault)]
+    read = [(folder, *_manifest(folder)) for folder in folders]
+    own = [fault for _, _, found in read for fault in found]
+    faults = [*faults, *own]
     if faults:
         hint = "runs that are whole can be exported by name with --run" if len(folders) > 1 else None
-        raise StudyError(faults, hint=hint if any(fault for _, _, fault in read) else None)
-    return [_run(folder, manifest) for folder, manifest, _ in read]
+        raise StudyError(faults, hint=hint if own else None)
+    made = [attempt_unknown(f"summary of {folder.run_id}", _run, folder, manifest) for folder, manifest, _ in read]
+    return [run for run in made if not isinstance(run, Failed)]
 
 
 def _run(folder: RunFolder, manifest: dict[str, Any]) -> RunMaterial:
@@ -160,31 +156,18 @@ def _run(folder: RunFolder, manifest: dict[str, Any]) -> RunMaterial:
     return RunMaterial(folder, manifest, summary, _recorded(folder), damage)
 
 
-def _manifest(path: Path) -> tuple[dict[str, Any], Fault | None]:
+def _manifest(folder: ResultsFolder | RunFolder) -> tuple[dict[str, Any], list[Fault]]:
     try:
-        document = json.loads(path.read_text("utf-8"))
+        return folder.manifest, []
+    except StudyError as error:
+        return {}, error.faults
     except (OSError, ValueError) as error:
-        return {}, Fault(str(path), 0, 0, "", f"must be a JSON object, got {error}")
-    if not isinstance(document, dict):
-        return {}, Fault(str(path), 0, 0, "", f"must be a JSON object, got {type(document).__name__} instead")
-    if not isinstance(document.get("factors") or {}, dict):
-        got = type(document["factors"]).__name__
-        return {}, Fault(str(path), 0, 0, "factors", f"must be an object with the level of each factor, got {got}")
-    return document, None
+        return {}, [Fault(str(folder.path / folder.manifest_name), 0, 0, "", f"must be a JSON object, got {error}")]
 
 
 def _summary(run: RunFolder) -> dict[str, Any]:
-    return known_summary(run) or _analysed(
-        run.path / RUN_MANIFEST, lambda: describe(read_run(run), run.run_id, study_limits(run))
-    )
-
-
-def _analysed(manifest: Path, analyse: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    try:
-        return analyse()
-    except _MALFORMED as error:
-        message = f"must be a manifest as docs/reference/run-folder.md says, got {type(error).__name__}: {error}"
-        raise StudyError.at(manifest, message) from error
+    known = known_summary(run)
+    return known or {**describe(read_run(run), run.run_id, study_limits(run)), "run": run.run_id}
 
 
 def _recorded(run: RunFolder) -> bool:

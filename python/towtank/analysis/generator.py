@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.system.rates import lookup
 
@@ -40,6 +42,7 @@ def generator(
         "start_lag_p99_s": lag.quantile(0.99) if lag else None,
         "peak_rss_bytes": told.get("peak_rss_bytes"),
         "saturated": False,
+        **_stalls(measurement, chosen),
         "requests_started_per_s": rate,
         **_of_envelope(rate, cores, manifest),
         "connections_at_most": most_connections(measurement),
@@ -48,6 +51,14 @@ def generator(
             "connections_by_ports": lookup(manifest, ("generator_limits", "connections_by_ports")),
         },
     }
+
+
+def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, float | None]:
+    """Longest time that a load thread stood still, and how much of the window it did; None where it is not known."""
+    gaps = measurement.longest_gap_s[chosen]
+    if not len(gaps) or np.isnan(gaps).all():
+        return {"longest_gap_s": None, "stalled_s": None}
+    return {"longest_gap_s": float(np.nanmax(gaps)), "stalled_s": float(measurement.stalled_s[chosen].sum())}
 
 
 def cores_of(engine: dict[str, Any] | None, workers: int | None) -> int:

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
+from towtank.analysis.measurement import DRAIN, Column, Floats, Mask, Measurement, TimedHistograms
 from towtank.analysis.statistics import design_effect, effective_ranks, estimates, ratio_of_sums
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.analysis.statistics.histograms import Histogram, rank_of
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """Quantiles that every distribution is described by."""
+# An interval of the engine is a second long; one that is cut below half of it has a rate of chance.
+_REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
 
 
@@ -143,16 +145,24 @@ def timeline(measurement: Measurement) -> dict[str, Any]:
     counts = column.response.counts
     with np.errstate(invalid="ignore", divide="ignore"):
         means = column.response_sum_s / counts
+        rated = np.where(_is_remnant(measurement), np.nan, lengths)
     return {
         "t_s": numbers(measurement.middles),
         "users": numbers(measurement.user_s / lengths),
-        "throughput_per_s": numbers(column.ok / lengths),
+        "throughput_per_s": numbers(column.ok / rated),
         "response_mean_s": numbers(means),
         "p50_s": column.response.quantile_by_bin(0.5),
         "p95_s": column.response.quantile_by_bin(0.95),
-        "errors_per_s": numbers(column.failed / lengths),
+        "errors_per_s": numbers(column.failed / rated),
         "stages": [{key: stage[key] for key in ("name", "phase", "start_s", "end_s")} for stage in measurement.stages],
     }
+
+
+def _is_remnant(measurement: Measurement) -> Mask:
+    """Bins of the drain that end with its last answer, soon after they began: a count over such a time is no rate."""
+    lengths = measurement.lengths
+    drain = next((number for number, one in enumerate(measurement.stages) if one.get("name") == DRAIN), None)
+    return np.asarray((measurement.stage == drain) & (lengths < _REMNANT_S))
 
 
 def numbers(values: Floats) -> list[float | None]:

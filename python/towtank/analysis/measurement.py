@@ -23,6 +23,9 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+DRAIN = "drain"
+"""Name of the stage that the engine appends: from the end of the load to the last answer."""
+
 
 @dataclass
 class TimedHistograms:
@@ -214,6 +217,11 @@ class Measurement:
         Transactions of users that stay with one address, by address of all such targets. [1]
     connect, tls, connection_wait : TimedHistograms
         Times to make a connection, of handshakes, and of waiting for a connection of a pool.
+    longest_gap_s, stalled_s : ndarray of shape (n_bins,)
+        Longest time that the loop of any load thread did not turn, NaN where none recorded it; time of the bin that
+        lies in such gaps of 100 ms and more, of the thread that has most of it. [s]
+    surplus, unasked : ndarray of shape (n_bins,)
+        How often servers sent bytes behind a whole answer, and bytes without a request. [1]
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -230,6 +238,8 @@ class Measurement:
         self.in_flight, self.arrivals = np.zeros(self.bins), np.zeros(self.bins)
         self.waiting = np.zeros(self.bins)
         self.connections = np.zeros(self.bins)
+        self.longest_gap_s, self.stalled_s = np.full(self.bins, np.nan), np.zeros(self.bins)
+        self.surplus, self.unasked = np.zeros(self.bins), np.zeros(self.bins)
         self.lag, self.connect, self.tls, self.connection_wait = (TimedHistograms(self.bins) for _ in range(4))
         width = max((len(one.places_ok) for one in recording.intervals), default=0)
         self.places_ok, self.places_failed = (np.zeros((self.bins, width)) for _ in range(2))
@@ -249,6 +259,11 @@ class Measurement:
         self.waiting[number] += one.waiting
         self.arrivals[number] += sum(one.arrivals)
         self.connections[number] += one.connections
+        self.surplus[number] += one.surplus
+        self.unasked[number] += one.unasked
+        self.stalled_s[number] = max(self.stalled_s[number], one.stalled_s)
+        if one.gap_s is not None:
+            self.longest_gap_s[number] = np.fmax(self.longest_gap_s[number], one.gap_s)
         if one.places_ok:
             self.places_ok[number] += one.places_ok
             self.places_failed[number] += one.places_failed

@@ -8,8 +8,18 @@ from typing import Any
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.comparison import strength
 from towtank.analysis.doubts import percent, seconds
+from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.limits.of_runs import text_of
 
+_AT_THE_END = {
+    LimitKind.CPU: ", limited by the CPU of {resource}",
+    LimitKind.ERRORS: "; beyond its highest valid level transactions fail",
+    LimitKind.OVERLOAD: ", less than arrives; what limits it is not known",
+    LimitKind.UNKNOWN: ", short of ideal scaling; what limits it is not known",
+    LimitKind.NONE: ", its limit not reached",
+    LimitKind.UNDECIDED: "; the levels do not decide whether this is its limit",
+}
+"""Last words of the headline on one configuration."""
 Summary = dict[str, Any]
 Sentence = dict[str, Any]
 
@@ -51,7 +61,9 @@ def _valid(configuration: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _load(point: dict[str, Any]) -> str:
-    return f"{point['load']:g} users" if "users" in point else f"{point['load']:g} arrivals per second"
+    amount = f"{point['load']:g} users" if "users" in point else f"{point['load']:g} arrivals per second"
+    # A run that goes through several loads is about one of them.
+    return f"{amount} (stage {point['stage']})" if point.get("stage") else amount
 
 
 def _prefix(configuration: dict[str, Any]) -> str:
@@ -89,7 +101,9 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    points, ideal = _valid(configuration), configuration["ideal"]
+    # A load that is not known, and a level at which nothing was done, have no growth.
+    points = [point for point in _valid(configuration) if point["load"] and point["throughput_per_s"]["value"]]
+    ideal = configuration["ideal"]
     if len(points) < 2 or ideal is None:
         return
     first, last = points[0], points[-1]
@@ -108,14 +122,15 @@ def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
 def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
     limit = configuration["limit"]
     knee = limit["knee_users"]
-    if limit["reached"]:
+    if limit["kind"] == LimitKind.CPU:
         text = (
             f"{_prefix(configuration)}the limit is the CPU of {limit['resource']}: {limit['evidence']}; "
             f"the highest throughput seen is {interval(limit['peak_throughput_per_s'])} /s."
         )
     else:
         text = f"{_prefix(configuration)}the limit: {limit['evidence']}."
-    yield _sentence("limit", _capital(text), reached=limit["reached"], resource=limit["resource"])
+    numbers = {key: limit[key] for key in ("reached", "resource")}
+    yield _sentence("limit", _capital(text), limit_kind=limit["kind"], **numbers)
     if knee["value"] is not None:
         yield _sentence(
             "knee",
@@ -243,14 +258,14 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
     for one in summary["objectives"]:
         where = f" with {one['label']}" if one["configuration"] else ""
         if one["met"] is None:
-            text = f"The objective “{one['text']}”{where} cannot be judged: nothing was measured for it."
+            text = f"The objective “{one['text']}”{where} is not judged: {_not_judged(one)}."
         elif one["met"]:
             at = "" if _names_load(one) else f" up to {one['up_to']}" if "up_to" in one else " at every load"
-            text = f"The objective “{one['text']}” is met{at}{where}; the worst seen is {_seen(one)}."
+            text = f"The objective “{one['text']}” is met{at}{where}; the worst value is {_seen(one)}."
         else:
             upto = one["holds_up_to"]
             holds = "at no load" if upto is None else f"up to {upto:g}"
-            text = f"The objective “{one['text']}” is missed{where}: {_seen(one)} seen"
+            text = f"The objective “{one['text']}” is missed{where}: {_seen(one)}"
             text += "." if _names_load(one) else f"; it holds {holds}."
         windows = one.get("windows")
         if windows and windows["worst"]:
@@ -258,6 +273,14 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
             text += f" {windows['met']} of {windows['count']} windows met it; the worst was {worst['start_s']:g} to "
             text += f"{worst['end_s']:g} s of {worst['run']}."
         yield _sentence("objective", text, seen=one["seen"], limit=one["limit"])
+
+
+def _not_judged(objective: dict[str, Any]) -> str:
+    """Why an objective is not judged, and what the valid levels show."""
+    gaps = "; ".join(f"at {one['load']:g}, {one['why']}" for one in objective["not_judged"])
+    if objective["seen"] is None:
+        return gaps or "nothing was measured that decides it"
+    return f"{gaps}. At the other levels it is met; the worst value there is {_seen(objective)}"
 
 
 def _seen(objective: dict[str, Any]) -> str:
@@ -330,11 +353,7 @@ def _capacity(configuration: dict[str, Any]) -> str:
         f"{_load(peak)} "
         f"with a mean response time of {seconds(peak['response_time_s']['mean']['value'] or 0.0)}"
     )
-    if limit["reached"]:
-        return f"{head}, limited by the CPU of {limit['resource']}"
-    if limit["leaves_ideal_at"] is not None:
-        return f"{head}, short of ideal scaling without a saturated CPU"
-    return f"{head}, its limit not reached"
+    return f"{head}{_AT_THE_END[limit['kind']].format(resource=limit['resource'])}"
 
 
 def _strongest(summary: Summary) -> dict[str, Any] | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from towtank.analysis.doubts import Kind
 from towtank.analysis.limits.of_runs import text_of
 from towtank.analysis.objective_scopes import COMPARISONS, Compare, is_scoped
 from towtank.analysis.statistics.estimates import estimate_of
@@ -19,7 +21,30 @@ STORED = "stored."
 Json = dict[str, Any]
 
 
-def check(objectives: list[Json], configurations: list[Json], runs: Iterable[Json] = ()) -> list[Json]:
+@dataclass(frozen=True)
+class MissingRun:
+    """A run of the design that does not exist.
+
+    Attributes
+    ----------
+    run : str
+    key : dict
+        Levels of all factors but the load.
+    load : float
+        [1] or [1/s]
+    """
+
+    run: str
+    key: Json
+    load: float
+
+
+def check(
+    objectives: list[Json],
+    configurations: list[Json],
+    runs: Iterable[Json] = (),
+    missing: Sequence[MissingRun] = (),
+) -> list[Json]:
     """Check every objective in every configuration, at the load it names or at every load.
 
     Parameters
@@ -29,24 +54,32 @@ def check(objectives: list[Json], configurations: list[Json], runs: Iterable[Jso
     configurations : list of dict
         With their points.
     runs : iterable of dict
-        Summaries of the runs; they tell about phases and windows.
+        Summaries of the runs: their phases, windows and verdicts.
+    missing : sequence of MissingRun
+        Runs of the design that were not made.
 
     Returns
     -------
     list of dict
-        One for each objective and configuration: `met` at all levels (None where nothing tells), `seen` at
-        the worst level and `at` its place, and up to which load the objective holds without a break;
-        `windows` of one that must hold in every window.
+        One for each objective and configuration: `met` at all levels (None if nothing valid decides it), `seen` at
+        the worst valid level and `at` its place, up to which load the objective holds without a break, and
+        `not_judged`, the loads at which no valid run exists; `windows` of one that must hold in every window.
+
+    Notes
+    -----
+    A run that is not valid decides nothing. One miss at a valid level is a miss; without a miss, an objective is met
+    only if every load it is about has a valid run.
     """
     by_name = {str(run["run"]): run for run in runs}
-    return [_check(one, configuration, by_name) for one in objectives for configuration in configurations]
+    return [_check(one, configuration, by_name, missing) for one in objectives for configuration in configurations]
 
 
-def _check(objective: Json, configuration: Json, runs: dict[str, Json]) -> Json:
+def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing: Sequence[MissingRun]) -> Json:
     compare: Compare = COMPARISONS.get(str(objective.get("comparison", "<")), operator.lt)
     upward = compare in (operator.gt, operator.ge)
     limit = objective.get("value")
-    points = _asked(objective, configuration)
+    asked = _asked(objective, configuration)
+    points = [point for point in asked if decides(objective, point, runs)]
     seen = [(point, value) for point in points if (value := _seen(objective, point, runs, upward)) is not None]
     head = {
         "text": objective.get("text", ""),
@@ -56,29 +89,106 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json]) -> Json:
         "limit": limit,
         "users": objective.get("users"),
         "rate": objective.get("rate"),
+        "not_judged": _not_judged(objective, configuration, asked, runs, missing),
     }
+    judged = [point for point, _ in seen]
+    head["not_judged"] += [_unmeasured(objective, point) for point in points if point not in judged]
+    head["not_judged"].sort(key=lambda entry: float(entry["load"]))
     if objective.get("every_s") is not None:
         head["windows"] = _windows(objective, points, runs, upward)
     if not seen or not isinstance(limit, int | float):
         return {**head, "met": None, "seen": None, "at": {}, "holds_up_to": None}
     worst = (min if upward else max)(seen, key=_second)
-    holds = None
-    for point, value in seen:
-        if not compare(value, limit):
-            break
-        holds = point["load"]
+    met: bool | None = all(compare(value, limit) for _, value in seen)
     at = {key: worst[0][key] for key in ("users", "rate") if key in worst[0]}
     found = configuration.get("found_limit")
+    holds = _holds_up_to([(point["load"], compare(value, limit)) for point, value in seen], head["not_judged"])
     if found is not None and _is_about(objective, found) and found["value"] is not None:
         holds = found["value"]
         head["up_to"] = text_of(found)
     return {
         **head,
-        "met": all(compare(value, limit) for _, value in seen),
+        "met": None if met and head["not_judged"] else met,
         "seen": worst[1],
         "at": {**at, **configuration["key"]},
         "holds_up_to": holds,
     }
+
+
+def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> float | None:
+    """The highest load up to which every level was judged and met; None if the lowest is not."""
+    first_gap = min((one["load"] for one in not_judged), default=math.inf)
+    holds = None
+    for load, met in levels:
+        if not met or load > first_gap:
+            break
+        holds = load
+    return holds
+
+
+def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
+    """Whether a level has a run that decides an objective: one that is not invalid, or for a harmless reason only.
+
+    What is lost is lost, however the run was disturbed, so every run decides objectives about what is stored.
+    """
+    if any(verdict != "invalid" for verdict in point.get("verdicts") or ("unknown",)):
+        return True
+    found = [runs[name] for name in map(str, point.get("runs", ())) if name in runs]
+    if str(objective.get("metric", "")).startswith(STORED):
+        return bool(found)
+    return bool(found) and all(_invalid_kinds(run) <= _harmless(objective) for run in found)
+
+
+def _harmless(objective: Json) -> set[Kind]:
+    """Reasons for which a run is invalid that do not matter to an objective.
+
+    Too many errors spoil response times, not the share of errors. A system that changes spoils a mean over the whole
+    steady state, not the values of its windows and phases.
+    """
+    of_errors = {Kind.ERRORS_ABOVE_LIMIT} if str(objective.get("metric", "")).startswith("err") else set()
+    return of_errors | ({Kind.NO_STEADY_STATE, Kind.NOT_SETTLED} if is_scoped(objective) else set())
+
+
+def _invalid_kinds(run: Json) -> set[str]:
+    return {str(doubt["kind"]) for doubt in run["verdict"]["reasons"] if doubt["level"] == "invalid"}
+
+
+def _not_judged(
+    objective: Json, configuration: Json, asked: list[Json], runs: dict[str, Json], missing: Sequence[MissingRun]
+) -> list[Json]:
+    """Loads that the objective is about without a run that decides it: their runs, and why they do not."""
+    found = [_undecided(point, runs) for point in asked if not decides(objective, point, runs)]
+    known = {float(point["load"]) for point in configuration["points"]}
+    load = objective.get("users") if objective.get("users") is not None else objective.get("rate")
+    absent = [one for one in missing if one.key == configuration["key"] and one.load not in known]
+    if load is not None:
+        absent = [one for one in absent if math.isclose(one.load, load, rel_tol=1e-6)]
+        if not asked and not absent:
+            found.append({"load": float(load), "runs": [], "kind": "not_measured", "why": "no run has this load"})
+    found += [
+        {"load": one.load, "runs": [one.run], "kind": "missing", "why": f"{one.run} is missing"} for one in absent
+    ]
+    return sorted(found, key=lambda entry: float(entry["load"]))
+
+
+def _undecided(point: Json, runs: dict[str, Json]) -> Json:
+    """A load of which every run is invalid, with the first reason of each."""
+    names = [str(name) for name in point.get("runs", ())]
+    why = [f"{name} is invalid{_first_reason(runs.get(name))}" for name in names]
+    return {"load": float(point["load"]), "runs": names, "kind": "invalid", "why": "; ".join(why) or "no valid run"}
+
+
+def _unmeasured(objective: Json, point: Json) -> Json:
+    """A load whose valid runs have no value for an objective: its transaction never completed there."""
+    about = objective.get("transaction")
+    why = f"{about} was not measured" if about else "nothing was measured that decides it"
+    names = [str(name) for name in point.get("runs", ())]
+    return {"load": float(point["load"]), "runs": names, "kind": "not_measured", "why": why}
+
+
+def _first_reason(run: Json | None) -> str:
+    reasons = run["verdict"]["reasons"] if run is not None else ()
+    return next((f" ({doubt['message']})" for doubt in reasons if doubt["level"] == "invalid"), "")
 
 
 def _is_about(objective: Json, found: Json) -> bool:
@@ -114,8 +224,7 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
 
 
 def _told(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple[str, Json]]:
-    """What the runs of a point that count tell about a scoped objective; as in the point, invalid ones count only
-    where there is no other."""
+    """Values of a scoped objective in the runs of a point that count."""
     for name in _runs_of(point):
         for one in runs.get(name, {}).get("objectives") or ():
             if one.get("text") == objective.get("text"):
@@ -123,7 +232,7 @@ def _told(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple
 
 
 def _runs_of(point: Json) -> list[str]:
-    """Names of the runs of a point that count."""
+    """Names of the runs of a point that are not invalid; all if every one is, which objectives about errors use."""
     names = [str(name) for name in point.get("runs", ())]
     return [name for name, level in zip(names, point.get("verdicts", ()), strict=False) if level != "invalid"] or names
 

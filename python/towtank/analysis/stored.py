@@ -9,6 +9,7 @@ from scipy import stats
 
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import Estimate
+from towtank.files import read_regular
 from towtank.results.folder import RunFolder
 from towtank.results.stored import FATES, NOTES, UNREAD, read_ledger
 
@@ -24,7 +25,7 @@ _CUT_OFF = "the run was cut off before it could be read back"
 def read_stored(run: RunFolder) -> Json | None:
     """`stored.json` of a run; what is known without it where notes were left; None where nothing was told."""
     try:
-        document = json.loads(run.stored.read_text("utf-8"))
+        document = json.loads(read_regular(run.stored))
         return document if isinstance(document, dict) else None
     except (OSError, ValueError):
         return _cut_off(run)

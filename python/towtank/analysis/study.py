@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from towtank import __version__
 from towtank.analysis import capacity, claims, comparison, demand, factorial, narrative, objectives
-from towtank.analysis.aggregation import Point, aggregate
-from towtank.analysis.doubts import Kind
-from towtank.analysis.limits import of_runs
+from towtank.analysis.aggregation import Point, aggregate, several_loads
+from towtank.analysis.doubts import Doubt, Kind, Level
+from towtank.analysis.limits import of_levels, of_runs
 from towtank.analysis.objective_scopes import is_scoped
 from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
-from towtank.analysis.run import SUMMARY, summarize_run
-from towtank.results.folder import ResultsFolder, RunFolder, write_json
+from towtank.analysis.run import SUMMARY, is_current, kept_summary
+from towtank.analysis.service_logs import first_words
+from towtank.containment import Failed, attempt, attempt_or
+from towtank.errors import StudyError
+from towtank.results.folder import ResultsFolder, RunFolder, offer_json
+from towtank.results.manifests import read_object
 
 SCHEMA = "towtank/study-summary/1"
 SUMMARY_FILE = "study-summary.json"
@@ -23,6 +27,13 @@ SET_ASIDE = ".interrupted"
 """Part of the names of runs that a later try replaced; they are kept, and count no more."""
 # Only a run that has ended keeps its summary; one that was seen while it ran has more to tell by now.
 ENDED = ("complete", "failed", "stopped")
+_UNDECIDED: dict[str, Any] = {
+    "level": "invalid",
+    "reasons": [],
+    "log": None,
+    **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
+}
+"""Verdict of a study whose verdict could not be made: nothing may be claimed of it."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +63,8 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
     Parameters
     ----------
     results : ResultsFolder
-        In any state; runs that are missing or cut off are told.
+        In any state; runs that are missing or cut off are reported. One that cannot be written is analysed all the
+        same, and nothing is kept in it.
     fresh : bool, default False
         Whether runs that have a summary of this version already are analysed again.
 
@@ -63,14 +75,22 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
     """
     manifest = results.manifest
     scoped = _scoped(manifest)
-    runs = [_summary_of(run, fresh, scoped) for run in results.runs() if SET_ASIDE not in run.run_id]
+    folders = [run for run in results.runs() if SET_ASIDE not in run.run_id]
+    made = [attempt(f"summary of {run.run_id}", _summary_of, run, fresh, scoped) for run in folders]
+    runs = [summary for summary in made if not isinstance(summary, Failed)]
     summary = describe_study(manifest, runs)
-    judged = claims.of_manifest(manifest, runs)
+    judged = attempt_or("claims", None, claims.of_manifest, manifest, runs)
     if judged is not None:
         summary["claims"] = judged["counts"]
-        write_json(results.path / claims.CLAIMS_FILE, judged)
-    write_json(results.path / SUMMARY_FILE, summary)
+        offer_json(results.path / claims.CLAIMS_FILE, judged)
+    offer_json(results.path / SUMMARY_FILE, summary)
     return summary
+
+
+def summaries_of(runs: Iterable[RunFolder]) -> dict[str, dict[str, Any]]:
+    """Summaries of runs by name, from disk or made anew; those that could not be made are left out."""
+    made = {run.run_id: attempt(f"summary of {run.run_id}", _summary_of, run, False, []) for run in runs}
+    return {name: summary for name, summary in made.items() if not isinstance(summary, Failed)}
 
 
 def _scoped(manifest: dict[str, Any]) -> list[str]:
@@ -83,37 +103,30 @@ def _scoped(manifest: dict[str, Any]) -> list[str]:
 def _summary_of(run: RunFolder, fresh: bool, scoped: list[str]) -> dict[str, Any]:
     known = None if fresh else known_summary(run)
     told = {one.get("text") for one in known.get("objectives") or ()} if known else set()
-    return known if known and told.issuperset(scoped) else summarize_run(run)
+    return known if known and told.issuperset(scoped) else kept_summary(run)
 
 
 def known_summary(run: RunFolder) -> dict[str, Any] | None:
-    """The summary on disk of a run that has ended, made by this version; None where it has to be made anew."""
+    """The summary on disk of a run that has ended, made by this version of these data; else None."""
     try:
-        known = json.loads((run.path / SUMMARY).read_text("utf-8"))
+        known = read_object(run.path / SUMMARY)
         status = run.manifest.get("status")
-    except (OSError, ValueError):
+    except (OSError, ValueError, StudyError):
         return None
-    made_by = (known.get("schema"), known.get("towtank")) if isinstance(known, dict) else None
+    made_by = (known.get("schema"), known.get("towtank"))
     current = made_by == (RUN_SUMMARY_SCHEMA, __version__)
-    return dict(known) if current and status in ENDED and known.get("status") == status else None
+    own = current and status in ENDED and (known.get("status"), known.get("run")) == (status, run.run_id)
+    return dict(known) if own and is_current(run, known) else None
 
 
 def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Study summary from the study's manifest and the summaries of its runs."""
     runs = sorted((run for run in runs if run.get("status") != "planned"), key=lambda run: str(run["run"]))
+    runs = list(_without_copies(runs))
     question = question_of(manifest, runs)
-    configurations = _configurations(question, runs)
-    demands = demand.demands(runs)
+    configurations: list[dict[str, Any]] = attempt_or("configurations", [], _configurations, question, runs)
     for configuration in configurations:
-        points = configuration.pop("_points")
-        configuration["ideal"] = capacity.ideal_line(points)
-        configuration["limit"] = capacity.limit(points, configuration["ideal"])
-        configuration["found_limit"] = of_runs.found_limit(
-            [run for run in runs if str(run["run"]) in {name for point in points for name in point.runs}]
-        )
-        configuration["demand"] = demand.demands(
-            [run for run in runs if str(run["run"]) in {name for point in points for name in point.runs}]
-        )
+        _describe_configuration(configuration, runs)
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "study": question.name,
@@ -122,11 +135,13 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         "factors": question.factors,
         "load_factor": question.load_factor,
         "configurations": configurations,
-        "comparisons": comparison.comparisons(question.factors, question.load_factor, configurations),
-        "effects": factorial.effects(question.factors, runs),
-        "demand": demands,
-        "verdict": _verdict(question, runs),
-        "objectives": objectives.check(question.objectives, configurations, runs),
+        "comparisons": attempt_or(
+            "comparisons", [], comparison.comparisons, question.factors, question.load_factor, configurations
+        ),
+        "effects": attempt_or("effects", [], factorial.effects, question.factors, runs),
+        "demand": attempt_or("demand", {}, demand.demands, runs),
+        "verdict": attempt_or("verdict", dict(_UNDECIDED), _verdict, question, runs),
+        "objectives": attempt_or("objectives", [], _objectives, question, configurations, runs),
         "runs": [
             {
                 "run": run["run"],
@@ -137,9 +152,43 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
             for run in runs
         ],
     }
-    summary["observations"] = narrative.observations(summary)
-    summary["headline"] = narrative.headline(summary)
+    summary["observations"] = attempt_or("observations", [], narrative.observations, summary)
+    summary["headline"] = attempt_or("headline", "", narrative.headline, summary)
     return summary
+
+
+def _objectives(
+    question: Question, configurations: list[dict[str, Any]], runs: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    return objectives.check(question.objectives, configurations, runs, _missing_runs(question, runs))
+
+
+def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, Any]]) -> None:
+    """Add what follows from the points of a configuration."""
+    points, label = configuration.pop("_points"), configuration["label"]
+    counting = [run for point in points for run in point.usable if run["verdict"]["level"] != "invalid"]
+    names = {name for point in points for name in point.runs}
+    own = [run for run in runs if str(run["run"]) in names]
+    unknown = of_levels.undecided("it could not be worked out")
+    ideal = attempt_or(f"ideal line of {label}", None, capacity.ideal_line, points)
+    configuration["ideal"] = ideal
+    configuration["limit"] = attempt_or(f"limit of {label}", unknown, of_levels.limit, points, ideal)
+    configuration["found_limit"] = attempt_or(f"limit found of {label}", None, of_runs.found_limit, counting)
+    configuration["demand"] = attempt_or(f"demand of {label}", {}, demand.demands, own)
+
+
+def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The runs; one with the very records of an earlier one is no repetition, and invalid."""
+    first: dict[str, str] = {}
+    for run in runs:
+        digest = (run.get("inputs") or {}).get("load")
+        if digest not in first:
+            first |= {digest: str(run["run"])} if digest else {}
+            yield run
+            continue
+        doubt = Doubt(Kind.COPIED_RUN, Level.INVALID, f"the records of {run['run']} are those of {first[digest]}")
+        verdict = run["verdict"]
+        yield {**run, "verdict": {**verdict, "level": "invalid", "reasons": [doubt.document(), *verdict["reasons"]]}}
 
 
 def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Question:
@@ -214,7 +263,11 @@ def _points(question: Question, runs: list[dict[str, Any]]) -> list[Point]:
 
 
 def _load_of(question: Question, run: dict[str, Any]) -> float:
-    """Load of a run as a number: from the factor's numeric level, else from what the run was asked."""
+    """Load of a run as a number: of the analysed stage, where the run goes through several; else from the factor's
+    numeric level, else from what the run was asked.
+    """
+    if several_loads(run) is not None:
+        return float(run["users"].get("asked") or run.get("rate") or 0.0)
     name = question.load_factor
     level = None if name is None else run["factors"].get(name)
     for factor in question.factors:
@@ -225,6 +278,20 @@ def _load_of(question: Question, run: dict[str, Any]) -> float:
     asked = run["users"].get("asked") or run.get("rate")
     number = _number(str(level)) if level is not None else None
     return float(asked if asked is not None else number or 0.0)
+
+
+def _missing_runs(question: Question, runs: list[dict[str, Any]]) -> list[objectives.MissingRun]:
+    """Runs of the design of which no summary exists."""
+    done = {str(run["run"]) for run in runs}
+    others = [factor["name"] for factor in question.factors if factor["name"] != question.load_factor]
+    found = []
+    for planned in question.design:
+        factors = planned.get("factors")
+        if "run" in planned and str(planned["run"]) not in done and isinstance(factors, dict):
+            key = {name: str(factors.get(name)) for name in others}
+            load = _load_of(question, {"factors": factors, "users": {}})
+            found.append(objectives.MissingRun(str(planned["run"]), key, load))
+    return found
 
 
 def _verdict(question: Question, runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -244,6 +311,8 @@ def _verdict(question: Question, runs: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "level": level,
         "reasons": _reasons(runs),
+        "not_checked": _not_checked(runs),
+        "log": first_words(runs),
         "valid_runs": counts["valid"],
         "suspect_runs": counts["suspect"],
         "invalid_runs": counts["invalid"],
@@ -274,6 +343,15 @@ def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for key in keys
     ]
+
+
+def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Checks that could not be made, each with its reason and the runs that lack it."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        for one in run["verdict"].get("not_checked") or ():
+            found.setdefault((one["check"], one["why"]), []).append(str(run["run"]))
+    return [{"check": check, "why": why, "runs": names} for (check, why), names in found.items()]
 
 
 def _worse(one: dict[str, Any], other: dict[str, Any]) -> bool:

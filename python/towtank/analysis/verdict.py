@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from towtank.analysis.checks import consistency, course, generator, machine, network, recording, storage, window
+from towtank.analysis.checks import (
+    consistency,
+    course,
+    generator,
+    limits,
+    machine,
+    network,
+    recording,
+    storage,
+    window,
+)
 from towtank.analysis.checks.evidence import Evidence, RunCheck
 from towtank.analysis.doubts import Doubt, Kind, Level
 
@@ -14,17 +24,25 @@ CHECKS: tuple[RunCheck, ...] = (
     course.services_told,
     course.events,
     course.errors,
+    course.completed,
+    course.errors_by_part,
     generator.saturated,
+    generator.stalled,
     generator.overflow,
     generator.envelope,
     generator.connections,
     generator.pool,
+    generator.framing,
+    generator.reconnects,
     generator.start_lag,
     window.steady,
     window.settled,
     window.backlog,
     window.samples,
+    window.pauses,
     consistency.accounting,
+    consistency.counted_twice,
+    consistency.physics,
     consistency.little,
     consistency.utilization,
     consistency.audited,
@@ -33,9 +51,11 @@ CHECKS: tuple[RunCheck, ...] = (
     machine.clock,
     machine.pinned,
     network.listen_queues,
+    limits.exhausted,
     network.retransmits,
     machine.throttled,
     storage.disks,
+    storage.throttles,
     storage.stored,
     recording.sampled,
     recording.observation_cost,

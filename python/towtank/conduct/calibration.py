@@ -24,7 +24,7 @@ from towtank.conduct.envelope import SCHEMA
 from towtank.conduct.pinning import Pinning, share_out
 from towtank.engine import EngineProcess, binary
 from towtank.errors import EngineError, MeasurementError
-from towtank.results.folder import RunFolder, write_json
+from towtank.results.folder import RunFolder
 
 SHARES = (0.25, 0.50, 0.75)
 """Shares of the rate per core at which the start lag is measured."""
@@ -170,7 +170,7 @@ def measure_at(address: str) -> Measure:
         with tempfile.TemporaryDirectory(prefix="towtank-calibrate-") as folder:
             run = RunFolder.create(Path(folder), manifest(load))
             exchange = Exchange(f"http://{address}/", timeout_s=5.0)
-            write_json(run.plan, url_plan(run, exchange, load, [address], Reach()))
+            run.write_plan(url_plan(run, exchange, load, [address], Reach()))
             _drive(run, load.ramp_s + load.duration_s + _LOST_S)
             return read_point(run)
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from base64 import b64encode
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from towtank.conduct.connecting import COMMAND_LINE, UNIX, Reach
 from towtank.conduct.display import Display
-from towtank.conduct.envelope import require_ports
+from towtank.conduct.envelope import require_open_files, require_ports
 from towtank.conduct.outlets import Outlets
-from towtank.conduct.run import RunOutcome, disk_is_full, drive_engine, marked
+from towtank.conduct.refusals import refuse_options
+from towtank.conduct.run import ENGINE_LOG, RunOutcome, disk_is_full, drive_engine, marked
 from towtank.conduct.stopping import StopRequest
 from towtank.errors import EngineError, StudyError, TargetError
-from towtank.results.folder import RunFolder, write_json
+from towtank.results.folder import RunFolder
+from towtank.secrets import basic_authorization
 from towtank.study.traces import Curve
 from towtank.system.reach import refuses_connection, refuses_unix
 
@@ -43,6 +44,8 @@ class Exchange:
         Text, or `@FILE`.
     timeout_s : float
         How long to wait for the whole response. [s]
+    changes : tuple of str
+        Parameters of a workload and their values, `parameters.NAME=value`.
     """
 
     url: str
@@ -50,6 +53,7 @@ class Exchange:
     headers: tuple[tuple[str, str], ...] = ()
     body: str | None = None
     timeout_s: float = 30.0
+    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,8 @@ def split_url(url: str) -> SplitResult:
     """
     try:
         parts = urlsplit(url)
-        _ = parts.port
+        if parts.port == 0:
+            raise ValueError("a port is from 1 to 65535")
     except ValueError as error:
         raise StudyError.at(
             COMMAND_LINE, f"must be a URL as http://host:port/path, got {url!r}: {error}", where="TARGET"
@@ -177,17 +182,14 @@ def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
 
 def _request(exchange: Exchange, parts: SplitResult) -> dict[str, Any]:
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = [[name, [value]] for name, value in exchange.headers]
-    if parts.username is not None:
-        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        headers.append(["Authorization", [f"Basic {b64encode(login.encode()).decode()}"]])
+    written = [*exchange.headers, *basic_authorization(parts).items()]
     return {
         "op": "request",
         "step": 0,
         "target": 0,
         "method": exchange.method.upper(),
         "path": [path],
-        "headers": headers,
+        "headers": [[name, [value]] for name, value in written],
         "auth": None,
         "body": _body(exchange.body),
         "extract": [],
@@ -265,12 +267,13 @@ def conduct_drive(
     Raises
     ------
     StudyError
-        If there are fewer ports than connections that the users keep.
+        If there are fewer ports, or open files, than connections that the users keep.
     EngineError
         If the engine ended in a way it must not.
     """
     require_ports(plan)
-    write_json(run.plan, plan)
+    require_open_files(plan)
+    run.write_plan(plan)
     run.update(status="running")
     outcome = RunOutcome(came_up=True)
     with marked(run.path), (outlets or Outlets()).open(run, display, outcome.notes):
@@ -279,6 +282,7 @@ def conduct_drive(
         raise disk_is_full(run.path)
     run.update(status=outcome.status)
     if outcome.status == "failed":
+        refuse_options(run.logs / ENGINE_LOG, of_workload="://" not in title)
         raise EngineError(str(outcome.reason))
     return outcome
 

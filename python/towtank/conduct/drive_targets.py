@@ -16,8 +16,10 @@ from towtank.conduct.drive import (
 )
 from towtank.errors import Fault, StudyError
 from towtank.results.folder import RunFolder
+from towtank.units import shown
 from towtank.workload import drivers
-from towtank.workload.targets import check_targets, host_and_port
+from towtank.workload.targets import check_targets, host_and_port, login_of
+from towtank.yamlfile import did_you_mean, parse_value
 
 if TYPE_CHECKING:
     from towtank.workload import Workload
@@ -65,11 +67,17 @@ def prepare_plan(
     reach.check(load.load_threads)
     if is_workload(exchange.url):
         return _workload_plan(run, exchange, load, addresses, allowed, reach=reach)
-    if addresses:
-        raise StudyError.at(COMMAND_LINE, "must only be given with a workload file", where="--address")
-    if split_url(exchange.url).scheme == "http" and reach.has_tls:
+    for option, given in (("--address", addresses), ("--set", exchange.changes)):
+        if given:
+            raise StudyError.at(COMMAND_LINE, "must only be given with a workload file", where=option)
+    parts = split_url(exchange.url)
+    if parts.username is not None and any(name.lower() == "authorization" for name, _ in exchange.headers):
+        message = "must not be Authorization where the URL has a login, which is sent as one"
+        raise StudyError.at(COMMAND_LINE, message, where="--header")
+    if parts.scheme == "http" and reach.has_tls:
         message = "must be an https:// URL with --insecure, --cacert, --cert or --key"
         raise StudyError.at(COMMAND_LINE, message, where="TARGET")
+    _refuse_logins(reach.connect_to)
     places = _places(list(reach.connect_to) or [exchange.url], allowed)
     for place in places:
         require_reachable(place)
@@ -115,13 +123,15 @@ def _workload_plan(
     from towtank.workload import compile_workload, load_workload  # noqa: PLC0415 - not needed to load a URL
 
     workload = load_workload(exchange.url)
+    if exchange.changes:
+        workload = workload.with_parameters(_parameters(exchange.changes, list(workload.file.parameters)))
     _refuse_request_options(exchange, load)
     if reach.connect_to:
         message = "must only be given with a URL: with a workload file --address says where to connect"
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
     given = _by_target(workload, addresses)
     targets = {name: _places(each, allowed) for name, each in given.items()}
-    options = {name: _options(each, reach) for name, each in given.items()}
+    options = {name: {**_options(each, reach), **_login(each)} for name, each in given.items()}
     if reach.has_tls and not any("tls" in each for each in options.values()):
         message = "must be https://host:port for a target with --insecure, --cacert, --cert or --key"
         raise StudyError.at(COMMAND_LINE, message, where="--address")
@@ -133,6 +143,24 @@ def _workload_plan(
     return {"limits": {}, **compiled, **frame_part(run, load)}
 
 
+def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
+    """Values of parameters as the command line gives them; all faults at once."""
+    values, faults = {}, []
+    for text in changes:
+        path, equals, value = text.partition("=")
+        section, dot, name = path.strip().partition(".")
+        if not equals or not dot or section != "parameters":
+            faults.append("must be parameters.NAME=value: a workload has nothing else to set, got " + shown(text))
+        elif name not in known:
+            allowed = f"a parameter of the workload ({', '.join(known) or 'there is none'})"
+            faults.append(f"must be {allowed}, got {shown(name)} instead{did_you_mean(name, known)}")
+        else:
+            values[name] = parse_value(value, COMMAND_LINE).plain()
+    if faults:
+        raise StudyError([Fault(COMMAND_LINE, 0, 0, "--set", message) for message in faults])
+    return values
+
+
 def _options(addresses: list[str], reach: Reach) -> dict[str, Any]:
     """What the plan says of a target beside its addresses; with TLS its name is not to be lost with the numbers."""
     secure = [address for address in addresses if address.startswith("https://")]
@@ -141,8 +169,26 @@ def _options(addresses: list[str], reach: Reach) -> dict[str, Any]:
     if len(secure) < len(addresses):
         message = "must be https:// for all addresses of a target, or for none"
         raise StudyError.at(COMMAND_LINE, message, where="--address")
-    host = secure[0].removeprefix("https://").partition("/")[0]
+    host = secure[0].removeprefix("https://").partition("/")[0].rpartition("@")[2]
     return {"scheme": "https", "host": host, "tls": reach.tls_part(), **reach.http_part}
+
+
+def _login(addresses: list[str]) -> dict[str, Any]:
+    """The login in the addresses of a target that speaks HTTP; drivers have their own in the plan."""
+    if any(drivers.speaks([address]) != "http" for address in addresses):
+        return {}
+    try:
+        login = login_of(addresses)
+    except ValueError as error:
+        raise StudyError.at(COMMAND_LINE, str(error), where="--address") from None
+    return {} if login is None else {"login": login}
+
+
+def _refuse_logins(addresses: tuple[str, ...]) -> None:
+    """A place to connect to has no login; that of the requests is in the URL."""
+    if any("@" in address for address in addresses if not address.startswith(UNIX)):
+        message = "must have no login: one in the URL goes with every request"
+        raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
 
 
 def _refuse_request_options(exchange: Exchange, load: Load) -> None:

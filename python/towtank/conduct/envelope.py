@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "towtank/envelope/1"
 _FOLDER = "envelopes"
+# Of the engine, see `crates/load/src/run/files.rs`: files of a load thread that are no connections; load threads.
+_SPARE_FILES, _THREADS_AT_MOST = 64, 1024
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
@@ -28,7 +30,15 @@ def state_folder() -> Path:
         return Path(told).absolute()
     base = os.environ.get("XDG_STATE_HOME", "")
     # The specification has relative paths ignored.
-    return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "towtank"
+    return (Path(base) if base.startswith("/") else _home() / ".local" / "state") / "towtank"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        message = "must be set: there is no HOME, and the system knows none of this user"
+        raise StudyError.at("<environment>", message, where="TOWTANK_STATE") from error
 
 
 def envelope_path(fingerprint: str) -> Path:
@@ -48,7 +58,7 @@ def load_envelope(fingerprint: str) -> dict[str, Any] | None:
     """The envelope of a host; None where there is none that can be read."""
     try:
         document = json.loads(envelope_path(fingerprint).read_text("utf-8"))
-    except (OSError, ValueError, RuntimeError):
+    except (OSError, ValueError, StudyError):
         return None
     sound = isinstance(document, dict) and document.get("schema") == SCHEMA
     return document if sound and document.get("fingerprint") == fingerprint else None
@@ -120,6 +130,32 @@ def require_ports(plan: dict[str, Any]) -> None:
         hint="give more source addresses (--source 127.0.0.2 and so on for a target on loopback), or let users share "
         "connections (--connections N)",
     )
+
+
+def require_open_files(plan: dict[str, Any]) -> None:
+    """Refuse connections that the limit of open files has no room for, however many load threads share them.
+
+    Raises
+    ------
+    StudyError
+        If users with a connection each to every target need more open files than the hard limit allows.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY or plan.get("connections", {}).get("mode", "per_user") != "per_user":
+        return
+    users, targets = plan["load"]["users_at_most"], max(1, len(plan["targets"]))
+    tried = range(plan["threads"], _THREADS_AT_MOST + 1)
+    if not tried:
+        return  # the engine refuses so many threads, and names the option
+    most = max(threads * (hard - _SPARE_FILES - threads) for threads in tried)
+    if users * targets <= most:
+        return
+    message = (
+        f"must be at most {max(0, most // targets)} with a connection each, since the hard limit of open files "
+        f"(ulimit -Hn) is {hard}, got {users} instead"
+    )
+    hint = "raise the hard limit of open files, or let users share connections (--connections N)"
+    raise StudyError([Fault("<command line>", 0, 0, "--users", message)], hint=hint)
 
 
 def _ports() -> int | None:

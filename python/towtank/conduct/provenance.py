@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
+import stat
 import subprocess
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -15,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from towtank import __version__
 from towtank.engine import binary
 from towtank.errors import StudyError
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder
+from towtank.results.folder import SECRETS, SECRETS_SCHEMA, STUDY_MANIFEST, ResultsFolder, write_json
+from towtank.secrets import make_private_folder, open_private, redacted, redacted_setting
 
 if TYPE_CHECKING:
     from towtank.study import RunSpec, Study
@@ -53,26 +57,56 @@ def open_results(
     StudyError
         If there are results already, or, resuming, none or those of another design.
     """
-    design = [spec.document() for spec in specs]
+    design = redacted([spec.document() for spec in specs], study.workload.secret_parameters)
     if resume:
         results = ResultsFolder.open(folder)
         require_same_design(results, design)
         return results
-    if (folder / STUDY_MANIFEST).exists():
-        message = f"must be a folder without results; to go on with these, `towtank run --resume {folder}`"
-        raise StudyError.at(folder, message)
+    require_no_results(folder)
     from towtank.observe.host import host_facts  # noqa: PLC0415 - asks the probe: only where a study begins
 
+    secret = study.workload.secret_parameters
+    make_private_folder(folder)
     manifest = {
-        "study": study.describe(),
+        "study": redacted(study.describe(), secret),
         "design": design,
         "versions": versions(),
         "host": host_facts(),
         "files": keep_files(study, folder),
-        "command": command,
+        "command": _keep_secrets(command, secret, folder),
         "started_wall_ns": time.time_ns(),
     }
     return ResultsFolder.create(folder, manifest)
+
+
+def _keep_secrets(command: dict[str, Any], parameters: Collection[str], folder: Path) -> dict[str, Any]:
+    """Put the secrets of a command into a file of their own; the command without them."""
+    changes = command.get("changes", [])
+    shown = [redacted_setting(change, parameters) for change in changes]
+    if shown == changes:
+        return command
+    write_json(folder / SECRETS, {"schema": SECRETS_SCHEMA, "changes": changes}, private=True)
+    return {**command, "changes": shown}
+
+
+def require_own(folder: Path) -> None:
+    """Refuse a folder, or a link to one, that another user owns or that everybody may write: secrets are kept there."""
+    if not folder.is_dir():
+        return
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        raise StudyError.at(folder, "must be a folder of your own, for secrets are kept in it, got one of another user")
+    if found.st_mode & stat.S_IWOTH:
+        message = "must be a folder that others cannot write, for secrets are kept in it, got one that everybody can"
+        raise StudyError.at(folder, message)
+
+
+def require_no_results(folder: Path) -> None:
+    """Refuse a folder that holds results already."""
+    require_own(folder)
+    if (folder / STUDY_MANIFEST).exists():
+        message = f"must be a folder without results; to go on with these, `towtank run --resume {folder}`"
+        raise StudyError.at(folder, message)
 
 
 def require_same_design(results: ResultsFolder, design: list[dict[str, Any]]) -> None:
@@ -85,7 +119,10 @@ def require_same_design(results: ResultsFolder, design: list[dict[str, Any]]) ->
 
 
 def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
-    """Copy the files of a study into its results as they were read, and tell their hashes."""
+    """Copy the files of a study into its results as they were read, and report their hashes.
+
+    They may hold logins, and are needed as they are to go on: only their owner can read them.
+    """
     documents = {
         "study": study.path,
         "system": study.system_document.path,
@@ -98,8 +135,9 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     kept = []
     for role, path in documents.items():
         copy = folder / FILES / path.name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(study.files[path.name], "utf-8")
+        make_private_folder(copy.parent)
+        with open_private(copy) as stream:
+            stream.write(study.files[path.name])
         kept.append({"role": role, "name": path.name, "path": str(path.absolute()), "sha256": sha256(copy)})
     return kept
 

@@ -152,7 +152,7 @@ class _Reader:
             writer.writerows([["key"], *([key] for key in keys)])
         engine = folder / "engine"
         plan = self.asked.plan(kind, folder / "keys.csv", engine.absolute(), self.endpoints)
-        write_json(folder / "plan.json", plan)
+        write_json(folder / "plan.json", plan, private=True)
         status = self._drive(self._engine(folder), engine, set(keys))
         if status not in (0, None):
             words = "".join(f"\n  {line}" for line in tail(folder / "engine.log", 5))

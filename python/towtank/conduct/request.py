@@ -135,7 +135,7 @@ def recorded_request(folder: Path, named: str | None) -> StudyRequest:
         command.get("preset"),
         command.get("repetitions"),
         command.get("seed"),
-        tuple(command.get("changes", ())),
+        results.changes,
         tuple(command.get("allowed", ())),
     )
 

@@ -7,6 +7,7 @@ A run never raises for what the system under test, the engine or the user does: 
 from __future__ import annotations
 
 import errno
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,13 +19,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from towtank.conduct.display import Display
 from towtank.conduct.envelope import generator_facts
 from towtank.conduct.happenings import Happenings
+from towtank.conduct.log_growth import LogGrowth
 from towtank.conduct.outlets import Outlets
 from towtank.conduct.pinning import Pinning, on_generator
 from towtank.conduct.reading_back import ReadBack, read_back
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
-from towtank.results.folder import RunFolder, write_json
+from towtank.results.folder import RunFolder
 from towtank.results.observe import GENERATOR_GROUP
 from towtank.system.process import Entry, describe_status, tail
 from towtank.system.system import Ended, Endpoints, GeneratorPlace, System
@@ -42,6 +44,8 @@ ENGINE_DISK_FULL = 74
 _LOOK_EVERY_S = 0.25
 # What an engine may need beyond its stages and its drain before it counts as hanging. [s]
 _MARGIN_S = 30.0
+# How long answers are waited for once the user wants to stop. [s]
+STOPPING_S = 5.0
 _DEFAULT_DRAIN_S = 30.0
 
 
@@ -196,7 +200,7 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
         run.event("system_up", addresses=endpoints.addresses)
         run.update(tiers=endpoints.tiers, settings=endpoints.settings, hosts=endpoints.hosts)
         plan = task.plan(endpoints)
-        write_json(run.plan, plan)
+        run.write_plan(plan)
         with task.observe(run, endpoints) as observation, task.outlets.open(run, display, outcome.notes):
             run.event("observation_started")
             # The generator is watched too: a CPU limit that holds it up must be known.
@@ -273,15 +277,17 @@ def drive_engine(
     run.update(**generator_facts(plan, place))
     display.run_starts(title, planned_s(plan))
     environment = {**os.environ, **entry.environment}
+    growth = LogGrowth(run.logs)
     engine = EngineProcess(run.plan, run.logs / ENGINE_LOG, control=True, enter=entry.command, environment=environment)
     stop.on_second = engine.stop
+    stop.waits_for = f"up to {min(drain_s(plan), STOPPING_S):g} s for answers on their way, then results are finished"
     try:
-        run.event("engine_started", pid=engine.pid)
+        run.event("engine_started", pid=engine.pid, log_bytes=growth.at_start)
         if started is not None:
             started(engine.pid)
         watch = _Watch(run=run, engine=engine, ended=ended, outcome=outcome, stop=stop, display=display)
         watch.steering = None if steer is None else steer(plan, engine.tell)
-        watch.happenings = happenings
+        watch.happenings, watch.growth = happenings, growth
         watch.until_end(planned_s(plan), drain_s(plan))
     finally:
         stop.on_second = None
@@ -289,13 +295,12 @@ def drive_engine(
             happenings.finish()
             outcome.notes += happenings.failures
         engine.close()
-    _judge(run, engine, outcome, stop)
+    run.event("engine_ended", status=engine.status(), log_bytes=growth.at_end(), log_growth=growth.document())
+    _judge(run, engine.status(), outcome, stop)
 
 
-def _judge(run: RunFolder, engine: EngineProcess, outcome: RunOutcome, stop: StopRequest) -> None:
+def _judge(run: RunFolder, status: int | None, outcome: RunOutcome, stop: StopRequest) -> None:
     """Say how the engine's end and the death of services make the run end."""
-    status = engine.status()
-    run.event("engine_ended", status=status)
     if status == ENGINE_DISK_FULL:
         outcome.disk_full = True
     for tier, text in outcome.died.items():
@@ -340,11 +345,14 @@ class _Watch:
     display: Display
     stage: str = ""
     asked: bool = False
+    hastened: bool = False
     steering: Steering | None = None
     happenings: Happenings | None = None
+    growth: LogGrowth | None = None
     begun: float = 0.0
     deadline: float = 0.0
     drain: float = 0.0
+    enough: float = math.inf
 
     def until_end(self, planned: float, drain: float) -> None:
         self.begun, self.drain = time.monotonic(), drain
@@ -352,11 +360,19 @@ class _Watch:
         while self.engine.status() is None:
             self._frames(_LOOK_EVERY_S)
             self._services()
+            if self.growth is not None:
+                self.growth.look()
             if self.steering is not None and not self.asked:
                 self.steering.look()
             if (self.stop.requested or self.outcome.died) and not self.asked:
                 self._ask(drain)
                 self.deadline = min(self.deadline, time.monotonic() + drain + _MARGIN_S)
+            if self.stop.requested and not self.hastened:
+                self.hastened, self.enough = True, time.monotonic() + min(drain, STOPPING_S)
+            if time.monotonic() > self.enough:
+                self.enough = math.inf
+                self.run.event("engine_asked_to_stop", why="answers take too long", drain_s=0.0)
+                self.engine.stop()
             if time.monotonic() > self.deadline:
                 self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()
@@ -392,5 +408,7 @@ class _Watch:
         """Stop early: with a service gone or the user waiting, more load measures nothing."""
         self.asked = True
         why = "a service died" if self.outcome.died else "the user asked"
+        if self.stop.requested:
+            drain = min(drain, STOPPING_S)
         self.run.event("engine_asked_to_stop", why=why, drain_s=drain)
         self.engine.stop()

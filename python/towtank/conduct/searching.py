@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.limits.found import conclude
+from towtank.analysis.limits.pilot import is_beyond, next_level
 from towtank.analysis.limits.plateaus import Plateau, Rules, judge
-from towtank.analysis.limits.search import Decision, decide, plan_of
+from towtank.analysis.limits.search import Decision, Ended, decide, plan_of
 from towtank.analysis.measurement import Measurement
-from towtank.analysis.windows.window import STEADY_PHASE
+from towtank.analysis.windows.stretch import STEADY_PHASE
 from towtank.conduct.steering import Note, StageSteering, StageUnderWay, Tell
 from towtank.results.folder import RunFolder
 from towtank.study.model import FindLimit
@@ -94,9 +95,13 @@ class SearchSteering(StageSteering):
             self.note("  the search ends: nothing was recorded of the plateau")
             return
         self.plateaus.append(plateau)
-        decision = decide(self.plan, [one.outcome for one in self.plateaus])
+        decision = self._decide()
         self._say(plateau, decision)
         self._go_on(plateau, decision, under_way.index)
+
+    def _decide(self) -> Decision:
+        """The next level, or the end of the search."""
+        return decide(self.plan, [one.outcome for one in self.plateaus])
 
     def _go_on(self, plateau: Plateau, decision: Decision, stage: int) -> None:
         number = len(self.plateaus)
@@ -127,6 +132,11 @@ class SearchSteering(StageSteering):
             self.run.event("relieved", stage=stage.name, stage_index=stage.index, after_s=recorded_s)
             self._next(stage.index)
 
+    def _end(self, decision: Decision) -> str:
+        """The result of the search in words."""
+        found = conclude(self.load.of, self.plan, self.plateaus).document()
+        return f"{decision.ended}: limit {_interval(found)} {'users' if self.load.of == 'users' else '/s'}"
+
     def _say(self, plateau: Plateau, decision: Decision) -> None:
         told = plateau.document()
         unit = "users" if self.load.of == "users" else "/s"
@@ -134,8 +144,7 @@ class SearchSteering(StageSteering):
         if decision.level is not None:
             after = f"next {decision.level:g} {unit} ({decision.why})"
         else:
-            found = conclude(self.load.of, self.plan, self.plateaus).document()
-            after = f"{decision.ended}: limit {_interval(found)} {unit}"
+            after = self._end(decision)
             self.run.event(
                 "search_ended", ended=str(decision.ended), why=decision.why, low=decision.low, high=decision.high
             )
@@ -145,6 +154,22 @@ class SearchSteering(StageSteering):
         margin = "" if plateau.binding is None else f", {plateau.binding['text']}: {plateau.binding['seen']:.3g}"
         rate = np.nan if plateau.throughput.value is None else plateau.throughput.value
         self.note(f"  {plateau.level:g} {unit} {what} ({rate:.4g} /s{margin}); {after}")
+
+
+class PilotSteering(SearchSteering):
+    """Raises the load until throughput falls short of ideal scaling, and ends there."""
+
+    def _decide(self) -> Decision:
+        level = next_level(self.plateaus, self.plan.steps[0].times or 2.0, self.plan.at_most)
+        if level is None:
+            why = "the limit is passed" if is_beyond(self.plateaus) else "the last level"
+            return Decision(None, Ended.BRACKETED, why=why)
+        return Decision(
+            level, why="raised" if level > self.plateaus[-1].level else "lowered: it began beyond the limit"
+        )
+
+    def _end(self, decision: Decision) -> str:
+        return decision.why
 
 
 def _interval(found: dict[str, Any]) -> str:

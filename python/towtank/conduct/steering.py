@@ -12,10 +12,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from towtank.analysis.windows.precision import Precision
 from towtank.analysis.windows.settling import Seconds, Settling
 from towtank.results.folder import RunFolder
 from towtank.results.following import Follower
 from towtank.results.segments import Interval
+from towtank.study.precise import SteadyUntil
 
 # As for the window that is analysed.
 _WHOLE_SECOND = 0.5
@@ -76,7 +78,7 @@ class StageUnderWay:
 
 
 class StageSteering:
-    """Ends settle stages on evidence.
+    """Ends settle and steady stages on evidence.
 
     Parameters
     ----------
@@ -90,17 +92,27 @@ class StageSteering:
         Tells the user.
     at_least_s : float
         Shortest settle stage. [s]
+    steady : SteadyUntil, optional
+        When steady stages end; by default after their time.
     """
 
     def __init__(
-        self, run: RunFolder, stages: list[dict[str, Any]], tell: Tell, note: Note, at_least_s: float = 0.0
+        self,
+        run: RunFolder,
+        stages: list[dict[str, Any]],
+        tell: Tell,
+        note: Note,
+        at_least_s: float = 0.0,
+        *,
+        steady: SteadyUntil | None = None,
     ) -> None:
         self.run, self.stages, self.tell, self.note = run, stages, tell, note
         self.at_least_s = at_least_s
+        self.steady = steady
         self.follower = Follower(run.engine)
         self.under_way: StageUnderWay | None = None
         self.settled: dict[int, bool] = {}
-        self._settling: tuple[Settling, StageSeconds, int] | None = None
+        self._settling: tuple[Settling | Precision, StageSeconds, int] | None = None
 
     def frame(self, frame: dict[str, Any]) -> None:
         """Follow the stages."""
@@ -115,10 +127,19 @@ class StageSteering:
             return
         start, end = (float(frame.get(key) or 0.0) for key in ("t_s", "end_s"))
         self.under_way = StageUnderWay(index, str(frame.get("name", "")), start, end, self.stages[index])
-        if self.is_settle(self.under_way.about):
+        deciding = self._deciding(self.under_way.about)
+        if deciding is not None:
             users = self.under_way.about.get("users")
             seconds = StageSeconds(index, None if users is None else float(users))
-            self._settling = (Settling(self.at_least_s), seconds, 0)
+            self._settling = (deciding, seconds, 0)
+
+    def _deciding(self, stage: dict[str, Any]) -> Settling | Precision | None:
+        """What decides when a stage ends; None if it takes its time."""
+        if self.is_settle(stage):
+            return Settling(self.at_least_s)
+        if self.steady is not None and stage.get("until") == "told" and stage.get("phase") == "steady":
+            return Precision(self.steady.to, self.steady.at_least)
+        return None
 
     def is_settle(self, stage: dict[str, Any]) -> bool:
         """Whether a stage ends on evidence."""
@@ -135,34 +156,35 @@ class StageSteering:
             if len(record.ends_s) > seen:
                 self._settling = (settling, seconds, len(record.ends_s))
                 if settling.take(record):
-                    self._tell_settled(settling, record)
+                    self._end_stage(settling, record)
         self.follower.forget(self.keep_from_s())
 
     def keep_from_s(self) -> float:
         """Since when intervals are still needed. [s]"""
         return self.follower.recorded_until
 
-    def _tell_settled(self, settling: Settling, record: Seconds) -> None:
-        assert self.under_way is not None and settling.last is not None
+    def _end_stage(self, deciding: Settling | Precision, record: Seconds) -> None:
+        assert self.under_way is not None and deciding.last is not None
         stage, after = self.under_way, float(record.lengths_s.sum())
         self._settling = None
-        self.settled[stage.index] = True
-        self.run.event(
-            "settled",
-            stage=stage.name,
-            stage_index=stage.index,
-            t_s=float(record.ends_s[-1]),
-            after_s=after,
-            evidence=settling.last.document(),
-        )
+        about = {"stage": stage.name, "stage_index": stage.index, "t_s": float(record.ends_s[-1]), "after_s": after}
+        if isinstance(deciding, Precision):
+            self.run.event("precise", **about, half_width=deciding.half_width)
+        else:
+            self.settled[stage.index] = True
+            self.run.event("settled", **about, evidence=deciding.last.document())
         self.tell({"do": "next", "stage": stage.index})
 
     def _over(self) -> None:
         """A settle stage that ends while no evidence was found is told."""
         if self._settling is None or self.under_way is None:
             return
-        stage, last = self.under_way, self._settling[0].last
+        stage, deciding = self.under_way, self._settling[0]
         self._settling = None
+        if isinstance(deciding, Precision):
+            self.run.event("not_precise", stage=stage.name, stage_index=stage.index, half_width=deciding.half_width)
+            return
+        last = deciding.last
         self.settled[stage.index] = False
         evidence = last.document() if last is not None else {"why": "nothing was recorded"}
         self.run.event("not_settled", stage=stage.name, stage_index=stage.index, t_s=stage.end_s, evidence=evidence)

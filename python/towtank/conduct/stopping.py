@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -22,11 +23,20 @@ class StopRequest:
     ----------
     on_second : callable or None
         Called before leaving at once; must be quick and must not raise.
+    waits_for : str
+        What is still done after the first wish, for people.
+    kept : str or None
+        Folder in which what was recorded is kept; None where nothing is kept.
+    leaving : callable or None
+        Called last before leaving at once; removes what is not kept.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.on_second: Callable[[], None] | None = None
+        self.waits_for = "results are being finished"
+        self.kept: str | None = None
+        self.leaving: Callable[[], None] | None = None
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -53,16 +63,21 @@ class StopRequest:
     def _take(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.count += 1
         if self.count == 1:
-            _say("stopping: results are being finished; once more leaves at once")
+            _say(f"stopping: {self.waits_for}; once more leaves at once")
             return
         # No clean-up here: guards, engine and probe end with our end of their standard input.
         if self.on_second is not None:
             self.on_second()
-        _say("left at once; what was recorded is kept")
+        if self.leaving is not None:
+            self.leaving()
+        _say(
+            f"left at once; what was recorded is kept in {self.kept}" if self.kept else "left at once; nothing is kept"
+        )
         os._exit(ExitStatus.STOPPED)
 
 
 def _say(text: str) -> None:
     """Write past any buffers and locks: this runs in a signal handler."""
     cursor = _SHOW_CURSOR if sys.stderr.isatty() else ""
-    os.write(2, f"{cursor}\n{text}\n".encode())
+    with suppress(OSError):
+        os.write(2, f"{cursor}\n{text}\n".encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from towtank.conduct import provenance
 from towtank.conduct.display import Display
 from towtank.conduct.outlets import Outlets
+from towtank.conduct.piloting import with_limit
 from towtank.conduct.run import RunOutcome, conduct_run, disk_is_full
 from towtank.conduct.stopping import StopRequest
 from towtank.conduct.wiring import make_task
-from towtank.errors import EngineError, ExitStatus, StudyError, TowtankError
+from towtank.containment import Parts, attempt_or, contained
+from towtank.errors import EngineError, ExitStatus, StudyError
 from towtank.results.folder import ResultsFolder, RunFolder
 from towtank.study.across import is_source
 
@@ -43,6 +45,8 @@ class StudyOutcome:
         The report.
     messages : list of str
         What went wrong, for people.
+    parts : Parts
+        Parts of the summary and the report, with those that could not be made.
     """
 
     results: Path
@@ -50,6 +54,7 @@ class StudyOutcome:
     summary: dict[str, Any] = field(default_factory=dict)
     report: Path | None = None
     messages: list[str] = field(default_factory=list)
+    parts: Parts = field(default_factory=Parts)
 
 
 @contextmanager
@@ -103,9 +108,13 @@ def run_study(
     StudyError
         If the folder cannot take the results of this study.
     """
-    specs = study.design()
     with StopRequest() as stop, _disk_full_is_said(folder):
+        if not resume:
+            provenance.require_no_results(folder)
+        study = with_limit(study, folder, display, stop, resume=resume)
+        specs = study.design()
         results = provenance.open_results(study, specs, folder, resume=resume, command=command or {})
+        stop.kept = str(results.path)
         with held(results), display:
             outcome = StudyOutcome(results.path)
             results.event("study_resumed" if resume else "study_started")
@@ -227,21 +236,13 @@ def _summarise_run(run: RunFolder, results: ResultsFolder, display: Display) -> 
 
 def _summarise(results: ResultsFolder, outcome: StudyOutcome, *, report: bool) -> None:
     from towtank.analysis import summarize_study  # noqa: PLC0415
-
-    steps: list[Callable[[], None]] = [lambda: outcome.summary.update(summarize_study(results))]
-    if report:
-        steps.append(lambda: _report(results, outcome))
-    for step in steps:
-        try:
-            step()
-        except TowtankError as error:
-            outcome.messages.append(str(error))
-
-
-def _report(results: ResultsFolder, outcome: StudyOutcome) -> None:
     from towtank.report import write_report  # noqa: PLC0415
 
-    outcome.report = write_report(results)
+    with contained() as outcome.parts:
+        outcome.summary = attempt_or("summary of the study", {}, summarize_study, results)
+        if report:
+            outcome.report = attempt_or("report", None, write_report, results)
+    outcome.messages += [failed.sentence for failed in outcome.parts.failed]
 
 
 def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool) -> ExitStatus:
@@ -251,9 +252,30 @@ def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool
     if ended and not any(each.came_up for each in ended):
         outcome.messages.append(f"the system could not be brought up in any run: {ended[0].reason}")
         return ExitStatus.TARGET
+    return outcome.parts.status(_status_of_results(outcome))
+
+
+def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
+    """Say how a study ended whose parts could all be made."""
     verdict = outcome.summary.get("verdict", {})
     if not outcome.summary or verdict.get("level") == "invalid":
         return ExitStatus.INVALID_MEASUREMENT
-    if any(objective.get("met") is False for objective in outcome.summary.get("objectives", [])):
+    found = outcome.summary.get("objectives", [])
+    missed = sum(objective.get("met") is False for objective in found)
+    if missed:
+        outcome.messages.append(f"status {ExitStatus.OBJECTIVE_MISSED:d}: {missed} of {len(found)} objectives missed")
         return ExitStatus.OBJECTIVE_MISSED
+    if gaps := _gaps(verdict, found):
+        outcome.messages.append(f"status {ExitStatus.INVALID_MEASUREMENT:d}: {gaps}; the results are kept")
+        return ExitStatus.INVALID_MEASUREMENT
     return ExitStatus.DONE
+
+
+def _gaps(verdict: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
+    """What was measured invalidly or not at all, in words; empty if nothing."""
+    counts = (
+        (verdict.get("invalid_runs", 0), "runs invalid"),
+        (verdict.get("missing_runs", 0), "runs missing"),
+        (sum(objective.get("met") is None for objective in objectives), "objectives not judged"),
+    )
+    return ", ".join(f"{count} {what}" for count, what in counts if count)

@@ -13,6 +13,7 @@ from towtank.conduct.run import Observing, RunTask, Steer
 from towtank.conduct.stopping import StopRequest
 from towtank.results.folder import RunFolder
 from towtank.study.model import FindLimit
+from towtank.study.precise import SteadyUntil
 from towtank.study.settle import settle_document
 from towtank.system.build import build_system
 from towtank.system.system import Endpoints, System
@@ -57,7 +58,9 @@ def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
     """What steers the load, where a stage ends on evidence or the limit is searched for."""
     load = spec.study.study.load
     settle = settle_document(spec.study.study.settle)
-    if settle is None and not isinstance(load, FindLimit):
+    asked = spec.study.study.steady
+    steady = asked if isinstance(asked, SteadyUntil) and not isinstance(load, FindLimit) else None
+    if settle is None and steady is None and not isinstance(load, FindLimit):
         return None
     at_least_s = 0.0 if settle is None else float(settle["at_least_s"])
 
@@ -67,7 +70,7 @@ def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
 
         stages = list(plan["load"]["stages"])
         if not isinstance(load, FindLimit):
-            return StageSteering(run, stages, tell, display.note, at_least_s)
+            return StageSteering(run, stages, tell, display.note, at_least_s, steady=steady)
         objectives = [one.document() for one in spec.study.objectives]
         return SearchSteering(run, stages, tell, display.note, at_least_s, load=load, objectives=objectives)
 

@@ -195,7 +195,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
     Of v visits with service time s, whose squared coefficient of variation is c, and residence r each: at a delay
     v c s^2; at processor sharing v c r^2 (2+q)/(2-q) with q = 1 - s/r, which is exact for M/M/1 [1]_; at first come,
     first served v (c s^2 + w^2 (2/C - 1)) with the wait w = r - s, exponential where there is one, and C of Erlang at
-    the utilization found.
+    the utilization found. A transaction without service time (s = 0) may still wait behind others.
 
     References
     ----------
@@ -215,5 +215,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
     wait = residence - time
     servers, idle = servers_of(station) or 1, 1 - found.utilization
     # In an open network both are the same; in a closed one the solution may know of waits that Erlang does not.
-    waits = max(erlang_c(servers, found.utilization * servers), min(1.0, wait * servers * idle / time), 1e-12)
+    # Waits in units of a service time of 0 are not defined: then Erlang decides alone.
+    solved = min(1.0, wait * servers * idle / time) if time > 0 else 0.0
+    waits = max(erlang_c(servers, found.utilization * servers), solved, 1e-12)
     return float(visits * (scv * time**2 + wait**2 * (2 / waits - 1)))

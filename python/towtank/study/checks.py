@@ -13,7 +13,9 @@ from towtank.study.design import LOAD_FACTORS
 from towtank.study.model import EachRamp, FindLimit, Load, Stages, StudyFile
 from towtank.study.objectives import STORED, read_objective
 from towtank.study.overrides import apply_to_events, apply_to_system, check_override, overrides_of, parameters_of
+from towtank.study.precise import SteadyUntil
 from towtank.study.schedulechecks import check_schedule
+from towtank.study.shares import share_of, wrong_shares
 from towtank.system.copies import names_in
 from towtank.system.model import check_tree
 from towtank.treecheck import validate_tree
@@ -91,8 +93,12 @@ class StudyCheck:
         if name != wanted and not isinstance(self.study.load, FindLimit):
             message = f"must be the factor {wanted} with {self.study.load.kind} load, got {name!r} instead"
             yield self._at(path, message, key=True)
+        shares = wrong_shares(levels) if name == "users" and not isinstance(self.study.load, FindLimit) else []
+        for index, message in shares:
+            yield self._at((*path, index), message)
         for index, level in enumerate(levels):
-            message_or_none = _wrong_level(name, level)
+            is_share = wanted == "users" and share_of(level) is not None
+            message_or_none = None if is_share or index in dict(shares) else _wrong_level(name, level)
             if message_or_none is not None:
                 yield self._at((*path, index), message_or_none)
             elif level in levels[:index]:
@@ -102,6 +108,8 @@ class StudyCheck:
         """The amount of load comes from one place, and fits the kind."""
         load = self.study.load
         if isinstance(load, FindLimit):
+            if isinstance(load.stages.steady, SteadyUntil):
+                yield self._at(("load", "stages", "steady"), "must be a time with find-limit load, got 'until' instead")
             for path, wrong in search_checks.wrongs(self.study, load):
                 yield self._at(path, wrong, key=path[0] == "factors")
             return

@@ -8,6 +8,7 @@ from towtank import units
 from towtank.study.across import describe_across
 from towtank.study.model import EachRamp, FindLimit, PinnedCpus
 from towtank.study.overrides import apply_to_system
+from towtank.study.precise import SteadyUntil, steady_document, steady_length
 from towtank.study.search import amount
 from towtank.study.settle import SettleUntil, settle_document, settle_length
 from towtank.system.copies import copies_in
@@ -38,6 +39,7 @@ def describe(study: Study) -> dict[str, Any]:
         "objectives": [objective.document() for objective in study.objectives],
         "claims": [claim.document() for claim in file.claims],
         "load": _load(study),
+        "pilot": None if study.carried is None else study.carried.document(),
         "stages": stages(study),
         "predict": describe_across(study),
         "events": [{**event.document(name), "happens": event.happens} for name, event in file.events.items()],
@@ -95,6 +97,9 @@ def stages(study: Study) -> list[dict[str, Any]]:
             described.append({"name": phase, "phase": phase, "each_s": value.each})
         elif isinstance(value, SettleUntil):
             told = {"duration_s": settle_length(value), "settle": settle_document(value)}
+            described.append({"name": phase, "phase": phase, **told})
+        elif isinstance(value, SteadyUntil):
+            told = {"duration_s": steady_length(value), "steady": steady_document(value)}
             described.append({"name": phase, "phase": phase, **told})
         elif value > 0:
             described.append({"name": phase, "phase": phase, "duration_s": value})

@@ -12,8 +12,10 @@ from towtank.study.across_model import Predict
 from towtank.study.claims import Claim
 from towtank.study.events import Event
 from towtank.study.objectives import read_objective
+from towtank.study.precise import Steady, SteadyUntil
 from towtank.study.search import SearchLoad
 from towtank.study.settle import Settle, SettleUntil
+from towtank.study.shares import Pilot
 
 SCHEMA = "towtank/study/1"
 
@@ -52,7 +54,9 @@ class Stages(FileModel):
     settle: Settle = Field(
         0.0, description="The system comes to rest: over this time, or `until steady, at most 5 min`."
     )
-    steady: PositiveDuration = Field(description="The time that counts.")
+    steady: Steady = Field(
+        description="The time that counts: a time, or `until precise to 5 %, at most 1 min, at least 10 s`."
+    )
     ramp_down: Ramp = Field(0.0, description="Users leave one by one, after the last level.")
 
 
@@ -133,6 +137,9 @@ class Load(FileModel):
         description="Arrivals that may wait for a user; further ones are not started and count as `overflow`.",
     )
     stages: Stages | None = Field(None, description="What a run goes through at each level of load.")
+    pilot: Pilot | None = Field(
+        None, description="The pilot run of a study whose levels of `users` are shares of the limit, as `20 %`."
+    )
     schedule: list[ScheduleStage] | None = Field(
         None, min_length=1, max_length=10_000, description="The stages one by one, in place of an amount and `stages`."
     )
@@ -237,7 +244,8 @@ class StudyFile(FileModel):
     )
     factors: dict[Name, Levels] = Field(
         default_factory=dict,
-        description="What is varied: `users` or `rate` as lists; others as levels, each a mapping of paths to values.",
+        description="What is varied: `users` or `rate` as lists, users also as shares of the limit that a pilot run "
+        "finds (`[20 %, 70 %]`); others as levels, each a mapping of paths to values.",
     )
     overrides: Overrides = Field(
         default_factory=dict,
@@ -288,3 +296,8 @@ class StudyFile(FileModel):
     def settle(self) -> SettleUntil | float:
         """How settle stages last; 0 where the stages are written out."""
         return 0.0 if self.load.stages is None else self.load.stages.settle
+
+    @property
+    def steady(self) -> SteadyUntil | float:
+        """How steady stages last; 0 if the stages are written out."""
+        return 0.0 if self.load.stages is None else self.load.stages.steady

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from towtank import units
@@ -33,9 +33,10 @@ _FORM = re.compile(
 )
 _SCOPE = re.compile(
     r"\s+(?:in\s+every\s+(?P<every>[\d.]+\s*[a-z]+)|in\s+(?P<phase>\w+)|at\s+(?P<users>\d{1,9})\s+users"
+    r"|at\s+(?P<of_limit>[\d.]+\s*%)\s+of\s+the\s+limit"
     r"|at\s+(?P<rate>[\d.]+\s*/\s*[a-z]+))(?=\s|$)"
 )
-_SHAPE = "METRIC [of TRANSACTION] < VALUE [in PHASE] [in every TIME] [at N users | at N /s]"
+_SHAPE = "METRIC [of TRANSACTION] < VALUE [in PHASE] [in every TIME] [at N users | at N /s | at N % of the limit]"
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class Objective:
         One of `PHASES`; None for the window that is analysed, or with `every_s` for the steady stages as asked.
     every_s : float or None
         Length of the windows in each of which it must hold; None for the whole. [s]
+    of_limit : float or None
+        Level at which it must hold as a share of the limit that a pilot run finds. [1]
     """
 
     text: str
@@ -73,6 +76,17 @@ class Objective:
     rate: float | None = None
     phase: str | None = None
     every_s: float | None = None
+    of_limit: float | None = None
+
+    def resolved(self, users_at: Callable[[float], int]) -> Objective:
+        """The same with users in place of a share of the limit.
+
+        Parameters
+        ----------
+        users_at : callable
+            Users at a share of the limit.
+        """
+        return self if self.of_limit is None else replace(self, users=users_at(self.of_limit))
 
     def document(self) -> dict[str, Any]:
         """For the manifest."""
@@ -115,6 +129,7 @@ def read_objective(text: str) -> Objective:
         units.rate(scopes["rate"]) if "rate" in scopes else None,
         _phase(scopes.get("phase")),
         _window(scopes.get("every")),
+        units.share(scopes["of_limit"]) if "of_limit" in scopes else None,
     )
 
 
@@ -145,8 +160,8 @@ def _scopes(text: str, scopes: str) -> dict[str, str]:
             if value is not None:
                 found[name] = value
         at = match.end()
-    if "users" in found and "rate" in found:
-        raise ValueError(f"must hold at a number of users or at a rate, got both in {text!r} instead")
+    if len({"users", "rate", "of_limit"} & set(found)) > 1:
+        raise ValueError(f"must hold at one load (users, a rate or a share of the limit), got two in {text!r} instead")
     return found
 
 

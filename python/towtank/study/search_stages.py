@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towtank.study.model import FindLimit
+from towtank.study.precise import steady_length
 from towtank.study.search import amount
 from towtank.study.stages import ramp_duration, settle_stage
 
@@ -71,7 +72,7 @@ def plateau_stages(
     settle = settle_stage(load.stages)
     if settle is not None:
         add("settle", "settle", level, **settle)
-    add("steady", "steady", level, load.stages.steady)
+    add("steady", "steady", level, steady_length(load.stages.steady))
     add(DECIDE, "settle", level, DECIDE_AT_MOST_S, until="told")
     return stages
 

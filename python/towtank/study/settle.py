@@ -14,6 +14,28 @@ _TEXT = re.compile(r"\s*until\s+steady\s*,\s*at\s+most\s+(?P<most>[^,]+?)\s*(?:,
 _SHAPE = "a time, or 'until steady, at most TIME[, at least TIME]'"
 
 
+def require_order(at_least_s: float, at_most_s: float) -> None:
+    """Refuse a stage whose shortest time is above its longest.
+
+    Raises
+    ------
+    ValueError
+        With both times.
+    """
+    if at_least_s > at_most_s:
+        raise ValueError(
+            f"must have at_least up to at_most ({units.format_duration(at_most_s)}), "
+            f"got {units.format_duration(at_least_s)} instead"
+        )
+
+
+def form_of(value: Any) -> str:
+    """Tag of the form of a stage's length: a mapping, a text that begins with `until`, or a plain time."""
+    if isinstance(value, dict | FileModel):
+        return "<mapping>"
+    return "<until>" if isinstance(value, str) and value.strip().startswith("until") else "<plain>"
+
+
 class SettleUntil(FileModel):
     """A settle stage that ends on evidence."""
 
@@ -23,11 +45,7 @@ class SettleUntil(FileModel):
 
     @model_validator(mode="after")
     def _in_order(self) -> SettleUntil:
-        if self.at_least > self.at_most:
-            raise ValueError(
-                f"must have at_least up to at_most ({units.format_duration(self.at_most)}), "
-                f"got {units.format_duration(self.at_least)} instead"
-            )
+        require_order(self.at_least, self.at_most)
         return self
 
 
@@ -42,12 +60,6 @@ def _from_text(value: object) -> object:
     return {"until": "steady", "at_most": match["most"], **least}
 
 
-def _form(value: Any) -> str:
-    if isinstance(value, dict | SettleUntil):
-        return "<mapping>"
-    return "<until>" if isinstance(value, str) and value.strip().startswith("until") else "<plain>"
-
-
 _TEXT_SCHEMA = {
     "type": "string",
     "pattern": r"^\s*until\s+steady\s*,\s*at\s+most\s+",
@@ -57,7 +69,7 @@ Settle = Annotated[
     Annotated[SettleUntil, Tag("<mapping>")]
     | Annotated[SettleUntil, BeforeValidator(_from_text), WithJsonSchema(_TEXT_SCHEMA), Tag("<until>")]
     | Annotated[Duration, Tag("<plain>")],
-    Discriminator(_form),
+    Discriminator(form_of),
 ]
 
 

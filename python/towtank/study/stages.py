@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towtank.study.model import EachRamp, Load, Stages
+from towtank.study.precise import SteadyUntil, steady_length
 from towtank.study.schedules import Groups, schedule_stages, trace_stages, users_needed
 from towtank.study.settle import SettleUntil, settle_length
 from towtank.study.traces import Curve
@@ -73,7 +74,9 @@ def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
         if settle is not None:
             add("settle", index, settle["duration_s"], level)
             stages[-1].update(settle)
-        add("steady", index, load.stages.steady, level)
+        add("steady", index, steady_length(load.stages.steady), level)
+        if isinstance(load.stages.steady, SteadyUntil):
+            stages[-1]["until"] = "told"
         before = level
     ramp_down = ramp_duration(load.stages.ramp_down, before)
     if ramp_down > 0:

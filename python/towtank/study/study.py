@@ -18,6 +18,7 @@ from towtank.study.overrides import Override, apply_to_events, apply_to_system, 
 from towtank.study.schedules import Groups, levels_of
 from towtank.study.search import amount
 from towtank.study.search_stages import plan_search
+from towtank.study.shares import Carried, Pilot, share_of, users_at
 from towtank.study.stages import plan_load
 from towtank.study.traces import Curve
 from towtank.system.model import SystemFile, check_tree
@@ -46,6 +47,8 @@ class Study:
         Texts of the three files by name, and those of a trace and a sizing, for the results folder.
     curve : Curve or None
         What the trace says, where the load follows one.
+    carried : Carried or None
+        The limit that levels are shares of, once the pilot run found it.
     """
 
     study: StudyFile
@@ -57,11 +60,17 @@ class Study:
     tree: Node = field(repr=False)
     system_document: Document = field(repr=False)
     curve: Curve | None = field(default=None, repr=False)
+    carried: Carried | None = None
 
     @property
     def name(self) -> str:
         """Name of the study."""
         return self.study.name
+
+    @property
+    def presets(self) -> list[str]:
+        """Names of the presets of its file."""
+        return list(self.study.presets)
 
     @property
     def system_folder(self) -> Path:
@@ -87,12 +96,26 @@ class Study:
     @property
     def objectives(self) -> list[Objective]:
         """Objectives, read."""
-        return [read_objective(text) for text in self.study.objectives]
+        return [
+            read_objective(text).resolved(lambda share: users_at(share, self.carried)) for text in self.study.objectives
+        ]
 
     @cached_property
     def factors(self) -> list[Factor]:
         """Factors in the order of the file."""
-        return [make_factor(name, levels) for name, levels in self.study.factors.items()]
+        return [make_factor(name, levels, self.carried) for name, levels in self.study.factors.items()]
+
+    @property
+    def needs_pilot(self) -> bool:
+        """Whether levels of the load are shares of a limit that is not known yet."""
+        shares = [share_of(level) for name in LOAD_FACTORS for level in self.study.factors.get(name, ())]
+        return self.carried is None and any(share is not None for share in shares)
+
+    @property
+    def pilot(self) -> Pilot:
+        """The pilot run as the study asks for it."""
+        load = self.study.load
+        return Pilot() if isinstance(load, FindLimit) or load.pilot is None else load.pilot
 
     @property
     def load_factor(self) -> str:
@@ -112,7 +135,7 @@ class Study:
             return levels_of(load, self.curve)
         named = [factors[name] for name in LOAD_FACTORS if name in factors]
         if named:
-            return tuple(level_value(text) for text in named)
+            return tuple(load_of_level(text, self.carried) for text in named)
         if load.levels is not None:
             return tuple(level_value(level) for level in load.levels)
         only = load.users if load.kind == "closed" else load.rate
@@ -181,10 +204,16 @@ def level_value(level: int | str) -> float:
     return units.rate(level) if "/" in level else float(level)
 
 
-def make_factor(name: str, levels: list[Any] | dict[str, dict[str, Any]]) -> Factor:
+def load_of_level(level: int | str, carried: Carried | None) -> float:
+    """A level of load as a number, also one that is a share of the limit. [1, 1/s]"""
+    share = share_of(level)
+    return level_value(level) if share is None else float(users_at(share, carried))
+
+
+def make_factor(name: str, levels: list[Any] | dict[str, dict[str, Any]], carried: Carried | None = None) -> Factor:
     """Make a factor of what the file says."""
     if isinstance(levels, list):
-        values = tuple(level_value(level) for level in levels)
+        values = tuple(load_of_level(level, carried) for level in levels)
         return Factor(name, tuple(str(level) for level in levels), tuple({} for _ in levels), values)
     return Factor(name, tuple(levels), tuple(levels.values()), _numbers(list(levels)))
 

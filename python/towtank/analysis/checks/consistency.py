@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from towtank.analysis.audit import check
+from towtank.analysis.bounds import FEWER_USERS
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
@@ -21,6 +22,25 @@ def accounting(evidence: Evidence) -> Iterator[Doubt]:
     """Whether requests offered, started and ended add up."""
     if not evidence.summary["accounting"]["holds"]:
         yield Doubt(Kind.ACCOUNTING, Level.INVALID, "requests offered, started and ended do not add up")
+
+
+def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the intervals hold as many requests as the engine counted."""
+    recorded = evidence.summary["accounting"]["recorded"]
+    if recorded is not None and recorded["intervals"] != recorded["engine"]:
+        text = (
+            f"the intervals hold {recorded['intervals']:,} requests that ended, where the engine counted "
+            f"{recorded['engine']:,}"
+        )
+        yield Doubt(Kind.ACCOUNTING, Level.INVALID, text, float(recorded["intervals"]), float(recorded["engine"]))
+
+
+def physics(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether what was measured is possible."""
+    for one in evidence.summary["bounds"]:
+        if not one["holds"]:
+            level = Level.SUSPECT if one["bound"] == FEWER_USERS else Level.INVALID
+            yield Doubt(Kind.PHYSICAL_BOUND, level, one["text"], one["seen"], one["limit"], one["unit"])
 
 
 def little(evidence: Evidence) -> Iterator[Doubt]:

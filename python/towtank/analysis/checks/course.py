@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from scipy.stats import binom
+
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
 ERRORS_SHARE = 0.01
+# As for the audit of the load: a study of some ten runs is hardly ever doubted by chance.
+BY_CHANCE = 0.001
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
 _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
 
@@ -31,6 +35,24 @@ def ended_early(evidence: Evidence) -> Iterator[Doubt]:
     elif not evidence.finished or engine.get("reason") == "failed":
         text = message or reason or "the engine ended without its last record"
         yield Doubt(Kind.ENGINE_FAILED, Level.INVALID, text)
+
+
+def completed(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether any transaction completed in the window."""
+    found = evidence.summary["unfinished"]
+    if found is None or evidence.completed:
+        return
+    text = "no transaction completed within the window"
+    if found["in_flight"]:
+        text += f"; {found['in_flight']:,} requests were in flight at its end"
+    if found["failed_later"]:
+        text += ", and of these failed after it: " + _kinds(found["failed_later"])
+    yield Doubt(Kind.NOTHING_COMPLETED, Level.INVALID, text, 0.0, 1.0)
+
+
+def _kinds(counts: dict[str, int]) -> str:
+    """The three most frequent kinds of failures with their counts."""
+    return ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items(), key=lambda one: -one[1])[:3])
 
 
 def _has(evidence: Evidence, kind: str) -> bool:
@@ -85,7 +107,44 @@ def errors(evidence: Evidence) -> Iterator[Doubt]:
     share = evidence.summary["errors"]["share"]
     limit = evidence.limit("errors", ERRORS_SHARE)
     if share > limit:
-        kinds = evidence.summary["errors"]["by_kind"]
-        worst = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items(), key=lambda one: -one[1])[:3])
+        worst = _kinds(evidence.summary["errors"]["by_kind"])
         text = f"{percent(share)} of transactions failed, limit {percent(limit)} ({worst})"
         yield Doubt(Kind.ERRORS_ABOVE_LIMIT, Level.INVALID, text, share, limit)
+
+
+def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether more of a single transaction, or of a request, failed than the study allows.
+
+    Notes
+    -----
+    A rare one that always fails does not show in the share of all. With its few counts chance counts, too: it is
+    doubted where so many failures had a probability below `BY_CHANCE` at the limit, by the binomial distribution.
+    """
+    summary, limit = evidence.summary, evidence.limit("errors", ERRORS_SHARE)
+    above_in_all = summary["errors"]["share"] > limit
+    later = (summary["unfinished"] or {}).get("transactions_failed_later") or {}
+    doubted = set()
+    for name, one in summary["transactions"].items():
+        failed = one["errors"] + later.get(name, 0)
+        ended = one["count"] + failed
+        if _beyond_chance(failed, ended, limit):
+            doubted.add(name)
+            if not (above_in_all and len(summary["transactions"]) == 1):
+                yield _of_part(f"transaction {name}", failed, ended, limit, Level.INVALID)
+    for name, one in summary["steps"].items():
+        ended = one["count"] + one["errors"]
+        # A request that fails where its transaction goes on is allowed to by the workload.
+        if name.split(" / ")[0] not in doubted and _beyond_chance(one["errors"], ended, limit):
+            yield _of_part(f"request {name}", one["errors"], ended, limit, Level.SUSPECT)
+
+
+def _of_part(what: str, failed: int, ended: int, limit: float, level: Level) -> Doubt:
+    text = f"{what} failed {failed:,} times of {ended:,} ({percent(failed / ended)}), limit {percent(limit)}"
+    return Doubt(Kind.ERRORS_ABOVE_LIMIT, level, text, failed / ended, limit)
+
+
+def _beyond_chance(failed: int, ended: int, limit: float) -> bool:
+    """Whether more failed than the limit allows, and more than chance does."""
+    if not failed or failed <= limit * ended or limit >= 1:
+        return False
+    return float(binom.sf(failed - 1, ended, limit)) < BY_CHANCE

@@ -53,6 +53,14 @@ class Evidence:
         Half width of the interval of the mean response time, relative to it.
     happened : sequence of Happened
         Events that the study made happen.
+    completed : int
+        Transactions that completed in the window. [1]
+    keeps_connections : bool
+        Whether connections are to be kept from one request to the next.
+    gaps_recorded : bool
+        Whether the engine recorded how late its loops turned.
+    probe_expected : bool
+        Whether a probe was to watch this machine.
     """
 
     manifest: dict[str, Any]
@@ -78,6 +86,10 @@ class Evidence:
     settle: dict[str, Any] | None = None
     lag_grows: bool = False
     happened: Sequence[Happened] = ()
+    completed: int = 0
+    keeps_connections: bool = True
+    gaps_recorded: bool = False
+    probe_expected: bool = False
 
     @property
     def is_open(self) -> bool:

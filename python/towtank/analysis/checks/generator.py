@@ -19,6 +19,15 @@ _LAG_INVALID = 10.0
 ENVELOPE_SHARE = 0.80
 # A process that has so much of its open files or ports in use fails to connect by chance alone.
 _CONNECTIONS_SHARE = 0.95
+# What falls into a stall has the wait for the generator in its response time: beyond one in a hundred p99 is made of
+# it, beyond one in ten nothing is left of the window's own load.
+STALL_SHARE = 0.01
+STALL_INVALID = 0.10
+# Answers that were there before their request are no answers; as many as failed requests make a run invalid.
+FRAMING_SHARE = 0.01
+# Every other request over a connection of its own: a server that closes now and then, after 100 or 1,000 requests, is
+# far below, one without keep-alive at 1.
+RECONNECTS_SHARE = 0.5
 # Of the response time that requests spent waiting for a connection of the pool: what is less than the interval of most
 # means changes no conclusion.
 CONNECTION_WAIT_SHARE = 0.05
@@ -38,6 +47,51 @@ def saturated(evidence: Evidence) -> Iterator[Doubt]:
     elif evidence.lag_grows and share is not None and share > 0.5 * limit:
         text = f"the generator's start lag grows, with its cores busy for {percent(share)} of the window"
         yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, limit)
+
+
+def stalled(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether the load threads turned all the time."""
+    told, window = evidence.summary["generator"], evidence.window
+    if window is None or not told["stalled_s"]:
+        return
+    share = told["stalled_s"] / window.length_s
+    level = Level.INVALID if share > STALL_INVALID else Level.SUSPECT if share > STALL_SHARE else Level.NOTE
+    text = (
+        f"the load generator stood still for {seconds(told['stalled_s'])} of the window (longest "
+        f"{seconds(told['longest_gap_s'])}), {percent(share)} of it, limit {percent(STALL_SHARE)}: response times of "
+        f"that time are the generator's, not the system's"
+    )
+    yield Doubt(Kind.GENERATOR_STALLED, level, text, told["stalled_s"], STALL_SHARE * window.length_s, "s")
+
+
+def framing(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether servers sent bytes that belong to no request."""
+    told, window = evidence.summary["connections"], evidence.window
+    found = {"bytes behind a whole answer": told["surplus"], "bytes without a request": told["unasked"]}
+    texts = [f"{what} {count:,} times" for what, count in found.items() if count]
+    if window is None or not texts:
+        return
+    requests = (evidence.summary["generator"]["requests_started_per_s"] or 0.0) * window.length_s
+    share = sum(found.values()) / requests if requests else 1.0
+    level = Level.INVALID if told["unasked"] > FRAMING_SHARE * requests else Level.SUSPECT
+    text = f"servers sent {' and '.join(texts)} within the window, {percent(share)} of the requests, limit 0"
+    yield Doubt(Kind.FRAMING, level, text, float(sum(found.values())), 0.0)
+
+
+def reconnects(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether connections that were to be kept were made anew for request after request."""
+    opened, window = evidence.summary["connections"]["opened"], evidence.window
+    rate = evidence.summary["generator"]["requests_started_per_s"]
+    if window is None or not rate or not evidence.keeps_connections:
+        return
+    share = opened / (rate * window.length_s)
+    users = evidence.summary["generator"]["connections_at_most"]
+    if share > RECONNECTS_SHARE and opened > 2 * users:
+        text = (
+            f"{opened:,} connections were opened within the window for {rate * window.length_s:,.0f} requests "
+            f"({percent(share)}, limit {percent(RECONNECTS_SHARE)}), though connections are to be kept"
+        )
+        yield Doubt(Kind.RECONNECTS, Level.NOTE, text, share, RECONNECTS_SHARE)
 
 
 def overflow(evidence: Evidence) -> Iterator[Doubt]:

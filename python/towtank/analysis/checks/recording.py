@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from towtank.analysis.checks import coverage
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.system.rates import GAP_S
@@ -15,11 +16,20 @@ OBSERVATION_CPUS_SUSPECT = 0.05
 def sampled(evidence: Evidence) -> Iterator[Doubt]:
     """Whether the whole window was sampled."""
     window, samples = evidence.window, evidence.observed.samples
-    if window is not None and evidence.observed.tiers:
+    if window is not None and evidence.probe_expected:
         gap = samples.longest_gap(window.start_s, window.end_s)
-        if gap > GAP_S:
-            text = f"{seconds(gap)} of the window went by without a sample, limit {seconds(GAP_S)}"
+        # Shorter windows than the limit may lie between two samples, but not without any.
+        if gap > GAP_S or not samples.samples:
+            text = f"{seconds(gap)} of the window went by without a sample, limit {seconds(GAP_S)}{_why(evidence)}"
+            missing = [str(one.check) for one in coverage.unobserved(evidence) if one.why == coverage.NO_SAMPLES]
+            text += f"; not checked for that reason: {', '.join(missing)}" if missing else ""
             yield Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, gap, GAP_S, "s")
+
+
+def _why(evidence: Evidence) -> str:
+    """What became of the probe, as the conductor saw it."""
+    failures = [str(text) for event in evidence.events for text in event.get("failures") or ()]
+    return next((f" ({text.splitlines()[0]})" for text in failures if text.startswith("probe:")), "")
 
 
 def observation_cost(evidence: Evidence) -> Iterator[Doubt]:

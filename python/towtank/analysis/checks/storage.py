@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 from towtank.analysis.stored import count_of
+from towtank.units import data_rate, format_data_rate, rate, shown
 
 # Below this share nothing of the size of a document or of a folder finds a place. [1]
 SPENT_SHARE = 0.001
@@ -15,6 +16,13 @@ SPENT_SHARE = 0.001
 SOON_WINDOWS = 10.0
 # What lasts longer is told where hardly any is left. [1]
 LOW_SHARE = 0.05
+# Limits of a disk of a host, and how they are said; in `run.json` they are texts with their units.
+_LIMITS: dict[str, Callable[[object], str]] = {
+    "read_rate": lambda limit: f"{format_data_rate(data_rate(limit))} read",
+    "write_rate": lambda limit: f"{format_data_rate(data_rate(limit))} written",
+    "read_operations": lambda limit: f"{rate(limit):g} reads/s",
+    "write_operations": lambda limit: f"{rate(limit):g} writes/s",
+}
 _WORDS = {"bytes": "room", "inodes": "inodes"}
 
 
@@ -23,6 +31,38 @@ def disks(evidence: Evidence) -> Iterator[Doubt]:
     window = evidence.window
     if window is not None:
         yield from full_storage(evidence.summary["hosts"], window.end_s - window.start_s)
+
+
+def throttles(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether disks of hosts were limited by a control group, which shapes their response times."""
+    for host, disk, limits in throttled_disks(evidence.manifest):
+        text = f"disk {disk} of host {host} is limited by the control group to {limits}: its percentiles are those of "
+        yield Doubt(Kind.DISK_THROTTLED, Level.NOTE, f"{text}the throttle")
+
+
+def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Return host, disk and limits in words, of each disk of a run that has limits.
+
+    Parameters
+    ----------
+    manifest : mapping
+        `run.json`.
+    """
+    for host, facts in (manifest.get("hosts") or {}).items():
+        if not isinstance(facts, Mapping):
+            continue  # a run without hosts of its own names its machine only
+        for disk, given in (facts.get("disks") or {}).items():
+            limits = [_limit(given[key], words) for key, words in _LIMITS.items() if given.get(key) is not None]
+            if limits:
+                yield str(host), str(disk), ", ".join(limits)
+
+
+def _limit(value: object, words: Callable[[object], str]) -> str:
+    """A limit in words; as it stands if it cannot be read."""
+    try:
+        return words(value)
+    except ValueError:
+        return shown(value)
 
 
 def full_storage(hosts: dict[str, Any], window_s: float) -> Iterator[Doubt]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from towtank.analysis.backlog import BEYOND_NOISE, SHORT
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.analysis.pauses import TIMES_SLOWER
+from towtank.analysis.windows.growth import TOLERANCE
 from towtank.analysis.windows.window import GROSS
 
 EFFECTIVE_SAMPLES = 30
@@ -25,6 +27,11 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
         level = Level.INVALID if abs(change) > GROSS * tolerance else Level.SUSPECT
         text = f"{name.replace('_', ' ')} changes by {100 * change:+.3g} % over the window, limit {percent(tolerance)}"
         yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change), tolerance)
+    growth = window.growth
+    if growth is not None and growth.is_significant:
+        level = Level.INVALID if growth.share > GROSS * TOLERANCE else Level.SUSPECT
+        text = f"{growth.text} ({percent(growth.share)}, limit {percent(TOLERANCE)}): more arrives than is done"
+        yield Doubt(Kind.NO_STEADY_STATE, level, text, growth.share, TOLERANCE)
     for name, at_s, change, tolerance in window.steps:
         level = Level.INVALID if abs(change) > GROSS * tolerance else Level.SUSPECT
         text = f"{name.replace('_', ' ')} steps by {100 * change:+.3g} % at {at_s:.0f} s, limit {percent(tolerance)}"
@@ -62,9 +69,23 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
     yield Doubt(Kind.BACKLOG, level, text, float(found["at_start"] + found["waiting_at_start"]), limit)
 
 
+def pauses(evidence: Evidence) -> Iterator[Doubt]:
+    """Whether single seconds are far slower than those beside them."""
+    found = evidence.summary["pauses"]
+    if found is None or found["slow"] < found["limit"]:
+        return
+    text = (
+        f"{found['slow']} of {found['seconds']} seconds are more than {TIMES_SLOWER:g} times slower than those before "
+        f"and after them (mean {seconds(found['slow_mean_s'])}, the others {seconds(found['other_mean_s'])}), "
+        f"{seconds(found['apart_s'])} apart"
+    )
+    yield Doubt(Kind.PAUSES, Level.NOTE, text, float(found["slow"]), found["limit"])
+
+
 def samples(evidence: Evidence) -> Iterator[Doubt]:
     """Whether mean and tail rest on values enough."""
-    if evidence.window is None:
+    # Where nothing completed, that is the doubt.
+    if evidence.window is None or not evidence.timed:
         return
     worth = evidence.effective_samples
     if worth < EFFECTIVE_SAMPLES:

@@ -10,7 +10,7 @@ from towtank.analysis.limits.estimate import LimitEstimate, estimate_limit
 from towtank.analysis.limits.plateaus import Plateau, Rules, failure, judge
 from towtank.analysis.limits.search import LOWER_BOUNDS, Decision, Ended, Failure, SearchPlan, decide, plan_of
 from towtank.analysis.measurement import Measurement
-from towtank.analysis.windows.window import STEADY_PHASE
+from towtank.analysis.windows.stretch import STEADY_PHASE
 
 # A stage that was cut off is no plateau.
 _WHOLE = 0.98
@@ -141,6 +141,8 @@ def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died
     if decision.ended is Ended.AT_MOST:
         text = f"the highest level allowed, {plan.at_most:g}, passes"
         return failure(Failure.AT_MOST_REACHED, text, decision.low, plan.at_most)
+    if decision.ended is Ended.CONTRADICTORY:
+        return failure(Failure.CONTRADICTORY, decision.why)
     failed = [one.failure for one in plateaus if one.level == decision.high and one.failure is not None]
     return failed[-1] if failed else None
 

@@ -17,7 +17,7 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
     Parameters
     ----------
     runs : sequence of dict
-        Summaries of the runs of one configuration.
+        Summaries of the runs of one configuration that are not invalid.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
     if len(found) == 1 and not bounds:
         return {**told, **_interval(found[0][1]), "is_lower_bound": False}
     if len(found) > 1 and not bounds:
-        over = t_interval([float(one["value"]) for _, one in found])
+        over = t_interval([float(one["value"]) for _, one in found]).of_quantity()
         return {**told, **_keys(over.document()), "is_lower_bound": False}
     values = [*bounds, *(float(one["value"]) for _, one in found)]
     lowest = min(values, default=None)

@@ -3,8 +3,10 @@
 A pure function of what was found so far, so that a search can be tested without any load, and read back from what was
 recorded. It raises the load by the steps asked for until a level fails, goes back between the highest level that passed
 and the lowest that failed, halves the gap until that bracket is as narrow as asked, and repeats both ends of it in
-turn, so that a drift of the system would show. A level counts by the majority of its plateaus. Where repeats turn a
-level round the bracket moves, and the search goes on.
+turn, so that a drift of the system would show. A level counts by the majority of its plateaus; a draw is measured once
+more. If repeats turn a level round, the bracket moves, and the search goes on. If a level above the bracket passes, it
+and the failed end are repeated; if they still contradict each other, and no test decides between them, there is no
+limit, only a lower bound.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ class Failure(StrEnum):
     GENERATOR_SATURATED = "generator_saturated"
     SERVICE_DIED = "service_died"
     AT_MOST_REACHED = "at_most_reached"
+    CONTRADICTORY = "contradictory"
 
 
 class Ended(StrEnum):
@@ -41,9 +44,10 @@ class Ended(StrEnum):
     GENERATOR_SATURATED = "generator_saturated"
     SERVICE_DIED = "service_died"
     INTERRUPTED = "interrupted"
+    CONTRADICTORY = "contradictory"
 
 
-LOWER_BOUNDS = (Ended.AT_MOST, Ended.GENERATOR_SATURATED, Ended.SERVICE_DIED, Ended.INTERRUPTED)
+LOWER_BOUNDS = (Ended.AT_MOST, Ended.GENERATOR_SATURATED, Ended.SERVICE_DIED, Ended.INTERRUPTED, Ended.CONTRADICTORY)
 """Ends after which the limit of the system is only known to lie above what passed."""
 # More plateaus than these are a search that does not come to an end, because the system is not the same from one
 # plateau to the next.
@@ -197,7 +201,7 @@ def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
         if above is not None:
             return Decision(above, None, low, None, "raised")
         return Decision(None, Ended.AT_MOST, low, None, "the highest level allowed passes")
-    return _back(plan, outcomes, low, high)
+    return _contested(plan, outcomes, low, high) or _back(plan, outcomes, low, high)
 
 
 def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) -> Decision | None:
@@ -231,8 +235,43 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
         return Decision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
     further = _further(plan, outcomes, low, high)
     if further is not None:
-        return Decision(further, None, low, high, "further out: the end is too close to the limit to be told from it")
-    return Decision(None, Ended.REFINED, low, high)
+        return Decision(
+            further, None, low, high, "further out: an end of the bracket cannot be distinguished from the limit"
+        )
+    return _refined(outcomes, low, high)
+
+
+def _passing_above(outcomes: Sequence[Outcome], high: float) -> list[float]:
+    """Levels above the lowest that fails which pass all the same."""
+    return sorted({one.level for one in outcomes if one.level > high and passes(outcomes, one.level)})
+
+
+def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision | None:
+    """Repeat a level that is a draw, or levels that contradict each other, the least measured first."""
+    if plan.refine_to is None:
+        return None
+    found = _at(outcomes, high)
+    if len(found) < plan.repeats + 1 and 2 * sum(one.passed for one in found) == len(found):
+        return Decision(high, None, low, high, "repeated: it passed as often as it failed")
+    above = _passing_above(outcomes, high)
+    least = min((high, *above), key=lambda level: len(_at(outcomes, level)))
+    if above and len(_at(outcomes, least)) < plan.repeats + 1:
+        return Decision(least, None, low, high, f"repeated: {high:g} failed, but {above[0]:g} passed")
+    return None
+
+
+def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
+    """The end of a search that has repeated both ends of its bracket."""
+    above = _passing_above(outcomes, high)
+    _, tested = tested_ends([one.level for one in outcomes], [one.margin for one in outcomes])
+    if not above or tested is not None:
+        return Decision(None, Ended.REFINED, low, high)
+    found = _at(outcomes, high)
+    failed = sum(not one.passed for one in found)
+    why = (
+        f"{high:g} failed in {failed} of {len(found)} plateaus, but {', '.join(f'{level:g}' for level in above)} passed"
+    )
+    return Decision(None, Ended.CONTRADICTORY, low, None, why)
 
 
 def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: float) -> float | None:

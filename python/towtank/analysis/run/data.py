@@ -35,6 +35,8 @@ class RunData:
         `plan.json`.
     stored : dict or None
         `stored.json`, or what is known without it.
+    logs : dict or None
+        What the services' logs said for the first time under load, by tier.
     """
 
     manifest: dict[str, Any]
@@ -46,6 +48,7 @@ class RunData:
     plan: dict[str, Any] | None = None
     objectives: Sequence[dict[str, Any]] = ()
     stored: dict[str, Any] | None = None
+    logs: dict[str, Any] | None = None
 
     @cached_property
     def found(self) -> Found | None:
@@ -85,12 +88,28 @@ class RunData:
         judged.note = "; ".join(text for text in (f"it ends where event {first.name} begins", judged.note) if text)
         return judged
 
+    def asked_load(self, key: str) -> Any:
+        """Load of the analysed stretch, `users` or `rate`; of one whose load moves, what the run stands for."""
+        asked, window = self.manifest.get(key), self.steady_stage
+        if asked is None or window is None or window.stretch is None or self._moves_over(window):
+            return asked
+        held = window.stretch.users if key == "users" else window.stretch.rate
+        return asked if held is None or held == asked else held
+
     def _judged(self, window: Window) -> Window:
         """A window tested for a steady state, where the load was to hold still over it."""
-        if any(moves(self.plan, self.measurement.stages, number) for number in self._stages_of(window)):
+        if self._moves_over(window):
             return windows.untested(window)
         cpu = {name: self.observed.cpu_s(name, self.measurement) for name in self.observed.tiers}
         return windows.tested(self.measurement, window, cpu)
+
+    def _moves_over(self, window: Window) -> bool:
+        return any(moves(self.plan, self.measurement.stages, number) for number in self._stages_of(window))
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether the load was to move over the window."""
+        return self.window is not None and self._moves_over(self.window)
 
     def _stages_of(self, window: Window) -> set[int]:
         """Numbers of the stages in a window as asked."""

@@ -12,8 +12,8 @@ from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.generator import cores_of
 from towtank.analysis.run.data import RunData
 from towtank.analysis.statistics.estimates import estimate_of
-from towtank.analysis.windows import window as windows
 from towtank.analysis.windows.steady import SIGNIFICANCE, trend
+from towtank.analysis.windows.stretch import STEADY_PHASE
 
 # The start lag grows when it rises by half over the window, beyond noise.
 _LAG_GROWTH = 0.5
@@ -56,7 +56,23 @@ def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, An
         settle=_settle(data),
         lag_grows=_lag_grows(data),
         happened=data.happened,
+        completed=int(every.ok[data.chosen].sum()),
+        keeps_connections=_connections_mode(data) != "new_each_time",
+        gaps_recorded=summary["generator"]["longest_gap_s"] is not None,
+        probe_expected=_probe_expected(data),
     )
+
+
+def _connections_mode(data: RunData) -> str | None:
+    """How the plan wants connections: `per_user`, `new_each_time` or `pool`; None without a plan."""
+    told = (data.plan or {}).get("connections")
+    return told.get("mode") if isinstance(told, dict) else None
+
+
+def _probe_expected(data: RunData) -> bool:
+    """Whether a probe was started: tiers are watched by it, it leaves a header, and a study records its start."""
+    started = any(event.get("k") == "observation_started" for event in data.events)
+    return bool(data.observed.tiers or data.observed.probe.header or data.observed.probe.samples or started)
 
 
 def _settle(data: RunData) -> dict[str, Any] | None:
@@ -78,7 +94,7 @@ def _relative_half_width(summary: dict[str, Any]) -> float | None:
 
 def _planned_end(data: RunData) -> float:
     """Until when services must be alive: the end of the last steady stage. [s]"""
-    ends = [one["end_s"] for one in data.measurement.stages if one.get("phase") == windows.STEADY_PHASE]
+    ends = [one["end_s"] for one in data.measurement.stages if one.get("phase") == STEADY_PHASE]
     return float(max(ends, default=0.0))
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from towtank.analysis.measurement import Measurement
 from towtank.analysis.run.data import RunData
+from towtank.analysis.service_logs import service_logs
 from towtank.analysis.stored import read_stored
 from towtank.analysis.system.tiers import Observed
+from towtank.files import read_regular
 from towtank.results import observe, segments
 from towtank.results.folder import STUDY_MANIFEST, RunFolder
 
@@ -46,6 +48,7 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
         _plan(run),
         objectives,
         read_stored(run),
+        service_logs(run, known, origin),
     )
 
 
@@ -78,7 +81,7 @@ def _declared_hosts(manifest: dict[str, Any]) -> dict[str, Any]:
 
 def _plan(run: RunFolder) -> dict[str, Any] | None:
     try:
-        plan = json.loads(run.plan.read_text("utf-8"))
+        plan = json.loads(read_regular(run.plan))
     except (OSError, ValueError):
         return None
     return plan if isinstance(plan, dict) else None
@@ -98,7 +101,7 @@ def study_objectives(run: RunFolder) -> list[dict[str, Any]]:
 
 def _of_study(run: RunFolder, key: str) -> Any:
     try:
-        manifest = json.loads((run.path.parent.parent / STUDY_MANIFEST).read_text("utf-8"))
+        manifest = json.loads(read_regular(run.path.parent.parent / STUDY_MANIFEST))
         return manifest["study"][key]
     except (OSError, ValueError, KeyError, TypeError):
         return None

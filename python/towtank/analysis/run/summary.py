@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from towtank import __version__
 from towtank.analysis import audit, laws, load, objective_scopes, recovery, verdict
 from towtank.analysis.backlog import backlog
+from towtank.analysis.bounds import bounds
+from towtank.analysis.checks import coverage
 from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.compaction import compact, is_compacted
 from towtank.analysis.connections import connections
 from towtank.analysis.doubts import Kind, level_of
 from towtank.analysis.generator import generator
 from towtank.analysis.measurement import Mask, Measurement
+from towtank.analysis.pauses import pauses
 from towtank.analysis.run.data import RunData
 from towtank.analysis.run.evidence import gather_evidence
+from towtank.analysis.run.inputs import inputs
 from towtank.analysis.run.reading import read_run, study_limits, study_objectives
 from towtank.analysis.stored import stored
 from towtank.analysis.system import hosts, tiers
 from towtank.analysis.system.balance import balance
 from towtank.analysis.system.databases import databases
+from towtank.analysis.system.limits import tier_limits
 from towtank.analysis.system.spread import spread
 from towtank.analysis.system.storage import storage
 from towtank.analysis.system.tiers import Observed
-from towtank.results.folder import RunFolder, write_json
+from towtank.analysis.unfinished import unfinished
+from towtank.containment import attempt
+from towtank.results.folder import RunFolder, keep_json, offer_json
 
 SCHEMA = "towtank/run-summary/1"
 SUMMARY = "summary.json"
@@ -50,9 +58,24 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
     limits = study_limits(run) if limits is None else limits
     objectives = study_objectives(run)
     summary = describe(read_run(run, objectives), run.run_id, limits, objectives)
-    write_json(run.path / SUMMARY, summary)
+    summary["inputs"] = inputs(run, limits, objectives)
+    keep_json(run.path / SUMMARY, summary)
     if tables and not is_compacted(run):
         compact(run)
+    return summary
+
+
+def kept_summary(run: RunFolder) -> dict[str, Any]:
+    """Analyse one run as `summarize_run` does; a folder that cannot be written keeps nothing and is no fault."""
+    objectives = study_objectives(run)
+    limits = study_limits(run)
+    summary = describe(read_run(run, objectives), run.run_id, limits, objectives)
+    summary["inputs"] = inputs(run, limits, objectives)
+    # The name of the folder is what finds the run again, whatever a manifest in a renamed folder says.
+    summary["run"] = run.run_id
+    if offer_json(run.path / SUMMARY, summary) and not is_compacted(run):
+        with suppress(OSError):
+            attempt(f"tables of {run.run_id}", compact, run)
     return summary
 
 
@@ -66,6 +89,9 @@ def describe(
     summary["audit"] = audit.audit(data.plan, data.measurement, summary["laws"]["little"], summary["accounting"])
     summary["objectives"] = objective_scopes.judge(objectives, data.measurement, data.asked, data.phases)
     summary["backlog"] = backlog(data.measurement, data.chosen)
+    summary["unfinished"] = unfinished(data.measurement, data.window, data.chosen)
+    summary["pauses"] = pauses(data.measurement, data.chosen)
+    summary["bounds"] = bounds(data, summary)
     summary["limit"] = data.found.document() if data.found is not None else None
     summary["generator"] = generator(data.measurement, data.chosen, data.engine, data.manifest)
     summary["connections"] = connections(data.measurement, data.chosen, data.engine)
@@ -74,6 +100,7 @@ def describe(
     summary["storage"] = storage(data.observed, data.measurement, data.chosen)
     summary["databases"] = databases(data.observed)
     summary["stored"] = stored(data.stored)
+    summary["logs"] = data.logs
     errors_limit = float(limits.get("errors", ERRORS_SHARE))
     summary["events"] = recovery.describe(data.happened, data.measurement, data.steady_stage, errors_limit)
     summary["timeline"] = {
@@ -81,9 +108,14 @@ def describe(
         **tiers.timeline(data.observed, data.measurement),
     }
     summary["damage"] = data.damage
-    doubts = verdict.doubts(gather_evidence(data, summary, limits))
+    evidence = gather_evidence(data, summary, limits)
+    doubts = verdict.doubts(evidence)
     summary["generator"]["saturated"] = any(one.kind is Kind.GENERATOR_SATURATED for one in doubts)
-    summary["verdict"] = {"level": level_of(doubts), "reasons": [one.document() for one in doubts]}
+    summary["verdict"] = {
+        "level": level_of(doubts),
+        "reasons": [one.document() for one in doubts],
+        "not_checked": [one.document() for one in coverage.not_checked(evidence)],
+    }
     return summary
 
 
@@ -101,15 +133,9 @@ def _identity(data: RunData, name: str) -> dict[str, Any]:
         "status": manifest.get("status"),
         "verdict": {},
         "window": data.window.document() if data.window else None,
-        "users": {"asked": _asked(data, "users"), "mean": mean},
-        "rate": _asked(data, "rate"),
+        "users": {"asked": data.asked_load("users"), "mean": mean},
+        "rate": data.asked_load("rate"),
     }
-
-
-def _asked(data: RunData, key: str) -> Any:
-    """Load that was asked for; of a search the level of the plateau that is analysed."""
-    asked = data.manifest.get(key)
-    return asked if asked is None or data.stage is None else data.measurement.stages[data.stage].get(key, asked)
 
 
 def _load(data: RunData) -> dict[str, Any]:
@@ -130,8 +156,12 @@ def _load(data: RunData) -> dict[str, Any]:
 def _system(data: RunData) -> dict[str, Any]:
     observed, measurement, chosen = data.observed, data.measurement, data.chosen
     end = float(measurement.ends.max()) if measurement.bins else 0.0
+    window = tiers.span(measurement, chosen)
     return {
-        "tiers": {name: tiers.tier(observed, name, measurement, chosen) for name in observed.tiers},
+        "tiers": {
+            name: {**tiers.tier(observed, name, measurement, chosen), "limits": tier_limits(observed, name, *window)}
+            for name in observed.tiers
+        },
         "host": tiers.host(observed, measurement, chosen),
         "hosts": hosts.hosts(observed, measurement, chosen),
         "machine": hosts.machine(observed, measurement, chosen),
@@ -155,6 +185,8 @@ def _phases(data: RunData) -> dict[str, Any]:
     found = {}
     for name, mask in data.phases.items():
         length = float(measurement.lengths[mask].sum())
+        if not length:
+            continue
         timed = float(measurement.transactions.response.counts[mask].sum())
         found[name] = {
             "start_s": float(measurement.starts[mask].min()),
@@ -197,7 +229,20 @@ def _accounting(data: RunData) -> dict[str, Any]:
     totals = engine.get("totals")
     found = laws.accounting(totals if isinstance(totals, dict) else _totals_of_segments(data))
     told = all(identity.get(name, True) for name in ("offered_holds", "started_holds"))
-    return {**found, "holds": found["holds"] and told}
+    return {**found, "holds": found["holds"] and told, "recorded": _recorded(data, totals)}
+
+
+def _recorded(data: RunData, totals: Any) -> dict[str, int] | None:
+    """Requests that ended by the intervals, and by the engine's own count; None where either is not whole."""
+    recording = data.recording
+    broken = recording.damage.bad_lines or recording.damage.torn_tail or not recording.finished
+    if broken or not isinstance(totals, dict) or not data.measurement.bins:
+        return None
+    counted = laws.accounting(totals)
+    return {
+        "intervals": int(data.measurement.requests.ended.sum()),
+        "engine": counted["ok"] + sum(counted["failed"].values()),
+    }
 
 
 def _totals_of_segments(data: RunData) -> dict[str, Any]:

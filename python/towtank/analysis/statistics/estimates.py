@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 CONFIDENCE = 0.95
@@ -40,8 +40,19 @@ class Estimate:
 
     @property
     def half_width(self) -> float | None:
-        """Half the width of the interval; None without one."""
-        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+        """Half the width of the interval; None without one.
+
+        Of an interval that ends at 0, which is as far as a quantity goes, it is the width of the other side.
+        """
+        if self.low is None or self.high is None:
+            return None
+        if self.low == 0 and self.value:
+            return self.high - self.value
+        return (self.high - self.low) / 2
+
+    def of_quantity(self) -> Estimate:
+        """The same of a quantity that cannot be negative: its interval ends at 0."""
+        return replace(self, low=0.0) if self.low is not None and self.low < 0 else self
 
     def scaled(self, factor: float) -> Estimate:
         """The same in another unit, `factor` > 0 times as large a number."""

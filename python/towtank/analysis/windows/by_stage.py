@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towtank.analysis.measurement import Measurement
+from towtank.analysis.windows.stretch import stretch_of
 from towtank.analysis.windows.window import Window, tested
 
 
@@ -28,4 +29,6 @@ def asked_stage(measurement: Measurement, stage: int) -> Window | None:
     if not chosen.any():
         return None
     end = float(measurement.ends[chosen].max())
-    return Window(about["start_s"], end, about["start_s"], end, about["end_s"])
+    return Window(
+        about["start_s"], end, about["start_s"], end, about["end_s"], stretch=stretch_of(measurement.stages, stage)
+    )

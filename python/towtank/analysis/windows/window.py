@@ -11,9 +11,10 @@ import numpy as np
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics.change_points import lasting_steps
 from towtank.analysis.windows import steady
+from towtank.analysis.windows.growth import Growth, growth_of
 from towtank.analysis.windows.steady import CUT_SIGNIFICANCE, SIGNIFICANCE, Trend
+from towtank.analysis.windows.stretch import Stretch, stretches
 
-STEADY_PHASE = "steady"
 # A change over the window that matters, besides being significant. Response time is taken by its logarithm,
 # and near saturation wanders more than throughput does; what would change a capacity figure by a twentieth is
 # no steady state.
@@ -25,8 +26,6 @@ GROSS = 3.0
 # and ones.
 _TRANSACTIONS_PER_OBSERVATION = 5
 _KEEP_AT_LEAST = 0.5
-# What tells how much load a stage has.
-_AMOUNTS = ("users", "rate", "users_by_group", "rates_by_group")
 _WHOLE = 0.5
 # Fitted levels follow dependent noise, so that a step must be far beyond what a t-test asks: of 18 kinds of noise (5
 # and 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each) those with 0.6 and 20
@@ -59,6 +58,10 @@ class Window:
         Metrics that are not steady, with the relative change and its tolerance.
     steps : list of (str, float, float, float)
         Metrics that are steady but for a change of level: when, the relative change and its tolerance. [s], [1], [1]
+    growth : Growth or None
+        What piles up under an open load; None under a closed one.
+    stretch : Stretch or None
+        The stages that the window is of, with their load.
     """
 
     start_s: float
@@ -71,7 +74,9 @@ class Window:
     trends: dict[str, Trend] = field(default_factory=dict)
     changes: list[tuple[str, float, float]] = field(default_factory=list)
     steps: list[tuple[str, float, float, float]] = field(default_factory=list)
+    growth: Growth | None = None
     note: str = ""
+    stretch: Stretch | None = None
 
     @property
     def length_s(self) -> float:
@@ -95,7 +100,9 @@ class Window:
                 }
                 for name, one in self.trends.items()
             },
+            "growth": self.growth.document() if self.growth else None,
             "note": self.note,
+            "load": None if self.stretch is None else self.stretch.document(),
         }
 
 
@@ -105,24 +112,15 @@ def asked(measurement: Measurement) -> Window | None:
     Of several stretches of steady stages the longest is taken: stages that follow each other with the same load are one
     stretch.
     """
-    stretches: list[list[float]] = []
-    amount: list[Any] = []
-    for stage in measurement.stages:
-        if stage.get("phase") != STEADY_PHASE:
-            continue
-        before, amount = amount, [stage.get(key) for key in _AMOUNTS]
-        if stretches and abs(stretches[-1][1] - stage["start_s"]) < 1e-6 and amount == before:
-            stretches[-1][1] = stage["end_s"]
-        else:
-            stretches.append([stage["start_s"], stage["end_s"]])
-    if not stretches:
+    longest = max(stretches(measurement.stages), key=lambda each: each.end_s - each.start_s, default=None)
+    if longest is None:
         return None
-    start, planned = max(stretches, key=lambda one: one[1] - one[0])
+    start, planned = longest.start_s, longest.end_s
     chosen = measurement.inside(start, min(planned, measurement.recorded_until))
     if not chosen.any():
         return None
     end = float(measurement.ends[chosen].max())
-    return Window(start, end, start, end, planned)
+    return Window(start, end, start, end, planned, stretch=longest)
 
 
 def untested(window: Window) -> Window:
@@ -138,7 +136,7 @@ def shortened(measurement: Measurement, window: Window, end_s: float) -> Window 
     if not chosen.any():
         return None
     end = float(measurement.ends[chosen].max())
-    return Window(window.start_s, end, window.asked_start_s, end, end)
+    return Window(window.start_s, end, window.asked_start_s, end, end, stretch=window.stretch)
 
 
 def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floats]) -> Window:
@@ -153,6 +151,7 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
         CPU time of each tier in each bin. [s]
     """
     chosen = measurement.inside(window.asked_start_s, window.asked_end_s)
+    window.growth = growth_of(measurement, chosen)
     series, edges = _series(measurement, chosen, tiers_cpu_s)
     if len(edges) < 5:
         window.note = "too short to be tested"
@@ -172,7 +171,7 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
     kept = {name: values[latest:] for name, values in series.items()}
     _test_trends(window, kept, edges[latest:])
     _test_steps(window, kept, edges[latest:])
-    window.steady = not (window.changes or window.steps)
+    window.steady = not (window.changes or window.steps or (window.growth and window.growth.is_significant))
     window.note = _note(window)
     return window
 
@@ -257,6 +256,8 @@ def _note(window: Window) -> str:
     if window.start_s > window.asked_start_s:
         left_out = window.start_s - window.asked_start_s
         parts.append(f"the first {left_out:.0f} s of the steady stage were left out as transient")
+    if window.growth and window.growth.is_significant:
+        parts.append(window.growth.text)
     parts += [
         f"{name.replace('_', ' ')} changes by {100 * change:+.0f} % over the window"
         for name, change, _ in window.changes

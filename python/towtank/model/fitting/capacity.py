@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from towtank.containment import Failed, attempt, attempt_or
 from towtank.errors import MeasurementError, ModelError, StudyError
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.demands import demands_document
@@ -46,10 +47,11 @@ def capacity_document(path: Path) -> Json:
     """
     try:
         answers = fit_results(path, Wish("auto"), None)
-        classes = {str(one["key"]): one["classes"] for one in demands_document(path)["configurations"]}
+        demands = attempt_or("demands by class", {}, demands_document, path).get("configurations", [])
+        classes = {str(one["key"]): one["classes"] for one in demands}
     except (MeasurementError, ModelError, StudyError) as error:
         return {"schema": SCHEMA, "refused": _in_a_line(error), "configurations": []}
-    found = [_configuration(answer, classes.get(str(answer.document["key"]), {})) for answer in answers]
+    found = [_contained(answer, classes.get(str(answer.document["key"]), {})) for answer in answers]
     told = [one for one in found if one["refused"] is None]
     # A study of a single level is no failure of any configuration.
     refused = None if told else "; ".join(dict.fromkeys(str(one["refused"]) for one in found)) or "nothing was measured"
@@ -59,6 +61,12 @@ def capacity_document(path: Path) -> Json:
 def _in_a_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).split("\n") if line.strip() and not line.startswith("hint")]
     return " ".join(lines[:2])
+
+
+def _contained(answer: Answer, classes: Json) -> Json:
+    """The document of a configuration; refused if it could not be made."""
+    made = attempt(f"capacity model of {answer.document['label']}", _configuration, answer, classes)
+    return {**answer.document, "classes": classes, "refused": made.sentence} if isinstance(made, Failed) else made
 
 
 def _configuration(answer: Answer, classes: Json) -> Json:
@@ -74,7 +82,9 @@ def _configuration(answer: Answer, classes: Json) -> Json:
     document["grid"] = [one for one in predict(shown, loads, answer.think_s) if "throughput" in one]
     document["utilization"] = _utilization(shown, document, [float(one["load"]) for one in document["grid"]])
     document["bottleneck_sentence"] = _bottleneck(shown, document)
-    document["network"] = _network(answer, document, [float(one["load"]) for one in document["grid"]])
+    loads = [float(one["load"]) for one in document["grid"]]
+    network = attempt(f"network of {answer.document['label']}", _network, answer, document, loads)
+    document["network"] = {"refused": network.sentence} if isinstance(network, Failed) else network
     return {**document, "refused": None}
 
 

@@ -22,12 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
+from towtank.analysis.statistics.robust import huber
 from towtank.model.fitting.observations import Floats
-
-# Huber's constant: 95 % as efficient as least squares where errors are normal (P. J. Huber, Annals of Mathematical
-# Statistics 35(1), 73-101, 1964, doi:10.1214/aoms/1177703732).
-_HUBER = 1.345
-_HUBER_STEPS = 30
 
 
 @dataclass(frozen=True)
@@ -90,20 +86,8 @@ def non_negative_without_background(series: Series) -> Floats:
 
 
 def robust(series: Series) -> Floats:
-    """Huber's estimator by reweighted least squares: single intervals with foreign work weigh less."""
-    design = _design(series)
-    found = ordinary(series)
-    for _ in range(_HUBER_STEPS):
-        misses = series.busy - design @ found
-        scale = 1.4826 * float(np.median(np.abs(misses - np.median(misses))))
-        if scale <= 0:
-            return found
-        weights = np.sqrt(np.minimum(1.0, _HUBER * scale / np.maximum(np.abs(misses), 1e-300)))
-        after = np.asarray(np.linalg.lstsq(design * weights[:, None], series.busy * weights, rcond=None)[0])
-        if np.max(np.abs(after - found)) <= 1e-9 * np.max(np.abs(found)):
-            return after
-        found = after
-    return found
+    """Huber's estimator: single intervals with foreign work weigh less."""
+    return huber(_design(series), series.busy, ordinary(series))
 
 
 def total(series: Series) -> Floats | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.statistics.estimates import from_document
+from towtank.containment import Failed, attempt
 from towtank.model.fitting.demand_classes import demands_of_classes
 from towtank.model.fitting.demand_levels import demand_from_levels
 from towtank.model.fitting.demand_series import WORTH_A_DEMAND, pooled, read_series
@@ -29,10 +30,11 @@ def demands_document(path: Path) -> dict[str, Any]:
     """
     configurations = read_configurations(path)
     folder = ResultsFolder.open(path) if (path / STUDY_MANIFEST).is_file() else None
+    found = [attempt(f"demands of {one.label}", configuration_demands, one, folder) for one in configurations]
     return {
         "schema": SCHEMA,
         "source": str(path),
-        "configurations": [configuration_demands(one, folder) for one in configurations],
+        "configurations": [document for document in found if not isinstance(document, Failed)],
     }
 
 

@@ -12,7 +12,9 @@ import numpy as np
 from towtank.analysis.objectives import metric_of
 from towtank.analysis.statistics import standard_error_of
 from towtank.analysis.statistics.estimates import from_document
+from towtank.containment import Failed, attempt
 from towtank.errors import MeasurementError, ModelError
+from towtank.files import put_text
 from towtank.model.fitting import knees, model_file
 from towtank.model.fitting.audit import Finding, audit_points
 from towtank.model.fitting.closed_curve import ClosedCurve
@@ -108,30 +110,34 @@ def fit_table(path: Path, columns: Columns, wish: Wish) -> Answer:
 
 def fit_results(path: Path, wish: Wish, wanted: str | None) -> list[Answer]:
     """Fit every configuration of a results folder, or those whose label holds `wanted`."""
-    answers = []
-    for one in read_configurations(path):
-        if (wanted is not None and wanted not in one.label) or not one.points:
-            continue
-        points = one.observations
-        bottleneck = one.bottleneck()
-        servers = wish.servers or (bottleneck.servers if bottleneck else 1)
-        head = {"label": one.label, "key": one.key, "asked": wish.curve}
-        if wish.think_s is not None:
-            points = _thinking(points, wish.think_s)
-        mix = mix_of(one, wish.hold_out or DEFAULT_HELD_OUT)
-        if mix is not None:
-            points = replace(points, work=mix.work)
-        answer = _answer(
-            points, wish, head, servers=servers, findings=one.findings, excluded=one.excluded, think_s=one.think_s
-        )
-        answer.configuration = one
-        answer.document["bottleneck"] = bottleneck.name if bottleneck else None
-        answer.document["mix"] = mix.document(points.load) if mix else None
-        answer.document["shape"] = classify(one)
-        answer.document["demands"] = resource_demands(one)
-        answer.document["knees"] = _objective_knees(one) + answer.document["knees"]
-        answers.append(answer)
+    chosen = [one for one in read_configurations(path) if one.points and (wanted is None or wanted in one.label)]
+    made = [attempt(f"fit of {one.label}", _fit_configuration, one, wish) for one in chosen]
+    answers = [answer for answer in made if not isinstance(answer, Failed)]
+    if made and not answers:
+        raise MeasurementError("\n".join(answer.sentence for answer in made if isinstance(answer, Failed)))
     return answers
+
+
+def _fit_configuration(one: Configuration, wish: Wish) -> Answer:
+    points = one.observations
+    bottleneck = one.bottleneck()
+    servers = wish.servers or (bottleneck.servers if bottleneck else 1)
+    head = {"label": one.label, "key": one.key, "asked": wish.curve}
+    if wish.think_s is not None:
+        points = _thinking(points, wish.think_s)
+    mix = mix_of(one, wish.hold_out or DEFAULT_HELD_OUT)
+    if mix is not None:
+        points = replace(points, work=mix.work)
+    answer = _answer(
+        points, wish, head, servers=servers, findings=one.findings, excluded=one.excluded, think_s=one.think_s
+    )
+    answer.configuration = one
+    answer.document["bottleneck"] = bottleneck.name if bottleneck else None
+    answer.document["mix"] = mix.document(points.load) if mix else None
+    answer.document["shape"] = classify(one)
+    answer.document["demands"] = resource_demands(one)
+    answer.document["knees"] = _objective_knees(one) + answer.document["knees"]
+    return answer
 
 
 def _thinking(points: Observations, think_s: float) -> Observations:
@@ -345,5 +351,5 @@ def written_model(answer: Answer, source: str, path: Path) -> Json:
         raise ModelError(f"--out: must have a closed curve to write, got none: {why}")
     demands = answer.document.get("demands", {})
     found, left = model_file.stations(closed, answer.configuration, demands)
-    path.write_text(model_file.model_text(closed, source, found, left, answer.think_s), "utf-8")
+    put_text(path, model_file.model_text(closed, source, found, left, answer.think_s))
     return {"file": str(path), "check": model_file.checked(closed, found, left, answer.think_s)}

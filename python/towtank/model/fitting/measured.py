@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.run import SCHEMA as RUN_SCHEMA
-from towtank.analysis.run import SUMMARY, summarize_run
 from towtank.analysis.statistics import standard_error_of
 from towtank.analysis.statistics.estimates import Estimate, from_document
-from towtank.analysis.study import SET_ASIDE, SUMMARY_FILE, describe_study
+from towtank.analysis.study import SET_ASIDE, SUMMARY_FILE, describe_study, summaries_of
 from towtank.errors import MeasurementError, StudyError
 from towtank.model.fitting.audit import Finding, Quantities, audit
 from towtank.model.fitting.observations import Floats, Observations, observations, pooled_errors
@@ -119,7 +117,8 @@ class Configuration:
     def _busy(self) -> tuple[Floats | None, Floats | None]:
         """CPUs used of the bottleneck, with standard errors; None where a point does not tell them."""
         bottleneck = self.bottleneck()
-        if bottleneck is None or not np.isfinite(used := self.cpus(bottleneck)).all():
+        # A level at which nothing was busy has no relative error to be fitted by.
+        if bottleneck is None or not (used := self.cpus(bottleneck)).all() or not np.isfinite(used).all():
             return None, None
         squares = np.zeros(len(self.points))
         for tier in bottleneck.tiers:
@@ -149,11 +148,11 @@ class Configuration:
         return np.array(rows, dtype=float) / resource.part
 
     def bottleneck(self) -> Resource | None:
-        """The resource with the highest utilization at any load; None where no tier was observed."""
+        """The resource with the highest utilization at any load; None if no tier was seen to be busy."""
         found: list[tuple[float, Resource]] = []
         for one in self.resources:
             used = self.cpus(one)
-            if np.isfinite(used).any():
+            if (used > 0).any():
                 found.append((float(np.nanmax(used)) / one.servers, one))
         return max(found, key=lambda pair: pair[0])[1] if found else None
 
@@ -249,14 +248,15 @@ _CLOSED_ONLY = (
 def _from_runs(results: ResultsFolder) -> list[Configuration]:
     manifest = results.manifest
     folders = [run for run in results.runs() if SET_ASIDE not in run.run_id]
-    summaries = {run.run_id: _summary(run) for run in folders}
+    summaries = summaries_of(folders)
     whole = describe_study(manifest, list(summaries.values()))
     if whole["load_factor"] == "rate" or any(one.get("rate") for one in summaries.values()):
         raise StudyError.at(results.path, _CLOSED_ONLY)
     found = []
     for configuration in whole["configurations"]:
-        names = [name for point in configuration["points"] for name in point["runs"]]
-        findings, excluded = _judged({name: summaries[name] for name in names})
+        loads = {name: float(point["load"]) for point in configuration["points"] for name in point["runs"]}
+        names = list(loads)
+        findings, excluded = _judged({name: summaries[name] for name in names}, loads)
         bad = {one["run"] for one in excluded}
         kept = [summaries[name] for name in names if name not in bad]
         described = describe_study(manifest, kept)["configurations"] if kept else []
@@ -279,19 +279,8 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
     return found
 
 
-def _summary(run: RunFolder) -> Json:
-    """The summary on disk, or a new one where there is none that can be read."""
-    try:
-        known = json.loads((run.path / SUMMARY).read_text("utf-8"))
-        if isinstance(known, dict) and known.get("schema") == RUN_SCHEMA:
-            return known
-    except (OSError, ValueError):
-        pass
-    return summarize_run(run)
-
-
-def _judged(runs: dict[str, Json]) -> tuple[list[Finding], list[Json]]:
-    """Findings of the audit, and the runs that are not modelled: invalid ones and those that fail it."""
+def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Finding], list[Json]]:
+    """Findings of the audit, and the runs that are not modelled: invalid ones, empty ones and those that fail it."""
     excluded = []
     usable = {}
     for name, run in runs.items():
@@ -306,9 +295,18 @@ def _judged(runs: dict[str, Json]) -> tuple[list[Finding], list[Json]]:
         if broken:
             why = "; ".join(one.message for one in broken)
             excluded.append({"run": name, "load": run["users"].get("asked"), "why": f"fails the audit: {why}"})
-        elif not run["laws"]["little"]:
-            excluded.append({"run": name, "load": run["users"].get("asked"), "why": "nothing ended in its window"})
+        elif empty := _empty(run, loads[name]):
+            excluded.append({"run": name, "load": run["users"].get("asked"), "why": empty})
     return findings, excluded
+
+
+def _empty(run: Json, load: float) -> str | None:
+    """Why a run is no point of a curve; None if it is one."""
+    if not run["laws"]["little"]:
+        return "nothing ended in its window"
+    if not from_document(run["throughput_per_s"]).value:
+        return "nothing succeeded in its window"
+    return None if load > 0 else "its load is not known"
 
 
 def _quantities(name: str, run: Json) -> Quantities | None:

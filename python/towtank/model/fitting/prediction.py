@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.drift import drifted
 from towtank.model.fitting.goodness import REJECTED
@@ -16,9 +17,6 @@ from towtank.model.fitting.replicates import further_measurement, replicates
 from towtank.model.fitting.selection import Candidate
 
 BANDS = {"band_80": 0.80, "band_95": 0.95}
-FARTHEST = 2.0
-"""A law of scalability says nothing beyond this many times the highest load measured: six points of the raytracer
-measurements, up to 20 processors, predict a peak of 203 at 24; the machine reached 310 at 64."""
 FARTHEST_SATURATED = 4.0
 """For a closed system whose bottleneck was measured near saturation: there the asymptote m/S carries the answer."""
 SATURATED = 0.9

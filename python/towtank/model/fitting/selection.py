@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from scipy import stats
 
 from towtank.errors import ModelError
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.fit import Fit, curve_named, fit_curve
 from towtank.model.fitting.goodness import (
     MISS_LIMIT,
@@ -23,6 +26,7 @@ from towtank.model.fitting.goodness import (
 )
 from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.replicates import replicates
+from towtank.model.fitting.utilization_law import judge_limit, judge_one_system
 
 COMPARABLE = 2.0
 """Curves whose AICc is within this of the best are supported about as well (Burnham and Anderson, *Model Selection
@@ -145,6 +149,9 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
             candidates.append(candidate(name, points, servers, think_s, held))
         except ModelError as error:
             refused[name] = str(error).split("\n", maxsplit=1)[0]
+    for one in candidates:
+        _judge_by_servers(one, points, servers)
+        judge_one_system(one.judgement, points)
     candidates.sort(key=_rank)
     set_aside = _one_closed(candidates, points, held)
     able = [one for one in candidates if one.judgement.level != REJECTED and one.name not in set_aside]
@@ -157,6 +164,26 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
     tested = [one for one in close if one.held_out is not None]
     chosen = min(tested, key=_held_out_error) if tested else able[0]
     return _with(set_aside, Choice(candidates, chosen, refused, _because(chosen, able, close)))
+
+
+def _judge_by_servers(one: Candidate, points: Observations, servers: int) -> None:
+    """Reject a law of scalability that goes above the utilization law; a closed curve has the servers in it.
+
+    Notes
+    -----
+    A curve without a peak or an asymptote is judged at the farthest load that it may predict.
+    """
+    fit = one.fit
+    if isinstance(fit.curve, ClosedCurve):
+        return
+    found = fit.curve.derived(fit.parameters[None, :])
+    for name in ("peak_throughput", "limit_throughput"):
+        if math.isfinite(found[name][0]):
+            judge_limit(one.judgement, "its limit", float(found[name][0]), points, servers)
+            return
+    load = FARTHEST * float(fit.points.load.max())
+    highest = float(fit.throughput(np.array([load]))[0])
+    judge_limit(one.judgement, f"its prediction at a load of {load:g}", highest, points, servers)
 
 
 def _with(set_aside: dict[str, str], choice: Choice) -> Choice:

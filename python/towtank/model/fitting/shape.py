@@ -32,6 +32,8 @@ FAULTS = 20.0
 """Pages per second that had to be read back from a disk, from which memory counts as short. [1/s]"""
 GROWN = 1.2
 """CPU time per transaction at the top over that at the lowest load from which it has grown. [ratio]"""
+CPU_TIME = "CPU time per transaction of"
+"""First words of the evidence that the CPUs of a resource were observed."""
 _WAITING_WORDS = ("queue", "wait", "pool", "lock", "pending", "blocked")
 
 
@@ -96,8 +98,8 @@ def _decide(evidence: list[Evidence], rise: float | None, shortfall: float) -> t
         return kind, max(full, key=lambda item: item.highest or 0.0).what.rsplit(" of ", maxsplit=1)[-1]
     if rise is None:
         return "unknown", None
-    if rise >= SHARP and shortfall > SHORTFALL:
-        observed = any(item.what.startswith("utilization") for item in evidence)
+    if shortfall > SHORTFALL:
+        observed = any(item.what.startswith(CPU_TIME) for item in evidence)
         return ("contention", None) if observed else ("unknown", None)
     return "none", None
 
@@ -108,7 +110,7 @@ def _sentence(kind: str, resource: str | None, rise: float | None, shortfall: fl
         f"{100 * max(0.0, shortfall):.0f} % below the line of the lowest load"
     )
     if kind == "cpu":
-        grown = next((item for item in evidence if item.what == f"CPU time per transaction of {resource}"), None)
+        grown = next((item for item in evidence if item.what == f"{CPU_TIME} {resource}"), None)
         more = ""
         if grown and grown.lowest and grown.highest and grown.highest / grown.lowest >= GROWN:
             more = (
@@ -120,10 +122,12 @@ def _sentence(kind: str, resource: str | None, rise: float | None, shortfall: fl
         "generator": "the generator is at its own limit, so the curve is not that of the system",
         "memory": f"memory: pages come back from the disk ({resource}); {change}",
         "disk": f"disk saturation of {resource}: {change}",
-        "contention": f"lock or pool contention, or a resource that was not watched: {change}, while no CPU and no "
-        f"disk is full",
+        "contention": f"lock or pool contention, a single thread, or a resource that was not observed: {change}, while "
+        f"no observed CPU and no observed disk is full",
         "none": f"no limit was reached: {change}",
-        "unknown": "not known: response times or the use of resources were not recorded",
+        "unknown": "not known: response times were not recorded"
+        if rise is None
+        else f"not known: {change}, but no CPU of the system was observed",
     }
     return reasons[kind]
 
@@ -199,7 +203,7 @@ def _cpus(one: Configuration) -> list[Evidence]:
         ends = (float(used[0] / resource.servers), float(used[-1] / resource.servers))
         found.append(_over(f"utilization of {resource.name}", ends, FULL, "cpu"))
         demand = (float(used[0] / rates[0]), float(used[-1] / rates[-1]))
-        found.append(Evidence(f"CPU time per transaction of {resource.name}", *demand, None, None))
+        found.append(Evidence(f"{CPU_TIME} {resource.name}", *demand, None, None))
     return found
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from towtank.containment import Failed, attempt
 from towtank.errors import MeasurementError
+from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.measured import Configuration, read_configurations
@@ -20,7 +22,7 @@ from towtank.model.fitting.networks.replicates import Network, fit_network
 from towtank.model.fitting.networks.seconds import Measured, measured
 from towtank.model.fitting.networks.tails import corrections, doubts
 from towtank.model.fitting.observations import Floats
-from towtank.model.fitting.prediction import BANDS, FARTHEST, FARTHEST_SATURATED, SATURATED
+from towtank.model.fitting.prediction import BANDS, FARTHEST_SATURATED, SATURATED
 
 SCHEMA = "towtank/model-network/1"
 BEYOND = (1.25, 1.5, 2.0)
@@ -60,12 +62,20 @@ def network_answers(
         Levels that the test leaves out. [1]
     """
     found = [one for one in read_configurations(path) if one.points and (wanted is None or wanted in one.label)]
-    return [network_answer(one, loads, highest) for one in found]
+    made = [attempt(f"network of {one.label}", network_answer, one, loads, highest) for one in found]
+    return [
+        NetworkAnswer({**_head(one), "refused": answer.sentence}, None, one) if isinstance(answer, Failed) else answer
+        for one, answer in zip(found, made, strict=True)
+    ]
+
+
+def _head(one: Configuration) -> Json:
+    return {"label": one.label, "key": one.key, "excluded": one.excluded, "refused": None}
 
 
 def network_answer(one: Configuration, loads: Sequence[float] | None = None, highest: int = 1) -> NetworkAnswer:
     """Make a network of one configuration."""
-    head = {"label": one.label, "key": one.key, "excluded": one.excluded, "refused": None}
+    head = _head(one)
     try:
         of = measured(one)
         network = fit_network(of)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from towtank.errors import ModelError
+from towtank.files import put_text
 from towtank.model.fitting.goodness import REJECTED
 from towtank.model.fitting.networks.answers import NetworkAnswer, typical
 from towtank.model.fitting.networks.closed import CLASS, ELSEWHERE, document, station_names
@@ -28,7 +29,7 @@ def written_network(answer: NetworkAnswer, source: str, path: Path) -> Json:
     ModelError
         If there is no network, or it is rejected.
     """
-    path.write_text(network_text(answer, source), "utf-8")
+    put_text(path, network_text(answer, source))
     return {"file": str(path)}
 
 

@@ -1,0 +1,117 @@
+"""Bounds of physics: what no system can do, whatever it is, compared with what was measured."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from towtank.analysis.measurement import Measurement
+
+if TYPE_CHECKING:
+    from towtank.analysis.run.data import RunData
+
+FEWER_USERS = "users seen, at least those asked"
+"""The one bound that a plan may break by itself: users may leave when their data are used up."""
+
+# CPU time is read a little before or after the stamp of its sample: so much of one CPU at either edge of a window,
+# and two ticks of the kernel's clock, is error and no work. [s]
+_CPU_ERROR_S = 0.1
+_CPU_ERROR_SHARE = 0.02
+# Edges of intervals are whole nanoseconds.
+_SAME_INSTANT_S = 1e-6
+# Users come and go within milliseconds of the edge of a stage.
+_USERS_SHARE = 0.02
+
+
+def bounds(data: RunData, summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """Compare what was measured in the window with what is possible.
+
+    Parameters
+    ----------
+    data : RunData
+    summary : dict
+        The run summary as far as it is made: tiers, hosts and users.
+
+    Returns
+    -------
+    list of dict
+        `bound`, `where`, `seen`, `limit`, `unit`, `holds`, and `text` for people, of each bound that could be checked.
+
+    Notes
+    -----
+    They hold for every system: a load thread records each instant once; requests end after they start, and not more of
+    them than started; a response time counts from the intended start and so is no shorter than the exchange time; a CPU
+    works at most all of the time; a closed load has the users that were asked for.
+    """
+    if not data.measurement.bins:
+        return []
+    return [*_intervals(data.measurement), *_requests(data), *_cpus(data, summary), *_users(data, summary)]
+
+
+def _bound(bound: str, where: str, seen: float, limit: float, holds: bool, *, unit: str, text: str) -> dict[str, Any]:
+    return {"bound": bound, "where": where, "seen": seen, "limit": limit, "unit": unit, "holds": holds, "text": text}
+
+
+def _intervals(measurement: Measurement) -> Iterator[dict[str, Any]]:
+    spans = defaultdict(list)
+    for one in measurement.recording.intervals:
+        spans[one.worker].append((one.start_s, one.end_s))
+    for worker, edges in sorted(spans.items()):
+        twice = 0.0
+        latest = -np.inf
+        for start, end in sorted(edges):
+            twice += max(0.0, min(end, latest) - start)
+            latest = max(latest, end)
+        text = f"load thread {worker} recorded {twice:.3g} s more than once, limit 0 s"
+        yield _bound(
+            "an instant is recorded once", f"thread {worker}", twice, 0.0, twice <= _SAME_INSTANT_S, unit="s", text=text
+        )
+
+
+def _requests(data: RunData) -> Iterator[dict[str, Any]]:
+    requests, chosen = data.measurement.requests, data.chosen
+    order = np.argsort(data.measurement.ends, kind="stable")
+    ahead = np.cumsum(requests.ended[order]) - np.cumsum(requests.started[order])
+    most = float(ahead.max())
+    text = f"{most:,.0f} more requests had ended than had started, limit 0"
+    yield _bound("requests end after they start", "requests", most, 0.0, most <= 0, unit="", text=text)
+    response, exchange = (float(sums[chosen].sum()) for sums in (requests.response_sum_s, requests.exchange_sum_s))
+    same = float(requests.response.counts[chosen].sum()) == float(requests.exchange.counts[chosen].sum())
+    if same and exchange > 0:
+        text = f"response times sum to {response:.6g} s, less than the {exchange:.6g} s of the exchanges they hold"
+        holds = response >= exchange * (1 - 1e-6)
+        yield _bound(
+            "a response takes its exchange or longer", "requests", response, exchange, holds, unit="s", text=text
+        )
+
+
+def _cpus(data: RunData, summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    length = float(data.measurement.lengths[data.chosen].sum())
+    used = {name: (one["cpus_used"]["value"], one["cpus_allotted"]) for name, one in summary["tiers"].items()}
+    machine = summary["host"]
+    used["this machine"] = (machine["cpus_used"]["value"], machine["cpus"])
+    if length:
+        used["the generator"] = (float(data.measurement.cpu_s[data.chosen].sum()) / length, machine["cpus"])
+    for where, (seen, allotted) in used.items():
+        if seen is None or not allotted or not length:
+            continue
+        limit = allotted * (1 + _CPU_ERROR_SHARE) + _CPU_ERROR_S * max(1.0, allotted) / length
+        text = (
+            f"{where} used {seen:.3g} CPUs where it may use {allotted:g}: {100 * seen / allotted:.0f} % of them, "
+            f"limit {100 * limit / allotted:.0f} %"
+        )
+        yield _bound("a CPU works all of the time at most", where, seen, limit, seen <= limit, unit="CPUs", text=text)
+
+
+def _users(data: RunData, summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    asked, seen, window = summary["users"]["asked"], summary["users"]["mean"], data.window
+    if not isinstance(asked, int | float) or not asked or seen is None or window is None or data.is_moving:
+        return
+    slack = max(0.5, _USERS_SHARE * asked)
+    text = f"{seen:.4g} users were seen on average where {asked:g} were asked for"
+    more = _bound("users seen, at most those asked", "users", seen, asked, seen <= asked + slack, unit="", text=text)
+    fewer = _bound(FEWER_USERS, "users", seen, asked, seen >= asked - slack, unit="", text=text)
+    yield from (more, fewer)

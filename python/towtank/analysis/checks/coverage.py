@@ -1,0 +1,107 @@
+"""The checks that could not be made on a run, and why: what was not looked at is not sound for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from towtank.analysis.checks import limits
+from towtank.analysis.checks.evidence import Evidence
+from towtank.analysis.checks.network import counted
+from towtank.analysis.doubts import Kind
+from towtank.analysis.system.rates import GAP_S
+from towtank.results.observe import GENERATOR_GROUP
+
+_NO_PROBE = "no probe watched this machine"
+NO_SAMPLES = "the probe recorded too little of the window"
+"""Why what a probe was to tell is not known."""
+_NO_TIER = "no tier of the system was watched"
+
+
+@dataclass(frozen=True)
+class NotChecked:
+    """A check that could not be made."""
+
+    check: Kind
+    why: str
+
+    def document(self) -> dict[str, str]:
+        """As it stands in a summary."""
+        return {"check": str(self.check), "why": self.why}
+
+
+def not_checked(evidence: Evidence) -> list[NotChecked]:
+    """List the checks whose evidence is missing, in the order of the doubts.
+
+    Notes
+    -----
+    A check of something that the run does not have, as of the read-back where nothing was stored, is not missing.
+    """
+    order = list(Kind)
+    return sorted([*_of_load(evidence), *_of_observation(evidence)], key=lambda one: order.index(one.check))
+
+
+def unobserved(evidence: Evidence) -> list[NotChecked]:
+    """The missing checks that rest on what observers record."""
+    return list(_of_observation(evidence))
+
+
+def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
+    summary, window = evidence.summary, evidence.window
+    if window is None:
+        yield NotChecked(Kind.NO_STEADY_STATE, "there is no window")
+        return
+    if not evidence.gaps_recorded:
+        yield NotChecked(Kind.GENERATOR_STALLED, "the engine did not record how late its loops turned")
+    if evidence.generator_cpus is None:
+        yield NotChecked(Kind.GENERATOR_SATURATED, "the generator's CPU time was not recorded")
+    if summary["generator"]["start_lag_p99_s"] is None:
+        yield NotChecked(Kind.START_LAG, "no request started within the window")
+    if not window.trends:
+        yield NotChecked(Kind.NO_STEADY_STATE, window.note or "the window was not tested")
+    if not evidence.is_open and summary["laws"]["little"] is None:
+        yield NotChecked(Kind.LITTLE_LAW, "no response was timed within the window")
+
+
+def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
+    summary, window = evidence.summary, evidence.window
+    if window is None:
+        return
+    why = _why(evidence)
+    host = summary["host"]
+    missing = {
+        Kind.STEAL_TIME: host["steal"] is None,
+        Kind.CLOCK_JUMP: not evidence.observed.samples.samples,
+        Kind.INTERFERENCE: host["foreign_share"] is None,
+        Kind.LISTEN_OVERFLOW: not _known(evidence, "listen_overflows"),
+        Kind.TIER_LIMIT: bool(summary["tiers"]) and not limits.is_known(evidence),
+        Kind.RETRANSMITS: not _known(evidence, "retransmits"),
+        Kind.THROTTLED: GENERATOR_GROUP not in host["throttled"] and why is not None,
+    }
+    for kind, is_missing in missing.items():
+        if is_missing:
+            yield NotChecked(kind, why or _not_offered(evidence, kind))
+    if not evidence.observed.tiers:
+        for kind in (Kind.SERVICE_RESTARTED, Kind.SERVICE_DIED, Kind.UTILIZATION_LAW):
+            yield NotChecked(kind, _NO_TIER)
+
+
+def _why(evidence: Evidence) -> str | None:
+    """Why nothing is known of this machine in the window; None where samples are there."""
+    if not evidence.probe_expected:
+        return _NO_PROBE
+    samples, window = evidence.observed.samples, evidence.window
+    if window is not None and samples.longest_gap(window.start_s, window.end_s) > max(GAP_S, 0.5 * window.length_s):
+        return NO_SAMPLES
+    return None
+
+
+def _not_offered(evidence: Evidence, kind: Kind) -> str:
+    if kind is Kind.INTERFERENCE:
+        tiers = evidence.observed.tiers
+        return "the tiers were not kept on CPUs of their own on this machine" if tiers else _NO_TIER
+    return "the kernel does not report it"
+
+
+def _known(evidence: Evidence, name: str) -> bool:
+    return any(one.counts.get(name) is not None for one in counted(evidence.summary))

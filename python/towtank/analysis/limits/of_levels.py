@@ -1,0 +1,278 @@
+"""The limit of a configuration, from the load levels that were measured, and the evidence for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from towtank.analysis.aggregation import Point
+from towtank.analysis.capacity import knee, saturated_tier
+from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
+from towtank.analysis.doubts import Kind
+from towtank.analysis.statistics import estimates, ratio_interval
+from towtank.analysis.statistics.estimates import Estimate, estimate_of
+
+SHORTFALL = 0.10
+"""Throughput that is below the ideal line by more than this share, beyond chance, has left it, in (0, 1)."""
+
+
+class LimitKind(StrEnum):
+    """Conclusion about the limit of one configuration; a closed list."""
+
+    CPU = "cpu"
+    """A tier that was observed used its CPUs up while throughput fell short."""
+    ERRORS = "errors"
+    """Beyond the highest valid level transactions fail."""
+    OVERLOAD = "overload"
+    """Of an open load more arrives than completes; no observed tier is saturated."""
+    UNKNOWN = "unknown"
+    """Throughput falls short beyond chance; no observed tier is saturated, so the resource is not known."""
+    NONE = "none"
+    """Throughput follows the ideal line at every level."""
+    UNDECIDED = "undecided"
+    """The levels cannot decide it."""
+
+
+_CHANGES = (Kind.NO_STEADY_STATE, Kind.NOT_SETTLED, Kind.BACKLOG)
+"""Doubts about a system that changes while it is measured; beyond its limit an open load makes them."""
+_REACHED = {LimitKind.NONE: False, LimitKind.UNDECIDED: None}
+
+
+@dataclass(frozen=True)
+class Level:
+    """A load level with a valid run.
+
+    Attributes
+    ----------
+    point : Point
+    of_ideal : Estimate
+        Throughput as a share of the ideal line. [1]
+    tier : str or None
+        The saturated tier.
+    """
+
+    point: Point
+    of_ideal: Estimate
+    tier: str | None
+
+    @property
+    def is_low(self) -> bool:
+        """Whether the value alone is more than `SHORTFALL` below the ideal line."""
+        return self.of_ideal.value is not None and self.of_ideal.value < 1 - SHORTFALL
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is below by at least half of `SHORTFALL` beyond chance, or while a tier is saturated."""
+        certain = self.of_ideal.high is not None and self.of_ideal.high < 1 - SHORTFALL / 2
+        return self.is_low and (certain or self.tier is not None)
+
+    @property
+    def grows(self) -> bool:
+        """Whether what is in the system grew beyond chance under an open load."""
+        if self.point.kind != "rate":
+            return False
+        found = [(run.get("window") or {}).get("growth") for run in self.point.usable]
+        return any(bool(growth and growth.get("is_significant")) for growth in found)
+
+    @property
+    def load(self) -> str:
+        """The load in words."""
+        return f"{self.point.load:g} {'users' if self.point.kind == 'users' else 'arrivals per second'}"
+
+    @property
+    def below(self) -> str:
+        """By how much throughput is below the ideal line, with the interval where there is one."""
+        share = self.of_ideal
+        value = f"{100 * (1 - (share.value or 0.0)):.0f} %"
+        if share.low is None or share.high is None:
+            return value
+        return f"{value} ({100 * (1 - share.high):.0f} to {100 * (1 - share.low):.0f} %)"
+
+
+def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, Any]:
+    """Decide whether the system reached its limit, which resource it is, and from which load on.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        Of one configuration, by load.
+    ideal : dict or None
+        Result of `capacity.ideal_line`.
+
+    Returns
+    -------
+    dict
+        `kind` (of `LimitKind`), `reached` (None if undecided), `resource` (a tier, or None if it was not observed),
+        `evidence` in words, `knee_users`, `leaves_ideal_at`, `peak_throughput_per_s`.
+
+    Notes
+    -----
+    The share of a level is X(N) N_1 / (X(N_1) N), with Fieller's interval; the lowest level N_1 has an error of its
+    own. A level counts as short if its value is more than `SHORTFALL` below 1 and its whole interval is more than half
+    of that below 1, since all levels share the error of the lowest and each is tested. Without such an interval it
+    counts if a tier used at least `capacity.SATURATED` of its CPUs. A tier that was not observed is no evidence.
+    The knee is the population N* = (D + Z) / D_max of the asymptotic bounds [1]_, from the lowest load level.
+
+    References
+    ----------
+    .. [1] E. D. Lazowska, J. Zahorjan, G. S. Graham and K. C. Sevcik, *Quantitative System Performance*,
+           Prentice-Hall, 1984, chapter 5.
+    """
+    usable = [point for point in points if point.is_valid and point.throughput.value and point.load]
+    if not usable or ideal is None:
+        return undecided("no valid run")
+    levels = _levels(usable)
+    kind, level, evidence = _conclusion(levels, [point for point in points if point.load > usable[-1].load])
+    resource = level.tier if level is not None and kind is LimitKind.CPU else None
+    return _document(kind, resource, evidence, usable, [one for one in levels if one.is_short])
+
+
+def undecided(why: str) -> dict[str, Any]:
+    """The limit of a configuration of which nothing is known."""
+    return _document(LimitKind.UNDECIDED, None, why, [], [])
+
+
+def _document(
+    kind: LimitKind, resource: str | None, evidence: str, usable: list[Point], short: list[Level]
+) -> dict[str, Any]:
+    peak = max((point.throughput for point in usable), key=lambda found: found.value or 0.0, default=estimates.NOTHING)
+    return {
+        "kind": str(kind),
+        "reached": _REACHED.get(kind, True),
+        "resource": resource,
+        "evidence": evidence,
+        "knee_users": (knee(usable) if usable else estimates.NOTHING).document(),
+        "leaves_ideal_at": _leaves_between(usable, short),
+        "peak_throughput_per_s": peak.document(),
+    }
+
+
+def _levels(usable: Sequence[Point]) -> list[Level]:
+    first = usable[0]
+    found = [Level(first, Estimate(1.0), saturated_tier(first))]
+    for point in usable[1:]:
+        share = ratio_interval(point.throughput, first.throughput).scaled(first.load / point.load)
+        found.append(Level(point, share, saturated_tier(point)))
+    return found
+
+
+def _conclusion(levels: list[Level], above: list[Point]) -> tuple[LimitKind, Level | None, str]:
+    """The kind of limit, the level that shows it, and the evidence."""
+    short = [level for level in levels if level.is_short]
+    full = next((level for level in short if level.tier is not None), None)
+    if full is not None:
+        return LimitKind.CPU, full, _cpu_evidence(full)
+    failing = next((point for point in above if _fails(point)), None)
+    if failing is not None:
+        return LimitKind.ERRORS, None, _failing_evidence(levels[-1], failing)
+    growing = next((level for level in levels if level.grows), None)
+    if growing is not None:
+        text = f"at {growing.load} more arrives than is done: {_changing(growing.point)} ({_observed(growing.point)})"
+        return LimitKind.OVERLOAD, growing, text
+    if short:
+        kind = LimitKind.OVERLOAD if short[0].point.kind == "rate" else LimitKind.UNKNOWN
+        return kind, short[0], _short_evidence(short[0], levels[-1])
+    return _without_shortfall(levels, above)
+
+
+def _without_shortfall(levels: list[Level], above: list[Point]) -> tuple[LimitKind, Level | None, str]:
+    top, low = levels[-1], next((level for level in levels if level.is_low), None)
+    busiest = _observed(top.point)
+    if low is not None:
+        text = f"not decided: at {low.load} throughput is {low.below} below the ideal line, which may be chance"
+        return LimitKind.UNDECIDED, low, f"{text} ({busiest})"
+    if above:
+        return LimitKind.UNDECIDED, None, f"not decided: no run above {top.load} is valid ({busiest})"
+    if (changing := _changing(top.point)) is not None:
+        return LimitKind.UNDECIDED, None, f"not decided: at {top.load} the system was not at rest: {changing}"
+    if top.tier is not None:
+        left = 100 * (1 / (top.point.utilization(top.tier) or 1.0) - 1)
+        text = (
+            f"nearly reached: {busiest} at {top.load}, enough for {max(left, 0):.0f} % more at the same CPU time each"
+        )
+        return LimitKind.UNDECIDED, top, text
+    if len(levels) == 1:
+        return LimitKind.UNDECIDED, None, f"not found: one load level only ({busiest})"
+    reason = "the load is closed by think time" if top.point.kind == "users" else "every arrival was served"
+    shortfall = f"throughput is within {100 * SHORTFALL:.0f} % of the ideal line"
+    return LimitKind.NONE, None, f"not found: {reason}; at {top.load} {shortfall} ({busiest})"
+
+
+def _fails(point: Point) -> bool:
+    """Whether every run of a level is invalid because too many transactions failed, and nothing else may be the cause.
+
+    A generator at its own limit, or other programs, make transactions fail that the system would have served.
+    """
+    kinds = [{str(doubt["kind"]) for doubt in _doubts(run, "invalid")} for run in point.usable]
+    of_system = {str(Kind.ERRORS_ABOVE_LIMIT), *map(str, _CHANGES)}
+    return (
+        not point.is_valid
+        and bool(kinds)
+        and all(str(Kind.ERRORS_ABOVE_LIMIT) in found and found <= of_system for found in kinds)
+    )
+
+
+def _doubts(run: dict[str, Any], *levels: str) -> list[dict[str, Any]]:
+    return [doubt for doubt in run["verdict"]["reasons"] if doubt.get("level") in levels]
+
+
+def _changing(point: Point) -> str | None:
+    """Why a level was not at rest, in the words of its doubt; None if every run that counts was."""
+    found = (doubt for run in point.usable for doubt in _doubts(run, "suspect", "invalid"))
+    return next((str(doubt["message"]) for doubt in found if doubt["kind"] in _CHANGES), None)
+
+
+def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] | None:
+    """The last level on the ideal line and the first one off it."""
+    if not short:
+        return None
+    first = short[0].point.load
+    below = [point.load for point in usable if point.load < first]
+    return {"after": below[-1] if below else None, "at": first}
+
+
+def _cpu_evidence(level: Level) -> str:
+    tier = str(level.tier)
+    used = estimate_of(level.point.document(), "tiers", tier, "cpus_used").value or 0.0
+    return (
+        f"at {level.load} throughput is {level.below} below the ideal line while {tier} uses {used:.2f} CPUs, "
+        f"{100 * (level.point.utilization(tier) or 0):.0f} % of its CPUs"
+    )
+
+
+def _failing_evidence(top: Level, failing: Point) -> str:
+    messages = [doubt["message"] for run in failing.usable for doubt in _doubts(run, "invalid")]
+    beyond = f"{failing.load:g} {'users' if failing.kind == 'users' else 'arrivals per second'}"
+    return f"at {beyond} too much fails ({messages[0]}); {top.load} is the highest valid level ({_observed(top.point)})"
+
+
+def _short_evidence(level: Level, top: Level) -> str:
+    text = f"at {level.load} throughput is {level.below} below the ideal line"
+    if not level.point.tiers:
+        return f"{text}; which resource limits it was not observed ({_observed(top.point)}){_pool(level.point)}"
+    return (
+        f"{text}, but no observed tier has used its CPUs up ({_observed(top.point)}): a lock, a pool, a single thread "
+        f"or a resource that was not observed may limit it{_pool(level.point)}"
+    )
+
+
+def _pool(point: Point) -> str:
+    """The generator's pool of connections as a candidate, if requests spent a share of their time waiting for one."""
+    share = point.wait("share_of_response_time") or 0.0
+    if share <= CONNECTION_WAIT_SHARE:
+        return ""
+    return f", or the generator's own pool of connections: {100 * share:.0f} % of response time waits for one"
+
+
+def _observed(point: Point) -> str:
+    """The busiest tier; without tiers the CPUs of the machine, which other programs use as well."""
+    utilizations = {name: value for name in point.tiers if (value := point.utilization(name)) is not None}
+    if utilizations:
+        name = max(utilizations, key=lambda tier: utilizations[tier])
+        return f"{name} at {100 * utilizations[name]:.0f} % of its CPUs"
+    machine = point.machine_cpus()
+    if machine is None:
+        return "no tier was observed"
+    return f"no tier was observed; this machine used {machine[0]:.2f} of {machine[1]:g} CPUs"

@@ -1,0 +1,124 @@
+"""Lines of the log of any service: which look like trouble, and which say the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from towtank.secrets import redacted_line
+
+ERROR = "error"
+WARNING = "warning"
+TEXT_AT_MOST = 300
+"""Characters kept of a line."""
+
+_ERROR = re.compile(
+    r"(?<![\w-])(?:errors?|err|fatal|panic(?:ked)?|crit(?:ical)?|severe|emerg(?:ency)?|alert|exception|too many|denied|"
+    r"refused|timed[ -]?out|time-?outs?|out of memory|oom|no space left|fail(?:ed|ure|ures|s)?|abort(?:ed|ing)?|"
+    r"segfault|segmentation fault|broken pipe|(?:reset|closed) by peer|exhausted|unavailable|cannot|could not|killed)"
+    r"(?!\w)|(?-i:\w(?:Error|Exception)\b)",
+    re.IGNORECASE,
+)
+_WARNING = re.compile(r"(?<![\w-])warn(?:ing)?(?!\w)|(?-i:\wWarning\b)", re.IGNORECASE)
+# Words of trouble that say there is none.
+_NONE_OF_IT = re.compile(
+    r"\b(?:no|0|without) (?:errors?|warnings?|failures?|time-?outs?)\b|"
+    r"[\"']?\b(?:errors?|err|fail(?:ed|ures?)|warnings?|time-?outs?|denied|refused|aborted|killed)[\"']?\s*[=:]\s*"
+    r"[\"']?(?:0+(?:\.0+)?|null|none|nil|false|ok|\[\]|\{\})[\"']?(?=[\s,;}\])]|$)",
+    re.IGNORECASE,
+)
+# A line of an access log is a request, whatever words are in its address; requests that failed are counted elsewhere.
+_ACCESS = re.compile(r"\"[A-Z]{3,10} \S* HTTP/[0-9.]+\" [0-9]{3}\b")
+_FRAME = re.compile(r"^\s+at \S|^\s+\.\.\. \d+ more")
+_TRACEBACK = "Traceback (most recent call last)"
+_BETWEEN = re.compile(r"^(?:During handling of the above exception|The above exception was the direct cause)")
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b.?")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_ADDRESS = r"(?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{1,4}(?![\w:.])"
+_HEX = r"0x[0-9a-f]+|\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{4,}\b"
+_NUMBER = r"[0-9]+(?:[.,:/-][0-9]+)*"
+_VARYING = re.compile(rf"{_UUID}|{_ADDRESS}|{_HEX}|{_NUMBER}", re.IGNORECASE)
+_DAY = re.compile(r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that looks like trouble.
+
+    Attributes
+    ----------
+    offset : int
+        Where its last byte is in the log, line feed included.
+    text : str
+        As it was written, without control characters.
+    level : str
+        `error` or `warning`.
+    """
+
+    offset: int
+    text: str
+    level: str
+
+
+def level_of_line(text: str) -> str | None:
+    """Return the level of trouble that a line speaks of; None for none.
+
+    Examples
+    --------
+    >>> [level_of_line(text) for text in ("accept: Too many open files", "[warn] slow", "done, 0 errors", "ready")]
+    ['error', 'warning', None, None]
+    """
+    if _FRAME.match(text) or _BETWEEN.match(text) or _ACCESS.search(text):
+        return None
+    text = _NONE_OF_IT.sub("", text)
+    if _ERROR.search(text):
+        return ERROR
+    return WARNING if _WARNING.search(text) else None
+
+
+def plain_line(raw: bytes) -> str:
+    """Decode a line, without colours and control characters."""
+    return _CONTROL.sub(" ", _ESCAPES.sub("", raw.decode("utf-8", "replace"))).rstrip()
+
+
+def folded(text: str) -> str:
+    """Put `#` in place of all that varies between lines that say the same: times, numbers, hex, UUIDs, addresses.
+
+    Examples
+    --------
+    >>> folded("2026-11-23 18:22:48.123 [7f3a90] 10.0.0.5:5432 refused after 12.5 ms")
+    '# # [#] # refused after # ms'
+    """
+    return _DAY.sub("#", _VARYING.sub("#", text))
+
+
+def troubles(lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
+    """Lines that look like trouble; of a traceback its last line, which names the exception.
+
+    Parameters
+    ----------
+    lines : iterable of (int, bytes)
+        Lines with the offsets of their ends.
+    """
+    inside = False
+    for offset, raw in lines:
+        text = plain_line(raw)
+        if _TRACEBACK in text:
+            inside = True
+            continue
+        if inside:
+            if not text or text[0] in " |+":
+                continue
+            inside = False
+            yield Line(offset, text, ERROR)
+        elif (level := level_of_line(text)) is not None:
+            yield Line(offset, text, level)
+
+
+def shown(text: str) -> str:
+    """Line as it may be kept: secrets out, bounded."""
+    text = redacted_line(text).strip()
+    return text if len(text) <= TEXT_AT_MOST else text[: TEXT_AT_MOST - 1] + "…"

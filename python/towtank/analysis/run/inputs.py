@@ -1,0 +1,81 @@
+"""Digests of what a summary is made from, so that none outlives its data and no run is counted twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from towtank.analysis.run.reading import study_limits, study_objectives
+from towtank.files import open_regular
+from towtank.results import segments
+from towtank.results.folder import EVENTS, RUN_MANIFEST, RunFolder
+
+_DIGEST_BYTES = 16
+
+
+def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> dict[str, str | None]:
+    """Digests of all that a run summary is made from.
+
+    Parameters
+    ----------
+    run : RunFolder
+    limits : dict
+        Of the study.
+    objectives : sequence of dict
+        Of the study.
+
+    Returns
+    -------
+    dict
+        `load`, of what the load threads recorded, None where that is nothing; `all`, of this and all the rest.
+    """
+    load = [path for path, _ in segments.paths(run.engine)]
+    others = [
+        run.path / RUN_MANIFEST,
+        run.path / EVENTS,
+        run.plan,
+        run.stored,
+        run.engine / "engine.json",
+        *sorted(run.observe.glob("*.ndjson")),
+    ]
+    asked = json.dumps([limits, list(objectives)], sort_keys=True)
+    recorded = _digest(load)
+    return {"load": recorded, "all": _digest([*load, *others], asked + _lengths(run))}
+
+
+def _lengths(run: RunFolder) -> str:
+    """Lengths of the logs, which may be too long to be read whole."""
+    return "".join(f"\n{path.name} {path.stat().st_size}" for path in sorted(run.logs.glob("*.log")))
+
+
+def is_current(run: RunFolder, summary: dict[str, Any]) -> bool:
+    """Whether a summary was made from what the folder of the run holds now.
+
+    Parameters
+    ----------
+    run : RunFolder
+    summary : dict
+        The `summary.json` of the run. One that was made without digests counts: nothing tells what it was made from.
+    """
+    now = inputs(run, study_limits(run), study_objectives(run))
+    made_from = summary.get("inputs")
+    return made_from is None or bool(made_from == now)
+
+
+def _digest(paths: Iterable[Path], text: str = "") -> str | None:
+    """Digest of files by name, size and content; None where no file holds anything."""
+    found = hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES)
+    empty = True
+    for path in paths:
+        try:
+            with open_regular(path) as stream:
+                content = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=_DIGEST_BYTES))
+                size = stream.tell()
+        except OSError:
+            continue
+        empty = empty and size == 0
+        found.update(f"{path.name} {size} {content.hexdigest()}\n".encode())
+    return None if empty else found.hexdigest()

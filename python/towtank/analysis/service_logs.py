@@ -1,0 +1,201 @@
+"""What the logs of the services said for the first time while the load went on: bounded, counted, secrets out."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from towtank.analysis.log_lines import ERROR, Line, folded, shown, troubles
+from towtank.files import open_regular
+from towtank.results.folder import RunFolder
+
+GROUPS_AT_MOST = 20
+"""Groups of equal lines kept of each service."""
+HEAD_BYTES = 4 * 1024 * 1024
+"""Bytes read from the beginning of the load."""
+TAIL_BYTES = 1024 * 1024
+"""Bytes read before the end of the load, and at both ends of what was written before it."""
+_LINE_BYTES = 4096
+# Forms of lines told apart while a log is read; lines of others are only counted.
+_FORMS_AT_MOST = 2000
+
+
+@dataclass(frozen=True)
+class Span:
+    """Part of a log, in bytes from its beginning."""
+
+    begin: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        """How long it is. [bytes]"""
+        return max(0, self.end - self.begin)
+
+    def ends(self, head: int, tail: int) -> list[Span]:
+        """The span where it is short enough; else its beginning and its end."""
+        if self.length <= head + tail:
+            return [self] if self.length else []
+        return [Span(self.begin, self.begin + head), Span(self.end - tail, self.end)]
+
+
+@dataclass
+class _Group:
+    """Lines that say the same."""
+
+    text: str
+    level: str
+    first: int
+    count: int = 0
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """Errors before warnings, then what was said most."""
+        return self.level != ERROR, -self.count, self.first
+
+
+@dataclass
+class _Found:
+    """New lines of trouble, grouped, in bounded memory."""
+
+    known: frozenset[str]
+    groups: dict[str, _Group] = field(default_factory=dict)
+    lines: int = 0
+    _forms: dict[str, str] = field(default_factory=dict)
+
+    def add(self, line: Line) -> None:
+        form = folded(line.text)
+        if form in self.known:
+            return
+        self.lines += 1
+        key = self._forms.get(form)
+        if key is None:
+            if len(self._forms) >= _FORMS_AT_MOST:
+                return
+            text = shown(line.text)
+            key = self._forms[form] = folded(text)
+            self.groups.setdefault(key, _Group(text, line.level, line.offset))
+        self.groups[key].count += 1
+
+
+def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    """Line that says most about why runs are invalid: an error rather than a warning, then what was said most.
+
+    Parameters
+    ----------
+    runs : iterable of dict
+        Summaries of runs.
+
+    Returns
+    -------
+    dict or None
+        A group of lines, with `run` and `service`; None where no log of an invalid run said anything new.
+    """
+    found = [
+        {"run": str(run["run"]), "service": tier, **group}
+        for run in runs
+        if run["verdict"]["level"] == "invalid"
+        for tier, log in (run.get("logs") or {}).items()
+        for group in (log or {}).get("groups", ())
+    ]
+    return min(found, key=lambda group: (group["level"] != ERROR, -group["count"]), default=None)
+
+
+def logs_written(run: RunFolder, tiers: Iterable[str]) -> dict[str, Span] | None:
+    """Parts of the logs that were written while the load went on; None where its beginning was not recorded."""
+    begin = end = None
+    for event in run.events():
+        if event.get("k") == "engine_started":
+            begin, end = event.get("log_bytes"), None
+        elif event.get("k") == "engine_ended":
+            end = event.get("log_bytes")
+    if not isinstance(begin, dict):
+        return None
+    found = {}
+    for tier in tiers:
+        path = run.logs / f"{tier}.log"
+        if path.is_file():
+            size = path.stat().st_size
+            stop = end.get(tier, 0) if isinstance(end, dict) else size
+            found[tier] = Span(min(int(begin.get(tier, 0)), size), min(int(stop), size))
+    return found
+
+
+def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[str, Any] | None:
+    """Read what each service said for the first time under load.
+
+    Parameters
+    ----------
+    run : RunFolder
+    tiers : iterable of str
+        Names of the services' processes.
+    origin_ns : int
+        Monotonic time of the start of the run. [ns]
+
+    Returns
+    -------
+    dict or None
+        By tier, as `docs/reference/summary.md` describes; None for a tier whose log is not there, and for all where
+        nothing recorded when the load began.
+    """
+    tiers = list(tiers)
+    spans = logs_written(run, tiers)
+    if spans is None:
+        return None
+    growth = _growth(run)
+    return {
+        tier: _of_log(run.logs / f"{tier}.log", spans[tier], growth.get(tier, []), origin_ns) if tier in spans else None
+        for tier in tiers
+    }
+
+
+def _growth(run: RunFolder) -> dict[str, list[Any]]:
+    """Times [ns] and lengths [bytes] of the logs; empty where they were not kept."""
+    ended = [event for event in run.events() if event.get("k") == "engine_ended"]
+    looks = ended[-1].get("log_growth") if ended else None
+    return looks if isinstance(looks, dict) else {}
+
+
+def _of_log(path: Path, span: Span, looks: list[Any], origin_ns: int) -> dict[str, Any] | None:
+    try:
+        with open_regular(path) as stream:
+            before = Span(0, span.begin).ends(TAIL_BYTES, TAIL_BYTES)
+            found = _Found(frozenset(folded(line.text) for line in troubles(_lines(stream, before))))
+            parts = span.ends(HEAD_BYTES, TAIL_BYTES)
+            for line in troubles(_lines(stream, parts)):
+                found.add(line)
+    except OSError:
+        return None
+    groups = sorted(found.groups.values(), key=lambda group: group.rank)
+    return {
+        "bytes": span.length,
+        "unread_bytes": span.length - sum(part.length for part in parts),
+        "lines": found.lines,
+        "groups": [_document(group, looks, origin_ns) for group in groups[:GROUPS_AT_MOST]],
+        "groups_left_out": max(0, len(groups) - GROUPS_AT_MOST),
+    }
+
+
+def _document(group: _Group, looks: list[Any], origin_ns: int) -> dict[str, Any]:
+    place = bisect_left([size for _, size in looks], group.first)
+    first_s = max(0.0, round((looks[place][0] - origin_ns) / 1e9, 3)) if place < len(looks) else None
+    return {"text": group.text, "count": group.count, "level": group.level, "first_s": first_s}
+
+
+def _lines(stream: IO[bytes], spans: list[Span]) -> Iterator[tuple[int, bytes]]:
+    """Lines of parts of a log with the offsets of their ends; those that begin outside a part are left out."""
+    for span in spans:
+        at = span.begin
+        stream.seek(max(0, at - 1))
+        whole = at == 0 or stream.read(1) == b"\n"
+        while at < span.end:
+            raw = stream.readline(min(_LINE_BYTES, span.end - at))
+            if not raw:
+                break
+            at += len(raw)
+            if whole:
+                yield at, raw
+            whole = raw.endswith(b"\n")

@@ -1,0 +1,94 @@
+"""Stretches of steady stages: what the numbers of a run are about, where a run goes through several loads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+STEADY_PHASE = "steady"
+# What tells how much load a stage has.
+_AMOUNTS = ("users", "rate", "users_by_group", "rates_by_group")
+
+Stage = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Steady stages that follow each other with the same load.
+
+    Attributes
+    ----------
+    stages : tuple of str
+        Names of the stages.
+    start_s, end_s : float
+        As planned, in run time. [s]
+    users : int or None
+        Users of all groups; None in an open load, and where the recording does not have them.
+    rate : float or None
+        Arrival rate of all groups; None in a closed load, and where the recording does not have it. [1/s]
+    of : int
+        Number of stretches of the run, at least 1.
+    """
+
+    stages: tuple[str, ...]
+    start_s: float
+    end_s: float
+    users: int | None
+    rate: float | None
+    of: int
+
+    @property
+    def is_one_of_several(self) -> bool:
+        """Whether the run holds other loads, too."""
+        return self.of > 1
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in the window of a run summary."""
+        return {"stages": list(self.stages), "users": self.users, "rate": self.rate, "stretches": self.of}
+
+
+def stretches(stages: Sequence[Stage]) -> list[Stretch]:
+    """All stretches of a run, in their order."""
+    found: list[list[Stage]] = []
+    for stage in stages:
+        if stage.get("phase") != STEADY_PHASE:
+            continue
+        if found and _goes_on(found[-1][-1], stage):
+            found[-1].append(stage)
+        else:
+            found.append([stage])
+    return [_stretch(each, len(found)) for each in found]
+
+
+def stretch_of(stages: Sequence[Stage], number: int) -> Stretch:
+    """One stage by itself, as a plateau of a search is."""
+    return _stretch([stages[number]], max(1, len(stretches(stages))))
+
+
+def _goes_on(before: Stage, stage: Stage) -> bool:
+    same = all(before.get(key) == stage.get(key) for key in _AMOUNTS)
+    return same and abs(before["end_s"] - stage["start_s"]) < 1e-6
+
+
+def _stretch(stages: Sequence[Stage], of: int) -> Stretch:
+    first, last = stages[0], stages[-1]
+    users, rate = _total(first, "users", "users_by_group"), _total(first, "rate", "rates_by_group")
+    return Stretch(
+        tuple(str(stage.get("name")) for stage in stages),
+        first["start_s"],
+        last["end_s"],
+        None if users is None else round(users),
+        rate,
+        of,
+    )
+
+
+def _total(stage: Stage, whole: str, by_group: str) -> float | None:
+    """Amount of all groups; shares of a rate are rounded, so their sum is rounded, too."""
+    amounts = stage.get(by_group)
+    if isinstance(amounts, Sequence):
+        return round(math.fsum(amounts), 9)
+    amount = stage.get(whole)
+    return float(amount) if isinstance(amount, int | float) else None

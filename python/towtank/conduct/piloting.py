@@ -1,0 +1,146 @@
+"""The pilot run of a study whose load levels are shares of the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from towtank.conduct.display import Display
+from towtank.conduct.run import RunTask, conduct_run
+from towtank.conduct.stopping import StopRequest
+from towtank.conduct.wiring import make_task
+from towtank.errors import MeasurementError, Stopped, TargetError
+from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder
+from towtank.secrets import make_private_folder
+from towtank.study.design import LOAD_FACTORS, RunSpec, run_seed
+from towtank.study.model import FindLimit, Stages
+from towtank.study.search import StepUp
+from towtank.study.shares import Carried, Pilot
+from towtank.study.study import Study
+
+FOLDER = "pilot"
+"""Folder of the pilot run in the results folder; no run of the design."""
+_ERRORS = "errors > 50 %"
+
+
+def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, *, resume: bool) -> Study:
+    """Give a study whose levels are shares the limit that they are shares of.
+
+    A study without such levels is returned as it is. Resuming, the limit is the recorded one.
+
+    Raises
+    ------
+    TargetError
+        If the system did not come up.
+    MeasurementError
+        If the pilot run showed no throughput.
+    """
+    if not study.needs_pilot:
+        return study
+    if resume and (folder / STUDY_MANIFEST).is_file():
+        return replace(study, carried=Carried.from_document(ResultsFolder.open(folder).manifest["study"]["pilot"]))
+    with display:
+        display.note("pilot run: how many users does the system carry here?")
+        carried = _measure(study, folder / FOLDER, display, stop)
+    levels = ", ".join(f"{level} = {users:.0f} users" for level, users in _levels(replace(study, carried=carried)))
+    about = "at least " if carried.is_lower_bound else "about "
+    display.note(f"pilot run: {about}{carried.users:.0f} users; {levels}")
+    return replace(study, carried=carried)
+
+
+def _levels(study: Study) -> list[tuple[str, float]]:
+    factor = next(factor for factor in study.factors if factor.name in LOAD_FACTORS)
+    return list(zip(factor.levels, factor.numeric or (), strict=True))
+
+
+def _measure(study: Study, folder: Path, display: Display, stop: StopRequest) -> Carried:
+    spec = pilot_spec(study)
+    make_private_folder(folder.parent)
+    run = RunFolder.create(folder, {**spec.document(), "status": "planned"})
+    task = make_task(spec, run, "pilot", stop, display)
+    outcome = conduct_run(pilot_task(task, run, study.pilot, display), stop, display)
+    if stop.requested:
+        raise Stopped("stopped in the pilot run, before the first run")
+    if not outcome.came_up:
+        raise TargetError(f"the system could not be brought up for the pilot run: {outcome.reason}")
+    return read_pilot(run, study.pilot, outcome.reason)
+
+
+def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) -> RunTask:
+    """The task of a pilot run: it ends beyond the limit, and nothing is read back."""
+
+    def make(plan: dict[str, Any], tell: Any) -> Any:
+        from towtank.conduct.searching import PilotSteering  # noqa: PLC0415 - the analysis takes a second to load
+
+        stages = list(plan["load"]["stages"])
+        return PilotSteering(run, stages, tell, display.note, 0.0, load=pilot_load(pilot), objectives=[])
+
+    return replace(task, steer=make, read_back=None, events={})
+
+
+def pilot_load(pilot: Pilot) -> FindLimit:
+    """The load of a pilot run, as a search without objectives."""
+    # The times are checked already, and are plain seconds here, not texts with a unit.
+    stages = Stages.model_construct(ramp_up=pilot.ramp_up, settle=pilot.settle, steady=pilot.steady, ramp_down=0.0)
+    return FindLimit(
+        kind="find-limit",
+        of="users",
+        start=pilot.start,
+        steps=[StepUp(times=pilot.times)],
+        at_most=pilot.at_most,
+        stop_when=[_ERRORS],
+        stages=stages,
+    )
+
+
+def pilot_spec(study: Study) -> RunSpec:
+    """The pilot run: the first level of every other factor, under a load that is raised."""
+    factors = {name: levels for name, levels in study.study.factors.items() if name not in LOAD_FACTORS}
+    changed = {"load": pilot_load(study.pilot), "factors": factors, "events": {}, "predict": None}
+    pilot = replace(study, study=study.study.model_copy(update=changed))
+    names = {factor.name: factor.levels[0] for factor in pilot.factors}
+    first = {key: value for factor in pilot.factors for key, value in factor.overrides[0].items()}
+    return RunSpec(
+        run=FOLDER,
+        index=0,
+        repetition=0,
+        factors=names,
+        overrides={**study.study.overrides, **first},
+        levels=(float(study.pilot.start),),
+        users=study.pilot.at_most,
+        rate=None,
+        seed=run_seed(study.study.seed, 0, names),
+        study=pilot,
+    )
+
+
+def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Carried:
+    """Read the limit from what a pilot run recorded.
+
+    Raises
+    ------
+    MeasurementError
+        If no plateau passed.
+    """
+    from towtank.analysis.limits.found import search_of  # noqa: PLC0415 - numpy: only where something was measured
+    from towtank.analysis.limits.pilot import is_beyond, limit_users  # noqa: PLC0415
+    from towtank.analysis.measurement import Measurement  # noqa: PLC0415
+    from towtank.results import segments  # noqa: PLC0415
+
+    search = pilot_load(pilot).document()
+    plateaus = search_of(Measurement(segments.read(run.engine)), search, [], []).plateaus
+    users = limit_users(plateaus)
+    if users is None:
+        why = reason or _first_failure([plateau.failure for plateau in plateaus])
+        raise MeasurementError(
+            f"the pilot run found no load that the system carries: {why}",
+            hint=f"see {run.path}, or give the levels of users as numbers",
+        )
+    shown = tuple({"users": one.level, "throughput_per_s": one.throughput.value or 0.0} for one in plateaus)
+    return Carried(users, not is_beyond(plateaus), shown)
+
+
+def _first_failure(failures: Sequence[dict[str, Any] | None]) -> str:
+    return next((str(failure["text"]) for failure in failures if failure), "nothing was recorded")

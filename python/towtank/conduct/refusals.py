@@ -1,0 +1,62 @@
+"""What the engine refused of a plan, told by the option that asked for it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from towtank.conduct.connecting import COMMAND_LINE
+from towtank.errors import Fault, StudyError
+
+_LINE = re.compile(r"^\S*plan\.json: (?P<place>[\w.\[\]]+): (?P<message>.*)$")
+_OF_WORKLOAD = re.compile(r"(transactions|groups|targets|pools|variables|lists|steps|pages)\b")
+# The first that matches a place counts; what is not in it is of the plan as a whole.
+_OPTIONS = (
+    (r"load\..*rate", "--rate"),
+    (r"load\.users_at_most", "--users-at-most"),
+    (r"load\.backlog_at_most", "--backlog-at-most"),
+    (r"load\..*users", "--users"),
+    (r"load\..*duration_s", "--duration"),
+    (r"threads", "--threads"),
+    (r"cpus", "--pin"),
+    (r"groups\[\d+\]\.think", "--think"),
+    (r"connections\.sources", "--source"),
+    (r"connections\.streams", "--streams"),
+    (r"connections", "--connections"),
+    (r"timeouts|.*\.timeout_s", "--timeout"),
+    (r".*\.headers\[\d+\]", "--header"),
+    (r".*\.method", "--method"),
+    (r".*\.body", "--body"),
+    (r"targets\[\d+\]\.tls", "--cacert"),
+    (r"targets|.*\.path", "TARGET"),
+)
+
+
+def refuse_options(log: Path, *, of_workload: bool) -> None:
+    """Raise what the engine refused of the plan of a `drive`, each fault with its option.
+
+    Parameters
+    ----------
+    log : Path
+        What the engine wrote on its standard error.
+    of_workload : bool
+        Whether a workload file says what users do, and no option.
+
+    Raises
+    ------
+    StudyError
+        If it refused anything.
+    """
+    said = log.read_text("utf-8", errors="replace").splitlines() if log.exists() else []
+    places = [(match["place"], match["message"]) for line in said if (match := _LINE.match(line))]
+    found = [
+        ("TARGET", f"{place}: {message}") if of_workload and _OF_WORKLOAD.match(place) else (option_of(place), message)
+        for place, message in places
+    ]
+    if found:
+        raise StudyError([Fault(COMMAND_LINE, 0, 0, option, message) for option, message in dict.fromkeys(found)])
+
+
+def option_of(place: str) -> str:
+    """The option that a place in the plan comes from; the place itself where none does."""
+    return next((option for pattern, option in _OPTIONS if re.fullmatch(rf"(?:{pattern})(?:[.\[].*)?", place)), place)

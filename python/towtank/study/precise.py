@@ -1,0 +1,69 @@
+"""How long a steady stage lasts: a time, or until throughput is known precisely enough."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+
+from towtank.fields import FileModel, PositiveDuration, Share
+from towtank.study.settle import form_of, require_order
+
+_TEXT = re.compile(
+    r"\s*until\s+precise\s+to\s+(?P<to>[\d.]+\s*%)\s*,\s*at\s+most\s+(?P<most>[^,]+?)\s*"
+    r"(?:,\s*at\s+least\s+(?P<least>[^,]+?)\s*)?"
+)
+_SHAPE = "a time, or 'until precise to SHARE, at most TIME[, at least TIME]'"
+
+
+class SteadyUntil(FileModel):
+    """A steady stage that ends once throughput is precise and the system is at rest."""
+
+    until: Literal["precise"] = Field(
+        description="Until the 95 % interval of throughput is narrow enough and no trend is left."
+    )
+    to: Share = Field(gt=0, description="Half of the interval over the value that is narrow enough.")
+    at_most: PositiveDuration = Field(description="The stage ends after this time in any case.")
+    at_least: PositiveDuration = Field(10.0, description="It does not end before.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> SteadyUntil:
+        require_order(self.at_least, self.at_most)
+        return self
+
+
+def _from_text(value: object) -> object:
+    """Read `until precise to 5 %, at most 1 min, at least 10 s`."""
+    if not isinstance(value, str):
+        return value
+    match = _TEXT.fullmatch(value)
+    if match is None:
+        raise ValueError(f"must be {_SHAPE}, got {value!r} instead")
+    least = {} if match["least"] is None else {"at_least": match["least"]}
+    return {"until": "precise", "to": match["to"], "at_most": match["most"], **least}
+
+
+_TEXT_SCHEMA = {
+    "type": "string",
+    "pattern": r"^\s*until\s+precise\s+to\s+",
+    "examples": ["until precise to 5 %, at most 1 min"],
+}
+Steady = Annotated[
+    Annotated[SteadyUntil, Tag("<mapping>")]
+    | Annotated[SteadyUntil, BeforeValidator(_from_text), WithJsonSchema(_TEXT_SCHEMA), Tag("<until>")]
+    | Annotated[PositiveDuration, Tag("<plain>")],
+    Discriminator(form_of),
+]
+
+
+def steady_length(steady: SteadyUntil | float) -> float:
+    """The longest that a steady stage lasts. [s]"""
+    return steady.at_most if isinstance(steady, SteadyUntil) else steady
+
+
+def steady_document(steady: SteadyUntil | float) -> dict[str, Any] | None:
+    """For the manifest of a run; None for a plain time."""
+    if not isinstance(steady, SteadyUntil):
+        return None
+    return {"until": steady.until, "to": steady.to, "at_most_s": steady.at_most, "at_least_s": steady.at_least}

@@ -1,0 +1,87 @@
+"""Load levels as shares of the limit that a pilot run finds, so that one study fits machines of any speed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pydantic import Field
+
+from towtank.fields import FileModel, PositiveDuration
+
+_SHARE = re.compile(r"\s*(?P<percent>\d+(?:\.\d+)?)\s*%\s*")
+SHARE_AT_MOST = 5.0
+"""Largest share of the limit that a level may ask for. [1]"""
+UNKNOWN_LIMIT = 100
+"""Users that stand for the limit while a study is checked or described before its pilot run. [1]"""
+
+
+class Pilot(FileModel):
+    """The pilot run of a study whose levels are shares of the limit: users are doubled until throughput falls short."""
+
+    start: int = Field(40, ge=1, le=1_000_000, description="Users of the first plateau.")
+    times: float = Field(2.0, gt=1, le=100, strict=False, description="Factor from one plateau to the next.")
+    at_most: int = Field(10_000, ge=1, le=10_000_000, description="Users of the last plateau in any case.")
+    ramp_up: PositiveDuration = Field(1.5, description="Time in which the users of a plateau come.")
+    settle: PositiveDuration = Field(1.5, description="Time before a plateau is measured.")
+    steady: PositiveDuration = Field(3.0, description="Time that a plateau is measured.")
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Result of a pilot run.
+
+    Attributes
+    ----------
+    users : float
+        Users at which the line of ideal scaling reaches the highest throughput: N* = X_max / (X / N). [1]
+    is_lower_bound : bool
+        Whether throughput never fell short.
+    plateaus : tuple of dict
+        `users` and `throughput_per_s` of each, in their order.
+    """
+
+    users: float
+    is_lower_bound: bool
+    plateaus: tuple[dict[str, float], ...]
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in the manifest."""
+        return {**asdict(self), "plateaus": list(self.plateaus)}
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any]) -> Carried:
+        """Read from the manifest."""
+        return cls(float(document["users"]), bool(document["is_lower_bound"]), tuple(document["plateaus"]))
+
+
+def share_of(level: object) -> float | None:
+    """Share that a level asks for: 0.2 for `20 %`; None if the level is no share.
+
+    Examples
+    --------
+    >>> share_of("20 %"), share_of(120)
+    (0.2, None)
+    """
+    match = _SHARE.fullmatch(level) if isinstance(level, str) else None
+    return None if match is None else float(match["percent"]) / 100
+
+
+def users_at(share: float, carried: Carried | None) -> int:
+    """Users at a share of the limit, at least one. [1]"""
+    return max(1, round(share * (UNKNOWN_LIMIT if carried is None else carried.users)))
+
+
+def wrong_shares(levels: list[Any]) -> list[tuple[int, str]]:
+    """Places of levels that are shares and wrong, each with the reason."""
+    shares = [share_of(level) for level in levels]
+    found = []
+    for place, share in enumerate(shares):
+        if share is not None and not 0 < share <= SHARE_AT_MOST:
+            found.append(
+                (place, f"must be above 0 % and at most {100 * SHARE_AT_MOST:.0f} %, got {levels[place]!r} instead")
+            )
+        elif share is None and any(other is not None for other in shares):
+            found.append((place, f"must be a share as '20 %' like the other levels, got {levels[place]!r} instead"))
+    return found

@@ -1,0 +1,116 @@
+"""No statement of a study summary contradicts another one, over kept and generated results."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from contradictions import RULES, contradictions
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from results_1 import copy_of_results_1
+
+from towtank.analysis import summarize_study
+from towtank.analysis.study import describe_study
+
+OBJECTIVES = [
+    {"text": "p95 < 1 s", "metric": "p95", "comparison": "<", "value": 1.0},
+    {"text": "p95 < 50 ms at 20 users", "metric": "p95", "comparison": "<", "value": 0.05, "users": 20},
+    {"text": "errors < 1 %", "metric": "errors", "comparison": "<", "value": 0.01},
+]
+
+
+def estimate(value, width):
+    bounds = {"low": None, "high": None} if width is None else {"low": value - width, "high": value + width}
+    return {"value": value, **bounds, "confidence": 0.95, "method": "none" if width is None else "batch means", "n": 10}
+
+
+@st.composite
+def runs(draw):
+    """Runs of one configuration: any throughput, with tiers or without, valid or not for any reason."""
+    observed = draw(st.booleans())
+    made = []
+    for number, users in enumerate(draw(st.lists(st.sampled_from([5, 10, 20, 40, 80]), min_size=1, unique=True))):
+        rate = draw(st.floats(0.1, 100.0))
+        width = draw(st.none() | st.floats(0.0, 0.3).map(lambda share, rate=rate: share * rate))
+        p95 = draw(st.floats(0.001, 3.0))
+        level = draw(st.sampled_from(["valid", "valid", "suspect", "invalid"]))
+        kind = draw(st.sampled_from(["errors_above_limit", "interference", "no_steady_state"]))
+        doubt = {"kind": kind, "level": level, "message": kind, "seen": 0.5, "limit": 0.1}
+        share = draw(st.floats(0.02, 1.0)) if level == "invalid" and kind == "errors_above_limit" else 0.0
+        used = draw(st.floats(0.0, 1.0))
+        times = {key: estimate(p95, None) for key in ("mean", "p50", "p90", "p95", "p99")} | {"min": 0.0, "max": 3.0}
+        tier = {
+            "kind": "x",
+            "cpus_used": estimate(used, 0.01),
+            "cpus_allotted": 1,
+            "utilization": used,
+            "cpu_demand_s": estimate(used / rate, 0.0001),
+            "parts": {},
+        }
+        made.append(
+            {
+                "run": f"r{number:03d}",
+                "factors": {"users": str(users)},
+                "status": "complete",
+                "verdict": {"level": level, "reasons": [] if level == "valid" else [doubt]},
+                "users": {"asked": users, "mean": users},
+                "rate": None,
+                "throughput_per_s": estimate(rate, width),
+                "response_time_s": times,
+                "errors": {"share": share},
+                "transactions": {},
+                "tiers": {"content": tier} if observed else {},
+                "laws": {"little": None},
+                "host": {"disks": {}} | ({} if observed else {"cpus": 2, "cpus_used": estimate(1.2, 0.1)}),
+            }
+        )
+    return made
+
+
+@settings(max_examples=300, deadline=None)
+@given(runs())
+def test_generated_summaries_do_not_contradict_themselves(made):
+    summary = describe_study({"study": {"name": "s", "objectives": OBJECTIVES}}, made)
+    assert contradictions(summary) == []
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return summarize_study(copy_of_results_1(tmp_path_factory.mktemp("kept") / "results"))
+
+
+def test_kept_results_do_not_contradict_themselves(kept):
+    assert contradictions(kept) == []
+
+
+def _damaged(kept, rule):
+    """A summary with one contradiction of this rule."""
+    summary = copy.deepcopy(kept)
+    one = summary["configurations"][0]
+    if rule == "limit_and_top_level":
+        one["limit"] |= {"kind": "none", "reached": False, "resource": None}
+        one["points"][-1]["verdicts"] = ["invalid"]
+    elif rule == "limit_and_resource":
+        one["limit"] |= {"kind": "unknown", "resource": "content"}
+    elif rule == "limit_and_reached":
+        one["limit"]["reached"] = not one["limit"]["reached"]
+    elif rule == "limit_and_headline":
+        summary["headline"] = "The system carries 5/s, its limit not reached."
+    elif rule == "unobserved_and_ruled_out":
+        summary["observations"].append({"text": "The limit is not CPU time."})
+    elif rule == "search_and_plateaus":
+        one["found_limit"] = {"value": 188}
+        plateaus = [{"level": level, "passed": True} for level in (188, 216)]
+        summary["_runs"] = [{"limit": {"low": 188, "high": 200, "plateaus": plateaus}}]
+    elif rule == "objectives_and_runs":
+        for point in one["points"]:
+            point["verdicts"] = ["invalid"]
+    elif rule == "verdict_and_runs":
+        summary["verdict"]["valid_runs"] += 1
+    return summary
+
+
+@pytest.mark.parametrize("rule", [rule.__name__ for rule in RULES])
+def test_each_rule_finds_its_contradiction(kept, rule):
+    assert any(text.startswith(f"{rule}: ") for text in contradictions(_damaged(kept, rule)))

@@ -1,0 +1,361 @@
+"""Commands for any user, with any limit, into any output: each works, or ends with one clear line."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from towtank.engine import binary
+from towtank.results import folder
+from towtank.results.folder import RunFolder
+
+NOBODY = 65534
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
+TOWTANK = [sys.executable, "-m", "towtank"]
+SMALL = "size=128k"
+
+
+def null_server(*options: str) -> Iterator[str]:
+    command = [str(binary()), "null-server", "--listen", "127.0.0.1:0", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield f"http://{process.stdout.readline().split()[-1]}/"
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Address of a server that answers at once."""
+    yield from null_server()
+
+
+@pytest.fixture(scope="module")
+def silent() -> Iterator[str]:
+    """Address of a server that takes connections and never answers."""
+    yield from null_server("--misbehave", "silent")
+
+
+def sh(script: str, folder: Path, **environment: str | None) -> subprocess.CompletedProcess[str]:
+    """Run a line of shell; `$towtank` is the command, None takes a variable away."""
+    given = {**os.environ, "towtank": shlex.join(TOWTANK), "HOME": str(folder), **environment}
+    variables = {key: value for key, value in given.items() if value is not None}
+    return subprocess.run(
+        ["sh", "-c", script],
+        cwd=folder,
+        env=variables,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+        timeout=120,
+    )
+
+
+def drive(url: str, options: str = "") -> str:
+    return f"$towtank drive {url} --users 2 --duration '300 ms' {options}"
+
+
+CONDITIONS = {
+    "1,024 files": "ulimit -Sn 1024; {}",
+    "umask 077": "umask 077; {}",
+    "no home": "unset HOME; {}",
+    "a home only to be read": "HOME=/proc/self {}",
+    "no temporary folder of one's own": "TMPDIR=/nowhere/at/all {}",
+    "40 columns": "COLUMNS=40 {}",
+    "ASCII": "PYTHONIOENCODING=ascii {}",
+    "Latin-1": "PYTHONIOENCODING=latin-1 {}",
+    "the locale C": "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 {}",
+    "no output": "{} >&-",
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS.values(), ids=CONDITIONS)
+def test_drive_measures_under_any_condition(server: str, tmp_path: Path, condition: str) -> None:
+    done = sh(condition.format(drive(server, "--out results")), tmp_path)
+    assert "internal fault" not in done.stderr
+    assert json.loads((tmp_path / "results" / "run.json").read_text())["status"] == "complete"
+    assert done.returncode in (0, 4), done.stderr  # a busy machine may make the measurement invalid, never fail
+    assert condition.endswith(">&-") or "requests/s over" in done.stdout
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_every_percentile_stands_in_the_output_whatever_the_width(server: str, tmp_path: Path, width: int) -> None:
+    done = sh(drive(server), tmp_path, COLUMNS=str(width))
+    assert "…" not in done.stdout
+    assert "p99.9" in done.stdout
+
+
+def test_a_reader_that_leaves_changes_nothing(server: str, tmp_path: Path) -> None:
+    done = sh(f"{{ {drive(server, '--out results')}; echo $? >status; }} 2>&1 | head -1", tmp_path)
+    assert done.stdout.count("\n") == 1
+    assert (tmp_path / "status").read_text().strip() in ("0", "4")
+    assert (tmp_path / "results" / "summary.json").is_file()
+
+
+@AS_ROOT
+def test_drive_measures_as_a_user_without_rights(server: str, tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
+        own = Path(name)
+        os.chown(own, NOBODY, NOBODY)
+        # It may read what is below a home that is closed to others, as the Python that runs the tests, and no more.
+        read = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
+        user = f"umask 077; ulimit -Sn 256; setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {read}"
+        if sh(f"{user} true", own).returncode != 0:
+            pytest.skip("this user may not become another one")
+        done = sh(f"{user} {drive(server, '--out results')}", own)
+        assert done.returncode in (0, 4), done.stderr
+        assert (own / "results" / "summary.json").stat().st_uid == NOBODY
+
+
+def on_mount(folder: Path, options: str, script: str, before: str = ":") -> subprocess.CompletedProcess[str]:
+    """Run a line of shell beside a file system of its own at `disk`, which ends with it."""
+    (folder / "disk").mkdir(exist_ok=True)
+    mounted = f"mount -t tmpfs -o {options} tmpfs disk && {{ {before}; }} && {{ {script}; }}; s=$?; ls -A disk; exit $s"
+    return sh(f"exec unshare -m --propagation private sh -c {shlex.quote(mounted)}", folder)
+
+
+RESULTS = Path(__file__).parents[1] / "data" / "results-1"
+
+
+@AS_ROOT
+@pytest.mark.slow
+def test_a_report_of_results_that_are_only_read_is_written_elsewhere_or_refused_with_the_cause(tmp_path: Path) -> None:
+    bind = f"mount --bind {shlex.quote(str(RESULTS))} disk && mount -o remount,bind,ro disk"
+    script = "$towtank report disk --out report.html && ! $towtank report disk"
+    done = on_mount(tmp_path, SMALL, script, bind)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "report.html").stat().st_size > 0
+    assert done.stderr == "the report could not be written to disk/report.html: Read-only file system\n"
+    assert not list(RESULTS.glob(".*.tmp"))
+
+
+TINY = {
+    "study.yaml": """schema: towtank/study/1
+name: tiny
+system: system.yaml
+workload: workload.yaml
+factors: {users: [2]}
+load: {kind: closed, stages: {ramp_up: 100 ms, steady: 1 s}}
+""",
+    "system.yaml": """schema: towtank/system/1
+name: tiny
+services: {web: {kind: null_server, host: here}}
+hosts: {here: {provider: local}}
+""",
+    "workload.yaml": """schema: towtank/workload/1
+name: tiny
+transactions: {look: [get: /]}
+groups: {readers: {loop: {think: {fixed: 20 ms}, mix: {look: 100}}}}
+""",
+}
+RUN = "$towtank run study.yaml --no-report --out results"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """Folder with a study of one short run of the null server."""
+    for name, text in TINY.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+# Several conditions at once, so that the whole matrix takes a minute and not ten.
+AT_ONCE = {
+    "1,024 files, umask, no home, 40 columns, ASCII": (
+        "ulimit -Sn 1024; umask 077; unset HOME; COLUMNS=40 PYTHONIOENCODING=ascii {}"
+    ),
+    "home only to be read, no temporary folder, Latin-1, C": (
+        "HOME=/proc/self TMPDIR=/nowhere/at/all PYTHONIOENCODING=latin-1 LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 {}"
+    ),
+    "no output": "{} >&-",
+}
+
+
+def assert_ran(done: subprocess.CompletedProcess[str], folder: Path) -> None:
+    assert done.returncode in (0, 4), done.stderr  # a busy machine may make the measurement invalid
+    assert "internal fault" not in done.stderr
+    assert json.loads((folder / "results/runs/r001/run.json").read_text())["status"] == "complete"
+    assert (folder / "results/study-summary.json").is_file()
+
+
+@pytest.mark.parametrize("condition", AT_ONCE.values(), ids=AT_ONCE)
+def test_a_study_runs_under_any_condition(tiny: Path, condition: str) -> None:
+    done = sh(condition.format(RUN), tiny)
+    assert_ran(done, tiny)
+    assert condition.endswith(">&-") or "verdict: " in done.stdout
+
+
+def test_a_reader_that_leaves_costs_no_study(tiny: Path) -> None:
+    done = sh(f"{{ {RUN}; echo $? >status; }} 2>&1 | head -1", tiny)
+    assert done.stdout.count("\n") == 1
+    assert (tiny / "status").read_text().strip() in ("0", "4")
+    assert (tiny / "results/study-summary.json").is_file()
+
+
+@AS_ROOT
+def test_a_study_runs_with_a_temporary_folder_without_programs(tiny: Path) -> None:
+    assert_ran(on_mount(tiny, "noexec,size=20m", f"TMPDIR=$PWD/disk {RUN}"), tiny)
+
+
+KEPT = {
+    "report": (f"$towtank report {RESULTS} --out page.html", "page.html"),
+    "size": (f"$towtank size {RESULTS} --configuration present --users 100 --objective 'p95 < 500 ms'", None),
+    "model fit": (f"$towtank model fit closed {RESULTS} --configuration present --out model.yaml", "model.yaml"),
+}
+HARD = (
+    "ulimit -Sn 1024; umask 077; unset HOME; {{ TMPDIR=/nowhere/at/all COLUMNS=40 PYTHONIOENCODING=ascii LC_ALL=C {}; "
+    "echo $? >status; }} | head -1"
+)
+
+
+@pytest.mark.parametrize(("command", "written"), KEPT.values(), ids=KEPT)
+def test_kept_results_are_worked_on_under_all_conditions_at_once(
+    tmp_path: Path, command: str, written: str | None
+) -> None:
+    done = sh(HARD.format(command), tmp_path)
+    assert "internal fault" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "status").read_text().strip() in ("0", "3"), done.stderr
+    assert done.stdout.strip()
+    if written is not None:
+        assert (tmp_path / written).stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        (f"$towtank model fit closed {RESULTS} --configuration present --out .", "--out"),
+        (f"$towtank report {RESULTS} --out ''", "--out"),
+        ("$towtank run study.yaml --no-report --out study.yaml", "study.yaml"),
+        ("$towtank run study.yaml --no-report --out study.yaml/below", "study.yaml"),
+        (f"$towtank model fit closed {RESULTS} --configuration present --out study.yaml/m", "study.yaml/m"),
+    ],
+)
+def test_an_out_that_cannot_be_written_is_one_clear_line(tiny: Path, command: str, place: str) -> None:
+    done = sh(command, tiny)
+    assert done.returncode in (1, 2)
+    (line, *rest) = done.stderr.splitlines()
+    assert place in line
+    assert all(not text or text.startswith("hint: ") for text in rest)
+    assert (tiny / "study.yaml").read_text() == TINY["study.yaml"]
+
+
+FILL = "{ dd if=/dev/zero of=disk/fill bs=4k 2>/dev/null || :; }"
+
+
+@AS_ROOT
+@pytest.mark.parametrize(
+    ("before", "cause", "status"),
+    [(FILL, "No space left on device", 1), ("mount -o remount,ro disk", "Read-only file system", 2)],
+    ids=["full", "read-only"],
+)
+def test_results_that_cannot_be_written_are_one_clear_line(
+    server: str, tmp_path: Path, before: str, cause: str, status: int
+) -> None:
+    done = on_mount(tmp_path, SMALL, drive(server, "--out disk/results"), before)
+    assert done.returncode == status
+    assert done.stderr.splitlines()[0].startswith("disk/results")
+    assert cause in done.stderr.splitlines()[0]
+    assert done.stdout.split() in ([], ["fill"])
+
+
+@AS_ROOT
+@pytest.mark.parametrize(
+    ("options", "before"), [("noexec,size=20m", ":"), (SMALL, FILL), (SMALL, "mount -o remount,ro disk")]
+)
+def test_a_bad_temporary_folder_keeps_nobody_from_measuring(
+    server: str, tmp_path: Path, options: str, before: str
+) -> None:
+    done = on_mount(tmp_path, options, f"TMPDIR=$PWD/disk {drive(server)}", before)
+    assert done.returncode in (0, 4), done.stderr
+    assert done.stdout.split()[-1] != "fill" or "requests/s" in done.stdout
+
+
+@pytest.mark.parametrize("files", [32, 80])
+def test_too_low_a_limit_of_open_files_is_refused_with_its_number(server: str, tmp_path: Path, files: int) -> None:
+    done = sh(f"ulimit -n {files}; $towtank drive {server} --users 300 --duration 1s", tmp_path)
+    assert done.returncode == 2
+    assert f"hard limit of open files (ulimit -Hn) is {files}, got 300 instead" in done.stderr
+    assert "plan.json" not in done.stderr
+
+
+def test_a_limit_of_open_files_that_is_just_enough_is_taken(server: str, tmp_path: Path) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    done = sh(f"ulimit -n {min(100, hard)}; {drive(server)}", tmp_path)
+    assert done.returncode in (0, 4), done.stderr
+
+
+def start(url: str, folder: Path, *options: str) -> subprocess.Popen[str]:
+    command = [*TOWTANK, "drive", url, "--users", "2", "--duration", "60 s", *options]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for(folder: Path, pattern: str) -> Path:
+    for _ in range(1200):
+        if found := next(folder.glob(pattern), None):
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"no {pattern} in {folder}")
+
+
+def test_one_wish_to_stop_does_not_wait_for_a_silent_server(silent: str, tmp_path: Path) -> None:
+    process = start(silent, tmp_path, "--out", "results")
+    wait_for(tmp_path, "results/engine/*.ndjson")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 5
+    assert "up to 5 s for answers on their way" in errors
+    events = RunFolder(tmp_path / "results").events()
+    assert [each["drain_s"] for each in events if each["k"] == "engine_asked_to_stop"] == [5.0, 0.0]
+
+
+def test_leaving_at_once_names_where_results_are(silent: str, tmp_path: Path) -> None:
+    for options, said in ((("--out", "kept"), "is kept in kept"), ((), "nothing is kept")):
+        process = start(silent, tmp_path, *options)
+        wait_for(tmp_path, "kept/engine/*.ndjson" if options else "towtank-drive-*/engine/*.ndjson")
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 5
+        assert said in errors
+    assert not list(tmp_path.glob("towtank-drive-*"))
+
+
+def test_what_a_killed_drive_left_is_removed_by_the_next(server: str, silent: str, tmp_path: Path) -> None:
+    process = start(silent, tmp_path)
+    left = wait_for(tmp_path, "towtank-drive-*/engine/*.ndjson").parents[1]
+    process.kill()
+    process.communicate(timeout=60)
+    assert left.is_dir()
+    assert sh(drive(server), tmp_path, TMPDIR=str(tmp_path)).returncode in (0, 4)
+    assert not list(tmp_path.glob("towtank-drive-*"))
+
+
+def test_what_can_be_worked_out_again_is_left_out_where_a_folder_is_only_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(number: int) -> None:
+        def refused(*_: object, **__: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(folder, "write_json", refused)
+
+    refuse(errno.EROFS)
+    folder.keep_json(Path("summary.json"), {})
+    refuse(errno.ENOSPC)
+    with pytest.raises(OSError, match="No space"):
+        folder.keep_json(Path("summary.json"), {})

@@ -1,0 +1,130 @@
+"""Busy servers against curves: no limit above m / D, no curve through two systems without a doubt."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from towtank.cli import main
+from towtank.model.fitting.goodness import Judgement
+from towtank.model.fitting.observations import observations
+from towtank.model.fitting.prediction import predict
+from towtank.model.fitting.selection import choose
+from towtank.model.fitting.utilization_law import highest_throughput, judge_one_system
+
+DEMAND_S, BACKGROUND, SERVERS = 0.0152, 0.1, 8
+LIMIT = (SERVERS - BACKGROUND) / DEMAND_S
+
+
+def seen(seed: int = 1, count: int = 60, change: float = 1.0) -> Any:
+    """Hours of a system of which the first half has a smaller demand: rates by the day, users by Amdahl's law."""
+    stream = np.random.default_rng(seed)
+    load = 40 + 260 * np.abs(np.sin(np.arange(count) / 3.7))
+    rates = load * 1.2 / (1 + 0.0006 * (load - 1)) * np.exp(0.01 * stream.standard_normal(count))
+    demand = np.where(np.arange(count) < count // 2, DEMAND_S / change, DEMAND_S)
+    busy = BACKGROUND + demand * rates * np.exp(0.01 * stream.standard_normal(count))
+    return observations(load, rates, busy=busy, think=np.full(count, 0.5))
+
+
+def test_all_servers_are_busy_at_the_throughput_of_the_utilization_law() -> None:
+    """U = 0.1 + 15.2 ms X is 8 at (8 - 0.1) / 0.0152 = 520 /s."""
+    value, most = highest_throughput(seen(), SERVERS) or (0.0, 0.0)
+    assert value == pytest.approx(LIMIT, rel=0.03)
+    assert value < most < 1.1 * LIMIT
+
+
+def test_no_curve_has_a_limit_above_that_of_the_busy_servers() -> None:
+    """Amdahl's law of these points ends at 1.2 / 0.0006 = 2,000 /s, four times what the CPUs can."""
+    choice = choose(("amdahl",), seen(), SERVERS, 0.5, None)
+    assert choice.chosen is None
+    assert "utilization law" in choice.why
+    blind = observations(seen().load, seen().throughput)
+    chosen = choose(("amdahl",), blind, SERVERS, 0.5, None).chosen
+    assert chosen is not None
+
+
+def test_a_limit_below_that_of_the_busy_servers_stands() -> None:
+    """A lock that ends at 100 /s on CPUs that could do 520: the curve is not the CPUs' affair."""
+    load = np.arange(2.0, 62.0, 2.0)
+    rates = 10 * load / (1 + 0.1 * (load - 1)) * np.exp(0.005 * np.random.default_rng(2).standard_normal(len(load)))
+    points = observations(load, rates, busy=BACKGROUND + DEMAND_S * rates)
+    chosen = choose(("amdahl",), points, SERVERS, 0.0, None).chosen
+    assert chosen is not None
+
+
+def straight(seed: int = 1) -> Any:
+    """A closed system far below its limit of 8 / 20 ms = 400 /s: 60 to 299 /s, on a straight line of the users."""
+    stream = np.random.default_rng(seed)
+    load = np.linspace(500, 2400, 12).round()
+    rates = load / 8.05 * (1 + 0.004 * stream.standard_normal(12))
+    return observations(load, rates, busy=0.02 * rates * (1 + 0.01 * stream.standard_normal(12)) + 0.02)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_prediction_is_above_all_servers_busy(seed: int) -> None:
+    """The straight line is at 497 /s for 4,000 users; eight CPUs at 20 ms do 400."""
+    chosen = choose(("linear", "closed"), straight(seed), SERVERS, 8.0, None).chosen
+    assert chosen is not None
+    assert chosen.name == "closed"
+    row = predict(chosen, [4000.0], 8.0)[0]
+    assert 0.95 * 400 < row["throughput"]["curve"] < 1.02 * 400
+
+
+def test_a_straight_line_alone_is_not_carried_above_all_servers_busy() -> None:
+    choice = choose(("linear",), straight(), SERVERS, 8.0, None)
+    assert choice.chosen is None
+    assert "its prediction at a load of 4800 of 597 /s is above" in choice.why
+    rows = predict(choice.candidates[0], [2400.0, 4000.0], 8.0)
+    assert "throughput" in rows[0]
+    assert "rejected" in rows[1]["refused"]
+
+
+def test_a_straight_line_below_the_limit_of_the_servers_stands() -> None:
+    points = straight()
+    half = observations(points.load, points.throughput, busy=points.busy / 2)
+    chosen = choose(("linear",), half, SERVERS, 8.0, None).chosen
+    assert chosen is not None
+    assert predict(chosen, [4000.0], 8.0)[0]["throughput"]["curve"] == pytest.approx(4000 / 8.05, rel=0.01)
+
+
+@pytest.mark.parametrize(("top", "known"), [(7.98, True), (8.01, True), (8.15, True), (8.2, False), (9.0, False)])
+def test_the_law_bears_the_error_of_a_reading(top: float, known: bool) -> None:
+    rates = np.array([100.0, 200.0, 300.0, 380.0, 396.0, 398.0])
+    busy = np.array([2.0, 4.0, 6.0, 7.6, 7.95, top])
+    found = highest_throughput(observations(10 * rates, rates, busy=busy), SERVERS)
+    assert (found is not None) == known
+    if found is not None:
+        assert found[0] == pytest.approx(400, rel=0.01)
+
+
+def test_two_regimes_in_one_curve_are_a_doubt() -> None:
+    judgement = Judgement()
+    judge_one_system(judgement, seen(change=1.3))
+    assert judgement.level == "doubtful"
+    # The line through both regimes lies between them; the change is seen where it happened, at the 31st row.
+    assert "at point 31 " in judgement.reasons[0][1]
+
+
+def test_one_regime_is_none() -> None:
+    told = 0
+    for seed in range(50):
+        judgement = Judgement()
+        judge_one_system(judgement, seen(seed))
+        told += judgement.level != "supported"
+    assert told <= 1
+
+
+def test_the_command_says_so(tmp_path: Path, capsys: Any) -> None:
+    points = seen(change=1.3)
+    rows = sorted(zip(points.place, points.load, points.throughput, points.busy, strict=True))
+    text = "users,throughput,busy\n" + "\n".join(f"{n:.5g},{x:.6g},{u:.6g}" for _, n, x, u in rows) + "\n"
+    (tmp_path / "hours.csv").write_text(text, "utf-8")
+    options = ("--busy", "busy", "--servers", "8", "--think", "0.5 s", "--json")
+    main(["model", "fit", "amdahl", str(tmp_path / "hours.csv"), *options])
+    reasons = [one["text"] for one in json.loads(capsys.readouterr().out)["verdict"]["reasons"]]
+    assert any("utilization law" in one for one in reasons)
+    assert any("more than one system" in one for one in reasons)
