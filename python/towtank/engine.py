@@ -32,7 +32,27 @@ def binary() -> Path:
     raise EngineError("towtank-engine is not installed", hint="run `make setup` in the checkout")
 
 
-def guarded(command: list[str], *, cpus: list[int] | None = None, grace_s: float = 5.0) -> list[str]:
+# Soft limit of open files of what is started, where the hard limit allows it: what systemd gives at most. Some servers
+# keep a row for each file that they might open, so that a limit without end costs memory.
+OPEN_FILES = 524_288
+# A login's soft limit of 1,024 is for programs that use `select`; a server under load needs more. A stated number is
+# set within the hard limit; without one the limit is only raised. A shell that may not do so leaves what was there.
+_RAISE = f"""
+hard=$(ulimit -Hn); soft=$(ulimit -Sn); most=${{0:-{OPEN_FILES}}}
+[ "$hard" = unlimited ] || [ "$hard" -ge "$most" ] || most=$hard
+if [ -n "$0" ] || {{ [ "$soft" != unlimited ] && [ "$soft" -lt "$most" ]; }}; then ulimit -Sn "$most" 2>/dev/null; fi
+exec "$@"
+"""
+
+
+def guarded(
+    command: list[str],
+    *,
+    cpus: list[int] | None = None,
+    grace_s: float = 5.0,
+    open_files: int | None = None,
+    engine: Path | None = None,
+) -> list[str]:
     """Wrap a command so that it and all its descendants end when the caller's end of standard input closes.
 
     Parameters
@@ -43,9 +63,14 @@ def guarded(command: list[str], *, cpus: list[int] | None = None, grace_s: float
         CPUs that it may use; all by default.
     grace_s : float, default 5.0
         Time between TERM and KILL, for the whole tree. [s]
+    open_files : int, optional
+        Soft limit of open files, within the hard limit; by default the hard limit, 524,288 at most.
+    engine : Path, optional
+        The engine on the machine of the command; that of this machine by default.
     """
     pin = ["--cpus", ",".join(map(str, cpus))] if cpus else []
-    return [str(binary()), "guard", "--grace", str(grace_s), *pin, "--", *command]
+    guard = [str(engine or binary()), "guard", "--grace", str(grace_s), *pin, "--", *command]
+    return ["sh", "-c", _RAISE, str(open_files or ""), *guard]
 
 
 class EngineProcess:

@@ -14,9 +14,34 @@ A request that fails during a run is an outcome, counted by kind, never an excep
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
+
+from towtank.secrets import redacted_text
+
+# Longest run of signs without a blank that a message repeats, and longest message: what was got may be of any length.
+_RUN_AT_MOST = 400
+_MESSAGE_AT_MOST = 4000
+_LONG_RUN = re.compile(rf"(\S{{{_RUN_AT_MOST}}})\S+")
+
+
+def without_runs(text: str) -> str:
+    """A message without the rest of very long words.
+
+    Examples
+    --------
+    >>> without_runs("must be a host, got " + 1000 * "a")[-21:]
+    'aaa... (1000 letters)'
+    """
+    return _LONG_RUN.sub(lambda run: f"{run.group(1)}... ({len(run.group())} letters)", text)
+
+
+def shortened(text: str) -> str:
+    """A message of bounded length about a value of any length."""
+    text = without_runs(text)
+    return text if len(text) <= _MESSAGE_AT_MOST else f"{text[:_MESSAGE_AT_MOST]}... ({len(text)} letters)"
 
 
 class ExitStatus(IntEnum):
@@ -45,7 +70,7 @@ class Fault:
     where : str
         Path of keys, as `groups.editors.mix`; empty for the whole file.
     message : str
-        What it must be, and what was got instead.
+        What it must be, and what was got instead; without secrets.
     """
 
     file: str
@@ -58,6 +83,10 @@ class Fault:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
         return f"{place}: {self.where}: {self.message}" if self.where else f"{place}: {self.message}"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", shortened(redacted_text(self.message)))
+        object.__setattr__(self, "where", shortened(self.where))
+
 
 class TowtankError(Exception):
     """Base of all errors that Towtank raises on purpose.
@@ -65,16 +94,22 @@ class TowtankError(Exception):
     Parameters
     ----------
     message : str
-        What went wrong, for the user, without a trailing stop on multi-line messages.
+        What went wrong, for the user, without a trailing stop on multi-line messages; secrets are taken out.
     hint : str, optional
         What to do about it.
+
+    Attributes
+    ----------
+    failed_parts : tuple of str
+        Faults of parts of the answer that this error ends; set at the boundary of `towtank.containment`.
     """
 
     exit_status = ExitStatus.INTERNAL
+    failed_parts: tuple[str, ...] = ()
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.hint = hint
+        super().__init__(without_runs(redacted_text(message)))
+        self.hint = hint if hint is None else redacted_text(hint)
 
     def __str__(self) -> str:
         message = super().__str__()

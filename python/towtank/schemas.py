@@ -23,6 +23,7 @@ from towtank.size.sizing_file import SizingFile
 from towtank.study.model import StudyFile
 from towtank.system.model import SystemFile
 from towtank.system.service_model import SERVICE_KINDS
+from towtank.workload.importers.tables import markdown
 from towtank.workload.model import WorkloadFile
 
 FILES: dict[str, type[BaseModel]] = {
@@ -36,9 +37,11 @@ FILES: dict[str, type[BaseModel]] = {
     "rule-file": RuleFile,
 }
 REFERENCES = tuple(
-    Path("docs/reference") / f"{name}.md" for name in ("files", "model", "machine", "size", "rules", "services")
+    Path("docs/reference") / f"{name}.md"
+    for name in ("files", "model", "machine", "size", "rules", "services", "imports")
 )
 _BLOCK = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_IMPORTS = re.compile(r"(<!-- imports of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _FACTS = re.compile(r"(<!-- facts -->\n).*?(<!-- end facts -->)", re.DOTALL)
 
 
@@ -115,6 +118,7 @@ def with_tables(text: str) -> str:
         schema = json_schema(kind)
         definitions |= schema.get("$defs", {})
         definitions[model.__name__] = schema
+    text = _IMPORTS.sub(lambda block: f"{block[1]}{markdown(block[2])}{block[3]}", text)
     text = _FACTS.sub(lambda block: f"{block[1]}{facts.table()}{block[2]}", text)
     return _BLOCK.sub(lambda block: f"{block[1]}{table(definitions[block[2]])}{block[3]}", text)
 

@@ -109,10 +109,10 @@ def _as_fault(root: Node, problem: Any, path: Path_) -> Fault:
         return _unknown_key(root, problem, path)
     if kind == "missing":
         return fault_at(root, path[:-1], f"must have the key {str(path[-1])!r}, got none")
-    return fault_at(root, path, str(context["error"]) if kind == "value_error" else _message(problem))
+    return fault_at(root, path, str(context["error"]) if kind == "value_error" else message_of(problem))
 
 
-def _message(problem: Any) -> str:
+def message_of(problem: Any) -> str:
     """Say what a value must be and what it is."""
     kind, context, value = problem["type"], problem.get("ctx", {}), problem["input"]
     got = f", got {shown(value)} instead"

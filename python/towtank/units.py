@@ -14,6 +14,9 @@ from fractions import Fraction
 # Digits and exponent are bounded, so that no number in a file can cost memory or overflow a float.
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\s\d].*?)?\s*")
 
+SIZE_AT_MOST = 2**63 - 1
+"""Largest size that files and the kernel have. [byte]"""
+
 DURATION_UNITS: dict[str, Fraction] = {
     "ns": Fraction(1, 10**9),
     "us": Fraction(1, 10**6),
@@ -134,6 +137,8 @@ def size(value: object) -> int:
     quantity = _quantity(value, SIZE_UNITS, "a size")
     if quantity.denominator != 1:
         raise ValueError(f"must be a whole number of bytes, got {shown(value)} instead")
+    if quantity > SIZE_AT_MOST:
+        raise ValueError(f"must be less than {(SIZE_AT_MOST + 1) // 2**40} TiB, got {shown(value)} instead")
     return int(quantity)
 
 

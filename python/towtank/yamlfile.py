@@ -38,6 +38,8 @@ Path_ = tuple[str | int, ...]
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+# Halves of pairs that stand for no character: no text of UTF-8 has them, but an escape can write them.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -312,7 +314,7 @@ class _Builder:
         """Add one key and its value to a mapping."""
         if not isinstance(event, ScalarEvent):
             raise self._error(event, "must have text as key, got a list, a mapping or an alias instead")
-        key = event.value
+        key = self._text(event)
         place = (event.start_mark.line + 1, event.start_mark.column + 1)
         node = self._node(next(events), events, (*mapping.path, key), depth + 1)
         if key in mapping.value:
@@ -340,9 +342,19 @@ class _Builder:
             node.value = [self._expand(event, child, (*path, i)) for i, child in enumerate(target.value)]
         return node
 
+    def _text(self, event: ScalarEvent) -> str:
+        """Text of a scalar, which can be written into any other file."""
+        text: str = event.value
+        found = _SURROGATE.search(text)
+        if found is not None:
+            mark, code = event.start_mark, f"\\u{ord(found.group()):04x}"
+            message = f"must be text of whole characters, got {code} instead"
+            self.faults.append(Fault(self.name, mark.line + 1, mark.column + 1, "", message))
+        return _SURROGATE.sub("?", text)
+
     def _scalar(self, event: ScalarEvent) -> Any:
         """Resolve a scalar as the core schema of YAML 1.2 does."""
-        tag, text = str(event.tag or ""), event.value
+        tag, text = str(event.tag or ""), self._text(event)
         if tag in {"!", "tag:yaml.org,2002:str"}:
             return text
         if tag:

@@ -146,6 +146,18 @@ def with_settings(results: Results, of_run: Callable[[RunResult], dict[str, Any]
     return dataclasses.replace(results, runs=tuple(runs))
 
 
+def test_configuration_says_whose_the_percentiles_of_a_limited_disk_are() -> None:
+    disks = {"data": {"size": 1e9, "read_operations": "200 /s"}}
+    results = synthetic.results()
+    runs = tuple(
+        dataclasses.replace(run, manifest={**run.manifest, "hosts": {"web": {"disks": disks}}}) for run in results.runs
+    )
+    texts = [str(block) for block in configuration.build(dataclasses.replace(results, runs=runs)).blocks]
+    said = [text for text in texts if "Disk data of host web was limited by its control group to 200 reads/s" in text]
+    assert len(said) == 1
+    assert "are those of the throttle" in said[0]
+
+
 def test_configuration_names_only_the_factors_that_a_value_goes_with() -> None:
     def of_run(run: RunResult) -> dict[str, Any]:
         users = int(run.factors["users"])
@@ -191,7 +203,7 @@ def test_configuration_falls_back_on_the_description() -> None:
 
 def test_workload_sets_shares_measured_beside_weights() -> None:
     shown = {row[0]: row for row in rows(workload.build(synthetic.results()), "Mix of transactions")}
-    assert shown["view_properties"][3] == "40 %"
+    assert shown["view_properties"][3] == "40"
     assert shown["view_properties"][-1].endswith("%")
     text = words(workload.build(synthetic.results()))
     assert "Think time of readers: exponential, mean 1 s." in text

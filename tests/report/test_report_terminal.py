@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import pytest
 import report_synthetic as synthetic
 from rich.console import Console
 
@@ -93,7 +94,8 @@ def with_tiers(number: int) -> dict[str, Any]:
     return made
 
 
-def test_without_a_terminal_the_table_is_whole_however_wide() -> None:
+def test_without_a_terminal_the_table_is_whole_however_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     text = printed(with_tiers(8), width=80)
     heads = [line for line in text.splitlines() if line.startswith("configuration")]
     assert [f"CPU service-{place}" in heads[0] for place in range(8)] == [True] * 8

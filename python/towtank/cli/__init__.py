@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 from towtank import __version__
 
@@ -20,5 +21,17 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"towtank {__version__}")
         return 0
     from towtank.cli.app import run  # noqa: PLC0415
+    from towtank.terminal.streams import any_output  # noqa: PLC0415
 
-    return run(arguments)
+    with any_output() as output:
+        status = run(arguments)
+    return _written(status, output.lost)
+
+
+def _written(status: int, lost: OSError | None) -> int:
+    """Return the exit status; a command that was done but could not write its answer did not do it."""
+    if lost is None:
+        return status
+    with suppress(OSError, UnicodeError):
+        print(f"the output could not be written: {lost.strerror}", file=sys.stderr)
+    return status or 1

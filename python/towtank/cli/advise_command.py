@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from towtank.cli.rules_command import RuleFiles
-from towtank.errors import StudyError
+from towtank.errors import ExitStatus, StudyError
 
 if TYPE_CHECKING:
     from towtank.size.rules import Rules
@@ -27,23 +27,27 @@ def command(
     ] = False,
     rules: RuleFiles = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
-) -> None:
+) -> int:
     """Tell for each rule of thumb what it says, what is set, what was seen, and whether the system follows it."""
     from towtank.cli.advise_table import advice_lines  # noqa: PLC0415
-    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
+    from towtank.containment import contained  # noqa: PLC0415
     from towtank.size.rules import load_rules  # noqa: PLC0415
     from towtank.size.rules.advising import advise  # noqa: PLC0415
     from towtank.size.rules.documents import advice_document  # noqa: PLC0415
 
     folders, sheets = _sorted_sources(sources)
     known = load_rules([*_rules_beside(folders, sheets), *(rules or [])])
-    found = [(one, advise(known, one)) for one in _situations(folders, sheets, known, users)]
+    with contained() as parts:
+        found = [(one, advise(known, one)) for one in _situations(folders, sheets, known, users)]
+    print_failed(parts)
     if json:
-        print_json(advice_document(", ".join(map(str, sources)), found))
-        return
+        print_json({**advice_document(", ".join(map(str, sources)), found), **failed_parts(parts)})
+        return parts.status(ExitStatus.DONE)
     for situation, advice in found:
         for line in advice_lines(situation, advice, everything=everything):
             printer().print(line, markup=False)
+    return parts.status(ExitStatus.DONE)
 
 
 def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -18,6 +18,12 @@ COMMANDS = (
 )  # fmt: skip
 # Each names a module of this package with a Typer application `group`.
 GROUPS = ("record", "system", "model")
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# A path that the user, or the environment, has given and that cannot be written. What is missing is checked where it is
+# asked for.
+_UNUSABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG)
+_FOLDERS = "name a folder that can be written: --out for results, TOWTANK_STATE for what is kept, TMPDIR for the rest"
 
 # Typer may bring a Click of its own, so what is wrong with a command line is known by the base of Typer's exceptions.
 _UsageFault: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
@@ -70,22 +76,49 @@ def run(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return ExitStatus.STOPPED
     except TowtankError as error:
-        print(error, file=sys.stderr)
-        return error.exit_status
-    except BrokenPipeError:
-        return ExitStatus.DONE
+        print("\n".join([*error.failed_parts, str(error)]), file=sys.stderr)
+        return ExitStatus.INTERNAL if error.failed_parts else error.exit_status
+    except OSError as error:
+        return _no_access(error) or _internal_fault()
     except Exception:  # the border: whatever else happens is a fault of ours
         return _internal_fault()
     return int(status or ExitStatus.DONE)
 
 
+def _no_access(error: OSError) -> int | None:
+    """Name the folder that cannot be used and the cause; None for an error that is a fault of ours."""
+    from towtank.files import NotAFileError  # noqa: PLC0415
+
+    place = f"{error.filename}: " if error.filename is not None else ""
+    if isinstance(error, NotAFileError):
+        print(f"{place}{error.strerror}", file=sys.stderr)
+        return ExitStatus.INPUT
+    if error.errno in _FULL:
+        print(f"{place}the disk is full: {error.strerror}", file=sys.stderr)
+        print("\nhint: free some space, or name a folder on another disk", file=sys.stderr)
+        return ExitStatus.INTERNAL
+    if error.errno in _UNUSABLE and error.filename is not None:
+        print(f"{place}cannot be written: {error.strerror}", file=sys.stderr)
+        print(f"\nhint: {_FOLDERS}", file=sys.stderr)
+        return ExitStatus.INPUT
+    if error.errno == errno.ENOENT and error.filename is None:  # of `tempfile`: no folder can be written
+        print(f"{error.strerror}\n\nhint: name a folder that can be written with TMPDIR", file=sys.stderr)
+        return ExitStatus.INPUT
+    return None
+
+
 def _internal_fault() -> int:
     """Keep the traceback in a file and name it; people get a sentence, not a stack."""
-    import tempfile  # noqa: PLC0415
+    from towtank.containment import keep_fault  # noqa: PLC0415
+    from towtank.secrets import redacted_text  # noqa: PLC0415
 
-    with tempfile.NamedTemporaryFile("w", prefix="towtank-fault-", suffix=".txt", delete=False) as stream:
-        traceback.print_exc(file=stream)
     error = sys.exc_info()[1]
-    print(f"internal fault: {type(error).__name__}: {error}", file=sys.stderr)
-    print(f"\nhint: please report it with the file {Path(stream.name)}", file=sys.stderr)
+    assert error is not None
+    print(redacted_text(f"internal fault: {type(error).__name__}: {error}"), file=sys.stderr)
+    kept = keep_fault(error)
+    if kept is None:
+        text = redacted_text(traceback.format_exc())
+        print(f"\nhint: please report it with these lines\n\n{text}", file=sys.stderr)
+    else:
+        print(f"\nhint: please report it with the file {kept}", file=sys.stderr)
     return ExitStatus.INTERNAL

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from towtank.errors import ExitStatus
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from towtank.errors import ExitStatus, Stopped
+
+if TYPE_CHECKING:
+    from towtank.system.packages import Need
 
 SCHEMA = "towtank/needs/1"
 
@@ -25,10 +33,12 @@ def tell_needs(text: str | None, *, json: bool, install: bool) -> int:
         With every fault of the files.
     TargetError
         If it cannot be installed here.
+    Stopped
+        If the user, asked on a terminal, does not want it.
     """
     from towtank.cli.doctor_command import table_of  # noqa: PLC0415
     from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
-    from towtank.system import packages  # noqa: PLC0415
+    from towtank.system import debian, packages  # noqa: PLC0415
     from towtank.system.offers import offer_of  # noqa: PLC0415
 
     everything: list[packages.Need] = [*packages.PACKAGES, *packages.DOWNLOADS]
@@ -40,9 +50,12 @@ def tell_needs(text: str | None, *, json: bool, install: bool) -> int:
         def note(text: str) -> None:
             progress.print(text, soft_wrap=True, markup=False)
 
-        if wanted := [need for need in missing if isinstance(need, packages.Package)]:
-            note("installing " + ", ".join(f"{' '.join(need.names)} ({need.purpose})" for need in wanted))
-        packages.install(missing, packages.run_quietly, note)
+        if lines := _intended(missing):
+            for line in lines:
+                note(line)
+            if sys.stdin.isatty() and not typer.confirm("Install it?", err=True):
+                raise Stopped("nothing was installed")
+            packages.install(missing, debian.run_quietly, note)
     offers = [offer_of(need) for need in needed]
     missing_names = [offer.name for offer in offers if offer.value is None]
     if json:
@@ -53,3 +66,19 @@ def tell_needs(text: str | None, *, json: bool, install: bool) -> int:
     else:
         printer().print("It needs no server beyond what comes with Towtank.")
     return ExitStatus.TARGET if missing_names else ExitStatus.DONE
+
+
+def _intended(missing: list[Need]) -> list[str]:
+    """What an installation is going to do, before it begins; nothing where nothing missing can be installed."""
+    from towtank.system.packages import Download, Package  # noqa: PLC0415
+
+    lines = []
+    if wanted := [need for need in missing if isinstance(need, Package)]:
+        lines.append("installing " + ", ".join(f"{' '.join(need.names)} ({need.purpose})" for need in wanted))
+        lines.append("  with apt-get; the servers among them are not started, neither now nor at the next boot")
+    lines += [
+        f"fetching {sum(file.size for file in need.missing) / 1e6:.0f} MB of files ({need.purpose})"
+        for need in missing
+        if isinstance(need, Download)
+    ]
+    return lines

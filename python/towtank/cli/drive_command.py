@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from towtank.conduct.connecting import Reach
     from towtank.conduct.drive import Exchange, Load
     from towtank.conduct.outlets import Outlets
+    from towtank.conduct.stopping import StopRequest
     from towtank.results.folder import RunFolder
 
 _ARRIVALS = ("constant", "poisson")
@@ -79,6 +81,10 @@ def command(
             help="With a workload file: where a target is, NAME=host:port or NAME=https://host:port; repeatable."
         ),
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="With a workload file: another value, parameters.NAME=value; repeatable."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Keep the run folder here.")] = None,
     i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
     send: Send = None,
@@ -115,6 +121,7 @@ def command(
         given.headers(header),
         given.body(body),
         given.positive("--timeout", timeout),
+        tuple(set_ or ()),
     )
     streams = given.at_least_one("--streams", streams)
     given.refuse_faults()
@@ -143,12 +150,14 @@ def _drive(
     from towtank.conduct.drive import conduct_drive  # noqa: PLC0415
     from towtank.conduct.drive_targets import prepare_plan  # noqa: PLC0415
     from towtank.conduct.stopping import StopRequest  # noqa: PLC0415
+    from towtank.secrets import redacted_text  # noqa: PLC0415
 
-    with StopRequest() as stop, _run_folder(out, load) as run:
+    shown = redacted_text(exchange.url)
+    with StopRequest() as stop, _run_folder(out, load, stop) as run:
         plan = prepare_plan(run, exchange, load, addresses, allowed, reach=reach)
         with display_for(console(quiet=quiet), quiet=quiet) as display:
-            outcome = conduct_drive(run, exchange.url, plan, stop, display, outlets=outlets)
-        document = {**_document(run, exchange.url), **_sent(run)}
+            outcome = conduct_drive(run, shown, plan, stop, display, outlets=outlets)
+        document = {**_document(run, shown), **_sent(run)}
         for note in outcome.notes:
             console().print(f"note: {note}", markup=False, soft_wrap=True)
         _print(document, json=json)
@@ -170,28 +179,44 @@ def _sent(run: RunFolder) -> dict[str, Any]:
 
 
 @contextmanager
-def _run_folder(out: Path | None, load: Load) -> Iterator[RunFolder]:
+def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[RunFolder]:
     """The run folder: kept where the user names one and the load began, else removed at the end."""
     import shutil  # noqa: PLC0415
-    import tempfile  # noqa: PLC0415
 
     from towtank.conduct.drive import manifest  # noqa: PLC0415
-    from towtank.results.folder import RUN_MANIFEST, RunFolder  # noqa: PLC0415
+    from towtank.conduct.provenance import require_own  # noqa: PLC0415
+    from towtank.results.folder import RunFolder  # noqa: PLC0415
+    from towtank.system.scratch import make_scratch  # noqa: PLC0415
 
-    if out is not None and (out / RUN_MANIFEST).exists():
-        message = f"must be a folder without a run in it, got {str(out)!r} instead"
-        raise StudyError.at(COMMAND_LINE, message, where="--out")
-    with ExitStack() as stack:
-        path = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="towtank-drive-")))
-        made = not path.exists()
+    _refuse_results(out)
+    if out is not None:
+        require_own(out)
+    made = out is None or not out.exists()
+    path = out or make_scratch("drive")
+    remove = partial(shutil.rmtree, path, ignore_errors=True)
+    stop.kept, stop.leaving = (str(out), None) if out is not None else (None, remove)
+    try:
         run = RunFolder.create(path, manifest(load))
-        try:
-            yield run
-        except StudyError:
-            # What was asked for is wrong, so nothing was recorded; an empty run folder would refuse the next attempt.
-            if made and not any(run.engine.iterdir()):
-                shutil.rmtree(path)
-            raise
+        yield run
+    except (StudyError, OSError):
+        # Nothing was recorded; an empty run folder would refuse the next attempt.
+        if made and not any((path / "engine").glob("*")):
+            remove()
+        raise
+    finally:
+        if out is None:
+            remove()
+
+
+def _refuse_results(out: Path | None) -> None:
+    """Refuse to mix a run into results that are there, be they of a run or of a study."""
+    from towtank.results.folder import RUN_MANIFEST, STUDY_MANIFEST  # noqa: PLC0415
+
+    if out is not None and out.exists() and not out.is_dir():
+        raise StudyError.at(COMMAND_LINE, f"must be a folder, got the file {str(out)!r} instead", where="--out")
+    if out is not None and any((out / name).exists() for name in (RUN_MANIFEST, STUDY_MANIFEST)):
+        message = f"must be a folder without a run or a study in it, got {str(out)!r} instead"
+        raise StudyError.at(COMMAND_LINE, message, where="--out")
 
 
 def _print(document: dict[str, Any], *, json: bool) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
+from towtank.analysis.doubts import Level, not_checked
+
+_HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 
 
@@ -18,16 +21,20 @@ def drive_table(document: dict[str, Any]) -> list[RenderableType]:
         *_errors(document),
         *_connections(document),
         _generator(document),
-        *_doubts(document),
+        *_verdict(document),
     ]
 
 
 def _headline(document: dict[str, Any]) -> str:
     rate = document["throughput_per_s"]
-    return (
-        f"{document['target']}: {rate:,.1f} requests/s over {document['window_s']:g} s "
-        f"({document['requests']:,} requests, {document['errors']:,} errors)"
-    )
+    said = "no throughput" if rate is None else f"{rate:,.1f} requests/s"
+    counts = f"{document['requests']:,} requests, {document['errors']:,} errors"
+    if document.get("in_flight"):
+        counts += f", {document['in_flight']:,} in flight at the end"
+    later = {kind: count for kind, count in (document.get("failed_later") or {}).items() if count}
+    if later:
+        counts += "; failed after the window: " + ", ".join(f"{kind} {count:,}" for kind, count in later.items())
+    return f"{document['target']}: {said} over {document['window_s']:g} s ({counts})"
 
 
 def _times(document: dict[str, Any]) -> Table:
@@ -48,7 +55,9 @@ def _errors(document: dict[str, Any]) -> list[str]:
     overflow = document.get("not_started", {}).get("overflow", 0)
     lines += [f"not started, with all users at work and the backlog full: {overflow:,} arrivals"] if overflow else []
     reasons = document.get("connect_failures") or {}
-    return lines + [f"no connection, {count:,} times: {reason}" for reason, count in reasons.items()]
+    lines += [f"no connection, {count:,} times: {reason}" for reason, count in reasons.items()]
+    unsendable = document.get("unsendable") or {}
+    return lines + [f"not sent, {count:,} times: {reason}" for reason, count in unsendable.items()]
 
 
 def _connections(document: dict[str, Any]) -> list[str]:
@@ -81,8 +90,12 @@ def _generator(document: dict[str, Any]) -> str:
     )
 
 
-def _doubts(document: dict[str, Any]) -> list[str]:
-    if document["valid"]:
-        return []
-    reasons = [each if isinstance(each, str) else each.get("message", "") for each in document["invalid_because"]]
-    return ["not valid: " + "; ".join(reasons)]
+def _verdict(document: dict[str, Any]) -> list[str]:
+    """The verdict with all doubts, the heaviest first, and the checks that could not be made."""
+    doubts = document["doubts"]
+    by_level = {level: [one["message"] for one in doubts if one["level"] == level] for level in _HEADS}
+    lines = [f"{_HEADS[level]}: {'; '.join(texts)}" for level, texts in by_level.items() if texts]
+    missing = not_checked(document["not_checked"])
+    if document["valid"] and not by_level[Level.SUSPECT]:
+        return [f"valid; {missing}" if missing else "valid", *lines]
+    return [*lines, missing] if missing else lines

@@ -36,6 +36,7 @@ def command(
     """Write results in a form that other tools read."""
     import os  # noqa: PLC0415
 
+    from towtank.containment import contained  # noqa: PLC0415
     from towtank.results.exports import FORMATS, find  # noqa: PLC0415
     from towtank.results.exports.format import Options  # noqa: PLC0415
 
@@ -50,7 +51,8 @@ def command(
     form = find(to)
     if faults := form.check(options):
         raise StudyError(faults)
-    return _export(form, _gathered(form, results, run or []), out, options, json=json)
+    with contained() as parts:
+        return parts.status(_export(form, _gathered(form, results, run or []), out, options, json=json))
 
 
 def _gathered(form: Format, path: Path, wanted: list[str]) -> Material:
@@ -69,8 +71,9 @@ def _gathered(form: Format, path: Path, wanted: list[str]) -> Material:
     return material
 
 
-def _export(form: Format, material: Material, out: str | None, options: Options, *, json: bool) -> int:
-    from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
+def _export(form: Format, material: Material, out: str | None, options: Options, *, json: bool) -> ExitStatus:
+    from towtank.cli.output import console, failed_parts, print_json, printer  # noqa: PLC0415
+    from towtank.containment import Failed, attempt_unknown, contained  # noqa: PLC0415
     from towtank.results.exports import writing  # noqa: PLC0415
 
     files = form.files(material)
@@ -79,11 +82,12 @@ def _export(form: Format, material: Material, out: str | None, options: Options,
         paths = []
         writing.print_file(_only(files, options, form))
     else:
-        paths = writing.places(files, out, material.path)
-        for file, path in zip(files, paths, strict=True):
-            writing.write(file, path)
-        delivered = dict(form.deliver(paths, options))
-    notes = material.told()
+        placed = zip(files, writing.places(files, out, material.path), strict=True)
+        made = {path: attempt_unknown(f"file {file.name}", writing.write, file, path) for file, path in placed}
+        paths = [path for path, outcome in made.items() if not isinstance(outcome, Failed)]
+        delivered = dict(form.deliver(paths, options)) if len(paths) == len(made) else {}
+    with contained() as parts:
+        notes = [*material.told(), *(failed.sentence for failed in parts.failed)]
     for note in notes:
         console().print(f"note: {note}", markup=False, soft_wrap=True)
     if json:
@@ -95,6 +99,7 @@ def _export(form: Format, material: Material, out: str | None, options: Options,
                 "files": [str(path) for path in paths],
                 **delivered,
                 "notes": notes,
+                **failed_parts(parts),
             }
         )
     else:

@@ -31,6 +31,7 @@ def command(
     """Make a workload file of another tool's file, and tell what could not be carried over."""
     from towtank.cli.options import COMMAND_LINE, Given  # noqa: PLC0415
     from towtank.cli.output import print_json  # noqa: PLC0415
+    from towtank.secrets import open_private  # noqa: PLC0415
     from towtank.workload.importers import FORMATS, Options, read  # noqa: PLC0415
     from towtank.workload.importers.writing import finish, json_document  # noqa: PLC0415
 
@@ -42,7 +43,8 @@ def command(
     imported = finish(read(form, file, Options(tuple(host or ()), folder)), folder)
     if out is not None:
         try:
-            out.write_text(imported.text, encoding="utf-8")
+            with open_private(out, follow=True) as stream:
+                stream.write(imported.text)
         except OSError as error:
             raise StudyError.at(
                 COMMAND_LINE, f"must be a file that can be written, got: {error.strerror}", where="--out"
@@ -77,5 +79,6 @@ def tell_notes(imported: Imported, out: Path | None, *, places: int = _PLACES_SH
         print(line, file=sys.stderr)
     if out is not None:
         goals = {name: address.removeprefix("http://") for name, address in draft.targets.items()}
-        targets = " ".join(f"--address {name}={goals[name] if addresses else 'HOST:PORT'}" for name in goals)
+        named = [f"--address {name}={goals[name] if addresses else 'HOST:PORT'}" for name in goals]
+        targets = " ".join(named or ["--address HOST:PORT"])
         print(f"{out}: {len(draft.transactions)} transactions. Try: towtank drive {out} {targets}", file=sys.stderr)

@@ -8,25 +8,29 @@ from typing import Annotated
 import typer
 
 from towtank.cli.options import COMMAND_LINE
-from towtank.errors import StudyError
+from towtank.errors import ExitStatus, StudyError
 
 
 def command(
     results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Results folder of a study.")],
     *,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
-) -> None:
+) -> int:
     """Tell what a transaction needs of every resource, and each class of transactions, with intervals."""
     from towtank.cli.fit_table import demand_lines  # noqa: PLC0415
-    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
+    from towtank.containment import contained  # noqa: PLC0415
     from towtank.model.fitting import demands_document, is_results  # noqa: PLC0415
 
     if not is_results(results):
         message = f"must be a results folder, got {str(results)!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="RESULTS")
-    document = demands_document(results)
+    with contained() as parts:
+        document = demands_document(results)
+    print_failed(parts)
     if json:
-        print_json(document)
-        return
+        print_json({**document, **failed_parts(parts)})
+        return parts.status(ExitStatus.DONE)
     for line in demand_lines(document):
         printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
+    return parts.status(ExitStatus.DONE)

@@ -13,6 +13,7 @@ from towtank.errors import ExitStatus, StudyError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from towtank.containment import Parts
     from towtank.model.fitting import Answer, Wish
     from towtank.model.fitting.networks import NetworkAnswer
 
@@ -48,6 +49,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> int:
     """Fit a curve of throughput over load, with intervals, a verdict and predictions."""
+    from towtank.containment import contained  # noqa: PLC0415
     from towtank.model.fitting import Columns, Wish, is_results  # noqa: PLC0415
 
     given = Given()
@@ -81,12 +83,14 @@ def command(
         )
     if curve == _NETWORK:
         _check_network(given, source, servers=servers, think=think, results=results)
+    given.target("--out", out)
     given.refuse_faults()
     if curve == _NETWORK:
         return _network(source, configuration, loads, hold_out or 1, out, json=json)
     wish = Wish(curve, servers, loads, hold_out, think_s)
-    answers = _answers(source, Columns(x, y, response, error, think, busy), wish, configuration, results=results)
-    return _show(answers, source, out, results=results, json=json)
+    with contained() as parts:
+        answers = _answers(source, Columns(x, y, response, error, think, busy), wish, configuration, results=results)
+    return parts.status(_show(answers, source, out, parts, results=results, json=json))
 
 
 def _check_network(given: Given, source: Path, *, servers: int | None, think: str | None, results: bool) -> None:
@@ -101,10 +105,13 @@ def _network(
     source: Path, configuration: str | None, loads: list[float] | None, hold_out: int, out: Path | None, *, json: bool
 ) -> int:
     from towtank.cli.network_table import network_lines  # noqa: PLC0415
-    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
+    from towtank.containment import contained  # noqa: PLC0415
     from towtank.model.fitting.networks import SCHEMA, network_answers, written_network  # noqa: PLC0415
 
-    answers = network_answers(source, configuration, loads, hold_out)
+    with contained() as parts:
+        answers = network_answers(source, configuration, loads, hold_out)
+    print_failed(parts)
     if not answers:
         message = f"must be part of the label of a configuration, got {configuration!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="--configuration")
@@ -113,12 +120,12 @@ def _network(
         answers[0].document["model"] = written_network(answers[0], str(source), out)
     documents = [one.document for one in answers]
     if json:
-        print_json({"schema": SCHEMA, "source": str(source), "configurations": documents})
+        print_json({"schema": SCHEMA, "source": str(source), "configurations": documents, **failed_parts(parts)})
     else:
         for line in (each for document in documents for each in network_lines(document)):
             printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
     told = any(one["refused"] is None for one in documents)
-    return ExitStatus.DONE if told else ExitStatus.INVALID_MEASUREMENT
+    return parts.status(ExitStatus.DONE if told else ExitStatus.INVALID_MEASUREMENT)
 
 
 def _one_only(answers: Sequence[Answer | NetworkAnswer]) -> None:
@@ -154,17 +161,21 @@ def _answers(path: Path, columns: object, wish: Wish, wanted: str | None, *, res
     return answers
 
 
-def _show(answers: list[Answer], source: Path, out: Path | None, *, results: bool, json: bool) -> int:
+def _show(
+    answers: list[Answer], source: Path, out: Path | None, parts: Parts, *, results: bool, json: bool
+) -> ExitStatus:
     from towtank.cli.fit_table import fit_lines  # noqa: PLC0415
-    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.model.fitting import written_model  # noqa: PLC0415
 
+    print_failed(parts)
     if out is not None:
         _one_only(answers)
         answers[0].document["model"] = written_model(answers[0], str(source), out)
     documents = [one.document for one in answers]
     if json and results:
-        print_json({"schema": "towtank/model-fit/1", "source": str(source), "configurations": documents})
+        head = {"schema": "towtank/model-fit/1", "source": str(source)}
+        print_json({**head, "configurations": documents, **failed_parts(parts)})
     elif json:
         print_json(documents[0])
     else:

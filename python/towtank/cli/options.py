@@ -137,6 +137,18 @@ class Given:
         elif path is not None and path.exists() and not force:
             self.fault(option, f"must not be there yet (or give --force), got {str(path)!r}")
 
+    def target(self, option: str, path: Path | None) -> None:
+        """A file that is going to be written or replaced: its name is not empty, and nothing else is in its place."""
+        from towtank.files import other_kind  # noqa: PLC0415
+
+        if path is None:
+            return
+        # Typer makes the folder "." of an empty name.
+        kind = "''" if path == Path() else other_kind(path)
+        if kind is not None:
+            got = kind if kind == "''" else f"{kind}, {str(path)!r}"
+            self.fault(option, f"must name a regular file or a new one, got {got} instead")
+
     def one_of(self, option: str, value: str, allowed: tuple[str, ...]) -> str:
         """One of a closed list."""
         if value not in allowed:
@@ -170,12 +182,16 @@ class Given:
         return tuple(int(part) for part in parts)
 
     def headers(self, headers: list[str] | None, option: str = "--header") -> tuple[tuple[str, str], ...]:
-        """Headers as pairs."""
+        """Headers as pairs; those of requests must be the user's to set."""
+        from towtank.workload.ownheaders import owned_header  # noqa: PLC0415 - only needed by commands with headers
+
         pairs = []
         for text in headers or []:
             name, colon, value = text.partition(":")
             if not colon or not name.strip() or "\n" in text or "\r" in text:
                 self.fault(option, f"must be 'Name: value', got {text!r} instead")
+            elif option == "--header" and (instead := owned_header(name.strip())):
+                self.fault(option, f"must not be {name.strip()}: {instead}")
             pairs.append((name.strip(), value.strip()))
         return tuple(pairs)
 

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.table import Table
+
+from towtank.terminal import fit_table, is_unicode
+
+
+class Printer(Console):
+    """A console on which tables fit the width."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as `Console.print` does, tables in a form that fits."""
+        fitting = (fit_table(self, each) if isinstance(each, Table) else each for each in objects)
+        super().print(*fitting, **options)
+
+
+if TYPE_CHECKING:
+    from towtank.containment import Parts
 
 
 def print_json(document: dict[str, Any]) -> None:
     """Print the one JSON document of a command on standard output."""
-    json.dump(document, sys.stdout, indent=1, ensure_ascii=False)
+    json.dump(document, sys.stdout, indent=1, ensure_ascii=not is_unicode(sys.stdout))
     sys.stdout.write("\n")
 
 
@@ -20,6 +36,17 @@ def console(*, quiet: bool = False) -> Console:
     return Console(stderr=True, quiet=quiet, highlight=False)
 
 
-def printer() -> Console:
+def printer() -> Printer:
     """Console for the answer itself, on standard output."""
-    return Console(highlight=False, soft_wrap=True)
+    return Printer(highlight=False, soft_wrap=True)
+
+
+def print_failed(parts: Parts) -> None:
+    """Print each part that could not be made, on standard error."""
+    for failed in parts.failed:
+        console().print(failed.sentence, markup=False, soft_wrap=True)
+
+
+def failed_parts(parts: Parts) -> dict[str, Any]:
+    """The key `failed_parts` of a JSON document; none if every part was made."""
+    return {"failed_parts": parts.documents()} if parts.failed else {}

@@ -122,12 +122,10 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]
 def _write(out: Path, rated: Rated, name: str) -> None:
     """Write the file as a whole or not at all."""
     from towtank.errors import ReportError  # noqa: PLC0415
+    from towtank.files import put_text  # noqa: PLC0415
     from towtank.size.rating_document import machine_text  # noqa: PLC0415
 
-    part = out.with_name(f".{out.name}.part")
     try:
-        part.write_text(machine_text(rated, name), "utf-8")
-        part.replace(out)
+        put_text(out, machine_text(rated, name))
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise ReportError(f"{out} cannot be written: {error.strerror}") from None

@@ -170,11 +170,13 @@ def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
     from towtank.cli.import_command import tell_notes  # noqa: PLC0415
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
     from towtank.cli.output import print_json  # noqa: PLC0415
+    from towtank.secrets import open_private  # noqa: PLC0415
 
     imported = recording.workload(out)
     if out is not None:
         try:
-            out.write_text(imported.text, encoding="utf-8")
+            with open_private(out, follow=True) as stream:
+                stream.write(imported.text)
         except OSError as error:
             message = f"must be a file that can be written, got: {error.strerror}"
             raise StudyError.at(COMMAND_LINE, message, where="--out") from None

@@ -17,28 +17,39 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> int:
     """Write the report of a results folder again, as one file that opens offline."""
-    from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.cli.options import Given  # noqa: PLC0415
+    from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
+    from towtank.containment import contained  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
     from towtank.report import REPORT, write  # noqa: PLC0415
-    from towtank.report.content.headline import headline, level  # noqa: PLC0415
-    from towtank.report.source import load  # noqa: PLC0415
+    from towtank.report.content.headline import headline, level, unchecked  # noqa: PLC0415
+    from towtank.report.source import dig, load  # noqa: PLC0415
 
-    found = load(results)
-    path = write(found, out or results / REPORT)
+    given = Given()
+    given.target("--out", out)
+    given.refuse_faults()
+    with contained() as parts:
+        found = load(results)
+        path = write(found, out or results / REPORT)
+    print_failed(parts)
     if json:
         document = {
             "schema": "towtank/report/1",
             "report": str(path),
             "headline": headline(found),
             "verdict": level(found),
+            "not_checked": dig(found.summary, "verdict", "not_checked"),
+            **failed_parts(parts),
         }
         print_json(document)
     else:
         printer().print(headline(found), markup=False)
-        printer().print(f"verdict: {level(found)}\nreport: {path}", markup=False)
+        missing = unchecked(found)
+        said = f"; {missing}" if missing else ""
+        printer().print(f"verdict: {level(found)}{said}\nreport: {path}", markup=False)
     if open_:
         _show(path)
-    return ExitStatus.INVALID_MEASUREMENT if level(found) == "invalid" else ExitStatus.DONE
+    return parts.status(ExitStatus.INVALID_MEASUREMENT if level(found) == "invalid" else ExitStatus.DONE)
 
 
 def _show(path: Path) -> None:

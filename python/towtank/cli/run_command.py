@@ -86,6 +86,8 @@ def _print(outcome: StudyOutcome, request: StudyRequest, *, json: bool) -> None:
 
 
 def _document(outcome: StudyOutcome, request: StudyRequest) -> dict[str, Any]:
+    from towtank.cli.output import failed_parts  # noqa: PLC0415
+
     return {
         "schema": "towtank/run-study/1",
         "study": request.study,
@@ -94,5 +96,6 @@ def _document(outcome: StudyOutcome, request: StudyRequest) -> dict[str, Any]:
         "exit_status": int(outcome.exit_status),
         "verdict": outcome.summary.get("verdict"),
         "messages": outcome.messages,
+        **failed_parts(outcome.parts),
         "summary": outcome.summary or None,
     }

@@ -1,4 +1,4 @@
-"""What `towtank model simulate` prints for people."""
+"""Tables of `towtank model simulate`: every figure with its interval, and no more digits than that supports."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.cli.solve_table import number, percent
+from towtank.estimates import duration_estimate, number_estimate, rounded_to, share_estimate
 from towtank.units import format_duration
 
 _PERCENTILES = ("p50", "p95", "p99")
@@ -25,42 +26,47 @@ def simulate_table(answer: dict[str, Any]) -> list[RenderableType]:
         f"{percent(run['warm_up_share'])} left out as warm-up, intervals at {percent(run['confidence'])}",
         f"stopped by {run['stopped']}: {run['widest']} is {known}",
     ]
-    parts: list[RenderableType] = [*lines, _classes(answer), _stations(answer)]
+    parts: list[RenderableType] = [*lines, _classes(answer, reached), _stations(answer, reached)]
     if answer["pools"]:
-        parts.append(_pools(answer))
+        parts.append(_pools(answer, reached))
     return [*parts, *(f"warning: {text}" for text in answer["warnings"])]
 
 
-def _with_interval(one: dict[str, Any], name: str, value: float | None, form: Callable[[float], str]) -> str:
+Estimated = Callable[[float, float, float], str]
+
+
+def _with_interval(one: dict[str, Any], name: str, value: float | None, form: Estimated) -> str:
+    """A figure with its interval; nothing where the replications give none."""
     low, high = one["confidence_interval"].get(name, (None, None))
-    if value is None:
-        return "-"
-    if low is None or high is None:
-        return form(value)
-    return f"{form(value)} ± {form((high - low) / 2)}"
+    return "-" if value is None or low is None or high is None else form(value, low, high)
 
 
-def _classes(answer: dict[str, Any]) -> Table:
+def _rough(value: float, reached: float | None) -> float:
+    """A figure that has no interval of its own, with the digits of the widest one that was looked at."""
+    return rounded_to(value, abs(value) * (1.0 if reached is None else reached))
+
+
+def _classes(answer: dict[str, Any], reached: float | None) -> Table:
     classes = answer["classes"].values()
     failing = [key for key in _FAILURES if any(one[key] for one in classes)]
     heads = [f"{key.removesuffix('_per_s').replace('_', ' ')} /s" for key in failing]
     table = Table("class", "throughput /s", "response time", *_PERCENTILES, "in system", *heads)
     for name, one in answer["classes"].items():
         cells = [
-            _with_interval(one, "throughput_per_s", one["throughput_per_s"], number),
-            _with_interval(one, "response_time_s", one["response_time_s"], format_duration),
+            _with_interval(one, "throughput_per_s", one["throughput_per_s"], number_estimate),
+            _with_interval(one, "response_time_s", one["response_time_s"], duration_estimate),
             *(
-                _with_interval(one, key, one["response_time_percentiles_s"][key], format_duration)
+                _with_interval(one, key, one["response_time_percentiles_s"][key], duration_estimate)
                 for key in _PERCENTILES
             ),
-            number(one["users_in_system"]),
-            *(number(one[key]) for key in failing),
+            number(_rough(one["users_in_system"], reached)),
+            *(number(_rough(one[key], reached)) for key in failing),
         ]
         table.add_row(name, *cells)
     return table
 
 
-def _stations(answer: dict[str, Any]) -> Table:
+def _stations(answer: dict[str, Any], reached: float | None) -> Table:
     stations = answer["stations"].values()
     shares = [("loss_probability", "lost", 0.0), ("hit_ratio", "hits", 0.0), ("availability", "up", 1.0)]
     told = [(key, head) for key, head, plain in shares if any(one[key] != plain for one in stations)]
@@ -72,33 +78,35 @@ def _stations(answer: dict[str, Any]) -> Table:
         times = [one["residence_time_s"].get(each) for each in names]
         table.add_row(
             name,
-            _with_interval(one, "utilization", one["utilization"], percent),
-            _with_interval(one, "queue_length", one["queue_length"], number),
-            *("-" if time is None else format_duration(time) for time in times),
+            _with_interval(one, "utilization", one["utilization"], share_estimate),
+            _with_interval(one, "queue_length", one["queue_length"], number_estimate),
+            *("-" if time is None else format_duration(_rough(time, reached)) for time in times),
             *(percent(one[key]) for key, _ in told),
         )
     return table
 
 
-def _pools(answer: dict[str, Any]) -> Table:
+def _pools(answer: dict[str, Any], reached: float | None) -> Table:
     table = Table("pool", "utilization", "held", "waiting", "wait by class")
     for name, one in answer["pools"].items():
         waits = ", ".join(
-            f"{each} {'-' if time is None else format_duration(time)}" for each, time in one["waiting_time_s"].items()
+            f"{each} {'-' if time is None else format_duration(_rough(time, reached))}"
+            for each, time in one["waiting_time_s"].items()
         )
-        held, waiting = (_with_interval(one, key, one[key], number) for key in ("held", "waiting"))
+        held, waiting = (_with_interval(one, key, one[key], number_estimate) for key in ("held", "waiting"))
         table.add_row(name, percent(one["utilization"]), held, waiting, waits)
     return table
 
 
 def comparison_table(comparison: dict[str, Any]) -> Table:
     """Figures of the first and of the alternative, with the difference of pairs."""
-    table = Table("figure", "first", "alternative", "difference", "interval", "differs")
+    table = Table("figure", "first", "alternative", "difference [interval]", "differs")
     for name, one in comparison["figures"].items():
         if one["difference"] is None:
-            table.add_row(name, "-", "-", "-", "-", "not known")
+            table.add_row(name, "-", "-", "-", "not known")
             continue
         low, high = one["confidence_interval"]
-        values = (number(one[key]) for key in ("first", "second", "difference"))
-        table.add_row(name, *values, f"{number(low)} to {number(high)}", "yes" if one["differs"] else "not shown")
+        first, second = (number(rounded_to(one[key], (high - low) / 2)) for key in ("first", "second"))
+        difference = number_estimate(one["difference"], low, high)
+        table.add_row(name, first, second, difference, "yes" if one["differs"] else "not shown")
     return table

@@ -65,6 +65,9 @@ def command(
 ) -> int:
     """Find the cheapest hardware that carries a load within its objectives, with every step shown."""
     from towtank.cli.options import Given  # noqa: PLC0415
+    from towtank.cli.output import failed_parts, print_failed  # noqa: PLC0415
+    from towtank.containment import contained  # noqa: PLC0415
+    from towtank.results.folder import write_json  # noqa: PLC0415
 
     given = Given()
     _check_source(given, source, keep=keep)
@@ -82,11 +85,14 @@ def command(
         "machine_files": [str(one.absolute()) for one in machines or ()], "measured_on": measured_on,
         "what_if": what_if,
     }  # fmt: skip
-    document = _sized(source, file, options, (configuration, servers, model), (exhaustive, simulation, beyond))
+    with contained() as parts:
+        document = _sized(source, file, options, (configuration, servers, model), (exhaustive, simulation, beyond))
+    print_failed(parts)
+    document |= failed_parts(parts)
     if keep:
-        _keep(source, document)
+        write_json(source / KEPT, document)
     _show(document, json=json, explain=explain)
-    return ExitStatus.DONE if document["answer"] is not None else ExitStatus.OBJECTIVE_MISSED
+    return parts.status(ExitStatus.DONE if document["answer"] is not None else ExitStatus.OBJECTIVE_MISSED)
 
 
 def _check_source(given: Given, source: Path, *, keep: bool) -> None:
@@ -116,15 +122,6 @@ def _sized(
     except StudyError as error:
         raise StudyError(sorted({*error.faults, *checked.faults}), hint=error.hint) from None
     return size(basis, checked, file.parent if file is not None else Path(), Manner(*how))
-
-
-def _keep(folder: Path, document: dict[str, Any]) -> None:
-    """Write the answer into the results folder in one step: a report never meets half of it."""
-    from json import dumps  # noqa: PLC0415
-
-    temporary = folder / f".{KEPT}.tmp"
-    temporary.write_text(dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    temporary.replace(folder / KEPT)
 
 
 def _show(document: dict[str, Any], *, json: bool, explain: bool) -> None:

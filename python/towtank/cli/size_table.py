@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.cli.solve_table import number, percent
+from towtank.estimates import significant
 from towtank.units import format_duration, format_rate, format_size
 
 Json = dict[str, Any]
@@ -106,6 +107,8 @@ def _scenarios(document: Json) -> Table:
 
 def value_of(one: Json) -> str:
     """The value of an objective in words."""
+    if "shown" in one:
+        return str(one["shown"])
     if one["value"] is None:
         return "no steady state"
     return format_rate(one["value"]) if "throughput" in one["objective"] else format_duration(one["value"])
@@ -114,8 +117,7 @@ def value_of(one: Json) -> str:
 def _by(scenario: Json, check: Json) -> str:
     told = (scenario["simulated"] or {}).get(check["objective"])
     if told is not None:
-        low, high = told["confidence_interval"]
-        return f"simulated ({format_duration(low)} to {format_duration(high)})"
+        return "simulated"
     if check["objective"].startswith("p"):
         how = scenario["percentiles"] or ""
         return "exact" if how.startswith("exact") else "corrected" if "corrected" in how else "approximate"
@@ -125,11 +127,12 @@ def _by(scenario: Json, check: Json) -> str:
 def _sentences(document: Json) -> Iterator[str]:
     answer, search = document["answer"], document["search"]
     chance = answer["probability"]
-    told = (
-        "not known" if chance is None else f"{100 * chance:.1f} % (asked: {100 * document['probability_asked']:.0f} %)"
-    )
+    asked = f"asked: {100 * document['probability_asked']:.3g} %"
+    counted = document["trust"].get("counted")
+    of = f"; it counts {' and '.join(counted)}" if counted else ""
+    told = "not known" if chance is None else f"{100 * chance:.1f} % ({asked}{of})"
     yield f"probability that all holds: {told}"
-    carries = f"{number(answer['load_at_limit'])} {answer['load_unit']}"
+    carries = f"{carried(answer['load_at_limit'])} {answer['load_unit']}"
     yield f"it carries {carries} until something is missed: {100 * answer['headroom']:+.1f} %"
     for place, one in enumerate(document["bottlenecks"]):
         what = (
@@ -138,7 +141,7 @@ def _sentences(document: Json) -> Iterator[str]:
             else f"after doubling {document['bottlenecks'][place - 1]['station']} it is"
         )
         lost = f" (nodes of {one['lost']} lost)" if one["lost"] else ""
-        at = f"{number(one['load'])} {answer['load_unit']}{lost}"
+        at = f"{carried(one['load'])} {answer['load_unit']}{lost}"
         used = "fully" if one["utilization"] > _FULLY else percent(one["utilization"])
         yield f"  {what} {one['station']}, used {used} at {at}"
     for one in document.get("neighbours", []):
@@ -191,10 +194,12 @@ def _others(document: Json) -> Table:
 
 
 def _what_if(document: Json) -> Table:
-    table = Table("what if", "throughput /s", "mean response (95 %)", "objectives", "busiest", "carries", "met")
+    table = Table(
+        "what if", "hardware", "throughput /s", "mean response (95 %)", "objectives", "busiest", "carries", "met"
+    )
     for one in document["what_if"]:
         if "refused" in one:
-            table.add_row(one["what_if"], one["refused"], "", "", "", "", "-")
+            table.add_row(one["what_if"], one["refused"], "", "", "", "", "", "-")
             continue
         rates = ", ".join(number(each["throughput_per_s"]) for each in one["classes"].values()) or "-"
         times = ", ".join(_with_band(each) for each in one["classes"].values()) or "-"
@@ -204,10 +209,19 @@ def _what_if(document: Json) -> Table:
         met = "yes" if one["met"] else "no"
         chance = "" if one["probability"] is None else f" ({100 * one['probability']:.0f} %)"
         text = "\n  ".join([one["what_if"], *one["notes"]])
-        table.add_row(
-            text, rates, times, checks, busiest, f"{number(one['load_at_limit'])} {one['unit']}", met + chance
-        )
+        carries = f"{carried(one['load_at_limit'])} {one['unit']}"
+        table.add_row(text, _hardware(one), rates, times, checks, busiest, carries, met + chance)
     return table
+
+
+def _hardware(one: Json) -> str:
+    """The hardware that a what-if question is about; answers that were kept earlier do not name it."""
+    return f"{one['hardware']}: {one['configuration']}" if "hardware" in one else str(one["configuration"])
+
+
+def carried(load: float) -> str:
+    """A load at a limit, with the digits that the bisection gives."""
+    return number(significant(load, 3))
 
 
 def _with_band(one: Json) -> str:
@@ -216,13 +230,19 @@ def _with_band(one: Json) -> str:
     return f"{format_duration(one['response_time_s'])}{told}"
 
 
+def rests_text(one: Json) -> str:
+    """A part that the answer rests on, in words."""
+    counted = ", counted in the probability" if one["counted"] else ""
+    return f"{one['part']}: {one['origin']}{counted}: {one['text']}"
+
+
 def _dates(document: Json) -> Table:
     table = Table("when growth meets the limit", "carries", "chance of a miss above", "from", "expected on")
     for one in document["dates"]:
         chance = f"{100 * one['chance']:.3g} %"
         table.add_row(
             one["what"],
-            f"{number(one['limit'])} {one['unit']}",
+            f"{carried(one['limit'])} {one['unit']}",
             chance,
             one["missed_from"] or "not within 20 years",
             one["expected_on"] or "not within 20 years",
@@ -251,6 +271,8 @@ def _figure(value: Any) -> str:
 
 def step_value(one: Json) -> str:
     """The value of a step with its unit."""
+    if one.get("shown"):
+        return str(one["shown"])
     value, unit = one["value"], one["unit"]
     if unit == "byte":
         return format_size(value)
@@ -273,6 +295,8 @@ def _trust(document: Json) -> Iterator[str]:
         yield f"  the model is the {trust['model']}: {trust['model_why']}"
     if trust["held_out_error"] is not None:
         yield f"the highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %"
+    for one in trust.get("rests_on", ()):
+        yield f"  {rests_text(one)}"
     for one in trust["assumptions"]:
         yield f"  assumes that {one['assumes']}; tested: {one['tested']}"
     for text in trust["doubts"]:

@@ -21,6 +21,7 @@ def up(
 ) -> None:
     """Bring a system up; it stays up after this command has ended."""
     from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
+    from towtank.secrets import redacted  # noqa: PLC0415
     from towtank.system.keeper import bring_up  # noqa: PLC0415
     from towtank.system.source import find_system  # noqa: PLC0415
 
@@ -29,7 +30,7 @@ def up(
     with progress.status(f"bringing {name} up"):
         state = bring_up(name, path, progress.print)
     if json:
-        print_json(state)
+        print_json(redacted(state))
         return
     for text in _lines(state):
         printer().print(text, markup=False)
@@ -37,14 +38,15 @@ def up(
 
 @group.command("status")
 def status(json: _Json = False) -> None:
-    """Tell which systems are up, and whether their processes live."""
+    """Show which systems are up, and whether their processes live."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
+    from towtank.secrets import redacted  # noqa: PLC0415
     from towtank.system.keeper import describe  # noqa: PLC0415
     from towtank.system.state import states  # noqa: PLC0415
 
     systems = [describe(state) for state in states()]
     if json:
-        print_json({"schema": "towtank/system-status/1", "systems": systems})
+        print_json({"schema": "towtank/system-status/1", "systems": redacted(systems)})
         return
     for system in systems:
         for text in _lines(system):
@@ -54,26 +56,38 @@ def status(json: _Json = False) -> None:
 
 
 @group.command("down")
-def down(json: _Json = False) -> None:
-    """Take every system down, and clean up what dead ones left; nothing to do is fine too."""
+def down(
+    system: Annotated[
+        str | None,
+        typer.Argument(metavar="STUDY|SYSTEM", help="The one that was brought up; every system if left out."),
+    ] = None,
+    *,
+    json: _Json = False,
+) -> None:
+    """Take a system down, or all, and clean up what dead ones left; nothing to do is fine too."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.system.keeper import take_down  # noqa: PLC0415
+    from towtank.system.source import find_system  # noqa: PLC0415
 
-    names = take_down()
+    name = None if system is None else find_system(system)[0]
+    names = take_down(only=name)
     if json:
         print_json({"schema": "towtank/system-down/1", "down": names})
         return
-    printer().print(f"down: {', '.join(names)}" if names else "no system is up")
+    nothing = "no system is up" if name is None else f"{name} is not up"
+    printer().print(f"down: {', '.join(names)}" if names else nothing, markup=False)
 
 
 def _lines(state: dict[str, Any]) -> list[str]:
     """A state for people: the system, its processes, its addresses, its logs."""
+    from towtank.secrets import redacted_text  # noqa: PLC0415
+
     lines = [f"{state['name']}: {state.get('status', 'unknown')}"]
     for tier, process in state.get("processes", {}).items():
         running = "" if process.get("running", True) else " (not running)"
         lines.append(f"  {tier}: {process['kind']}, pid {process['pid']}{running}")
-    for service, addresses in state.get("addresses", {}).items():
-        lines.append(f"  {service} answers at " + ", ".join(f"http://{address}" for address in addresses))
+    for service, addresses in state.get("urls", {}).items():
+        lines.append(f"  {service} answers at {', '.join(map(redacted_text, addresses))}")
     if state.get("logs"):
         lines.append(f"  logs in {Path(state['logs'])}")
     return lines

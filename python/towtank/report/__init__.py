@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
+from towtank.containment import contained
 from towtank.errors import ReportError
+from towtank.files import put_text
 from towtank.report.source import Results, load
 from towtank.results.folder import ResultsFolder
 
@@ -38,7 +39,8 @@ def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Pat
         If the file cannot be written.
     """
     folder = results.path if isinstance(results, ResultsFolder) else results
-    return write(load(folder), path or folder / REPORT)
+    with contained():
+        return write(load(folder), path or folder / REPORT)
 
 
 def write(results: Results, path: Path) -> Path:
@@ -46,14 +48,10 @@ def write(results: Results, path: Path) -> Path:
     from towtank.report.content import build_document  # noqa: PLC0415 - jinja2 and Vega are heavy
     from towtank.report.html import render  # noqa: PLC0415
 
-    page = render(build_document(results))
-    temporary = path.with_name(f".{path.name}.tmp")
+    with contained():
+        page = render(build_document(results))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(page, "utf-8")
-        temporary.replace(path)
+        put_text(path, page)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         raise ReportError(f"the report could not be written to {path}: {error.strerror}") from error
     return path

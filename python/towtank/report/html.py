@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -17,8 +18,10 @@ import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from towtank.containment import Failed, attempt
 from towtank.report import theme
-from towtank.report.document import Column, Document, Figure, Section
+from towtank.report.content.not_made import not_made
+from towtank.report.document import Block, Column, Document, Figure, Section
 
 # What the page calls of the bundled libraries.
 _NAMES = "window.vegaEmbed = vegaEmbed;"
@@ -32,7 +35,8 @@ _OWN_ID = re.compile(r'(\bid="|url\(#|href="#)')
 
 
 def render(document: Document) -> str:
-    """Render a document as one self-contained HTML page."""
+    """Render a document as one self-contained HTML page; a figure that cannot be drawn says so in its place."""
+    document = replace(document, sections=tuple(_drawn(section) for section in document.sections))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals["picture"] = picture
     environment.globals["specification"] = specification
@@ -68,6 +72,23 @@ def numbering(sections: tuple[Section, ...]) -> dict[str, str]:
         **{section.name: str(number) for number, section in enumerate(plain, 1)},
         **{section.name: chr(ord("A") + index) for index, section in enumerate(appended)},
     }
+
+
+def _drawn(section: Section) -> Section:
+    """A section with the SVG of every figure."""
+    return replace(section, blocks=tuple(_drawn_block(block) for block in section.blocks))
+
+
+def _drawn_block(block: Block) -> Block:
+    if not isinstance(block, Figure):
+        return block
+    made = attempt(f"picture {block.name}", _with_svg, block)
+    return not_made(made) if isinstance(made, Failed) else made
+
+
+def _with_svg(figure: Figure) -> Figure:
+    specification(figure)
+    return replace(figure, svg=figure.svg or static_svg(figure.spec or {}))
 
 
 def picture(figure: Figure) -> Markup:

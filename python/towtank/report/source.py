@@ -7,17 +7,17 @@ folder. What a killed study left out is found by comparing the design in the man
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from towtank.containment import Failed, attempt, attempt_or
 from towtank.errors import Fault, StudyError
 from towtank.report.sizing_source import sizing_of
-from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
+from towtank.results.folder import STUDY_MANIFEST, ResultsFolder, RunFolder, offer_json
+from towtank.results.manifests import read_object
 
 MODEL_FILE = "model.json"
 CLAIMS_FILE = "claims.json"
@@ -79,6 +79,7 @@ class RunResult:
         """Users (or rate [1/s]) asked for."""
         for value in (
             dig(self.summary, "users", "asked"),
+            dig(self.summary, "rate"),
             self.manifest.get("users"),
             self.manifest.get("rate"),
         ):
@@ -214,16 +215,17 @@ def load(path: Path) -> Results:
     from towtank.analysis import summarize_study  # noqa: PLC0415 - heavy, and only needed here
 
     folder = open_folder(path)
-    manifest = _read_manifest(folder)
-    summary = finite(summarize_study(folder))
+    manifest = folder.manifest
+    summary: Json = finite(attempt_or("summary of the study", {}, summarize_study, folder))
+    sizing = attempt("sizing", sizing_of, path, manifest)
     return Results(
         name=path.resolve().name,
         manifest=manifest,
         summary=summary,
         runs=tuple(_runs(folder, manifest, summary)),
-        hashes=tuple(_hashes(folder)),
+        hashes=tuple(attempt_or("hashes", [], _hashes, folder)),
         model=_model(folder),
-        sizing=sizing_of(path, manifest),
+        sizing={"refused": sizing.sentence} if isinstance(sizing, Failed) else sizing,
         claims=_json(path / CLAIMS_FILE) if summary.get("claims") else {},
         prediction=_json(path / PREDICTION_FILE),
     )
@@ -233,9 +235,11 @@ def _model(folder: ResultsFolder) -> Json:
     """Make the capacity model, and keep it as `model.json` where the folder can be written."""
     from towtank.model.fitting.capacity import capacity_document  # noqa: PLC0415 - heavy, and only needed here
 
-    document = finite(capacity_document(folder.path))
-    with suppress(OSError):
-        write_json(folder.path / MODEL_FILE, document)
+    document = attempt("capacity model", capacity_document, folder.path)
+    if isinstance(document, Failed):
+        return {"refused": document.sentence, "configurations": []}
+    document = finite(document)
+    offer_json(folder.path / MODEL_FILE, document)
     return dict(document)
 
 
@@ -245,13 +249,6 @@ def open_folder(path: Path) -> ResultsFolder:
         message = f"must be a results folder with a {STUDY_MANIFEST} in it, got the folder of one of its runs"
         raise StudyError([Fault(str(path), 0, 0, "", message)], hint="name the results folder, two levels up")
     return ResultsFolder.open(path)
-
-
-def _read_manifest(folder: ResultsFolder) -> Json:
-    try:
-        return folder.manifest
-    except (ValueError, OSError) as error:
-        raise StudyError.at(folder.path / STUDY_MANIFEST, f"must be a JSON object, got {error}") from error
 
 
 def finite(document: Any) -> Any:
@@ -266,10 +263,9 @@ def finite(document: Any) -> Any:
 def _json(path: Path) -> Json:
     """Read a JSON object that a kill may have kept from being written."""
     try:
-        document = json.loads(path.read_text("utf-8"))
-    except (ValueError, OSError):
+        return dict(finite(read_object(path)))
+    except (ValueError, OSError, StudyError):
         return {}
-    return finite(document) if isinstance(document, dict) else {}
 
 
 def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
@@ -301,8 +297,12 @@ def _design(manifest: Json, summary: Json) -> list[Json]:
     return []
 
 
-def _hashes(folder: ResultsFolder) -> Iterator[FileHash]:
+def _hashes(folder: ResultsFolder) -> list[FileHash]:
     """Hashes of all that was recorded; what can be made again from it is left out."""
+    return list(_each_hash(folder))
+
+
+def _each_hash(folder: ResultsFolder) -> Iterator[FileHash]:
     root = folder.path
     for path in [root / STUDY_MANIFEST, *sorted((root / "files").rglob("*"))]:
         if path.is_file():

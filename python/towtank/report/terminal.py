@@ -10,14 +10,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from towtank.analysis.doubts import not_checked
 from towtank.report import format as people
+from towtank.report.objectives import line
 from towtank.report.source import dig
+from towtank.terminal import fit_table, is_bounded, stacked, table_width
 
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
 _WIDE = 100  # columns from which the table has room for wide gaps
-# Columns of labels that may not be folded away; and more than any table has.
-_LABEL, _UNBOUNDED = 24, 10_000
+# Columns of labels that may not be folded away.
+_LABEL = 24
 
 
 def print_outcome(console: Console, study_summary: Mapping[str, Any], report_path: Path | None) -> None:
@@ -37,8 +40,11 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
         _print_table(console, study_summary)
     if study_summary.get("headline"):
         console.print(Text(str(study_summary["headline"]), style="bold"), soft_wrap=True)
-    for one in list(study_summary.get("observations") or ())[:_OBSERVATIONS_AT_MOST]:
+    observations = [one for one in study_summary.get("observations") or () if one.get("kind") != "objective"]
+    for one in observations[:_OBSERVATIONS_AT_MOST]:
         console.print(Text(f"- {one.get('text', '')}"), soft_wrap=True)
+    for objective in study_summary.get("objectives") or ():
+        console.print(Text(line(objective)), soft_wrap=True)
     claims = [
         f"{count} {verdict.replace('_', ' ')}"
         for verdict, count in (study_summary.get("claims") or {}).items()
@@ -53,32 +59,27 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
 def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
     """Print the table whole where nobody looks at lines; on a terminal with as many of the tiers as fit.
 
-    A number that is cut off cannot be read.
+    A number that is cut off cannot be read, so that a table for which there is no room becomes lines.
     """
     gap = 2 if console.width >= _WIDE else 1
     tiers = tiers_of(study_summary)
     shown = list(tiers)
     made = table(study_summary, gap)
-    while console.is_terminal and shown and _least_width(console, made) > console.width:
+    while is_bounded(console) and shown and _least_width(console, made) > console.width:
         shown.pop()
         made = table(study_summary, gap, shown)
-    width = console.width
-    if not console.is_terminal:
-        console.width = max(width, _width(console, made))
-    console.print(Text(), made, Text(), sep="\n")
-    console.width = width
+    fitting = fit_table(console, made)
+    if fitting is not made and is_bounded(console):  # lines have room for all of it
+        shown, fitting = tiers, stacked(table(study_summary))
+    console.print(Text(), fitting, Text(), sep="\n", soft_wrap=True)
     if left := tiers[len(shown) :]:
         console.print(Text(f"CPU of {', '.join(left)}: see the report, or a wider terminal\n"), soft_wrap=True)
-
-
-def _width(console: Console, made: Table) -> int:
-    return console.measure(made, options=console.options.update(max_width=_UNBOUNDED)).maximum
 
 
 def _least_width(console: Console, made: Table) -> int:
     """Width with labels folded, which are the only cells that may be."""
     labels = max(len(str(cell)) for cell in made.columns[0].cells)
-    return _width(console, made) - max(0, labels - _LABEL)
+    return table_width(console, made) - max(0, labels - _LABEL)
 
 
 def verdict_line(study_summary: Mapping[str, Any]) -> Text:
@@ -98,7 +99,19 @@ def verdict_line(study_summary: Mapping[str, Any]) -> Text:
     )
     for message in messages:
         line.append(f"\n  {message}")
+    if said := verdict.get("log"):
+        line.append(f"\n  {_log_line(said)}")
+    if missing := not_checked(verdict.get("not_checked") or ()):
+        line.append(f"\n  {missing}")
     return line
+
+
+def _log_line(said: Mapping[str, Any]) -> str:
+    """`log of content in r003 (2,196 lines, first seen at 31 s): accept: Too many open files`."""
+    first = said.get("first_s")
+    since = "" if first is None else f", first seen at {people.plain(round(first, 1))} s"
+    times = people.count(said.get("count"))
+    return f"log of {said.get('service')} in {said.get('run')} ({times} lines{since}): {said.get('text')}"
 
 
 def tiers_of(study_summary: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -9,59 +10,98 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from towtank.errors import StudyError
+from towtank.files import put, put_text
 from towtank.results import lines
+from towtank.results.manifests import RunManifest, StudyManifest, checked, read_object
+from towtank.secrets import HIDDEN, make_private_folder, open_private, redacted
 
 STUDY_MANIFEST = "study.json"
 RUN_MANIFEST = "run.json"
 EVENTS = "events.ndjson"
+SECRETS = "secrets.json"
+"""What of the command is not in the manifest, for `towtank run --resume`; only its owner can read it."""
 
 STUDY_SCHEMA = "towtank/study-results/1"
 RUN_SCHEMA = "towtank/run/1"
+# What the system answers where a folder may be read and not written.
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+SECRETS_SCHEMA = "towtank/secrets/1"
 
 
-def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Write a JSON document so that a crash leaves either the old file or the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8") as stream:
-        json.dump(document, stream, indent=1, ensure_ascii=False)
-        stream.write("\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
+def write_json(path: Path, document: dict[str, Any], *, private: bool = False) -> None:
+    """Write a JSON document so that a crash leaves either the old file or the new one.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    document : dict
+        What it holds.
+    private : bool, default False
+        Whether only the owner may read it.
+    """
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    put(path, lambda temporary: _write_private(temporary, text)) if private else put_text(path, text)
+
+
+def _write_private(path: Path, text: str) -> None:
+    with open_private(path) as stream:
+        stream.write(text)
+
+
+def keep_json(path: Path, document: dict[str, Any]) -> bool:
+    """Write what can be worked out again, unless its folder is only to be read; return whether it was written."""
+    try:
+        write_json(path, document)
+    except OSError as error:
+        if error.errno not in READ_ONLY:
+            raise
+        return False
+    return True
+
+
+def offer_json(path: Path, document: dict[str, Any]) -> bool:
+    """Write what can be worked out again, if there is a way; return whether it was written."""
+    try:
+        write_json(path, document)
+    except OSError:
+        return False
+    return True
 
 
 class _Folder:
-    """A folder with a JSON manifest and a stream of events."""
+    """A folder with a JSON manifest and a stream of events, neither of which holds a secret."""
 
     manifest_name: str
     schema: str
+    form: type[BaseModel]
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
     def _create(cls, path: Path, manifest: dict[str, Any]) -> None:
-        path.mkdir(parents=True, exist_ok=True)
-        write_json(path / cls.manifest_name, {"schema": cls.schema, **manifest})
+        make_private_folder(path)
+        write_json(path / cls.manifest_name, redacted({"schema": cls.schema, **manifest}))
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The manifest as it stands on disk now."""
-        document = json.loads((self.path / self.manifest_name).read_text("utf-8"))
-        if not isinstance(document, dict):
-            raise StudyError.at(self.path / self.manifest_name, "must be a JSON object")
-        return document
+        """The manifest as it stands on disk now, in the form that the analysis relies on."""
+        path = self.path / self.manifest_name
+        return checked(path, read_object(path), self.form)
 
     def update(self, **fields: Any) -> None:
         """Set fields of the manifest, in one atomic step."""
-        write_json(self.path / self.manifest_name, {**self.manifest, **fields})
+        write_json(self.path / self.manifest_name, redacted({**self.manifest, **fields}))
 
     def event(self, kind: str, **fields: Any) -> None:
         """Append one event, with wall and monotonic time [ns], and force it to disk."""
         document = {"k": kind, "wall_ns": time.time_ns(), "t_ns": time.monotonic_ns(), **fields}
         with (self.path / EVENTS).open("ab") as stream:
-            stream.write(lines.encode(document))
+            stream.write(lines.encode(redacted(document)))
             stream.flush()
             os.fsync(stream.fileno())
 
@@ -69,6 +109,16 @@ class _Folder:
         """Read the events in the order they were written."""
         path = self.path / EVENTS
         return lines.read(path) if path.exists() else iter(())
+
+
+def _changes(path: Path) -> tuple[str, ...]:
+    try:
+        changes = read_object(path).get("changes")
+    except (OSError, ValueError) as error:
+        raise StudyError.at(path, f"must be a JSON object, got {error}") from error
+    if not isinstance(changes, list) or not all(isinstance(change, str) for change in changes):
+        raise StudyError.at(path, "must be a list of texts as PATH=VALUE, got something else", where="changes")
+    return tuple(changes)
 
 
 class RunFolder(_Folder):
@@ -81,6 +131,7 @@ class RunFolder(_Folder):
 
     manifest_name = RUN_MANIFEST
     schema = RUN_SCHEMA
+    form = RunManifest
 
     @classmethod
     def create(cls, path: Path, manifest: dict[str, Any]) -> RunFolder:
@@ -100,6 +151,10 @@ class RunFolder(_Folder):
     def plan(self) -> Path:
         """The engine's plan."""
         return self.path / "plan.json"
+
+    def write_plan(self, plan: dict[str, Any]) -> None:
+        """Write the engine's plan, which has the logins and bodies that are sent: for the owner's eyes only."""
+        write_json(self.plan, plan, private=True)
 
     @property
     def engine(self) -> Path:
@@ -132,6 +187,15 @@ class ResultsFolder(_Folder):
 
     manifest_name = STUDY_MANIFEST
     schema = STUDY_SCHEMA
+    form = StudyManifest
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest as it stands on disk now; a study without one cannot be read at all."""
+        try:
+            return super().manifest
+        except (OSError, ValueError) as error:
+            raise StudyError.at(self.path / self.manifest_name, f"must be a JSON object, got {error}") from error
 
     @classmethod
     def create(cls, path: Path, manifest: dict[str, Any]) -> ResultsFolder:
@@ -153,6 +217,25 @@ class ResultsFolder(_Folder):
         if not (path / STUDY_MANIFEST).is_file():
             raise StudyError.at(path, f"must be a results folder with a {STUDY_MANIFEST} in it, got none")
         return cls(path)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Settings of the command that the study was asked for with, secrets in place.
+
+        Raises
+        ------
+        StudyError
+            If the file that keeps the secrets has been removed, or is not as it was written.
+        """
+        shown = tuple(self.manifest.get("command", {}).get("changes", ()))
+        kept = self.path / SECRETS
+        if kept.exists():
+            return _changes(kept)
+        hidden = [change for change in shown if HIDDEN in change]
+        if hidden:
+            message = f"must be there to go on: it keeps what {', '.join(hidden)} stands for, got no such file"
+            raise StudyError.at(kept, message)
+        return shown
 
     def runs(self) -> list[RunFolder]:
         """All runs that have a manifest, by name; earlier tries (`r003.interrupted-1`) are not among them."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from towtank.files import open_regular
 from towtank.results import lines, segments
 from towtank.results.segments import Interval, Recording
 
@@ -36,7 +37,7 @@ class Follower:
         """Read what is new, and return it."""
         new: list[Interval] = []
         for path, worker in segments.paths(self.folder):
-            with path.open("rb") as stream:
+            with open_regular(path) as stream:
                 stream.seek(self._offsets.get(path, 0))
                 whole, newline, _ = stream.read().rpartition(b"\n")
             if not newline:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from towtank.files import open_regular
+
 _DIGITS = 8
 
 
@@ -46,7 +48,7 @@ def decode(line: bytes) -> dict[str, Any] | None:
 def read(path: Path, damage: Damage | None = None) -> Iterator[dict[str, Any]]:
     """Read all whole lines of a recorded stream; what is damaged is counted in `damage` and passed over."""
     damage = damage if damage is not None else Damage()
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         for line in stream:
             whole = line.endswith(b"\n")
             document = decode(line.rstrip(b"\n"))

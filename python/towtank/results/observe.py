@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank.results import lines
+from towtank.results.stream_forms import has_form
 
 PROBE = "probe.ndjson"
 REMOTE_PROBE = ".probe.ndjson"
@@ -81,7 +82,7 @@ def _read_probe(path: Path) -> ProbeStream:
     for document in lines.read(path, stream.damage):
         if document.get("k") == "header":
             stream.header = stream.header or document
-        elif document.get("k") == "sample" and _is_time(document.get("t_ns")):
+        elif document.get("k") == "sample" and has_form("sample", document):
             stream.samples.append(document)
         else:
             stream.damage.bad_lines += 1
@@ -103,7 +104,7 @@ def _read_service(path: Path) -> ServiceStream:
         kind = document.get("k")
         if kind == "header":
             stream.kind = str(document.get("kind", ""))
-        elif kind == "metrics" and _is_time(document.get("t_ns")) and isinstance(document.get("values"), dict):
+        elif kind == "metrics" and has_form("metrics", document):
             stream.samples.append(document)
         elif kind == "failure" and _is_time(document.get("t_ns")):
             stream.failures.append(document)

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from towtank.files import read_regular
 from towtank.results import lines
+from towtank.results.stream_forms import has_form
 
 _SECOND_NS = 1e9
 _SEGMENT = re.compile(r"worker-(\d+)\.(\d+)\.ndjson")
@@ -92,6 +94,12 @@ class Interval:
         Arrivals of an open load that waited for a user at the end.
     places_ok, places_failed : list of int
         Transactions of users that stay with one address, by address of all such targets; empty without any.
+    gap_s : float or None
+        Longest time that the loop of the thread did not turn; None from an engine that did not record it. [s]
+    stalled_s : float
+        Time of the interval that lies in such gaps of 100 ms and more. [s]
+    surplus, unasked : int
+        How often a server sent bytes behind a whole answer, and bytes without a request.
     """
 
     worker: int
@@ -118,6 +126,10 @@ class Interval:
     waiting: int = 0
     places_ok: list[int] = field(default_factory=list)
     places_failed: list[int] = field(default_factory=list)
+    gap_s: float | None = None
+    stalled_s: float = 0.0
+    surplus: int = 0
+    unasked: int = 0
 
 
 @dataclass
@@ -185,12 +197,14 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
     for document in lines.read(path, recording.damage):
         try:
             kind = document["k"]
-            if kind == "header":
+            if kind == "header" and has_form("segment", document):
                 recording.header = newer_header(recording.header, document)
             elif kind == "interval":
                 recording.intervals.append(interval(document, worker))
             elif kind == "end":
                 recording.ends[worker] = document
+            else:
+                recording.damage.bad_lines += kind == "header"
         except _BROKEN:
             recording.damage.bad_lines += 1
 
@@ -212,7 +226,9 @@ def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[st
 
 
 def interval(document: dict[str, Any], worker: int) -> Interval:
-    """An interval from its line."""
+    """An interval from its line; `ValueError` if it has another form."""
+    if not has_form("interval", document) or document["t1_ns"] < document["t0_ns"]:
+        raise ValueError("no interval")
     think = document.get("think") or {}
     return Interval(
         worker=worker,
@@ -239,7 +255,14 @@ def interval(document: dict[str, Any], worker: int) -> Interval:
         waiting=int(document.get("waiting", 0)),
         places_ok=_counts(document.get("places"), "ok"),
         places_failed=_counts(document.get("places"), "failed"),
+        gap_s=document["gap_ns"] / _SECOND_NS if "gap_ns" in document else None,
+        stalled_s=document.get("stalled_ns", 0) / _SECOND_NS,
+        **_framing(document.get("framing") or {}),
     )
+
+
+def _framing(found: dict[str, Any]) -> dict[str, int]:
+    return {key: int(found.get(key, 0)) for key in ("surplus", "unasked")}
 
 
 def _counts(places: dict[str, list[int]] | None, key: str) -> list[int]:
@@ -274,7 +297,7 @@ def _series(document: dict[str, Any]) -> Series:
 def read_engine_document(folder: Path) -> dict[str, Any] | None:
     """Read `engine.json`; None where the engine did not get as far, or the file is not a JSON object."""
     try:
-        document = json.loads((folder / "engine.json").read_text("utf-8"))
+        document = json.loads(read_regular(folder / "engine.json"))
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None

@@ -6,7 +6,7 @@ they were sampled, on the clock of the run.
 
 from __future__ import annotations
 
-import os
+import errno
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
+from towtank.files import put
 from towtank.results import observe, segments
 from towtank.results.folder import RunFolder
 from towtank.results.observe import ProbeStream, ServiceStream
@@ -94,14 +95,19 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
     # DuckDB reads a dictionary of arrays as a table; the casts give an empty table its types as well.
     arrays = {name: _array(table[name], kind) for name, kind in columns.items()}
     casts = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in columns.items())
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+    def copy(temporary: Path) -> None:
+        try:
+            connection.execute(
+                f"COPY (SELECT {casts} FROM recorded) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
+            )
+        except duckdb.IOException as error:
+            raise OSError(errno.EIO, str(error), str(path)) from error
+
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
         connection.register("recorded", arrays)
-        connection.execute(
-            f"COPY (SELECT {casts} FROM recorded) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
-        )
-    temporary.replace(path)
+        put(path, copy)
 
 
 def _array(values: list[Any], kind: str) -> np.ndarray[Any, Any]:

@@ -6,13 +6,12 @@ import http.client
 import json
 import socket
 import ssl
-from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
 
+from towtank.secrets import basic_authorization
 from towtank.sending.receiver import Receiver
 
 _TIMEOUT_S = 10.0
@@ -75,9 +74,7 @@ class Transport:
 
     def __init__(self, receiver: Receiver, headers: tuple[tuple[str, str], ...]) -> None:
         url = receiver.url
-        login = f"{unquote(url.username)}:{unquote(url.password or '')}" if url.username is not None else None
-        basic = {"Authorization": f"Basic {b64encode(login.encode()).decode()}"} if login else {}
-        self._headers = {"User-Agent": "towtank", **basic, **dict(headers), **dict(receiver.headers)}
+        self._headers = {"User-Agent": "towtank", **basic_authorization(url), **dict(headers), **dict(receiver.headers)}
         self._path = (url.path or "/") + (f"?{url.query}" if url.query else "")
         self._connection = _Connection(receiver)
 

@@ -79,7 +79,7 @@ def test_invalid_run_is_an_error_and_so_is_what_rests_on_it(export, results):
     error = found["objectives"][0].find("error")
     assert error is not None
     assert error.get("type") == "objective_not_valid"
-    assert str(error.get("message")).endswith("but no run is valid at load 72")
+    assert str(error.get("message")).endswith("but at load 72: r005 is invalid (the server died)")
 
 
 def test_objective_that_nothing_tells_about_is_an_error(export, results):

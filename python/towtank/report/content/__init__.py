@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from towtank import __version__
+from towtank.containment import Failed, attempt, attempt_or, contained
 from towtank.report.content import (
     appendix,
     audit,
@@ -41,6 +42,7 @@ from towtank.report.content import (
     verdicts,
     workload,
 )
+from towtank.report.content.not_made import overview, section_not_made
 from towtank.report.document import Document, Section
 from towtank.report.source import Results
 
@@ -81,9 +83,28 @@ SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
 def build_document(results: Results) -> Document:
     """Build the whole report from what was measured."""
     name = results.study.get("name") or results.summary.get("study") or results.name
+    with contained() as parts:
+        started = attempt_or("start time", "at an unknown time", appendix.started, results)
+        sections = tuple(section for build in SECTIONS if (section := _section(build, results)) is not None)
+        failed = parts.faults
     return Document(
         title=results.title,
-        subtitle=f"Study {name}, started {appendix.started(results)}",
-        sections=tuple(section for build in SECTIONS if (section := build(results)) is not None),
+        subtitle=f"Study {name}, started {started}",
+        sections=(overview(failed), *sections) if failed else sections,
         made_with=f"Written by Towtank {__version__} from the results folder {results.name}.",
     )
+
+
+def part_of(build: Callable[[Results], Section | None]) -> str:
+    """Name of the part that a builder makes, as `section capacity model`."""
+    return f"section {build.__module__.rpartition('.')[2].replace('_', ' ')}"
+
+
+def _section(build: Callable[[Results], Section | None], results: Results) -> Section | None:
+    """A section; one that could not be made says so where it would stand."""
+    part = part_of(build)
+    made = attempt(part, build, results)
+    if isinstance(made, Failed):
+        title = part.removeprefix("section ").capitalize()
+        return section_not_made(made, title, appendix=build is appendix.build)
+    return made

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
+from towtank.analysis.checks.storage import throttled_disks
 from towtank.report import format as people
 from towtank.report.content.headline import nothing
 from towtank.report.content.question import cpu_names
@@ -26,7 +27,7 @@ def build(results: Results) -> Section:
         blocks.append(Table("Configuration in force, as the runs recorded it", columns, rows))
     else:
         blocks.append(nothing("The configuration in force"))
-    blocks += [*_pinning(results), *_host(results)]
+    blocks += [*_pinning(results), *_throttled_disks(results), *_host(results)]
     return Section("configuration", "Configuration sheet", tuple(blocks))
 
 
@@ -102,13 +103,29 @@ def _levels(run: RunResult, factors: Iterable[str]) -> str:
 def _pinning(results: Results) -> list[Block]:
     """Which CPUs the system and the generator had, for every way it was done."""
     ways = {
-        (cpu_names(pinning.get("system")), cpu_names(pinning.get("generator")))
+        (cpu_names(pinning.get("system")) if run.manifest.get("tiers") else "", cpu_names(pinning.get("generator")))
         for run in results.runs
         if isinstance(pinning := run.manifest.get("pinning"), Mapping)
     }
     return [
-        paragraph(f"The system ran on {system}, the load generator on {generator}.")
+        paragraph(
+            f"The system ran on {system}, the load generator on {generator}."
+            if system
+            else f"The load generator ran on {generator}. Towtank started no service and pinned none."
+        )
         for system, generator in sorted(ways)
+    ]
+
+
+def _throttled_disks(results: Results) -> list[Block]:
+    """Disks whose speed a control group limits, and whose percentiles are therefore its own."""
+    found = dict.fromkeys(disk for run in results.runs for disk in throttled_disks(run.manifest))
+    return [
+        paragraph(
+            f"Disk {disk} of host {host} was limited by its control group to {limits}. The limit holds on average; "
+            "requests pass in bursts, so percentiles of times that wait for the disk are those of the throttle."
+        )
+        for host, disk, limits in found
     ]
 
 

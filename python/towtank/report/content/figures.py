@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from towtank.containment import Failed, attempt
+from towtank.report.content.not_made import not_made
 from towtank.report.document import Block, Section, paragraph
 from towtank.report.figures import FIGURES
 from towtank.report.source import Results
@@ -16,7 +18,10 @@ def build(results: Results) -> Section:
     """All figures that the data allow."""
     blocks: list[Block] = []
     for what, make in FIGURES:
-        made = make(results)
+        made = attempt(f"figure {what}", make, results)
+        if isinstance(made, Failed):
+            blocks.append(not_made(made))
+            continue
         lack = _LACKS.get(what, "nothing was recorded for it")
         blocks.append(made or paragraph(f"No figure of {what}: {lack}."))
     return Section("figures", "Figures", tuple(blocks))

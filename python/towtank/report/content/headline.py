@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from towtank.analysis.doubts import not_checked
 from towtank.report import format as people
+from towtank.report import objectives as outcomes
 from towtank.report.document import Block, Callout, Column, Section, Table, Text, paragraph, text
 from towtank.report.source import Json, Results, dig
 
-_OUTCOMES = {"True": "met", "False": "missed"}
 LEVELS = {
     "valid": "Valid measurement",
     "suspect": "Suspect measurement",
@@ -66,7 +67,14 @@ def verdict(results: Results) -> Callout:
     reasons: list[Text] = [
         text(f"{str(doubt['message']).rstrip('.')}.") for doubt in _reasons(results) if doubt.get("message")
     ]
-    return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons))
+    missing = unchecked(results)
+    said = [text(people.sentence(missing))] if missing else []
+    return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons, *said))
+
+
+def unchecked(results: Results) -> str:
+    """The checks that could not be made on any run, each with its reason; empty without any."""
+    return not_checked(dig(results.summary, "verdict", "not_checked") or ())
 
 
 def _reasons(results: Results) -> list[Json]:
@@ -79,8 +87,8 @@ def _objectives(results: Results, objectives: Sequence[Json]) -> Table:
     rows = tuple(
         (
             str(one.get("text", "")),
-            _OUTCOMES.get(str(one.get("met")), "not decided"),
-            people.quantity(one.get("seen"), _unit(metrics.get(one.get("text")) or one.get("metric"))),
+            outcomes.outcome(one),
+            people.quantity(one.get("seen"), outcomes.unit_of(metrics.get(one.get("text")) or one.get("metric"))),
             _at(one.get("at")),
             *((_share_of_windows(one), _worst_window(one)) if windowed else ()),
         )
@@ -104,13 +112,6 @@ def _worst_window(objective: Json) -> str:
     if not worst:
         return people.ABSENT
     return f"{people.plain(worst['start_s'])} to {people.plain(worst['end_s'])} s of {worst['run']}"
-
-
-def _unit(metric: Any) -> str:
-    """Base unit of what an objective is about; most are about times."""
-    if str(metric).startswith("stored."):
-        return ""
-    return {"throughput": "1/s", "errors": "ratio"}.get(str(metric), "s")
 
 
 def _at(place: Any) -> str:

@@ -38,10 +38,23 @@ def build(results: Results) -> Section:
     blocks: list[Block] = [block for doubt in gather(results) for block in _blocks(doubt)]
     if not blocks:
         blocks.append(paragraph("No doubt about any run was found by the checks of the analysis."))
+    blocks += _not_checked(results)
     general = design_limits(results)
     if general:
         blocks += [paragraph("Beyond the checks of single runs:"), Bullets(tuple(general))]
     return Section("limits", "What limits the conclusions", tuple(blocks))
+
+
+def _not_checked(results: Results) -> list[Block]:
+    """The checks that could not be made: what was not looked at is not sound for that."""
+    missing = [one for one in dig(results.summary, "verdict", "not_checked") or () if isinstance(one, dict)]
+    if not missing:
+        return []
+    columns = (Column("Check"), Column("Not made, because"), Column("Runs"))
+    rows = tuple(
+        (str(one["check"]).replace("_", " "), str(one["why"]), ", ".join(one.get("runs") or ())) for one in missing
+    )
+    return [Table("Checks that could not be made", columns, rows)]
 
 
 def gather(results: Results) -> list[Doubt]:
@@ -102,27 +115,48 @@ def design_limits(results: Results) -> list[Text]:
         limits.append(
             text(f"Missing runs: {names}. Points that need them have no value, or rest on fewer runs than designed.")
         )
+    limits += _pilot(results)
     limits += _thin_points(results)
     limits += _one_machine(results)
     limits += _no_model(results)
-    unreached = [
-        one for one in results.configurations if isinstance(one.get("limit"), dict) and not one["limit"].get("reached")
-    ]
-    if unreached:
-        limits.append(
-            text(
-                f"In {len(unreached)} of {people.plural(len(results.configurations), 'configuration')} "
-                f"the limit of the system was not "
-                "reached; nothing is said about loads above the highest level."
-            )
-        )
+    limits += _limits_of_configurations(results)
     return limits
+
+
+def _limits_of_configurations(results: Results) -> list[Text]:
+    """Configurations whose limit was not reached, and those for which the levels do not decide it."""
+    found = [limit for one in results.configurations if isinstance(limit := one.get("limit"), dict)]
+    states = [limit.get("reached") for limit in found]
+    of_all = people.plural(len(results.configurations), "configuration")
+    beyond = "nothing is said about loads above the highest level."
+    return [
+        text(f"In {states.count(state)} of {of_all} {what}; {beyond}")
+        for state, what in (
+            (False, "the limit of the system was not reached"),
+            (None, "the levels do not decide whether the limit of the system was reached"),
+        )
+        if state in states
+    ]
 
 
 def _no_model(results: Results) -> list[Text]:
     """Why the report has no capacity model."""
     why = results.model.get("refused")
     return [text(f"No capacity model was made: {why}.")] if why else []
+
+
+def _pilot(results: Results) -> list[Text]:
+    """Where the load levels come from, if they are shares of the limit."""
+    pilot = results.study.get("pilot")
+    if not isinstance(pilot, dict) or not isinstance(pilot.get("users"), int | float):
+        return []
+    bound = "at least " if pilot.get("is_lower_bound") else "about "
+    return [
+        text(
+            f"The load levels are shares of {bound}{people.plain(round(pilot['users']))} users, the limit that a pilot "
+            "run of a few seconds a level found on this machine. The pilot run is a scale for the levels, not a result."
+        )
+    ]
 
 
 def _thin_points(results: Results) -> list[Text]:

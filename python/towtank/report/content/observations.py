@@ -31,6 +31,9 @@ def sentences(results: Results) -> list[str]:
     ]
 
 
+_REACHED = {True: "reached", False: "not reached"}
+
+
 def _limits(results: Results) -> list[Block]:
     rows = []
     for configuration in results.configurations:
@@ -42,7 +45,7 @@ def _limits(results: Results) -> list[Block]:
         rows.append(
             (
                 label_of(configuration),
-                "reached" if reached else "not reached",
+                "not decided" if reached is None else _REACHED[bool(reached)],
                 str(limit.get("resource") or people.ABSENT),
                 knee if reached else people.ABSENT,
                 people.rate_estimate(limit.get("peak_throughput_per_s")),

@@ -139,6 +139,8 @@ def _objective(scenario: Json, name: str) -> tuple[str, str]:
 
 
 def _value(one: Json) -> str:
+    if "shown" in one:
+        return str(one["shown"])
     if one["value"] is None:
         return "no steady state"
     return format_rate(one["value"]) if one["objective"].startswith("throughput") else format_duration(one["value"])
@@ -230,7 +232,8 @@ def _what_if(found: Json) -> list[Block]:
         met = ("yes" if one["met"] else "no") + (
             "" if one["probability"] is None else f" ({people.share(one['probability'])})"
         )
-        what = ". ".join([one["what_if"], *one["notes"]])
+        of = [f"Of {one['hardware']}, {one['configuration']}"] if "hardware" in one else []
+        what = ". ".join([one["what_if"], *of, *one["notes"]])
         rows.append(
             (
                 what,
@@ -246,7 +249,7 @@ def _what_if(found: Json) -> list[Block]:
         Column("Objectives", numeric=True), Column("Carries", numeric=True), Column("Met"),
     )  # fmt: skip
     notes = (
-        "Brackets hold what 95 % of the draws of the demands give.",
+        "Brackets hold what 95 % of the draws give.",
         "The share after yes or no is that of the draws in which all holds.",
     )
     return [Table("What if", columns, tuple(rows), notes)]
@@ -303,6 +306,8 @@ def _with(values: Mapping[str, Any]) -> str:
 
 
 def _step_value(one: Json) -> str:
+    if one.get("shown"):
+        return str(one["shown"])
     value, unit = one["value"], one["unit"]
     shapes = {"byte": format_size, "s": format_duration, "ratio": people.share, "1/s": format_rate}
     if unit in shapes:
@@ -326,6 +331,11 @@ def _trust(found: Json) -> list[Block]:
         items.append(f"The model is the {trust['model']}: {trust['model_why']}.")
     if trust["held_out_error"] is not None:
         items.append(f"The highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %.")
+    items += [
+        f"{one['part'].capitalize()}: {one['origin']}{', counted in the probability' if one['counted'] else ''}: "
+        f"{one['text']}."
+        for one in trust.get("rests_on", ())
+    ]
     items += [f"Assumes that {one['assumes']}. Tested: {one['tested']}." for one in trust["assumptions"]]
     items += [f"Doubt: {one}." for one in trust["doubts"]]
     return [paragraph("What this rests on:"), Bullets(tuple(text(one) for one in items))]

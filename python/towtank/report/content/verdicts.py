@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towtank.report import format as people
+from towtank.report.content import service_logs
 from towtank.report.document import Block, Column, Section, Table
 from towtank.report.source import Json, Results, RunResult, dig
 
@@ -15,10 +16,10 @@ _CONSEQUENCES = {
 
 
 def build(results: Results) -> Section:
-    """Verdicts, then the laws that were checked on every run."""
+    """Verdicts, what services said in runs with doubts, then the laws that were checked on every run."""
     blocks: list[Block] = [_verdicts(results)]
     if results.measured:
-        blocks += [_laws(results), _accounting(results)]
+        blocks += [*service_logs.blocks(results), _laws(results), _accounting(results)]
     return Section("verdicts", "Verdict of every run", tuple(blocks))
 
 

@@ -93,7 +93,7 @@ def _mix(mix: list[Json], measured: dict[str, tuple[int, float]]) -> Table:
 
 
 def _weight(weight: Any) -> str:
-    return f"{people.plain(weight)} %" if isinstance(weight, (int, float)) else shown(weight)
+    return people.plain(weight) if isinstance(weight, (int, float)) else shown(weight)
 
 
 def _measured_only(measured: dict[str, tuple[int, float]]) -> Table:

@@ -75,9 +75,9 @@ def _objective(material: Material, objective: Mapping[str, Any]) -> ET.Element:
         name=f"{objective['text']} ({label})",
         time=_seconds(0.0),
     )
-    found = judged.state(material, objective)
+    found = judged.state(objective)
     if found != "met":
-        why = judged.explained(material, objective)
+        why = judged.explained(objective)
         tag = "failure" if found == "missed" else "error"
         case.append(_element(tag, text=why, type=f"objective {found}".replace(" ", "_"), message=why))
     return case

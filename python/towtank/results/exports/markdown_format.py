@@ -97,7 +97,7 @@ def _objectives(material: Material) -> Iterator[str]:
         return
     rows = []
     for one in found:
-        state = judged.state(material, one)
+        state = judged.state(one)
         at = one["at"].get("users", one["at"].get("rate"))
         holds = one["holds_up_to"]
         rows.append(

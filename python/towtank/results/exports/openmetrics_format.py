@@ -127,7 +127,7 @@ def _study(page: _Page, material: Material) -> None:
     for level in (*_LEVELS, "missing"):
         page.add("study_runs", {**study, "verdict": level}, verdict[f"{level}_runs"])
     for one in material.summary["objectives"]:
-        met = {"met": 1, "missed": 0}.get(judged.state(material, one))
+        met = {"met": 1, "missed": 0}.get(judged.state(one))
         page.add("objective_met", {**study, "objective": one["text"], "configuration": one["label"]}, met)
 
 

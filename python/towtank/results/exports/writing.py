@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from towtank.errors import ReportError, StudyError
+from towtank.files import NotAFileError, put
 from towtank.results.exports.format import COMMAND_LINE, File
 
 FOLDER = "exports"
@@ -54,25 +52,12 @@ def write(file: File, path: Path) -> None:
     ReportError
         If it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        _make_folder(path.parent)
-        file.write(temporary)
-        with temporary.open("rb") as stream:
-            os.fsync(stream.fileno())
-        temporary.replace(path)
+        put(path, file.write)
+    except NotAFileError as error:
+        raise StudyError.at(COMMAND_LINE, f"{error.strerror}: {str(path)!r}", where="--out") from error
     except OSError as error:
         raise ReportError(f"the export could not be written to {path}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:  # the system's words would be about the wrong thing
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from error
 
 
 def print_file(file: File) -> None:

@@ -1,0 +1,198 @@
+"""Keeps a fault in one part of an answer from taking the other parts along.
+
+A command opens the boundary with `contained`. Inside it, `attempt` makes one part: a summary, a fit, a figure, a
+section. What a part raises is kept with its traceback, and the caller gets a `Failed` to show where the part would
+stand. Without an open boundary `attempt` raises as if it were not there, so that a library call never hides a fault.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from towtank.errors import EngineError, ExitStatus, Stopped, TowtankError
+from towtank.secrets import redacted_text
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A part that could not be made.
+
+    Attributes
+    ----------
+    part : str
+        Name of the part, as `capacity model of workers 4`.
+    what : str
+        What was raised, in one line.
+    fault_file : str or None
+        File with the traceback; None for a known error, and if no file could be written.
+    internal : bool
+        Whether it is a fault of Towtank; False for a known error, which is an answer.
+    error : Exception or None
+        What was raised.
+    """
+
+    part: str
+    what: str
+    fault_file: str | None = None
+    internal: bool = True
+    error: Exception | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def sentence(self) -> str:
+        """What to tell about it, in one line."""
+        place = f" (the fault is described in {self.fault_file})" if self.fault_file else ""
+        return f"{self.part}: this part could not be made: {self.what}{place}"
+
+    def document(self) -> dict[str, Any]:
+        """The entry of `failed_parts` in JSON documents."""
+        return {"part": self.part, "what": self.what, "fault_file": self.fault_file}
+
+
+@dataclass
+class Parts:
+    """Parts that were attempted within one boundary.
+
+    Attributes
+    ----------
+    attempted : list of str
+        Names of all parts, in the order in which they were begun.
+    failed : list of Failed
+    """
+
+    attempted: list[str] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+
+    @property
+    def faults(self) -> list[Failed]:
+        """The parts that failed by a fault of Towtank."""
+        return [each for each in self.failed if each.internal]
+
+    def status(self, otherwise: ExitStatus) -> ExitStatus:
+        """The exit status: 1 if a part failed by a fault of Towtank."""
+        return ExitStatus.INTERNAL if self.faults else otherwise
+
+    def documents(self) -> list[dict[str, Any]]:
+        """`failed_parts` of a JSON document."""
+        return [each.document() for each in self.failed]
+
+
+_OPEN: ContextVar[Parts | None] = ContextVar("contained parts", default=None)
+
+
+@contextmanager
+def contained() -> Iterator[Parts]:
+    """Open the boundary; within an open one, join it."""
+    known = _OPEN.get()
+    if known is not None:
+        yield known
+        return
+    parts = Parts()
+    token = _OPEN.set(parts)
+    try:
+        yield parts
+    except Stopped:
+        raise
+    except TowtankError as error:
+        # The answer is refused; what failed on the way to it may be the reason.
+        error.failed_parts = tuple(each.sentence for each in parts.faults)
+        raise
+    finally:
+        _OPEN.reset(token)
+
+
+def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
+    """Make one part.
+
+    Parameters
+    ----------
+    part : str
+        Its name, for the user.
+    make : callable
+        Called with the other arguments.
+
+    Returns
+    -------
+    object
+        What `make` returned, or `Failed` if it raised within an open boundary.
+    """
+    parts = _OPEN.get()
+    if parts is None:
+        return make(*arguments, **keywords)
+    parts.attempted.append(part)
+    try:
+        return _make(part, make, *arguments, **keywords)
+    except Stopped:
+        raise
+    except TowtankError as error:
+        failed = _failed(parts, part, error, internal=isinstance(error, EngineError))
+    except Exception as error:  # the boundary: a fault in one part costs this part only
+        failed = _failed(parts, part, error, internal=True)
+    if all((each.part, each.what) != (failed.part, failed.what) for each in parts.failed):
+        parts.failed.append(failed)
+    return failed
+
+
+def _make(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:  # noqa: ARG001
+    """Make a part; tests raise here in the part of a name."""
+    return make(*arguments, **keywords)
+
+
+def attempt_or(part: str, otherwise: T, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
+    """Make one part as `attempt` does; give `otherwise` in place of one that failed."""
+    made = attempt(part, make, *arguments, **keywords)
+    return otherwise if isinstance(made, Failed) else made
+
+
+def attempt_unknown(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
+    """Make one part as `attempt` does, but raise known errors: they end the whole answer."""
+    made = attempt(part, make, *arguments, **keywords)
+    if isinstance(made, Failed) and not made.internal and made.error is not None:
+        raise made.error
+    return made
+
+
+def _failed(parts: Parts, part: str, error: Exception, *, internal: bool) -> Failed:
+    if not internal:
+        return Failed(part, in_a_line(error), None, internal=False, error=error)
+    known = next((each.fault_file for each in parts.failed if each.fault_file), None)
+    kept = keep_fault(error, part, None if known is None else Path(known))
+    what = f"{type(error).__name__}: {in_a_line(error)}"
+    return Failed(part, what, None if kept is None else str(kept), error=error)
+
+
+def in_a_line(error: Exception) -> str:
+    """The message of an error in one line, without its hint and without secrets."""
+    lines = [line.strip() for line in redacted_text(str(error)).split("\n\nhint:")[0].splitlines()]
+    return " ".join(line for line in lines if line)
+
+
+def keep_fault(error: BaseException, part: str = "", path: Path | None = None) -> Path | None:
+    """Write the traceback of a fault into a file, or add it to one.
+
+    Returns
+    -------
+    Path or None
+        The file; None if none could be written.
+    """
+    text = redacted_text("".join(traceback.format_exception(error))).encode("utf-8", "backslashreplace")
+    head = f"in {part}:\n".encode("utf-8", "backslashreplace") if part else b""
+    try:
+        if path is not None:
+            with path.open("ab") as stream:
+                stream.write(head + text)
+            return path
+        with tempfile.NamedTemporaryFile("wb", prefix="towtank-fault-", suffix=".txt", delete=False) as made:
+            made.write(head + text)
+        return Path(made.name)
+    except OSError:
+        return None

@@ -1,0 +1,138 @@
+"""Estimates as text: a value has the digits that its interval supports, and stands beside it: `434 [425, 442] ms`.
+
+References
+----------
+.. [1] R. L. Workman et al. (Particle Data Group), "Review of Particle Physics", Progress of Theoretical and
+       Experimental Physics 2022(8), 083C01, section 5.3 (rounding), doi:10.1093/ptep/ptac097.
+"""
+
+from __future__ import annotations
+
+import math
+
+_TWO_DIGITS = 355
+"""Leading three digits of an error below which it is given with two digits, else with one: rule of [1]_."""
+_MOST_PLACES = 12
+# Units of durations: below, factor to seconds, name.
+_DURATIONS = ((1e-6, 1e-9, "ns"), (1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (3600.0, 60.0, "min"))
+
+
+def last_place(error: float) -> int:
+    """Power of ten of the last digit that an error supports.
+
+    Parameters
+    ----------
+    error : float
+        Half the width of an interval, > 0 and finite.
+
+    Notes
+    -----
+    Of the three leading digits of the error, 100 to 354 keep two, 355 to 949 keep one, and 950 to 999 are rounded up
+    to 1000, of which two are kept [1]_.
+
+    Examples
+    --------
+    >>> [last_place(error) for error in (0.827, 0.119, 0.967, 8.5, 23.0)]
+    [-1, -2, -1, 0, 0]
+
+    References
+    ----------
+    .. [1] Particle Data Group, see the top of this file.
+    """
+    exponent = math.floor(math.log10(error))
+    leading = error / 10.0 ** (exponent - 2)
+    return exponent if leading >= _TWO_DIGITS else exponent - 1
+
+
+def interval_texts(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """Write a value and the ends of its interval to the same digit.
+
+    Examples
+    --------
+    >>> interval_texts(433.6, 425.2, 442.1), interval_texts(14321.0, 12900.0, 15600.0)
+    (('434', '425', '442'), ('14,300', '12,900', '15,600'))
+    """
+    error = (high - low) / 2
+    # Without a width there is nothing to round to.
+    if not error > 0 or not math.isfinite(error):
+        texts = [f"{one:,.4g}" if abs(one) < 1e4 else f"{one:,.0f}" for one in (value, low, high)]
+        return texts[0], texts[1], texts[2]
+    place = max(last_place(error), -_MOST_PLACES)
+    texts = [_rounded(one, place) for one in (value, low, high)]
+    return texts[0], texts[1], texts[2]
+
+
+def _rounded(value: float, place: int) -> str:
+    shown = f"{round(value, -place):,.{max(0, -place)}f}"
+    return shown if shown.strip("-0.,") else shown.lstrip("-")
+
+
+def number_estimate(value: float, low: float, high: float, unit: str = "") -> str:
+    """Write an estimate: `434 [425, 442] users`.
+
+    Examples
+    --------
+    >>> number_estimate(2.93157, 2.89, 2.97), number_estimate(20.0, 17.5, 22.5, "/s")
+    ('2.93 [2.89, 2.97]', '20.0 [17.5, 22.5] /s')
+    """
+    texts = interval_texts(value, low, high)
+    return f"{texts[0]} [{texts[1]}, {texts[2]}]{unit and ' '}{unit}"
+
+
+def duration_estimate(value: float, low: float, high: float) -> str:
+    """Write an estimated duration; the unit is that of the value.
+
+    Examples
+    --------
+    >>> duration_estimate(0.4336, 0.4252, 0.4421), duration_estimate(3.0251, 2.9, 3.15)
+    ('434 [425, 442] ms', '3.03 [2.90, 3.15] s')
+    """
+    factor, unit = next(((factor, unit) for below, factor, unit in _DURATIONS if value < below), (3600.0, "h"))
+    return number_estimate(value / factor, low / factor, high / factor, unit)
+
+
+def rate_estimate(value: float, low: float, high: float) -> str:
+    """Write an estimated rate; slow ones per minute or per hour.
+
+    Examples
+    --------
+    >>> rate_estimate(28.68, 28.49, 28.87)
+    '28.68 [28.49, 28.87] /s'
+    """
+    factor, unit = (1.0, "/s") if value >= 1 or value == 0 else (60.0, "/min") if value * 60 >= 1 else (3600.0, "/h")
+    return number_estimate(value * factor, low * factor, high * factor, unit)
+
+
+def share_estimate(value: float, low: float, high: float) -> str:
+    """Write an estimated ratio in per cent.
+
+    Examples
+    --------
+    >>> share_estimate(0.618, 0.611, 0.625)
+    '61.8 [61.1, 62.5] %'
+    """
+    return number_estimate(100 * value, 100 * low, 100 * high, "%")
+
+
+def rounded_to(value: float, error: float) -> float:
+    """Round a value to the last digit that an error supports; unchanged where the error is not known or none.
+
+    Examples
+    --------
+    >>> rounded_to(0.23184, 0.0102), rounded_to(0.23184, 0.0)
+    (0.232, 0.23184)
+    """
+    if not error > 0 or not math.isfinite(error):
+        return value
+    return round(value, -last_place(error))
+
+
+def significant(value: float, digits: int) -> float:
+    """Round a value to significant digits.
+
+    Examples
+    --------
+    >>> significant(0.03539885605583271, 6), significant(0.0, 6)
+    (0.0353989, 0.0)
+    """
+    return float(f"{value:.{digits - 1}e}")

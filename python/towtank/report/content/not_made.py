@@ -1,0 +1,34 @@
+"""Statements in place of parts that could not be made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from towtank.containment import Failed
+from towtank.report.document import Bullets, Callout, Section, text
+
+
+def not_made(failed: Failed) -> Callout:
+    """The statement in place of a part."""
+    return Callout("invalid", "This part could not be made", (text(f"{failed.sentence}."),))
+
+
+def section_not_made(failed: Failed, title: str, *, appendix: bool) -> Section:
+    """The statement in place of a section."""
+    return Section(f"not-made-{'-'.join(title.lower().split())}", title, (not_made(failed),), appendix=appendix)
+
+
+def overview(failed: Sequence[Failed]) -> Section:
+    """All parts that failed, for the head of the report."""
+    return Section(
+        "failed-parts",
+        "Parts that could not be made",
+        (
+            Callout(
+                "invalid",
+                "This report is not complete",
+                (text("Towtank failed while it made the parts below. All other parts were made without them."),),
+            ),
+            Bullets(tuple(text(f"{each.sentence}.") for each in failed)),
+        ),
+    )

@@ -1,0 +1,104 @@
+"""What the logs of services said for the first time under load, for runs with failures or doubts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from towtank.analysis.log_lines import ERROR, folded
+from towtank.report import format as people
+from towtank.report.document import Block, Column, Table, paragraph
+from towtank.report.source import Results, RunResult, dig
+
+ROWS_AT_MOST = 10
+"""Lines shown of each service."""
+_SAID = (
+    "Lines of each service's log that look like trouble and were not in it before the load began. Lines that differ in "
+    "numbers, times and addresses only count as equal; the first of them is shown, with *** in place of secrets."
+)
+
+
+@dataclass
+class _Row:
+    """Lines that say the same in the logs of one service, over all runs."""
+
+    service: str
+    text: str
+    level: str
+    runs: list[str] = field(default_factory=list)
+    count: int = 0
+    first_s: float | None = None
+
+    def add(self, run: RunResult, group: Any) -> None:
+        self.runs.append(run.run_id)
+        self.count += int(group["count"])
+        if self.first_s is None:
+            self.first_s = group.get("first_s")
+
+    def cells(self) -> tuple[str, ...]:
+        return (
+            self.service,
+            ", ".join(self.runs),
+            people.count(self.count),
+            people.ABSENT if self.first_s is None else people.plain(round(self.first_s, 1)),
+            self.text,
+        )
+
+
+def blocks(results: Results) -> list[Block]:
+    """One row for each line; nothing where no run has failures or doubts, or no log said anything."""
+    runs = [run for run in results.measured if _is_doubtful(run)]
+    rows: dict[tuple[str, str], _Row] = {}
+    for run in runs:
+        for service, log in (run.summary.get("logs") or {}).items():
+            for group in dig(log, "groups") or ():
+                row = _Row(service, str(group["text"]), str(group["level"]))
+                rows.setdefault((service, folded(row.text)), row).add(run, group)
+    kept = _most_telling(list(rows.values()))
+    notes = (*_left_out(list(rows.values()), kept), *(note for run in runs for note in _notes(run)))
+    if not kept:
+        return [paragraph(f"Logs of services: {note}") for note in notes]
+    columns = (
+        Column("Service"),
+        Column("Runs"),
+        Column("Lines", "count", numeric=True),
+        Column("First seen", "s", numeric=True),
+        Column("Line of the log"),
+    )
+    rows_shown = tuple(row.cells() for row in kept)
+    return [paragraph(_SAID), Table("Said by services for the first time under load", columns, rows_shown, notes)]
+
+
+def _is_doubtful(run: RunResult) -> bool:
+    failed = dig(run.summary, "errors", "count")
+    return bool(failed) or run.verdict in ("suspect", "invalid")
+
+
+def _most_telling(rows: list[_Row]) -> list[_Row]:
+    """Errors before warnings and what was said most first, at most `ROWS_AT_MOST` of each service."""
+    services = list(dict.fromkeys(row.service for row in rows))
+    ordered = sorted(rows, key=lambda row: (services.index(row.service), row.level != ERROR, -row.count))
+    return [row for service in services for row in [one for one in ordered if one.service == service][:ROWS_AT_MOST]]
+
+
+def _left_out(rows: list[_Row], kept: list[_Row]) -> list[str]:
+    counts = {row.service: 0 for row in rows}
+    for row in rows:
+        counts[row.service] += row not in kept
+    return [f"{service}: {people.count(left)} more lines that differ." for service, left in counts.items() if left]
+
+
+def _notes(run: RunResult) -> list[str]:
+    """What of the logs was not read: without it, nothing said is not known to be nothing."""
+    logs = run.summary.get("logs")
+    if logs is None:
+        return []
+    notes = []
+    for service, log in logs.items():
+        if log is None:
+            notes.append(f"{run.run_id}: the log of {service} could not be read.")
+        elif log["unread_bytes"]:
+            size = people.size(log["unread_bytes"])
+            place = f"{size} in the middle of the log of {service}"
+            notes.append(f"{run.run_id}: {place} was not read; counts are of the rest.")
+    return notes

@@ -1,0 +1,50 @@
+"""Outcomes of objectives in words, the same in the report and on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from towtank.report import format as people
+
+_OUTCOMES = {True: "met", False: "missed", None: "not judged"}
+
+
+def outcome(objective: Mapping[str, Any]) -> str:
+    """`met`, `missed` or `not judged`, the last one with the reason.
+
+    Parameters
+    ----------
+    objective : dict
+        One of `objectives` of a study summary.
+    """
+    met = objective.get("met")
+    word = _OUTCOMES.get(met if isinstance(met, bool) else None, "not judged")
+    gaps = [one for one in objective.get("not_judged") or () if isinstance(one, Mapping)]
+    if word != "not judged":
+        return word
+    reasons = "; ".join(f"at {people.plain(one.get('load'))}, {one.get('why')}" for one in gaps)
+    return f"{word}: {reasons or 'nothing was measured that decides it'}"
+
+
+def seen(objective: Mapping[str, Any]) -> str:
+    """The worst value, in the unit of the quantity that the objective is about."""
+    return people.quantity(objective.get("seen"), unit_of(objective.get("metric")))
+
+
+def unit_of(metric: Any) -> str:
+    """Base unit of the quantity that an objective is about; most are times."""
+    name = str(metric)
+    if name.startswith("stored."):
+        return ""
+    return "1/s" if name.startswith("throughput") else "ratio" if name.startswith("err") else "s"
+
+
+def line(objective: Mapping[str, Any]) -> str:
+    """`objective: p95 < 1 s (index absent): missed, 1.2 s at users 750`."""
+    where = f" ({objective['label']})" if objective.get("configuration") else ""
+    at = objective.get("at")
+    place = ", ".join(f"{name} {level}" for name, level in at.items()) if isinstance(at, Mapping) else ""
+    value = "" if objective.get("seen") is None else f", {seen(objective)}{f' at {place}' if place else ''}"
+    word, _, why = outcome(objective).partition(": ")
+    return f"objective: {objective.get('text', '')}{where}: {word}{value if not why else f': {why}'}"

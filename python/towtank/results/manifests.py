@@ -1,0 +1,154 @@
+"""Reads manifests and other JSON objects of a results folder, and checks the forms that the analysis relies on.
+
+Keys beyond those named here pass, and so does what is missing: a manifest may be of another version, or cut short.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from towtank.errors import Fault, StudyError
+from towtank.files import read_regular
+from towtank.treecheck import message_of
+
+Level = str | int | float | bool
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Json = dict[str, Any]
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+# Branches of unions, which pydantic names in the path of a problem.
+_BRANCHES = re.compile(r"^(str|int|float|bool|dict\[.*|list\[.*|[A-Z]\w+|constrained-\w+|function-.*)$")
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class Factor(_Form):
+    """A factor with its levels."""
+
+    name: str
+    levels: list[Level] = Field(min_length=1)
+    numeric: list[Number | None] | None = None
+
+
+class Objective(_Form):
+    """An objective of a study."""
+
+    text: str = ""
+    metric: str | None = None
+    value: Number | None = None
+    users: Number | None = None
+    rate: Number | None = None
+
+
+class StudyForm(_Form):
+    """The description of a study."""
+
+    name: str | None = None
+    title: str | None = None
+    question: str | None = None
+    expect: str | None = None
+    factors: list[Factor] | None = None
+    load_factor: str | None = None
+    design: Any = None
+    limits: dict[str, Number | None] | None = None
+    objectives: list[Objective] | None = None
+    claims: list[Json] | None = None
+    predict: Json | None = None
+    workload: Json | None = None
+    system: Json | None = None
+
+
+class StudyManifest(_Form):
+    """`study.json`."""
+
+    study: StudyForm | None = None
+    design: Any = None
+    versions: Json | None = None
+    host: Json | None = None
+    files: list[Json] | None = None
+    started_wall_ns: int | None = None
+
+    @field_validator("study", mode="before")
+    @classmethod
+    def _named_only(cls, value: Any) -> Any:
+        # A study that is only named has no description, and the runs tell the rest.
+        return value if value is None or isinstance(value, dict) else {"name": str(value)}
+
+
+class RunManifest(_Form):
+    """`run.json`."""
+
+    run: str | None = None
+    index: int | None = None
+    repetition: int | None = None
+    status: str | None = None
+    factors: dict[str, Level] | None = None
+    users: Number | None = None
+    rate: Number | None = None
+    tiers: dict[str, Json] | None = None
+    settings: Json | None = None
+    hosts: Json | None = None
+    pinning: Json | None = None
+    versions: Json | None = None
+    started_wall_ns: int | None = None
+    ended_wall_ns: int | None = None
+
+
+def read_object(path: Path) -> Json:
+    """Read a JSON object.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it is no JSON.
+    StudyError
+        If it is JSON, but no object.
+    """
+    text = read_regular(path)
+    try:
+        document = json.loads(text)
+    except RecursionError:
+        raise ValueError("brackets within brackets without end") from None
+    if not isinstance(document, dict):
+        raise StudyError.at(path, f"must be a JSON object, got {type(document).__name__} instead")
+    if _SURROGATE.search(text):
+        # Half a pair of surrogates can neither be written nor printed.
+        whole: Json = json.loads(_HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", json.dumps(document, ensure_ascii=False)))
+        return whole
+    return document
+
+
+def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
+    """Check a document against a form, and return it as it is; raise `StudyError` with every fault."""
+    try:
+        form.model_validate(document)
+    except ValidationError as error:
+        faults = {_place(problem["loc"]): problem for problem in error.errors(include_url=False)}
+        raise StudyError([Fault(str(path), 0, 0, place, _said(each)) for place, each in faults.items()]) from None
+    return document
+
+
+def _said(problem: Any) -> str:
+    if problem["type"] == "missing":
+        return f"must have the key {str(problem['loc'][-1])!r}, got none"
+    return message_of(problem)
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """The path of keys as people write it, without the branches of unions that pydantic adds."""
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif not _BRANCHES.match(part):
+            path += f".{part}" if path else part
+    return path

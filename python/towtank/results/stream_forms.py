@@ -1,0 +1,168 @@
+"""Forms of the lines of recorded streams: what the readers rely on, so that a line of another form counts as damaged.
+
+A checksum shows that a line is as it was written, not that its numbers can be: a count of 1e300, a time that is not a
+number. Keys beyond those named here pass, and so does what is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+# A century in nanoseconds, and more than any counter of a run reaches; sums of some thousand stay within 64 bits.
+LARGEST_NS = 3_155_760_000 * 10**9
+LARGEST = 10**15
+# Squares and sums of such metrics stay far below the largest float.
+LARGEST_METRIC = 1e30
+Json = dict[str, Any]
+Instant = Annotated[int, Field(ge=-LARGEST_NS, le=LARGEST_NS)]
+Span = Annotated[float, Field(ge=0, le=LARGEST_NS, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Name = Annotated[int, Field(ge=0, le=10**9)]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class StageForm(_Line):
+    """A stage, as the header has it."""
+
+    name: str | None = None
+    phase: str | None = None
+    start_s: Annotated[float, Field(allow_inf_nan=False, ge=-1e9, le=1e9)] | None = None
+    end_s: Annotated[float, Field(allow_inf_nan=False, ge=-1e9, le=1e9)] | None = None
+    users: Count | None = None
+    rate: Annotated[float, Field(allow_inf_nan=False, ge=0, le=LARGEST)] | None = None
+
+
+class ItemForm(_Line):
+    """A page or a step, as the header names it."""
+
+    name: str
+    transaction: str
+
+
+class SegmentHeader(_Line):
+    """First line of a segment."""
+
+    workers: Count | None = None
+    edits: Count | None = None
+    monotonic_ns: Instant | None = None
+    wall_ns: Instant | None = None
+    stages: list[StageForm] | None = None
+    transactions: list[str] | None = None
+    pages: list[ItemForm] | None = None
+    steps: list[ItemForm] | None = None
+    groups: list[str] | None = None
+
+
+class SeriesForm(_Line):
+    """Counts and times of one step, page or transaction."""
+
+    of: str
+    id: Name
+    group: Name | None = None
+    offered: Count | None = None
+    started: Count | None = None
+    ok: Count | None = None
+    picked: Count | None = None
+    failed: dict[str, Count] | None = None
+    not_started: dict[str, Count] | None = None
+    bytes_out: Count | None = None
+    bytes_in: Count | None = None
+    response: str | None = None
+    response_sum_ns: Span = 0
+    exchange: str | None = None
+    exchange_sum_ns: Span = 0
+    first_byte: str | None = None
+
+
+class PausesForm(_Line):
+    """Pauses of one group."""
+
+    group: Name
+    pause: str
+    pause_sum_ns: Span
+
+
+class ThinkForm(_Line):
+    """Pauses that ended, of all groups."""
+
+    count: Count = 0
+    sum_ns: Span = 0
+
+
+class IntervalForm(_Line):
+    """What a load thread saw between two instants."""
+
+    t0_ns: Instant
+    t1_ns: Instant
+    stage: Name
+    users: Count
+    user_ns: Span
+    in_flight: Count
+    connections: Count = 0
+    cpu_ns: Span
+    lag: str | None = None
+    connect: str | None = None
+    tls: str | None = None
+    connection_wait: str | None = None
+    think: ThinkForm | None = None
+    series: list[SeriesForm]
+    thinks: list[PausesForm] = []
+    arrivals: list[Count] | None = None
+    gaps: str | None = None
+    gaps_sum_ns: Span = 0
+    handshakes: dict[str, Count] | None = None
+    waiting: Count = 0
+    gap_ns: Span = 0
+    stalled_ns: Span = 0
+
+
+class SampleForm(_Line):
+    """A sample of the probe."""
+
+    t_ns: Instant
+    wall_ns: Instant | None = None
+    host: Json = {}
+    cpus: list[Json] = []
+    disks: dict[str, Json] = {}
+    networks: dict[str, Json] = {}
+    groups: dict[str, Json] = {}
+    probe: Json = {}
+
+
+class MetricsForm(_Line):
+    """Metrics of a service."""
+
+    t_ns: Instant
+    wall_ns: Instant | None = None
+    values: Json
+
+
+_FORMS = {
+    name: TypeAdapter(form)
+    for name, form in (
+        ("segment", SegmentHeader), ("interval", IntervalForm), ("sample", SampleForm), ("metrics", MetricsForm),
+    )
+}  # fmt: skip
+
+
+def has_form(name: str, document: Json) -> bool:
+    """Whether a line has the form of its kind: `segment`, `interval`, `sample` or `metrics`."""
+    try:
+        _FORMS[name].validate_python(document)
+    except ValidationError:
+        return False
+    return name not in ("sample", "metrics") or _is_finite(document)
+
+
+def _is_finite(tree: Any) -> bool:
+    """Whether all numbers of a tree are such that their sums and differences are numbers as well."""
+    if isinstance(tree, dict):
+        return all(map(_is_finite, tree.values()))
+    if isinstance(tree, list):
+        return all(map(_is_finite, tree))
+    return not isinstance(tree, int | float) or -LARGEST_METRIC <= tree <= LARGEST_METRIC

@@ -1,0 +1,288 @@
+"""Keeps secrets out of everything that is kept, printed or passed on.
+
+Logins, keys and tokens live in memory and in the files that must have them (`PRIVATE_MODE`, named in
+`docs/reference/run-folder.md`). All else goes through `redacted`: documents of the run folder, messages of errors,
+notes on the terminal, names of steps.
+
+A value counts as a secret for its place, not for its looks: the login of an address, the value of a key that is named
+as secrets are, and the values of a query, except plain ones of names that are known to be harmless (`page=2`,
+`sort=name`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from base64 import b64encode
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import SplitResult, unquote
+
+from towtank.secret_names import WORDS, is_harmless_name, may_be_secret_name
+
+HIDDEN = "***"
+_PAIR_LENGTH = 2
+# Of a mapping that is a login, what is no secret.
+_LOGIN_KEYS = ("user", "username", "kind", "type")
+_STEP = re.compile(r"[\s/]")
+PRIVATE_MODE = 0o600
+PRIVATE_FOLDER_MODE = 0o700
+
+# Login of an address; a password that is not encoded may have any character but these.
+# Only the first letter of a word begins a match, or a long word would cost the square of its length.
+_LOGIN = re.compile(
+    r"(?P<scheme>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://)(?P<login>[^\s/?#\"'<>@]*(?:@[^\s/?#\"'<>@]+)*)@"
+)
+_BARE_LOGIN = re.compile(r"(?<![\w:/.@%+~-])[\w.%+~-]+:[^\s/@:\"'<>,]+@(?=[\w\[])")
+# Also of a fragment: `#access_token=...`.
+_QUERY_VALUE = re.compile(r"(?P<key>[?&;#](?P<name>[^\s=&;?#\"'<>]+)=)(?P<value>(?:\$\{[^{}]*\}|[^\s&;#\"'<>])+)")
+# What a header or a message has behind the name of the scheme, unless it is prose.
+_BEARER = re.compile(
+    r"(?P<scheme>\bBearer\s+|\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token|digest)\s+)"
+    r"(?!\$\{|(?:auth\w*|scheme|tokens?)\b)[^\s,;\"'<>]+",
+    re.IGNORECASE,
+)
+_SCHEMES = re.compile("bearer|authorization", re.IGNORECASE)
+# Values of harmless names that anybody may see: numbers as of pages, and words.
+_PLAIN_VALUE = re.compile(r"[+-]?[0-9]{1,8}(?:\.[0-9]{1,4})?|[A-Za-z]{1,20}(?:[_.,+-][A-Za-z]{1,20}){0,3}")
+_PLACE = re.compile(r"\$\{[^{}]*\}")
+
+
+def redacted_text(text: str) -> str:
+    """Put `***` in place of logins of addresses, values of queries and tokens of headers in a text.
+
+    Parameters
+    ----------
+    text : str
+        An address, or a message with addresses in it.
+
+    Examples
+    --------
+    >>> redacted_text("http://shop:pw@host/list?page=2&token=abc")
+    'http://***@host/list?page=2&token=***'
+    >>> redacted_text("postgresql://postgres@127.0.0.1/shop and mysql://shop:pw@127.0.0.1/shop")
+    'postgresql://postgres@127.0.0.1/shop and mysql://***@127.0.0.1/shop'
+    """
+    if "@" in text:
+        text = _BARE_LOGIN.sub(f"{HIDDEN}@", _LOGIN.sub(_hidden_login, text))
+    if "=" in text:
+        text = _QUERY_VALUE.sub(_hidden_value, text)
+    return _BEARER.sub(rf"\g<scheme>{HIDDEN}", text) if _SCHEMES.search(text) else text
+
+
+def _hidden_login(found: re.Match[str]) -> str:
+    """A database's user alone is no secret; a word that HTTP is given alone often is a token."""
+    is_user = ":" not in found["login"] and not found["scheme"].lower().startswith("http")
+    return found[0] if is_user else f"{found['scheme']}{HIDDEN}@"
+
+
+def _hidden_value(found: re.Match[str]) -> str:
+    value = found["value"]
+    harmless = is_harmless_name(unquote(found["name"]))
+    rest = _PLACE.sub("", value)
+    if not rest or (harmless and _PLAIN_VALUE.fullmatch(rest)):
+        return found[0]
+    return found["key"] + HIDDEN
+
+
+def redacted(document: Any, parameters: Collection[str] = ()) -> Any:
+    """Copy a document without the secrets in it.
+
+    Parameters
+    ----------
+    document : Any
+        Of mappings, lists and plain values.
+    parameters : collection of str
+        Names of parameters whose values are secrets for the places where a workload uses them.
+
+    Examples
+    --------
+    >>> redacted({"user": "shop", "password": "pw", "address": ["http://u:p@host"]})
+    {'user': 'shop', 'password': '***', 'address': ['http://***@host']}
+    """
+    if isinstance(document, str):
+        return redacted_text(document)
+    if isinstance(document, Mapping):
+        copy = {key: _redacted_value(str(key), value, parameters) for key, value in document.items()}
+        named, value = document.get("name"), document.get("value")
+        if isinstance(value, str) and isinstance(named, str) and _is_secret_path(named, parameters):
+            copy["value"] = HIDDEN
+        return copy
+    if isinstance(document, list | tuple):
+        pair = _redacted_pair if document and all(map(_is_pair, document)) else redacted
+        return [pair(value, parameters) for value in document]
+    return document
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == _PAIR_LENGTH and isinstance(value[0], str)
+
+
+def _redacted_pair(pair: Any, parameters: Collection[str]) -> list[Any]:
+    """A name with its value, as of headers."""
+    name, value = pair
+    return [redacted(name), _redacted_value(name, value, parameters)]
+
+
+def _redacted_value(key: str, value: Any, parameters: Collection[str]) -> Any:
+    if _is_secret_path(key, parameters):
+        return _hidden(value, parameters)
+    if key == "parameters" and isinstance(value, Mapping):
+        value = {name: _hidden(inner, ()) if name in parameters else inner for name, inner in value.items()}
+    return redacted(value, parameters)
+
+
+def _hidden(value: Any, parameters: Collection[str]) -> Any:
+    """Hide what has the name of a secret; of a mapping the texts alone, for it may be what was counted of a thing."""
+    if isinstance(value, Mapping):
+        return {
+            key: HIDDEN
+            if isinstance(inner, str) and key not in _LOGIN_KEYS
+            else _redacted_value(key, inner, parameters)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_hidden(inner, parameters) for inner in value]
+    return HIDDEN if isinstance(value, str | int | float) and not isinstance(value, bool) else value
+
+
+def _is_secret_path(path: str, parameters: Collection[str]) -> bool:
+    """Names of steps (`POST /token`) are no paths."""
+    section, _, name = path.rpartition(".")
+    return (may_be_secret_name(path) and not _STEP.search(path)) or (section == "parameters" and name in parameters)
+
+
+def redacted_setting(setting: str, parameters: Collection[str] = ()) -> str:
+    """Put `***` in place of the value of `path=value` where the path names a secret, or of secrets in that value.
+
+    Examples
+    --------
+    >>> redacted_setting("parameters.password=abc"), redacted_setting("services.web.settings.threads=4")
+    ('parameters.password=***', 'services.web.settings.threads=4')
+    """
+    path, equals, value = setting.partition("=")
+    if _is_secret_path(path.strip(), parameters):
+        return f"{path}{equals}{HIDDEN}"
+    fields = _FIELD.sub(lambda found: _hidden_field(found, parameters), redacted_text(value))
+    return f"{path}{equals}{fields}"
+
+
+# `password: abc` within a value that is itself a mapping.
+_FIELD = re.compile(
+    r"(?P<key>[\"']?(?P<name>[\w-]+)[\"']?\s*:\s*)(?P<value>\"[^\"]*\"|'[^']*'|\[[^\[\]]*\]|[^\s,{}\[\]]+)"
+)
+
+
+def _hidden_field(found: re.Match[str], parameters: Collection[str]) -> str:
+    secret = may_be_secret_name(found["name"]) or found["name"] in parameters
+    return found["key"] + HIDDEN if secret else found[0]
+
+
+# The last one of a statement that was cut short has no end.
+_LITERAL = re.compile(r"(?:(?P<name>\b\w{1,64})[^\w']{1,8})?'(?P<text>(?:[^']|'')*)(?:'|$)")
+
+
+def redacted_statement(statement: str) -> str:
+    """Put `***` in place of texts in a statement of SQL, except plain words that are compared with nothing secret.
+
+    Examples
+    --------
+    >>> redacted_statement("SELECT 1 FROM a WHERE kind = 'open' AND secret = 'k3-99x'")
+    "SELECT 1 FROM a WHERE kind = 'open' AND secret = '***'"
+    """
+    return _LITERAL.sub(_hidden_literal, statement)
+
+
+def _hidden_literal(found: re.Match[str]) -> str:
+    name, text = found["name"] or "", found["text"]
+    secret = may_be_secret_name(name) or name.lower() == "by"  # `IDENTIFIED BY 'abc'`
+    if not text or (not secret and _PLAIN_VALUE.fullmatch(text)):
+        return found[0]
+    return f"{found[0][: found.start('text') - found.start() - 1]}'{HIDDEN}'"
+
+
+# `password=abc`, `"password": "abc"`, `X-Api-Key: abc` anywhere in a line of a log. Values of other names are passed
+# over, as they may be pairs themselves: `error: password=abc`.
+_PAIR = re.compile(
+    rf"(?P<key>(?:{WORDS.replace('_?', '[_-]?')})[\"'\])]*\s*[:=]\s*)"
+    r"(?:\"[^\"]*\"?|'[^']*'?|(?:(?:basic|bearer|digest|negotiate)\s+)?[^\s,;&\"'{}\[\]()]+)",
+    re.IGNORECASE,
+)
+_SCHEME = re.compile(r"(?P<scheme>\b(?:basic|bearer|negotiate|digest)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
+# A header of cookies has several, to the end of the line or of the text in quotes.
+_COOKIES = re.compile(r"(?P<key>\bcookie[\"']?\s*[:=]\s*)[^\"']+", re.IGNORECASE)
+_KEY_DETAIL = re.compile(r"(?P<key>\bKey \([^)]*\)=)\([^)]*\)")
+_STATEMENT = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|VALUES|WHERE|SET)\b", re.IGNORECASE)
+# Long words of digits and letters mixed are keys, tokens, sessions or digests.
+_TOKEN = re.compile(r"(?<![\w/.+-])(?=[\w+=-]*[0-9])(?=[\w+=-]*[A-Za-z])[\w+-]{24,}(?:\.[\w+-]{8,})*={0,2}(?![\w/])")
+
+
+def redacted_line(line: str) -> str:
+    """Put `***` in place of secrets in a line of a log, which writes what it likes.
+
+    Values count for their names as elsewhere, in any spelling of a pair; besides headers of authorization and cookies,
+    literals of statements, and long words of digits and letters mixed.
+
+    Examples
+    --------
+    >>> redacted_line("login failed: user=ann password=hunter2")
+    'login failed: user=ann password=***'
+    >>> redacted_line('refused {"user": "ann", "api_key": "k3"} Authorization: Bearer abc.def')
+    'refused {"user": "ann", "api_key": ***} Authorization: ***'
+    >>> redacted_line("ERROR: no session 4f2a9c01d7e84b6f9a02c5de for Cookie: a=1; b=2")
+    'ERROR: no session *** for Cookie: ***'
+    """
+    line = _COOKIES.sub(rf"\g<key>{HIDDEN}", redacted_text(line))
+    line = _PAIR.sub(rf"\g<key>{HIDDEN}", line)
+    line = _SCHEME.sub(rf"\g<scheme>{HIDDEN}", line)
+    line = _KEY_DETAIL.sub(rf"\g<key>({HIDDEN})", line)
+    line = redacted_statement(line) if _STATEMENT.search(line) else line
+    return _TOKEN.sub(HIDDEN, line)
+
+
+def basic_authorization(address: SplitResult) -> dict[str, str]:
+    """Make the header that sends the login of an address, RFC 7617; no header where it has none.
+
+    Examples
+    --------
+    >>> from urllib.parse import urlsplit
+    >>> basic_authorization(urlsplit("http://Aladdin:open%20sesame@host"))
+    {'Authorization': 'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=='}
+    """
+    if address.username is None:
+        return {}
+    login = f"{unquote(address.username)}:{unquote(address.password or '')}"
+    return {"Authorization": f"Basic {b64encode(login.encode()).decode()}"}
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder that only its owner can enter; one that is there already keeps its mode."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        path.mkdir(mode=PRIVATE_FOLDER_MODE)
+
+
+def open_private(path: Path, *, follow: bool = False) -> IO[str]:
+    """Open a new or emptied text file that only its owner can read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    follow : bool, default False
+        Whether it may be a link, as where the user names it; what is no file (`/dev/stdout`) keeps its mode.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, as a pipe that nobody reads.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    descriptor = os.open(path, flags, PRIVATE_MODE)
+    os.set_blocking(descriptor, True)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.fchmod(descriptor, PRIVATE_MODE)
+    return os.fdopen(descriptor, "w", encoding="utf-8")

@@ -1,0 +1,6 @@
+"""Text on a terminal: streams that take whatever is written, and tables that fit the width."""
+
+from towtank.terminal.streams import any_output, is_unicode
+from towtank.terminal.tables import fit_table, is_bounded, stacked, table_width
+
+__all__ = ["any_output", "fit_table", "is_bounded", "is_unicode", "stacked", "table_width"]

@@ -1,0 +1,104 @@
+"""Tables that fit the width of a terminal: names are folded, numbers never; what is still too wide becomes lines."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.segment import Segment
+from rich.table import Column, Table
+from rich.text import Text
+
+# More than any table has. [columns]
+UNBOUNDED = 10_000
+# Least width of a column of names that is folded: less is hard to read. [columns]
+_FOLDED = 14
+_FIGURE = re.compile(r"[\d–-]")
+
+
+def fit_table(console: Console, table: Table) -> RenderableType:
+    """Return a table in a form that fits a console.
+
+    Where nobody looks at lines (a pipe, a file) a table keeps its full width, unless COLUMNS states one. Otherwise
+    columns of names are folded, and a table that is still too wide becomes a line for each cell.
+
+    Parameters
+    ----------
+    console : Console
+        Where it is printed.
+    table : Table
+        Its cells are texts.
+    """
+    if table_width(console, table) <= console.width:
+        return table
+    if not is_bounded(console):
+        return Wide(table)
+    return table if _fold_names(console, table) else stacked(table)
+
+
+def is_bounded(console: Console) -> bool:
+    """Whether somebody looks at lines of a width: on a terminal, or where COLUMNS states one."""
+    return console.is_terminal or "COLUMNS" in os.environ
+
+
+class Wide:
+    """A table at its full width, whatever the width of the console."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[Segment]:
+        return console.render(self._table, options.update(max_width=UNBOUNDED))
+
+
+def table_width(console: Console, table: Table) -> int:
+    """Return the width of a table of which nothing is folded. [columns]"""
+    return console.measure(table, options=console.options.update(max_width=UNBOUNDED)).maximum
+
+
+def _cells(column: Column) -> list[str]:
+    return [_plain(cell) for cell in column.cells]
+
+
+def _plain(cell: RenderableType) -> str:
+    return Text.from_markup(cell).plain if isinstance(cell, str) else str(cell)
+
+
+def _is_names(column: Column) -> bool:
+    """Whether no cell of a column is a number, so that it may be folded."""
+    return not any(_FIGURE.match(cell.strip()) for cell in _cells(column))
+
+
+def _fold_names(console: Console, table: Table) -> bool:
+    """Let columns of names be folded, all others keep their width; whether the table fits then."""
+    names = [column for column in table.columns if _is_names(column)]
+    before = [(column.max_width, column.overflow) for column in names]
+    widths = [max((len(cell) for cell in (_plain(column.header), *_cells(column))), default=0) for column in names]
+    excess = table_width(console, table) - console.width
+    spare = [max(0, width - _FOLDED) for width in widths]
+    if excess > sum(spare):
+        for column, (width, overflow) in zip(names, before, strict=True):
+            column.max_width, column.overflow = width, overflow
+        return False
+    for column, width, less in sorted(zip(names, widths, spare, strict=True), key=lambda each: -each[2]):
+        taken = min(excess, less)
+        excess -= taken
+        if taken:
+            column.max_width, column.overflow, column.no_wrap = width - taken, "fold", False
+    for column in table.columns:
+        if not _is_names(column):
+            column.no_wrap = True
+    return True
+
+
+def stacked(table: Table) -> Group:
+    """Turn each row into a line with its first cell, and a line below for each other cell: `  p95: 12.3`."""
+    headers = [_plain(column.header).strip() for column in table.columns]
+    lines = []
+    for row in zip(*(_cells(column) for column in table.columns), strict=True):
+        lines.append(Text(": ".join(text for text in (headers[0], row[0]) if text)))
+        below = [(header, cell) for header, cell in zip(headers[1:], row[1:], strict=True) if cell.strip()]
+        lines += [Text(f"  {header}: {cell}" if header else f"  {cell}") for header, cell in below]
+    return Group(*lines)

@@ -1,0 +1,71 @@
+"""No data breaks a command that reads results: drawn studies through all of them, without a fault, contained or not."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+
+import pytest
+from drawn_studies import Drawn, without_cpu_time, write_drawn, write_study
+from every_answer import faults_of
+
+from towtank.results.stream_forms import has_form
+
+STUDIES = int(os.environ.get("TOWTANK_STUDIES", "36"))
+PARTS = 12
+"""Parameters over which studies are spread, so that several workers share them."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120 * max(1, STUDIES // PARTS))
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_study_breaks_any_command(tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for seed in range(part, STUDIES, PARTS):
+        out = tmp_path / str(seed)
+        out.mkdir()
+        oddities = write_study(out / "results", seed)
+        faults = faults_of(out / "results", out, seed)
+        assert not faults, f"seed {seed}, {oddities}:\n" + "\n".join(faults[:3])
+
+
+def test_drawn_studies_are_the_same_for_a_seed_and_odd(tmp_path: Path) -> None:
+    drawn = [write_study(tmp_path / f"results-{number}", number // 2) for number in range(40)]
+    assert drawn[::2] == drawn[1::2]
+    assert len({word for oddities in drawn for oddity in oddities for word in oddity.split(" ")[:1]}) > 20
+
+
+def test_tiers_without_cpu_time_and_a_run_whose_load_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    drawn = Drawn([2.0, 5.0, 8.0], changes=[without_cpu_time])
+    write_drawn(tmp_path / "results", drawn, random.Random(1))
+    path = tmp_path / "results" / "runs" / "r001" / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {"factors": {}, "users": None}), "utf-8")
+    assert faults_of(tmp_path / "results", tmp_path) == []
+
+
+INTERVAL = {
+    "t0_ns": 0, "t1_ns": 10**9, "stage": 0, "users": 1, "user_ns": 10**9, "in_flight": 0, "cpu_ns": 5,
+    "series": [{"of": "step", "id": 0, "ok": 3}],
+}  # fmt: skip
+SAMPLE = {"t_ns": 1, "cpus": [{"busy_s_total": 0.5}], "groups": {"content": {"alive": True}}}
+
+
+def test_lines_have_their_form() -> None:
+    assert has_form("interval", INTERVAL)
+    assert has_form("sample", SAMPLE)
+
+
+@pytest.mark.parametrize("number", [1e300, 3.5, float("nan"), float("inf"), -1, 1 << 70, "3", True])
+def test_no_count_is_any_other_number(number: object) -> None:
+    assert not has_form("interval", {**INTERVAL, "users": number})
+    assert not has_form("interval", {**INTERVAL, "series": [{"of": "step", "id": 0, "ok": number}]})
+
+
+@pytest.mark.parametrize(
+    "change", [{"cpus": "text"}, {"groups": {"content": 1}}, {"t_ns": 0.5}, {"host": {"up": float("nan")}}]
+)
+def test_a_sample_of_another_form_is_none(change: dict[str, object]) -> None:
+    assert not has_form("sample", {**SAMPLE, **change})

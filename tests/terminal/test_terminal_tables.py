@@ -1,0 +1,86 @@
+"""Tables at any width: every digit is there, names are folded, what is too wide becomes lines."""
+
+import io
+import re
+
+import pytest
+from rich.table import Table
+
+from towtank.cli.drive_table import drive_table
+from towtank.cli.output import Printer
+
+NAMES = ("class", "throughput /s", "response time", "where most of the time is spent")
+ROWS = (
+    ("an order of a customer", "1,234.567", "12.3 ms (11.9 - 12.7)", "the database of the shop"),
+    ("view", "0.123", "1.25 s", "content"),
+)
+TIMES = dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "p99.9", "max"), 12345.678)
+
+
+def made(**options: object) -> Table:
+    table = Table(*NAMES, **options)  # type: ignore[arg-type]
+    for row in ROWS:
+        table.add_row(*row)
+    return table
+
+
+def printed(table: object, width: int, *, terminal: bool = True) -> str:
+    stream = io.StringIO()
+    console = Printer(file=stream, force_terminal=terminal, width=width, color_system=None, soft_wrap=True)
+    console.print(table)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 200])
+def test_no_width_cuts_a_number(width: int) -> None:
+    text = printed(made(), width)
+    assert "…" not in text
+    for figure in ("1,234.567", "0.123", "12.3 ms (11.9 - 12.7)", "1.25 s"):
+        assert figure in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_lines_fit_the_width(width: int) -> None:
+    assert max(map(len, printed(made(), width).splitlines())) <= width
+
+
+def test_names_are_folded_before_lines_are_made() -> None:
+    text = printed(made(), 90)
+    assert re.search(r"│ 1,234\.567", text)
+    assert "customer" in text.replace("\n", "")
+
+
+def test_a_table_that_is_far_too_wide_becomes_lines() -> None:
+    assert printed(made(), 40).splitlines()[:3] == [
+        "class: an order of a customer",
+        "  throughput /s: 1,234.567",
+        "  response time: 12.3 ms (11.9 - 12.7)",
+    ]
+
+
+def test_a_pipe_gets_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    whole = printed(made(), 300)
+    assert printed(made(), 40, terminal=False) == whole
+    monkeypatch.setenv("COLUMNS", "40")
+    assert printed(made(), 40, terminal=False) == printed(made(), 40)
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_times_of_drive_show_all_digits(width: int) -> None:
+    document = {
+        "target": "http://127.0.0.1/",
+        "throughput_per_s": 1.0,
+        "window_s": 1.0,
+        "requests": 1,
+        "errors": 0,
+        "response_time_ms": TIMES,
+        "exchange_time_ms": TIMES,
+        "generator": {"start_lag_ms_p99": 0.1},
+        "valid": True,
+        "verdict": "valid",
+        "doubts": [],
+        "not_checked": [],
+    }
+    table = next(part for part in drive_table(document) if isinstance(part, Table))
+    assert printed(table, width).count("12,345.678") == 2 * len(TIMES)
