@@ -6,6 +6,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
 
+class Server(ThreadingHTTPServer):
+    """Serves each connection by a thread."""
+
+    daemon_threads = True
+    # Connections that wait to be accepted. Users who arrive at once need more than Python's 5, else the kernel drops
+    # what goes beyond, and they try again after a second.
+    request_queue_size = 1024
+
+
 class Shop(BaseHTTPRequestHandler):
     """Answers with JSON; everything but the log-in and the front page wants the token of the log-in."""
 
@@ -37,6 +46,8 @@ class Shop(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
+        if self.request_version == "HTTP/1.0" and not self.close_connection:
+            self.send_header("Connection", "keep-alive")  # a client of that version waits for the end of it otherwise
         self.end_headers()
         self.wfile.write(body)
 
@@ -45,7 +56,6 @@ class Shop(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 8080), Shop)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 8080), Shop)
     print(f"listening on 127.0.0.1:{server.server_address[1]}", flush=True)
     server.serve_forever()

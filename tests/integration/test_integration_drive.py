@@ -92,7 +92,7 @@ def test_run_folder_is_kept_where_asked(bench: Bench, serve: Callable[..., str])
     assert list((out / "engine").glob("worker-*.ndjson"))
     code, _, errors = drive(bench, url, "--duration", "1s", "--out", str(out))
     assert code == 2
-    assert "--out: must be a folder without a run in it" in errors
+    assert "--out: must be a folder without a run or a study in it" in errors
 
 
 def test_what_is_refused_leaves_no_run_folder(bench: Bench) -> None:

@@ -1,0 +1,59 @@
+"""No text says to fetch from a registry what is not ours there: whoever took the name would be installed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# Packages of others, which are known under these names.
+KNOWN = {"asyncssh", "ldap3", "psycopg[binary]", "PyMySQL"}
+# Builds the checkout itself, from a lock with hashes.
+OWN = {"Makefile", ".ci/run"}
+_TOOLS = r"(?:pip3?|uv|pipx|cargo|npm|gem|go)(?:\s+(?:pip|tool))?\s+(?:install|add|run|i)\b|\buvx\b|\bnpx\b"
+COMMAND = re.compile(rf"\b(?:{_TOOLS})(?P<rest>[^\n`|]*)")
+OURS = re.compile(r"(?<![\w./-])(?:towtank|content[-_]server)(?:\[[^\]]*\])?(?![\w/.-])", re.IGNORECASE)
+HINT = re.compile(
+    r"pip_install\(\"(?P<name>[^\"]+)\"\)|LIBRARY = \"(?P<library>[^\"]+)\""
+    r"|-m pip install '?(?P<bare>[a-z][\w\[\]-]*)"
+)
+
+
+def texts() -> list[tuple[str, str]]:
+    """Files of the repository that are text, by name."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = []
+    for name in listed.stdout.split("\0"):
+        path = ROOT / name
+        if name and name not in OWN and path != Path(__file__) and path.is_file():
+            text = path.read_bytes()
+            if b"\0" not in text:
+                found.append((name, text.decode("utf-8", "replace")))
+    return found
+
+
+def ours_in(text: str) -> list[str]:
+    """Commands of a text that fetch what has one of our names."""
+    return [match[0] for match in COMMAND.finditer(text) if OURS.search(match["rest"])]
+
+
+def test_a_command_that_fetches_us_is_seen() -> None:
+    assert ours_in("pip install 'towtank[hosts]'") == ["pip install 'towtank[hosts]'"]
+    assert ours_in("uv tool install --upgrade towtank") != []
+    assert ours_in("python -m pip install content-server") != []
+    assert ours_in("pip install -e reference/content_server; pip install asyncssh; ./towtank") == []
+
+
+def test_nobody_is_told_to_fetch_us_from_a_registry() -> None:
+    assert [(name, command) for name, text in texts() for command in ours_in(text)] == []
+
+
+def test_hints_of_messages_name_known_packages() -> None:
+    hints = [
+        match["name"] or match["library"] or match["bare"]
+        for name, text in texts()
+        if name.startswith(("python/", "reference/"))
+        for match in HINT.finditer(text)
+    ]
+    assert set(hints) == KNOWN
