@@ -288,7 +288,7 @@ def conclude(*runs, kind="users"):
 def test_a_shortfall_without_a_saturated_tier_leaves_the_resource_open():
     limit = conclude(made("r1", 10, 10.0, 0.1), made("r2", 20, 12.0, 0.3))
     assert (limit["kind"], limit["reached"], limit["resource"]) == ("unknown", True, None)
-    assert "no observed tier has used its CPUs up (content at 30 % of its CPUs)" in limit["evidence"]
+    assert "no observed tier is saturated (content at 30 % of its CPUs)" in limit["evidence"]
     assert "CPU time" not in limit["evidence"]
     assert limit["leaves_ideal_at"] == {"after": 10, "at": 20}
 
@@ -302,7 +302,7 @@ def test_a_tier_that_was_not_observed_is_no_evidence_against_the_cpu():
     # A server that runs already, on a plateau: no tier is observed, so nothing can be said of its CPUs.
     limit = conclude(*(without_tiers(made(f"r{n}", n, x)) for n, x in ((10, 10.0), (20, 12.0))))
     assert (limit["kind"], limit["resource"]) == ("unknown", None)
-    assert "which resource limits it was not observed (no tier was observed)" in limit["evidence"]
+    assert "the limiting resource was not observed (no tier was observed)" in limit["evidence"]
     limit = conclude(*(without_tiers(made(f"r{n}", n, x), 1.09) for n, x in ((10, 10.0), (20, 12.0))))
     assert "this machine used 1.09 of 2 CPUs" in limit["evidence"]
 
@@ -330,7 +330,9 @@ def test_levels_at_which_transactions_fail_are_the_limit():
     failing["verdict"]["reasons"], failing["errors"] = reasons, {"share": 0.09}
     limit = conclude(made("r1", 50, 50.0), made("r2", 80, 80.0), failing)
     assert (limit["kind"], limit["reached"], limit["resource"]) == ("errors", True, None)
-    assert "at 130 users too much fails (9 % failed); 80 users is the highest valid level" in limit["evidence"]
+    assert (
+        "at 130 users too many transactions fail (9 % failed); 80 users is the highest valid level" in limit["evidence"]
+    )
 
 
 @pytest.mark.parametrize("kind", ["generator_saturated", "interference", "service_died"])
@@ -346,14 +348,14 @@ def test_an_open_load_that_grows_is_an_overload_however_small_the_shortfall():
     # 99.7 of 108 /s are 8 % below the line, but what is in the system grew from 70 to 282.
     top = made("r3", 108, 99.7, verdict="suspect")
     top["window"] = {"growth": {"is_significant": True}}
-    doubt = {"kind": "no_steady_state", "level": "suspect", "message": "571 of 6,539 arrivals were left over"}
+    doubt = {"kind": "no_steady_state", "level": "suspect", "message": "571 of 6,539 arrivals were left unfinished"}
     top["verdict"]["reasons"] = [{**doubt, "seen": 0.09, "limit": 0.05}]
     runs = [made("r1", 50, 50.0), made("r2", 85, 85.0), top]
     limit = conclude(*runs, kind="rate")
     assert (limit["kind"], limit["reached"]) == ("overload", True)
-    assert "571 of 6,539 arrivals were left over" in limit["evidence"]
+    assert "571 of 6,539 arrivals were left unfinished" in limit["evidence"]
     del top["window"]
-    assert conclude(*runs, kind="rate")["kind"] == "undecided", "a level that was not at rest decides nothing"
+    assert conclude(*runs, kind="rate")["kind"] == "undecided", "a level that was not steady decides nothing"
 
 
 def test_a_level_above_that_is_invalid_leaves_the_limit_open():

@@ -26,10 +26,10 @@ def limit_and_top_level(summary: Json) -> Iterator[str]:
         for run in summary.get("_runs", ()):
             growth = (run.get("window") or {}).get("growth") or {}
             if run["run"] in points[-1]["runs"] and growth.get("is_significant"):
-                yield f"{one['label']}: no limit, but more arrives than is done"
+                yield f"{one['label']}: no limit, but arrivals exceed throughput"
         full = [name for name, tier in points[-1]["tiers"].items() if (tier["utilization"] or 0) >= 0.9]
         if full:
-            yield f"{one['label']}: no limit, but {full} used its CPUs up"
+            yield f"{one['label']}: no limit, but {full} was saturated"
 
 
 def limit_and_resource(summary: Json) -> Iterator[str]:

@@ -23,7 +23,7 @@ def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
-    """The analysed stretch of a run that goes through several loads and does not search; None of any other run."""
+    """Return the analysed stretch of a run that goes through several loads; None for a search and for one load."""
     held = (run.get("window") or {}).get("load")
     if not held or held["stretches"] < 2 or run.get("limit") is not None:
         return None
@@ -31,17 +31,17 @@ def several_loads(run: Run) -> dict[str, Any] | None:
 
 
 def stage_named(run: Run) -> str | None:
-    """Names of the analysed stages of a run that goes through several loads."""
+    """Names of the analysed stages of a run that goes through several loads; None for any other run."""
     held = several_loads(run)
     return None if held is None else " and ".join(held["stages"])
 
 
 def combined(of_runs: Sequence[Estimate]) -> Estimate:
-    """The same quantity of several runs: Student's t over their values, not below 0; one keeps its own interval."""
-    found = [one for one in of_runs if one.value is not None]
+    """Combine a quantity of several runs by Student's t, not below 0; the value of a single run keeps its interval."""
+    found = [estimate for estimate in of_runs if estimate.value is not None]
     if len(found) == 1:
         return found[0]
-    return t_interval([one.value for one in found if one.value is not None]).of_quantity()
+    return t_interval([estimate.value for estimate in found if estimate.value is not None]).of_quantity()
 
 
 def plain_over_runs(values: Sequence[float | None]) -> Estimate:
@@ -92,7 +92,7 @@ class Point:
         return plain_over_runs(values).value
 
     def machine_cpus(self) -> tuple[float, float] | None:
-        """CPUs that this machine used, whoever used them, and CPUs that it has; None if they were not observed. [1]"""
+        """CPUs that all programs on this machine used, and CPUs that it has; None if they were not observed. [1]"""
         hosts = [run["host"] for run in self.usable]
         used = plain_over_runs([estimate_of(host, "cpus_used").value for host in hosts]).value
         cpus = next((float(host["cpus"]) for host in hosts if host.get("cpus")), None)
@@ -100,7 +100,7 @@ class Point:
 
     @property
     def stage(self) -> str | None:
-        """The stage that the numbers are of, where the runs went through several loads; None elsewhere."""
+        """Name of the stage analysed if the runs went through several loads; None otherwise."""
         names = {stage_named(run) for run in self.usable}
         return names.pop() if len(names) == 1 else None
 

@@ -1,4 +1,4 @@
-"""Bounds of physics: what no system can do, whatever it is, compared with what was measured."""
+"""Compares measured values with physical bounds that hold for every system."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ if TYPE_CHECKING:
     from towtank.analysis.run.data import RunData
 
 FEWER_USERS = "users seen, at least those asked"
-"""The one bound that a plan may break by itself: users may leave when their data are used up."""
+"""The only bound that a plan may break: users may leave when their data are used up."""
 
-# CPU time is read a little before or after the stamp of its sample: so much of one CPU at either edge of a window,
-# and two ticks of the kernel's clock, is error and no work. [s]
+# CPU time is read shortly before or after the time stamp of its sample. This error covers both edges of a window and
+# two ticks of the kernel's clock, for each CPU. [s]
 _CPU_ERROR_S = 0.1
 _CPU_ERROR_SHARE = 0.02
-# Edges of intervals are whole nanoseconds.
+# Edges of intervals are whole nanoseconds; their sums as floats are not exact. [s]
 _SAME_INSTANT_S = 1e-6
 # Users come and go within milliseconds of the edge of a stage.
 _USERS_SHARE = 0.02
 
 
 def bounds(data: RunData, summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """Compare what was measured in the window with what is possible.
+    """Compare the values measured in the window with their physical bounds.
 
     Parameters
     ----------
     data : RunData
     summary : dict
-        The run summary as far as it is made: tiers, hosts and users.
+        The run summary with its keys `tiers`, `host` and `users`.
 
     Returns
     -------
     list of dict
-        `bound`, `where`, `seen`, `limit`, `unit`, `holds`, and `text` for people, of each bound that could be checked.
+        `bound`, `where`, `seen`, `limit`, `unit`, `holds` and `text` of each bound that could be checked.
 
     Notes
     -----
-    They hold for every system: a load thread records each instant once; requests end after they start, and not more of
-    them than started; a response time counts from the intended start and so is no shorter than the exchange time; a CPU
-    works at most all of the time; a closed load has the users that were asked for.
+    The bounds: a load thread records each instant once; a request ends after it starts; a response time counts from the
+    intended start, so it is at least the exchange time; the utilization of a CPU is at most 1; a closed load has the
+    requested number of users.
     """
     if not data.measurement.bins:
         return []
@@ -57,8 +57,8 @@ def _bound(bound: str, where: str, seen: float, limit: float, holds: bool, *, un
 
 def _intervals(measurement: Measurement) -> Iterator[dict[str, Any]]:
     spans = defaultdict(list)
-    for one in measurement.recording.intervals:
-        spans[one.worker].append((one.start_s, one.end_s))
+    for interval in measurement.recording.intervals:
+        spans[interval.worker].append((interval.start_s, interval.end_s))
     for worker, edges in sorted(spans.items()):
         twice = 0.0
         latest = -np.inf
@@ -90,7 +90,7 @@ def _requests(data: RunData) -> Iterator[dict[str, Any]]:
 
 def _cpus(data: RunData, summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
     length = float(data.measurement.lengths[data.chosen].sum())
-    used = {name: (one["cpus_used"]["value"], one["cpus_allotted"]) for name, one in summary["tiers"].items()}
+    used = {name: (tier["cpus_used"]["value"], tier["cpus_allotted"]) for name, tier in summary["tiers"].items()}
     machine = summary["host"]
     used["this machine"] = (machine["cpus_used"]["value"], machine["cpus"])
     if length:
@@ -100,7 +100,7 @@ def _cpus(data: RunData, summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
             continue
         limit = allotted * (1 + _CPU_ERROR_SHARE) + _CPU_ERROR_S * max(1.0, allotted) / length
         text = (
-            f"{where} used {seen:.3g} CPUs where it may use {allotted:g}: {100 * seen / allotted:.0f} % of them, "
+            f"{where} used {seen:.3g} CPUs of its {allotted:g}: {100 * seen / allotted:.0f} %, "
             f"limit {100 * limit / allotted:.0f} %"
         )
         yield _bound("a CPU works all of the time at most", where, seen, limit, seen <= limit, unit="CPUs", text=text)
@@ -111,7 +111,7 @@ def _users(data: RunData, summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if not isinstance(asked, int | float) or not asked or seen is None or window is None or data.is_moving:
         return
     slack = max(0.5, _USERS_SHARE * asked)
-    text = f"{seen:.4g} users were seen on average where {asked:g} were asked for"
+    text = f"{seen:.4g} users were active on average, {asked:g} were requested"
     more = _bound("users seen, at most those asked", "users", seen, asked, seen <= asked + slack, unit="", text=text)
     fewer = _bound(FEWER_USERS, "users", seen, asked, seen >= asked - slack, unit="", text=text)
     yield from (more, fewer)

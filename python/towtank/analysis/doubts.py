@@ -71,9 +71,9 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "give the generator more cores or threads, or a machine of its own, or lower the load",
     ),
     Kind.GENERATOR_STALLED: (
-        "The load generator itself stood still: it sent nothing and read no answers meanwhile, so that the response "
-        "times and the throughput of that time are its own and not those of the system.",
-        "see what stopped it (a signal, a CPU limit, swapping, a machine without CPU time left), then repeat the run",
+        "The load generator itself stood still: it sent nothing and read no answers meanwhile, so the response times "
+        "and the throughput of that time describe the generator, not the system.",
+        "find what stopped it (a signal, a CPU limit, swapping, a machine without CPU time left), then repeat the run",
     ),
     Kind.START_LAG: (
         "Requests left later than intended; response times count from the intended start and hold the lag.",
@@ -102,10 +102,10 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "see the errors by kind and the log of the service; raise limits.errors only if errors are expected",
     ),
     Kind.NOTHING_COMPLETED: (
-        "Without a completed transaction there is no throughput and no response time to report; a server that never "
-        "answers looks the same as one that was never asked.",
-        "see whether the address is that of the service and what its log says; give it a longer window than its "
-        "slowest answer, and a timeout shorter than the window",
+        "Without a completed transaction, throughput and response time are undefined; a server that never answers "
+        "looks the same as a server that received no request.",
+        "check the address of the service and its log; use a window longer than the slowest answer, and a timeout "
+        "shorter than the window",
     ),
     Kind.SERVICE_RESTARTED: (
         "A service began again within the run with cold caches; before and after are two different systems.",
@@ -133,10 +133,10 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "this is a fault of the generator or of the data on disk: keep the run folder and report it",
     ),
     Kind.PHYSICAL_BOUND: (
-        "No system can do that, so a counter is wrong, or part of the data was recorded twice or belongs to another "
-        "run; every number that rests on it is wrong, too.",
-        "compare the run folder with its original: a file that was copied, joined or edited; else report it with the "
-        "run folder",
+        "No system can exceed this bound, so a counter is wrong, or part of the data was recorded twice or belongs to "
+        "another run. Every number computed from it is wrong, too.",
+        "compare the run folder with its original: a file may have been copied, joined or edited; otherwise report it "
+        "with the run folder",
     ),
     Kind.LITTLE_LAW: (
         "Users, throughput and times contradict each other: a counter or the clock is wrong, or the window "
@@ -191,13 +191,13 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     ),
     Kind.FRAMING: (
         "The server sent bytes that belong to no request, so its answers and the requests no longer match each other "
-        "for certain, and every such connection had to be closed and made anew.",
-        "compare Content-Length and chunks with what the server sends; see a proxy between that adds to answers",
+        "for certain, and the generator closed every such connection and opened a new one.",
+        "compare Content-Length and chunks with the bytes that the server sends; look for a proxy that adds bytes",
     ),
     Kind.RECONNECTS: (
         "The server closed connections after their answers, so nearly every request paid for a new connection. That "
         "is part of its response time and of the server's work.",
-        "see whether the server keeps connections (keep-alive, HTTP/1.0), unless that is how it is used",
+        "check whether the server keeps connections (keep-alive, HTTP/1.0), unless its users open new ones, too",
     ),
     Kind.PAUSES: (
         "Single seconds are far slower than the others: something stops the system at times (garbage collection, a "
@@ -210,8 +210,8 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "raise the server's listen backlog and net.core.somaxconn of its host, or lengthen the ramp-up",
     ),
     Kind.TIER_LIMIT: (
-        "A tier had opened or started all that the kernel allows it; what it could not open it refused, so that errors "
-        "and response times are those of a limit of this login and not of the tier.",
+        "A tier had as many open files, or processes and threads, as the kernel allows. It refused further work, so "
+        "errors and response times show the limit of this login, not the capacity of the tier.",
         "raise the limit of the tier (ulimit -n for open files, ulimit -u for processes; LimitNOFILE and TasksMax of a "
         "systemd unit), or let it keep fewer connections",
     ),
@@ -230,7 +230,7 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "check the disk; repeat the run if it matters",
     ),
     Kind.COPIED_RUN: (
-        "The same records twice are one measurement: as a repetition they would make intervals narrow that are not.",
+        "The same records twice are one measurement: counted as a repetition, they would make intervals too narrow.",
         "remove the copy, and measure the run again",
     ),
     Kind.NOT_PINNED: (
@@ -247,9 +247,9 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "give the disk more room (size) or more inodes, or let runs write less; watch free inodes beside free room",
     ),
     Kind.DISK_THROTTLED: (
-        "A control group holds the requests of the host back to keep its limit, and lets them through in bursts. Means "
-        "and throughput are those of the limit; percentiles of the disk are those of the throttle, not of a disk of "
-        "that speed, and response times that wait for the disk hold them.",
+        "A control group delays the requests of the host to keep its limit, and releases them in bursts. Means and "
+        "throughput follow the limit. Percentiles of the disk, and of response times that wait for it, describe the "
+        "throttle and not a disk of that speed.",
         "judge such runs by means and throughput, or measure percentiles on a disk of that kind",
     ),
     Kind.STORED_LOST: (
@@ -285,7 +285,7 @@ class Doubt:
     unit: str = ""
 
     def document(self) -> dict[str, Any]:
-        """As it stands in a summary."""
+        """Entry of `doubts` in a summary."""
         why, hint = EXPLANATIONS[self.kind]
         return {
             "kind": str(self.kind),
@@ -308,7 +308,7 @@ def level_of(doubts: list[Doubt]) -> str:
 
 
 def not_checked(missing: Iterable[dict[str, str]]) -> str:
-    """Checks that could not be made, by reason, in one sentence without its end; empty without any.
+    """Render the checks that could not be made, by reason, as a sentence without a full stop; empty without any.
 
     Parameters
     ----------
@@ -316,8 +316,8 @@ def not_checked(missing: Iterable[dict[str, str]]) -> str:
         `not_checked` of a verdict.
     """
     by_reason: dict[str, list[str]] = {}
-    for one in missing:
-        by_reason.setdefault(one["why"], []).append(one["check"].replace("_", " "))
+    for entry in missing:
+        by_reason.setdefault(entry["why"], []).append(entry["check"].replace("_", " "))
     reasons = [f"{', '.join(checks)} ({why})" for why, checks in by_reason.items()]
     return f"not checked: {'; '.join(reasons)}" if reasons else ""
 

@@ -77,12 +77,12 @@ def _asked(data: RunData) -> Mask:
 
 
 def _throughput(column: Column, chosen: Mask, length: float) -> float | None:
-    """Completions per second; None where nothing ended, well or not: what never answers has no throughput."""
+    """Completions per second; None if no transaction ended, neither well nor as a failure."""
     return float(column.ok[chosen].sum()) / length if length > 0 and column.ended[chosen].any() else None
 
 
 def _unfinished(summary: dict[str, Any]) -> dict[str, Any]:
-    """Requests in flight at the end of the window, and those that failed after it by kind; null where not known."""
+    """Requests in flight at the end of the window, and those that failed after it by kind; None if unknown."""
     found = summary["unfinished"] or {}
     return {"in_flight": found.get("in_flight"), "failed_later": found.get("failed_later")}
 

@@ -100,9 +100,9 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
     runs = _runs(chosen, faults)
     design = [one for one in _design(manifest) if not wanted or one["run"] in wanted]
     missing = [one for one in design if one["run"] not in there]
-    told = {**manifest, "design": design} if wanted else manifest
-    summary = describe_study(told, [run.summary for run in runs])
-    judged = attempt_or("claims", None, claims.of_manifest, told, [run.summary for run in runs]) or {}
+    described = {**manifest, "design": design} if wanted else manifest
+    summary = describe_study(described, [run.summary for run in runs])
+    judged = attempt_or("claims", None, claims.of_manifest, described, [run.summary for run in runs]) or {}
     return _material(results.path, summary, runs, missing, judged)
 
 
@@ -112,8 +112,8 @@ def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
     runs = _runs([run], faults)
     above, _ = _manifest(ResultsFolder(run.path.parent.parent))
     design = [one for one in _design(above) if one["run"] == run.run_id]
-    told = {**above, "design": design} if above else {"study": {"name": run.run_id}}
-    summary = describe_study(told, [each.summary for each in runs])
+    described = {**above, "design": design} if above else {"study": {"name": run.run_id}}
+    summary = describe_study(described, [each.summary for each in runs])
     return _material(path, summary, runs, [], {})
 
 

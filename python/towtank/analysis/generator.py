@@ -54,7 +54,7 @@ def generator(
 
 
 def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, float | None]:
-    """Longest time that a load thread stood still, and how much of the window it did; None where it is not known."""
+    """Longest gap of a load thread, and the time of the window that lies in gaps; None if not recorded. [s]"""
     gaps = measurement.longest_gap_s[chosen]
     if not len(gaps) or np.isnan(gaps).all():
         return {"longest_gap_s": None, "stalled_s": None}

@@ -13,7 +13,7 @@ from towtank.analysis.statistics.histograms import Histogram, rank_of
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """Quantiles that every distribution is described by."""
-# An interval of the engine is a second long; one that is cut below half of it has a rate of chance.
+# An interval of the engine lasts a second; the rate over less than half of that is dominated by chance. [s]
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
 
@@ -159,9 +159,9 @@ def timeline(measurement: Measurement) -> dict[str, Any]:
 
 
 def _is_remnant(measurement: Measurement) -> Mask:
-    """Bins of the drain that end with its last answer, soon after they began: a count over such a time is no rate."""
+    """Short bins at the end of the drain, whose counts give no usable rate."""
     lengths = measurement.lengths
-    drain = next((number for number, one in enumerate(measurement.stages) if one.get("name") == DRAIN), None)
+    drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
     return np.asarray((measurement.stage == drain) & (lengths < _REMNANT_S))
 
 

@@ -1,4 +1,4 @@
-"""Lines of the log of any service: which look like trouble, and which say the same."""
+"""Classifies log lines of any service by their level of trouble, and groups lines that differ in numbers only."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _WARNING = re.compile(r"(?<![\w-])warn(?:ing)?(?!\w)|(?-i:\wWarning\b)", re.IGNORECASE)
-# Words of trouble that say there is none.
+# Phrases such as `no errors` and `failed=0`, which report the absence of trouble.
 _NONE_OF_IT = re.compile(
     r"\b(?:no|0|without) (?:errors?|warnings?|failures?|time-?outs?)\b|"
     r"[\"']?\b(?:errors?|err|fail(?:ed|ures?)|warnings?|time-?outs?|denied|refused|aborted|killed)[\"']?\s*[=:]\s*"
     r"[\"']?(?:0+(?:\.0+)?|null|none|nil|false|ok|\[\]|\{\})[\"']?(?=[\s,;}\])]|$)",
     re.IGNORECASE,
 )
-# A line of an access log is a request, whatever words are in its address; requests that failed are counted elsewhere.
+# A line of an access log is a request, even if its address contains such words; the engine counts failed requests.
 _ACCESS = re.compile(r"\"[A-Z]{3,10} \S* HTTP/[0-9.]+\" [0-9]{3}\b")
 _FRAME = re.compile(r"^\s+at \S|^\s+\.\.\. \d+ more")
 _TRACEBACK = "Traceback (most recent call last)"
@@ -51,9 +51,9 @@ class Line:
     Attributes
     ----------
     offset : int
-        Where its last byte is in the log, line feed included.
+        Offset of the end of the line in the log, line feed included. [byte]
     text : str
-        As it was written, without control characters.
+        The line without control characters.
     level : str
         `error` or `warning`.
     """
@@ -64,7 +64,7 @@ class Line:
 
 
 def level_of_line(text: str) -> str | None:
-    """Return the level of trouble that a line speaks of; None for none.
+    """Return the level of trouble that a line reports; None if it reports none.
 
     Examples
     --------
@@ -80,12 +80,12 @@ def level_of_line(text: str) -> str | None:
 
 
 def plain_line(raw: bytes) -> str:
-    """Decode a line, without colours and control characters."""
+    """Decode a line and remove colours and control characters."""
     return _CONTROL.sub(" ", _ESCAPES.sub("", raw.decode("utf-8", "replace"))).rstrip()
 
 
 def folded(text: str) -> str:
-    """Put `#` in place of all that varies between lines that say the same: times, numbers, hex, UUIDs, addresses.
+    """Replace the parts that vary between lines of one message by `#`: times, numbers, hex, UUIDs, addresses.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def folded(text: str) -> str:
 
 
 def troubles(lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
-    """Lines that look like trouble; of a traceback its last line, which names the exception.
+    """Yield the lines that report trouble; of a traceback only the last line, which names the exception.
 
     Parameters
     ----------
@@ -119,6 +119,6 @@ def troubles(lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
 
 
 def shown(text: str) -> str:
-    """Line as it may be kept: secrets out, bounded."""
+    """Redact a line and cut it to `TEXT_AT_MOST` characters."""
     text = redacted_line(text).strip()
     return text if len(text) <= TEXT_AT_MOST else text[: TEXT_AT_MOST - 1] + "…"

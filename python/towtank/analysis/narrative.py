@@ -14,12 +14,12 @@ from towtank.analysis.limits.of_runs import text_of
 _AT_THE_END = {
     LimitKind.CPU: ", limited by the CPU of {resource}",
     LimitKind.ERRORS: "; beyond its highest valid level transactions fail",
-    LimitKind.OVERLOAD: ", less than arrives; what limits it is not known",
-    LimitKind.UNKNOWN: ", short of ideal scaling; what limits it is not known",
+    LimitKind.OVERLOAD: ", less than arrives; the limiting resource is not known",
+    LimitKind.UNKNOWN: ", short of ideal scaling; the limiting resource is not known",
     LimitKind.NONE: ", its limit not reached",
     LimitKind.UNDECIDED: "; the levels do not decide whether this is its limit",
 }
-"""Last words of the headline on one configuration."""
+"""End of the headline of one configuration, by the kind of its limit."""
 Summary = dict[str, Any]
 Sentence = dict[str, Any]
 
@@ -62,7 +62,7 @@ def _valid(configuration: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _load(point: dict[str, Any]) -> str:
     amount = f"{point['load']:g} users" if "users" in point else f"{point['load']:g} arrivals per second"
-    # A run that goes through several loads is about one of them.
+    # The numbers of a run with several loads describe one stage.
     return f"{amount} (stage {point['stage']})" if point.get("stage") else amount
 
 
@@ -101,7 +101,7 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    # A load that is not known, and a level at which nothing was done, have no growth.
+    # An unknown load, and a level without throughput, have no growth.
     points = [point for point in _valid(configuration) if point["load"] and point["throughput_per_s"]["value"]]
     ideal = configuration["ideal"]
     if len(points) < 2 or ideal is None:
@@ -276,10 +276,10 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
 
 
 def _not_judged(objective: dict[str, Any]) -> str:
-    """Why an objective is not judged, and what the valid levels show."""
-    gaps = "; ".join(f"at {one['load']:g}, {one['why']}" for one in objective["not_judged"])
+    """Reason why an objective is not judged, and its worst value at the valid levels."""
+    gaps = "; ".join(f"at {gap['load']:g}, {gap['why']}" for gap in objective["not_judged"])
     if objective["seen"] is None:
-        return gaps or "nothing was measured that decides it"
+        return gaps or "no measured value decides it"
     return f"{gaps}. At the other levels it is met; the worst value there is {_seen(objective)}"
 
 

@@ -31,7 +31,7 @@ class MissingRun:
     key : dict
         Levels of all factors but the load.
     load : float
-        [1] or [1/s]
+        Level of the load: users [1] or arrival rate [1/s].
     """
 
     run: str
@@ -56,22 +56,26 @@ def check(
     runs : iterable of dict
         Summaries of the runs: their phases, windows and verdicts.
     missing : sequence of MissingRun
-        Runs of the design that were not made.
+        Runs of the design that have no results.
 
     Returns
     -------
     list of dict
-        One for each objective and configuration: `met` at all levels (None if nothing valid decides it), `seen` at
-        the worst valid level and `at` its place, up to which load the objective holds without a break, and
-        `not_judged`, the loads at which no valid run exists; `windows` of one that must hold in every window.
+        One for each objective and configuration: `met` at all levels (None if no valid run decides it), `seen` at
+        the worst valid level and `at` its place, the highest load up to which the objective holds without a break,
+        and `not_judged`, the loads without a valid run; also `windows` if the objective applies to every window.
 
     Notes
     -----
-    A run that is not valid decides nothing. One miss at a valid level is a miss; without a miss, an objective is met
-    only if every load it is about has a valid run.
+    An invalid run decides nothing. An objective is missed if any valid level misses it, and met if no level misses it
+    and every load that it names has a valid run.
     """
     by_name = {str(run["run"]): run for run in runs}
-    return [_check(one, configuration, by_name, missing) for one in objectives for configuration in configurations]
+    return [
+        _check(objective, configuration, by_name, missing)
+        for objective in objectives
+        for configuration in configurations
+    ]
 
 
 def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing: Sequence[MissingRun]) -> Json:
@@ -116,8 +120,8 @@ def _check(objective: Json, configuration: Json, runs: dict[str, Json], missing:
 
 
 def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> float | None:
-    """The highest load up to which every level was judged and met; None if the lowest is not."""
-    first_gap = min((one["load"] for one in not_judged), default=math.inf)
+    """Return the highest load up to which every level meets the objective; None if the lowest does not."""
+    first_gap = min((gap["load"] for gap in not_judged), default=math.inf)
     holds = None
     for load, met in levels:
         if not met or load > first_gap:
@@ -127,9 +131,9 @@ def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> fl
 
 
 def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
-    """Whether a level has a run that decides an objective: one that is not invalid, or for a harmless reason only.
+    """Whether a level has a run that decides an objective: a valid run, or one that is invalid for harmless reasons.
 
-    What is lost is lost, however the run was disturbed, so every run decides objectives about what is stored.
+    Every run decides objectives about stored data, since data that are lost stay lost however the run was disturbed.
     """
     if any(verdict != "invalid" for verdict in point.get("verdicts") or ("unknown",)):
         return True
@@ -140,10 +144,10 @@ def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
 
 
 def _harmless(objective: Json) -> set[Kind]:
-    """Reasons for which a run is invalid that do not matter to an objective.
+    """Reasons that make a run invalid without an effect on an objective.
 
-    Too many errors spoil response times, not the share of errors. A system that changes spoils a mean over the whole
-    steady state, not the values of its windows and phases.
+    Too many errors distort response times, but not the share of errors. A system that changes distorts the mean over
+    the steady state, but not the values of single windows and phases.
     """
     of_errors = {Kind.ERRORS_ABOVE_LIMIT} if str(objective.get("metric", "")).startswith("err") else set()
     return of_errors | ({Kind.NO_STEADY_STATE, Kind.NOT_SETTLED} if is_scoped(objective) else set())
@@ -156,32 +160,32 @@ def _invalid_kinds(run: Json) -> set[str]:
 def _not_judged(
     objective: Json, configuration: Json, asked: list[Json], runs: dict[str, Json], missing: Sequence[MissingRun]
 ) -> list[Json]:
-    """Loads that the objective is about without a run that decides it: their runs, and why they do not."""
+    """Loads of an objective at which no run decides it, with their runs and the reasons."""
     found = [_undecided(point, runs) for point in asked if not decides(objective, point, runs)]
     known = {float(point["load"]) for point in configuration["points"]}
     load = objective.get("users") if objective.get("users") is not None else objective.get("rate")
-    absent = [one for one in missing if one.key == configuration["key"] and one.load not in known]
+    absent = [run for run in missing if run.key == configuration["key"] and run.load not in known]
     if load is not None:
-        absent = [one for one in absent if math.isclose(one.load, load, rel_tol=1e-6)]
+        absent = [run for run in absent if math.isclose(run.load, load, rel_tol=1e-6)]
         if not asked and not absent:
             found.append({"load": float(load), "runs": [], "kind": "not_measured", "why": "no run has this load"})
     found += [
-        {"load": one.load, "runs": [one.run], "kind": "missing", "why": f"{one.run} is missing"} for one in absent
+        {"load": run.load, "runs": [run.run], "kind": "missing", "why": f"{run.run} is missing"} for run in absent
     ]
     return sorted(found, key=lambda entry: float(entry["load"]))
 
 
 def _undecided(point: Json, runs: dict[str, Json]) -> Json:
-    """A load of which every run is invalid, with the first reason of each."""
+    """Entry for a load whose runs are all invalid, with the first reason of each run."""
     names = [str(name) for name in point.get("runs", ())]
     why = [f"{name} is invalid{_first_reason(runs.get(name))}" for name in names]
     return {"load": float(point["load"]), "runs": names, "kind": "invalid", "why": "; ".join(why) or "no valid run"}
 
 
 def _unmeasured(objective: Json, point: Json) -> Json:
-    """A load whose valid runs have no value for an objective: its transaction never completed there."""
-    about = objective.get("transaction")
-    why = f"{about} was not measured" if about else "nothing was measured that decides it"
+    """Entry for a load whose valid runs lack the value of an objective, since its transaction never completed."""
+    transaction = objective.get("transaction")
+    why = f"{transaction} was not measured" if transaction else "no measured value decides it"
     names = [str(name) for name in point.get("runs", ())]
     return {"load": float(point["load"]), "runs": names, "kind": "not_measured", "why": why}
 
@@ -232,7 +236,7 @@ def _told(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple
 
 
 def _runs_of(point: Json) -> list[str]:
-    """Names of the runs of a point that are not invalid; all if every one is, which objectives about errors use."""
+    """Names of the runs of a point that are not invalid; all runs if every run is, for objectives about errors."""
     names = [str(name) for name in point.get("runs", ())]
     return [name for name, level in zip(names, point.get("verdicts", ()), strict=False) if level != "invalid"] or names
 

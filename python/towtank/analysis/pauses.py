@@ -1,4 +1,4 @@
-"""Seconds that are far slower than the seconds before and after them: something stops the system at times."""
+"""Finds seconds that are far slower than the seconds before and after them, as pauses of the system cause them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from towtank.analysis.measurement import Mask, Measurement
 
 TIMES_SLOWER = 8.0
-"""How many times as long as in both seconds beside it a mean response time must be. [1]"""
+"""Ratio by which the mean response time of a second must exceed that of both seconds beside it. [1]"""
 SLOW_AT_LEAST = 3
 SLOW_SHARE = 0.10
-"""Slow seconds, and share of all, that make a pattern; of service times that vary much fewer come by chance. [1]"""
-# A second with fewer has a mean of chance.
+"""Number of slow seconds, and their share of all, that count as a pattern: chance alone gives fewer. [1]"""
+# The mean of fewer transactions is dominated by chance.
 _TRANSACTIONS_AT_LEAST = 10
 
 
@@ -29,14 +29,14 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        As `docs/reference/summary.md` describes; None where fewer than five seconds can be compared.
+        As `docs/reference/summary.md` describes; None if fewer than five seconds can be compared.
 
     Notes
     -----
-    A queue at high utilization is slow for many seconds in a row, as it drains no faster than it fills; a pause that is
-    shorter than a second leaves one slow second, or two, between quick ones. Only single ones are counted, so that of
-    pauses that come at random times about 70 % are found where they last 0.3 s. How seldom queues without pauses have
-    such seconds: `tests/certified/test_certified_growth.py`.
+    A queue at high utilization is slow for many seconds in a row, as it drains no faster than it fills. A pause shorter
+    than a second makes one or two seconds slow. Only single slow seconds are counted, which finds about 70 % of pauses
+    of 0.3 s at random times. `tests/certified/test_certified_growth.py` shows how seldom queues without pauses have
+    such seconds.
     """
     numbers = np.flatnonzero(chosen)
     counts = measurement.transactions.response.counts[numbers]
@@ -59,12 +59,12 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def slow_limit(count: int) -> float:
-    """Slow seconds of so many that are no chance. [1]"""
+    """Return the number of slow seconds, among `count`, that exceeds chance. [1]"""
     return max(float(SLOW_AT_LEAST), SLOW_SHARE * count)
 
 
 def slow_places(means: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Places of the seconds that are far slower than both beside them; NaN is no second to compare with.
+    """Return the places of seconds that are far slower than both neighbours; NaN never counts as slow.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the logs of the services said for the first time while the load went on: bounded, counted, secrets out."""
+"""Collects new lines of trouble that services logged under load: grouped, counted, bounded, without secrets."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ GROUPS_AT_MOST = 20
 HEAD_BYTES = 4 * 1024 * 1024
 """Bytes read from the beginning of the load."""
 TAIL_BYTES = 1024 * 1024
-"""Bytes read before the end of the load, and at both ends of what was written before it."""
+"""Bytes read before the end of the load, and at both ends of the part written before the load."""
 _LINE_BYTES = 4096
-# Forms of lines told apart while a log is read; lines of others are only counted.
+# Forms of lines that are distinguished while a log is read; lines of further forms are only counted.
 _FORMS_AT_MOST = 2000
 
 
@@ -32,11 +32,11 @@ class Span:
 
     @property
     def length(self) -> int:
-        """How long it is. [bytes]"""
+        """Length of the span. [byte]"""
         return max(0, self.end - self.begin)
 
     def ends(self, head: int, tail: int) -> list[Span]:
-        """The span where it is short enough; else its beginning and its end."""
+        """Return the whole span if it is short enough; otherwise its beginning and its end."""
         if self.length <= head + tail:
             return [self] if self.length else []
         return [Span(self.begin, self.begin + head), Span(self.end - tail, self.end)]
@@ -44,7 +44,7 @@ class Span:
 
 @dataclass
 class _Group:
-    """Lines that say the same."""
+    """Lines that are equal except for numbers, times and addresses."""
 
     text: str
     level: str
@@ -53,7 +53,7 @@ class _Group:
 
     @property
     def rank(self) -> tuple[bool, int, int]:
-        """Errors before warnings, then what was said most."""
+        """Sort key: errors before warnings, then frequent groups before rare ones."""
         return self.level != ERROR, -self.count, self.first
 
 
@@ -82,7 +82,7 @@ class _Found:
 
 
 def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
-    """Line that says most about why runs are invalid: an error rather than a warning, then what was said most.
+    """Return the log line that best explains invalid runs: errors before warnings, then the most frequent.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        A group of lines, with `run` and `service`; None where no log of an invalid run said anything new.
+        A group of lines, with `run` and `service`; None if no log of an invalid run has new lines of trouble.
     """
     found = [
         {"run": str(run["run"]), "service": tier, **group}
@@ -105,7 +105,7 @@ def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def logs_written(run: RunFolder, tiers: Iterable[str]) -> dict[str, Span] | None:
-    """Parts of the logs that were written while the load went on; None where its beginning was not recorded."""
+    """Return the parts of the logs written under load; None if the start of the load was not recorded."""
     begin = end = None
     for event in run.events():
         if event.get("k") == "engine_started":
@@ -125,7 +125,7 @@ def logs_written(run: RunFolder, tiers: Iterable[str]) -> dict[str, Span] | None
 
 
 def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[str, Any] | None:
-    """Read what each service said for the first time under load.
+    """Read the lines of trouble that each service logged for the first time under load.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[s
     Returns
     -------
     dict or None
-        By tier, as `docs/reference/summary.md` describes; None for a tier whose log is not there, and for all where
-        nothing recorded when the load began.
+        By tier, as `docs/reference/summary.md` describes; None for a tier without a log, and for all tiers if the
+        start of the load was not recorded.
     """
     tiers = list(tiers)
     spans = logs_written(run, tiers)
@@ -153,7 +153,7 @@ def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[s
 
 
 def _growth(run: RunFolder) -> dict[str, list[Any]]:
-    """Times [ns] and lengths [bytes] of the logs; empty where they were not kept."""
+    """Times [ns] and lengths [byte] of the logs; empty if they were not recorded."""
     ended = [event for event in run.events() if event.get("k") == "engine_ended"]
     looks = ended[-1].get("log_growth") if ended else None
     return looks if isinstance(looks, dict) else {}
@@ -186,7 +186,7 @@ def _document(group: _Group, looks: list[Any], origin_ns: int) -> dict[str, Any]
 
 
 def _lines(stream: IO[bytes], spans: list[Span]) -> Iterator[tuple[int, bytes]]:
-    """Lines of parts of a log with the offsets of their ends; those that begin outside a part are left out."""
+    """Yield the lines that begin within the given parts of a log, with the offsets of their ends."""
     for span in spans:
         at = span.begin
         stream.seek(max(0, at - 1))

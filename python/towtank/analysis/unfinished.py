@@ -1,4 +1,4 @@
-"""Requests that a window left unfinished: in flight at its end, and failed once the load was over."""
+"""Counts the requests that a window left unfinished: in flight at its end, and failed after the load."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.analysis.windows.window import Window
 
 
 def unfinished(measurement: Measurement, window: Window | None, chosen: Mask) -> dict[str, Any] | None:
-    """Describe what the window began and did not end.
+    """Count the requests in flight at the end of a window, and the failures in the drain after it.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def unfinished(measurement: Measurement, window: Window | None, chosen: Mask) ->
     window : Window or None
         The window that is analysed.
     chosen : ndarray of bool of shape (n_bins,)
-        Its bins.
+        Bins of the window.
 
     Returns
     -------
@@ -28,8 +28,8 @@ def unfinished(measurement: Measurement, window: Window | None, chosen: Mask) ->
 
     Notes
     -----
-    No request begins once the load is over, so that what fails in the drain was under way at the end of a window that
-    the drain follows. `failed_later` is null where another stage lies between them.
+    No request begins after the load, so if the drain follows the window, the requests that fail in it were in flight
+    at the end of the window. `failed_later` is None if another stage lies between them.
     """
     if window is None or not chosen.any():
         return None
@@ -49,7 +49,7 @@ def unfinished(measurement: Measurement, window: Window | None, chosen: Mask) ->
 
 
 def _drain(measurement: Measurement, window: Window) -> Mask | None:
-    """Bins of the drain; None where it does not follow the window at once."""
+    """Bins of the drain; None if another stage lies between the window and the drain."""
     stages = measurement.stages
     if not stages or stages[-1].get("name") != DRAIN or window.planned_end_s < stages[-1]["start_s"] - 1e-6:
         return None

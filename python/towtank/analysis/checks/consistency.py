@@ -25,22 +25,22 @@ def accounting(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the intervals hold as many requests as the engine counted."""
+    """Whether the intervals sum to the number of requests that the engine counted."""
     recorded = evidence.summary["accounting"]["recorded"]
     if recorded is not None and recorded["intervals"] != recorded["engine"]:
         text = (
-            f"the intervals hold {recorded['intervals']:,} requests that ended, where the engine counted "
+            f"the intervals hold {recorded['intervals']:,} requests that ended, but the engine counted "
             f"{recorded['engine']:,}"
         )
         yield Doubt(Kind.ACCOUNTING, Level.INVALID, text, float(recorded["intervals"]), float(recorded["engine"]))
 
 
 def physics(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether what was measured is possible."""
-    for one in evidence.summary["bounds"]:
-        if not one["holds"]:
-            level = Level.SUSPECT if one["bound"] == FEWER_USERS else Level.INVALID
-            yield Doubt(Kind.PHYSICAL_BOUND, level, one["text"], one["seen"], one["limit"], one["unit"])
+    """Whether the measured values keep the physical bounds."""
+    for bound in evidence.summary["bounds"]:
+        if not bound["holds"]:
+            level = Level.SUSPECT if bound["bound"] == FEWER_USERS else Level.INVALID
+            yield Doubt(Kind.PHYSICAL_BOUND, level, bound["text"], bound["seen"], bound["limit"], bound["unit"])
 
 
 def little(evidence: Evidence) -> Iterator[Doubt]:

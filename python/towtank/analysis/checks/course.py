@@ -11,7 +11,7 @@ from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
 ERRORS_SHARE = 0.01
-# As for the audit of the load: a study of some ten runs is hardly ever doubted by chance.
+# The same probability as in the audit of the load: chance alone hardly ever causes a doubt in a study of ten runs.
 BY_CHANCE = 0.001
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
 _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
@@ -117,34 +117,35 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
 
     Notes
     -----
-    A rare one that always fails does not show in the share of all. With its few counts chance counts, too: it is
-    doubted where so many failures had a probability below `BY_CHANCE` at the limit, by the binomial distribution.
+    The share over all transactions does not show a rare transaction that always fails. Its few counts may exceed the
+    limit by chance, so a doubt is raised only if that number of failures has a probability below `BY_CHANCE` by the
+    binomial distribution with the limit as its parameter.
     """
     summary, limit = evidence.summary, evidence.limit("errors", ERRORS_SHARE)
     above_in_all = summary["errors"]["share"] > limit
     later = (summary["unfinished"] or {}).get("transactions_failed_later") or {}
     doubted = set()
-    for name, one in summary["transactions"].items():
-        failed = one["errors"] + later.get(name, 0)
-        ended = one["count"] + failed
+    for name, transaction in summary["transactions"].items():
+        failed = transaction["errors"] + later.get(name, 0)
+        ended = transaction["count"] + failed
         if _beyond_chance(failed, ended, limit):
             doubted.add(name)
             if not (above_in_all and len(summary["transactions"]) == 1):
                 yield _of_part(f"transaction {name}", failed, ended, limit, Level.INVALID)
-    for name, one in summary["steps"].items():
-        ended = one["count"] + one["errors"]
-        # A request that fails where its transaction goes on is allowed to by the workload.
-        if name.split(" / ")[0] not in doubted and _beyond_chance(one["errors"], ended, limit):
-            yield _of_part(f"request {name}", one["errors"], ended, limit, Level.SUSPECT)
+    for name, step in summary["steps"].items():
+        ended = step["count"] + step["errors"]
+        # The workload allows a request to fail if its transaction goes on all the same.
+        if name.split(" / ")[0] not in doubted and _beyond_chance(step["errors"], ended, limit):
+            yield _of_part(f"request {name}", step["errors"], ended, limit, Level.SUSPECT)
 
 
-def _of_part(what: str, failed: int, ended: int, limit: float, level: Level) -> Doubt:
-    text = f"{what} failed {failed:,} times of {ended:,} ({percent(failed / ended)}), limit {percent(limit)}"
+def _of_part(part: str, failed: int, ended: int, limit: float, level: Level) -> Doubt:
+    text = f"{part} failed {failed:,} times of {ended:,} ({percent(failed / ended)}), limit {percent(limit)}"
     return Doubt(Kind.ERRORS_ABOVE_LIMIT, level, text, failed / ended, limit)
 
 
 def _beyond_chance(failed: int, ended: int, limit: float) -> bool:
-    """Whether more failed than the limit allows, and more than chance does."""
+    """Whether the failures exceed the limit by more than chance explains."""
     if not failed or failed <= limit * ended or limit >= 1:
         return False
     return float(binom.sf(failed - 1, ended, limit)) < BY_CHANCE

@@ -1,4 +1,4 @@
-"""The checks that could not be made on a run, and why: what was not looked at is not sound for that."""
+"""Checks that could not be made on a run, each with the reason: a missing check is no evidence of a valid run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.results.observe import GENERATOR_GROUP
 
 _NO_PROBE = "no probe watched this machine"
 NO_SAMPLES = "the probe recorded too little of the window"
-"""Why what a probe was to tell is not known."""
+"""Reason for checks that lack samples of the probe."""
 _NO_TIER = "no tier of the system was watched"
 
 
@@ -26,7 +26,7 @@ class NotChecked:
     why: str
 
     def document(self) -> dict[str, str]:
-        """As it stands in a summary."""
+        """Entry of `not_checked` in a summary."""
         return {"check": str(self.check), "why": self.why}
 
 
@@ -35,21 +35,21 @@ def not_checked(evidence: Evidence) -> list[NotChecked]:
 
     Notes
     -----
-    A check of something that the run does not have, as of the read-back where nothing was stored, is not missing.
+    A check that does not apply to the run, such as the read-back if nothing was stored, does not count as missing.
     """
     order = list(Kind)
-    return sorted([*_of_load(evidence), *_of_observation(evidence)], key=lambda one: order.index(one.check))
+    return sorted([*_of_load(evidence), *_of_observation(evidence)], key=lambda missing: order.index(missing.check))
 
 
 def unobserved(evidence: Evidence) -> list[NotChecked]:
-    """The missing checks that rest on what observers record."""
+    """Missing checks that need the records of observers."""
     return list(_of_observation(evidence))
 
 
 def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
     summary, window = evidence.summary, evidence.window
     if window is None:
-        yield NotChecked(Kind.NO_STEADY_STATE, "there is no window")
+        yield NotChecked(Kind.NO_STEADY_STATE, "the run has no window")
         return
     if not evidence.gaps_recorded:
         yield NotChecked(Kind.GENERATOR_STALLED, "the engine did not record how late its loops turned")
@@ -87,7 +87,7 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
 
 
 def _why(evidence: Evidence) -> str | None:
-    """Why nothing is known of this machine in the window; None where samples are there."""
+    """Reason why the window has no samples of this machine; None if it has samples."""
     if not evidence.probe_expected:
         return _NO_PROBE
     samples, window = evidence.observed.samples, evidence.window
@@ -99,9 +99,9 @@ def _why(evidence: Evidence) -> str | None:
 def _not_offered(evidence: Evidence, kind: Kind) -> str:
     if kind is Kind.INTERFERENCE:
         tiers = evidence.observed.tiers
-        return "the tiers were not kept on CPUs of their own on this machine" if tiers else _NO_TIER
+        return "the tiers had no exclusive CPUs on this machine" if tiers else _NO_TIER
     return "the kernel does not report it"
 
 
 def _known(evidence: Evidence, name: str) -> bool:
-    return any(one.counts.get(name) is not None for one in counted(evidence.summary))
+    return any(source.counts.get(name) is not None for source in counted(evidence.summary))

@@ -56,11 +56,11 @@ class Evidence:
     completed : int
         Transactions that completed in the window. [1]
     keeps_connections : bool
-        Whether connections are to be kept from one request to the next.
+        Whether the plan keeps connections from one request to the next.
     gaps_recorded : bool
         Whether the engine recorded how late its loops turned.
     probe_expected : bool
-        Whether a probe was to watch this machine.
+        Whether a probe was started to watch this machine.
     """
 
     manifest: dict[str, Any]

@@ -19,14 +19,14 @@ _LAG_INVALID = 10.0
 ENVELOPE_SHARE = 0.80
 # A process that has so much of its open files or ports in use fails to connect by chance alone.
 _CONNECTIONS_SHARE = 0.95
-# What falls into a stall has the wait for the generator in its response time: beyond one in a hundred p99 is made of
-# it, beyond one in ten nothing is left of the window's own load.
+# The response time of a request in a stall includes the wait for the generator. Beyond 1 % of the window the stall
+# determines p99; beyond 10 % the window no longer has the load of the study.
 STALL_SHARE = 0.01
 STALL_INVALID = 0.10
-# Answers that were there before their request are no answers; as many as failed requests make a run invalid.
+# Bytes that arrive before their request are not an answer; the limit is that of failed requests.
 FRAMING_SHARE = 0.01
-# Every other request over a connection of its own: a server that closes now and then, after 100 or 1,000 requests, is
-# far below, one without keep-alive at 1.
+# Connections opened per request. A server that closes a connection after 100 or 1,000 requests is far below this, a
+# server without keep-alive is at 1.
 RECONNECTS_SHARE = 0.5
 # Of the response time that requests spent waiting for a connection of the pool: what is less than the interval of most
 # means changes no conclusion.
@@ -50,36 +50,36 @@ def saturated(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def stalled(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether the load threads turned all the time."""
-    told, window = evidence.summary["generator"], evidence.window
-    if window is None or not told["stalled_s"]:
+    """Whether the loops of the load threads ran without long gaps."""
+    generator, window = evidence.summary["generator"], evidence.window
+    if window is None or not generator["stalled_s"]:
         return
-    share = told["stalled_s"] / window.length_s
+    share = generator["stalled_s"] / window.length_s
     level = Level.INVALID if share > STALL_INVALID else Level.SUSPECT if share > STALL_SHARE else Level.NOTE
     text = (
-        f"the load generator stood still for {seconds(told['stalled_s'])} of the window (longest "
-        f"{seconds(told['longest_gap_s'])}), {percent(share)} of it, limit {percent(STALL_SHARE)}: response times of "
-        f"that time are the generator's, not the system's"
+        f"the load generator stood still for {seconds(generator['stalled_s'])} of the window (longest "
+        f"{seconds(generator['longest_gap_s'])}), {percent(share)} of it, limit {percent(STALL_SHARE)}: response "
+        f"times of that time are the generator's, not the system's"
     )
-    yield Doubt(Kind.GENERATOR_STALLED, level, text, told["stalled_s"], STALL_SHARE * window.length_s, "s")
+    yield Doubt(Kind.GENERATOR_STALLED, level, text, generator["stalled_s"], STALL_SHARE * window.length_s, "s")
 
 
 def framing(evidence: Evidence) -> Iterator[Doubt]:
     """Whether servers sent bytes that belong to no request."""
-    told, window = evidence.summary["connections"], evidence.window
-    found = {"bytes behind a whole answer": told["surplus"], "bytes without a request": told["unasked"]}
-    texts = [f"{what} {count:,} times" for what, count in found.items() if count]
+    connections, window = evidence.summary["connections"], evidence.window
+    found = {"bytes behind a whole answer": connections["surplus"], "bytes without a request": connections["unasked"]}
+    texts = [f"{fault} {count:,} times" for fault, count in found.items() if count]
     if window is None or not texts:
         return
     requests = (evidence.summary["generator"]["requests_started_per_s"] or 0.0) * window.length_s
     share = sum(found.values()) / requests if requests else 1.0
-    level = Level.INVALID if told["unasked"] > FRAMING_SHARE * requests else Level.SUSPECT
+    level = Level.INVALID if connections["unasked"] > FRAMING_SHARE * requests else Level.SUSPECT
     text = f"servers sent {' and '.join(texts)} within the window, {percent(share)} of the requests, limit 0"
     yield Doubt(Kind.FRAMING, level, text, float(sum(found.values())), 0.0)
 
 
 def reconnects(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether connections that were to be kept were made anew for request after request."""
+    """Whether nearly every request opened a new connection although the plan keeps connections."""
     opened, window = evidence.summary["connections"]["opened"], evidence.window
     rate = evidence.summary["generator"]["requests_started_per_s"]
     if window is None or not rate or not evidence.keeps_connections:
@@ -89,7 +89,7 @@ def reconnects(evidence: Evidence) -> Iterator[Doubt]:
     if share > RECONNECTS_SHARE and opened > 2 * users:
         text = (
             f"{opened:,} connections were opened within the window for {rate * window.length_s:,.0f} requests "
-            f"({percent(share)}, limit {percent(RECONNECTS_SHARE)}), though connections are to be kept"
+            f"({percent(share)}, limit {percent(RECONNECTS_SHARE)}), although the plan keeps connections"
         )
         yield Doubt(Kind.RECONNECTS, Level.NOTE, text, share, RECONNECTS_SHARE)
 

@@ -7,17 +7,16 @@ from collections.abc import Iterator
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level
 
-# A sample may miss the instant at which a limit was reached: what is so close to it has most likely been there.
+# A sample may miss the instant at which a limit was reached, so a value this close to the limit counts as reached.
 EXHAUSTED_SHARE = 0.95
 _WORDS = {"open_files": "file descriptors", "threads": "processes and threads"}
 
 
 def exhausted(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether a tier used up what it may open or start."""
+    """Whether a tier reached its limit of open files, or of processes and threads."""
     for name, tier in evidence.summary["tiers"].items():
         for resource, words in _WORDS.items():
-            told = tier["limits"][resource]
-            most, limit = told["most"], told["limit"]
+            most, limit = tier["limits"][resource]["most"], tier["limits"][resource]["limit"]
             if most is None or not limit or most < EXHAUSTED_SHARE * limit:
                 continue
             text = f"{name} ran out of {words}: {min(most, limit):,.0f} in use, its limit is {limit:,.0f}"
@@ -25,6 +24,6 @@ def exhausted(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def is_known(evidence: Evidence) -> bool:
-    """Whether open files of any tier, and their limit, were seen."""
-    told = [tier["limits"]["open_files"] for tier in evidence.summary["tiers"].values()]
-    return any(None not in (one["most"], one["limit"]) for one in told)
+    """Whether the open files of any tier, and their limit, were recorded."""
+    recorded = [tier["limits"]["open_files"] for tier in evidence.summary["tiers"].values()]
+    return any(None not in (open_files["most"], open_files["limit"]) for open_files in recorded)

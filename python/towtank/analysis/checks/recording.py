@@ -18,16 +18,17 @@ def sampled(evidence: Evidence) -> Iterator[Doubt]:
     window, samples = evidence.window, evidence.observed.samples
     if window is not None and evidence.probe_expected:
         gap = samples.longest_gap(window.start_s, window.end_s)
-        # Shorter windows than the limit may lie between two samples, but not without any.
+        # A window shorter than the limit may lie between two samples, but the run needs samples.
         if gap > GAP_S or not samples.samples:
             text = f"{seconds(gap)} of the window went by without a sample, limit {seconds(GAP_S)}{_why(evidence)}"
-            missing = [str(one.check) for one in coverage.unobserved(evidence) if one.why == coverage.NO_SAMPLES]
-            text += f"; not checked for that reason: {', '.join(missing)}" if missing else ""
+            unobserved = coverage.unobserved(evidence)
+            checks = [str(missing.check) for missing in unobserved if missing.why == coverage.NO_SAMPLES]
+            text += f"; not checked for that reason: {', '.join(checks)}" if checks else ""
             yield Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, gap, GAP_S, "s")
 
 
 def _why(evidence: Evidence) -> str:
-    """What became of the probe, as the conductor saw it."""
+    """Why the probe failed, as the conductor recorded it; empty if it did not."""
     failures = [str(text) for event in evidence.events for text in event.get("failures") or ()]
     return next((f" ({text.splitlines()[0]})" for text in failures if text.startswith("probe:")), "")
 

@@ -16,7 +16,7 @@ SPENT_SHARE = 0.001
 SOON_WINDOWS = 10.0
 # What lasts longer is told where hardly any is left. [1]
 LOW_SHARE = 0.05
-# Limits of a disk of a host, and how they are said; in `run.json` they are texts with their units.
+# Limits of a disk of a host and the functions that render them; `run.json` has them as texts with units.
 _LIMITS: dict[str, Callable[[object], str]] = {
     "read_rate": lambda limit: f"{format_data_rate(data_rate(limit))} read",
     "write_rate": lambda limit: f"{format_data_rate(data_rate(limit))} written",
@@ -41,7 +41,7 @@ def throttles(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Return host, disk and limits in words, of each disk of a run that has limits.
+    """Return host, disk and limits as text, for each disk of a run that has limits.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str
     """
     for host, facts in (manifest.get("hosts") or {}).items():
         if not isinstance(facts, Mapping):
-            continue  # a run without hosts of its own names its machine only
+            continue  # a run on this machine alone has a text here, not a mapping
         for disk, given in (facts.get("disks") or {}).items():
             limits = [_limit(given[key], words) for key, words in _LIMITS.items() if given.get(key) is not None]
             if limits:
@@ -58,7 +58,7 @@ def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str
 
 
 def _limit(value: object, words: Callable[[object], str]) -> str:
-    """A limit in words; as it stands if it cannot be read."""
+    """Render a limit; unchanged if it cannot be parsed."""
     try:
         return words(value)
     except ValueError:

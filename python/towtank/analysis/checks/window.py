@@ -70,7 +70,7 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def pauses(evidence: Evidence) -> Iterator[Doubt]:
-    """Whether single seconds are far slower than those beside them."""
+    """Whether single seconds are far slower than the seconds before and after them."""
     found = evidence.summary["pauses"]
     if found is None or found["slow"] < found["limit"]:
         return
@@ -84,7 +84,7 @@ def pauses(evidence: Evidence) -> Iterator[Doubt]:
 
 def samples(evidence: Evidence) -> Iterator[Doubt]:
     """Whether mean and tail rest on values enough."""
-    # Where nothing completed, that is the doubt.
+    # A window in which nothing completed has that doubt already.
     if evidence.window is None or not evidence.timed:
         return
     worth = evidence.effective_samples

@@ -1,4 +1,4 @@
-"""The limit of a configuration, from the load levels that were measured, and the evidence for it."""
+"""Determines the limit of a configuration from the measured load levels, with the evidence for it."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from towtank.analysis.statistics import estimates, ratio_interval
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
 
 SHORTFALL = 0.10
-"""Throughput that is below the ideal line by more than this share, beyond chance, has left it, in (0, 1)."""
+"""Share by which throughput must be below the ideal line, beyond chance, to count as short of it, in (0, 1)."""
 
 
 class LimitKind(StrEnum):
     """Conclusion about the limit of one configuration; a closed list."""
 
     CPU = "cpu"
-    """A tier that was observed used its CPUs up while throughput fell short."""
+    """An observed tier was saturated while throughput fell short."""
     ERRORS = "errors"
-    """Beyond the highest valid level transactions fail."""
+    """Transactions fail above the highest valid level."""
     OVERLOAD = "overload"
-    """Of an open load more arrives than completes; no observed tier is saturated."""
+    """The arrival rate of an open load exceeds throughput; no observed tier is saturated."""
     UNKNOWN = "unknown"
     """Throughput falls short beyond chance; no observed tier is saturated, so the resource is not known."""
     NONE = "none"
     """Throughput follows the ideal line at every level."""
     UNDECIDED = "undecided"
-    """The levels cannot decide it."""
+    """The measured levels do not decide it."""
 
 
 _CHANGES = (Kind.NO_STEADY_STATE, Kind.NOT_SETTLED, Kind.BACKLOG)
-"""Doubts about a system that changes while it is measured; beyond its limit an open load makes them."""
+"""Doubts about a system that changes while it is measured; an open load beyond the limit causes them."""
 _REACHED = {LimitKind.NONE: False, LimitKind.UNDECIDED: None}
 
 
@@ -64,13 +64,13 @@ class Level:
 
     @property
     def is_short(self) -> bool:
-        """Whether it is below by at least half of `SHORTFALL` beyond chance, or while a tier is saturated."""
+        """Whether throughput is low and either half of `SHORTFALL` is exceeded beyond chance or a tier is saturated."""
         certain = self.of_ideal.high is not None and self.of_ideal.high < 1 - SHORTFALL / 2
         return self.is_low and (certain or self.tier is not None)
 
     @property
     def grows(self) -> bool:
-        """Whether what is in the system grew beyond chance under an open load."""
+        """Whether the number of transactions in the system grew beyond chance under an open load."""
         if self.point.kind != "rate":
             return False
         found = [(run.get("window") or {}).get("growth") for run in self.point.usable]
@@ -83,7 +83,7 @@ class Level:
 
     @property
     def below(self) -> str:
-        """By how much throughput is below the ideal line, with the interval where there is one."""
+        """Distance of throughput below the ideal line, in per cent, with its interval if it has one."""
         share = self.of_ideal
         value = f"{100 * (1 - (share.value or 0.0)):.0f} %"
         if share.low is None or share.high is None:
@@ -92,7 +92,7 @@ class Level:
 
 
 def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, Any]:
-    """Decide whether the system reached its limit, which resource it is, and from which load on.
+    """Decide whether the system reached its limit, at which load, and which resource limits it.
 
     Parameters
     ----------
@@ -109,11 +109,11 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
 
     Notes
     -----
-    The share of a level is X(N) N_1 / (X(N_1) N), with Fieller's interval; the lowest level N_1 has an error of its
-    own. A level counts as short if its value is more than `SHORTFALL` below 1 and its whole interval is more than half
-    of that below 1, since all levels share the error of the lowest and each is tested. Without such an interval it
-    counts if a tier used at least `capacity.SATURATED` of its CPUs. A tier that was not observed is no evidence.
-    The knee is the population N* = (D + Z) / D_max of the asymptotic bounds [1]_, from the lowest load level.
+    The share of a level is X(N) N_1 / (X(N_1) N), with Fieller's interval, since the throughput of the lowest level N_1
+    has an error, too. A level counts as short if its value is more than `SHORTFALL` below 1 and its whole interval is
+    more than half of `SHORTFALL` below 1; the second condition allows for the error that all levels share with the
+    lowest. If the interval is wider, a level counts as short only if a tier used at least `capacity.SATURATED` of its
+    CPUs. The knee is the population N* = (D + Z) / D_max of the asymptotic bounds [1]_, from the lowest load level.
 
     References
     ----------
@@ -126,11 +126,11 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
     levels = _levels(usable)
     kind, level, evidence = _conclusion(levels, [point for point in points if point.load > usable[-1].load])
     resource = level.tier if level is not None and kind is LimitKind.CPU else None
-    return _document(kind, resource, evidence, usable, [one for one in levels if one.is_short])
+    return _document(kind, resource, evidence, usable, [short for short in levels if short.is_short])
 
 
 def undecided(why: str) -> dict[str, Any]:
-    """The limit of a configuration of which nothing is known."""
+    """Return the document of a limit that is undecided for a reason."""
     return _document(LimitKind.UNDECIDED, None, why, [], [])
 
 
@@ -159,7 +159,7 @@ def _levels(usable: Sequence[Point]) -> list[Level]:
 
 
 def _conclusion(levels: list[Level], above: list[Point]) -> tuple[LimitKind, Level | None, str]:
-    """The kind of limit, the level that shows it, and the evidence."""
+    """Return the kind of limit, the level that shows it, and the evidence."""
     short = [level for level in levels if level.is_short]
     full = next((level for level in short if level.tier is not None), None)
     if full is not None:
@@ -169,7 +169,7 @@ def _conclusion(levels: list[Level], above: list[Point]) -> tuple[LimitKind, Lev
         return LimitKind.ERRORS, None, _failing_evidence(levels[-1], failing)
     growing = next((level for level in levels if level.grows), None)
     if growing is not None:
-        text = f"at {growing.load} more arrives than is done: {_changing(growing.point)} ({_observed(growing.point)})"
+        text = f"at {growing.load} arrivals exceed throughput: {_changing(growing.point)} ({_observed(growing.point)})"
         return LimitKind.OVERLOAD, growing, text
     if short:
         kind = LimitKind.OVERLOAD if short[0].point.kind == "rate" else LimitKind.UNKNOWN
@@ -186,11 +186,12 @@ def _without_shortfall(levels: list[Level], above: list[Point]) -> tuple[LimitKi
     if above:
         return LimitKind.UNDECIDED, None, f"not decided: no run above {top.load} is valid ({busiest})"
     if (changing := _changing(top.point)) is not None:
-        return LimitKind.UNDECIDED, None, f"not decided: at {top.load} the system was not at rest: {changing}"
+        return LimitKind.UNDECIDED, None, f"not decided: at {top.load} the system was not steady: {changing}"
     if top.tier is not None:
         left = 100 * (1 / (top.point.utilization(top.tier) or 1.0) - 1)
         text = (
-            f"nearly reached: {busiest} at {top.load}, enough for {max(left, 0):.0f} % more at the same CPU time each"
+            f"nearly reached: {busiest} at {top.load}, enough for {max(left, 0):.0f} % more transactions of the same "
+            "CPU time"
         )
         return LimitKind.UNDECIDED, top, text
     if len(levels) == 1:
@@ -201,9 +202,9 @@ def _without_shortfall(levels: list[Level], above: list[Point]) -> tuple[LimitKi
 
 
 def _fails(point: Point) -> bool:
-    """Whether every run of a level is invalid because too many transactions failed, and nothing else may be the cause.
+    """Whether every run of a level is invalid because too many transactions failed, and for no other reason.
 
-    A generator at its own limit, or other programs, make transactions fail that the system would have served.
+    With another reason, such as a saturated generator, the system might have served the transactions that failed.
     """
     kinds = [{str(doubt["kind"]) for doubt in _doubts(run, "invalid")} for run in point.usable]
     of_system = {str(Kind.ERRORS_ABOVE_LIMIT), *map(str, _CHANGES)}
@@ -219,13 +220,13 @@ def _doubts(run: dict[str, Any], *levels: str) -> list[dict[str, Any]]:
 
 
 def _changing(point: Point) -> str | None:
-    """Why a level was not at rest, in the words of its doubt; None if every run that counts was."""
+    """Message of the first doubt about a steady state at a level; None without any."""
     found = (doubt for run in point.usable for doubt in _doubts(run, "suspect", "invalid"))
     return next((str(doubt["message"]) for doubt in found if doubt["kind"] in _CHANGES), None)
 
 
 def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] | None:
-    """The last level on the ideal line and the first one off it."""
+    """Return the last level on the ideal line and the first level below it."""
     if not short:
         return None
     first = short[0].point.load
@@ -245,21 +246,22 @@ def _cpu_evidence(level: Level) -> str:
 def _failing_evidence(top: Level, failing: Point) -> str:
     messages = [doubt["message"] for run in failing.usable for doubt in _doubts(run, "invalid")]
     beyond = f"{failing.load:g} {'users' if failing.kind == 'users' else 'arrivals per second'}"
-    return f"at {beyond} too much fails ({messages[0]}); {top.load} is the highest valid level ({_observed(top.point)})"
+    highest = f"{top.load} is the highest valid level ({_observed(top.point)})"
+    return f"at {beyond} too many transactions fail ({messages[0]}); {highest}"
 
 
 def _short_evidence(level: Level, top: Level) -> str:
     text = f"at {level.load} throughput is {level.below} below the ideal line"
     if not level.point.tiers:
-        return f"{text}; which resource limits it was not observed ({_observed(top.point)}){_pool(level.point)}"
+        return f"{text}; the limiting resource was not observed ({_observed(top.point)}){_pool(level.point)}"
     return (
-        f"{text}, but no observed tier has used its CPUs up ({_observed(top.point)}): a lock, a pool, a single thread "
+        f"{text}, but no observed tier is saturated ({_observed(top.point)}): a lock, a pool, a single thread "
         f"or a resource that was not observed may limit it{_pool(level.point)}"
     )
 
 
 def _pool(point: Point) -> str:
-    """The generator's pool of connections as a candidate, if requests spent a share of their time waiting for one."""
+    """Name the generator's pool of connections as a candidate if requests waited for a connection long enough."""
     share = point.wait("share_of_response_time") or 0.0
     if share <= CONNECTION_WAIT_SHARE:
         return ""
@@ -267,7 +269,7 @@ def _pool(point: Point) -> str:
 
 
 def _observed(point: Point) -> str:
-    """The busiest tier; without tiers the CPUs of the machine, which other programs use as well."""
+    """Describe the busiest tier; without tiers the CPUs of the machine, which other programs use as well."""
     utilizations = {name: value for name in point.tiers if (value := point.utilization(name)) is not None}
     if utilizations:
         name = max(utilizations, key=lambda tier: utilizations[tier])

@@ -44,7 +44,7 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
     if len(found) == 1 and not bounds:
         return {**told, **_interval(found[0][1]), "is_lower_bound": False}
     if len(found) > 1 and not bounds:
-        over = t_interval([float(one["value"]) for _, one in found]).of_quantity()
+        over = t_interval([float(limit["value"]) for _, limit in found]).of_quantity()
         return {**told, **_keys(over.document()), "is_lower_bound": False}
     values = [*bounds, *(float(one["value"]) for _, one in found)]
     lowest = min(values, default=None)

@@ -1,4 +1,4 @@
-"""The limit that a pilot run shows: how many users the line of ideal scaling takes to the highest throughput."""
+"""Estimates the limit from a pilot run: the users at which ideal scaling would reach the highest throughput."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from towtank.analysis.limits.plateaus import Plateau
 from towtank.analysis.limits.search import Failure
 
 FELL_SHORT = 0.7
-"""Share of the ideal line below which a plateau ends the pilot run: it is well beyond the limit. [1]"""
+"""Share of the ideal line below which a plateau is well beyond the limit and ends the pilot run. [1]"""
 ON_THE_LINE = 0.9
-"""Share of the ideal line from which a plateau belongs to it. [1]"""
+"""Smallest share of the ideal line at which a plateau counts as ideal scaling. [1]"""
 _LINE_AT_LEAST = 2
 _CHANCE = 2.0
 _FAILURES = (Failure.ERRORS, Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED)
 
 
 def next_level(plateaus: Sequence[Plateau], times: float, at_most: float) -> float | None:
-    """Next number of users of a pilot run; None at its end.
+    """Return the next number of users of a pilot run; None at its end. [1]
 
-    The users are multiplied until the highest plateau is beyond the limit. If no two plateaus are on the line of ideal
-    scaling then, it began beyond the limit, and the users are divided until two are. [1]
+    The users are multiplied until the highest plateau is beyond the limit. If fewer than two plateaus are on the line
+    of ideal scaling then, the run began beyond the limit, and the users are divided until two plateaus are on it.
     """
     levels = [plateau.level for plateau in plateaus]
     if not is_beyond(plateaus):
@@ -46,8 +46,8 @@ def users_rate(plateaus: Sequence[Plateau]) -> float | None:
 
     Notes
     -----
-    The sum of throughputs over the sum of users of the plateaus on the line, from the lowest up to the first that is
-    below the line so far by more than `ON_THE_LINE` and by more than the chance of its counts.
+    The sum of throughputs over the sum of users of the plateaus on the line. These are the plateaus from the lowest up
+    to the first whose throughput, plus the chance of its counts, is below `ON_THE_LINE` of the line so far.
     """
     line = _line(plateaus)
     return _slope(line) if line else None
@@ -58,7 +58,7 @@ def limit_users(plateaus: Sequence[Plateau]) -> float | None:
 
     Notes
     -----
-    N* = X_max / (X / N), the asymptotic bounds' crossing [1]_, with the slope of `users_rate`.
+    N* = X_max / (X / N), at which the asymptotic bounds cross [1]_; X / N is `users_rate`.
 
     References
     ----------
@@ -86,7 +86,7 @@ def _line(plateaus: Sequence[Plateau]) -> list[Plateau]:
         rate = plateau.throughput.value
         if _failed(plateau) or not rate:
             break
-        # As of Poisson counts; users who think make it less.
+        # Twice the standard deviation of a Poisson count; with think times the true one is smaller.
         chance = _CHANCE * math.sqrt(rate / plateau.window.length_s)
         if line and rate + chance < ON_THE_LINE * _slope(line) * plateau.level:
             break
@@ -95,5 +95,5 @@ def _line(plateaus: Sequence[Plateau]) -> list[Plateau]:
 
 
 def _failed(plateau: Plateau) -> bool:
-    """Whether a plateau failed for good; that it had not settled yet is no matter in a pilot run."""
+    """Whether a plateau failed; a pilot run does not need a plateau that settled."""
     return plateau.failure is not None and plateau.failure["kind"] in _FAILURES

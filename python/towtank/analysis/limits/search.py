@@ -242,16 +242,17 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
 
 
 def _passing_above(outcomes: Sequence[Outcome], high: float) -> list[float]:
-    """Levels above the lowest that fails which pass all the same."""
-    return sorted({one.level for one in outcomes if one.level > high and passes(outcomes, one.level)})
+    """Levels that pass although a lower level fails."""
+    levels = {outcome.level for outcome in outcomes}
+    return sorted(level for level in levels if level > high and passes(outcomes, level))
 
 
 def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision | None:
-    """Repeat a level that is a draw, or levels that contradict each other, the least measured first."""
+    """Repeat a level that passed as often as it failed, or contradictory levels; the least measured first."""
     if plan.refine_to is None:
         return None
     found = _at(outcomes, high)
-    if len(found) < plan.repeats + 1 and 2 * sum(one.passed for one in found) == len(found):
+    if len(found) < plan.repeats + 1 and 2 * sum(outcome.passed for outcome in found) == len(found):
         return Decision(high, None, low, high, "repeated: it passed as often as it failed")
     above = _passing_above(outcomes, high)
     least = min((high, *above), key=lambda level: len(_at(outcomes, level)))
@@ -261,13 +262,13 @@ def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None,
 
 
 def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
-    """The end of a search that has repeated both ends of its bracket."""
+    """Decide how a search ends that has repeated both ends of its bracket."""
     above = _passing_above(outcomes, high)
-    _, tested = tested_ends([one.level for one in outcomes], [one.margin for one in outcomes])
+    _, tested = tested_ends([outcome.level for outcome in outcomes], [outcome.margin for outcome in outcomes])
     if not above or tested is not None:
         return Decision(None, Ended.REFINED, low, high)
     found = _at(outcomes, high)
-    failed = sum(not one.passed for one in found)
+    failed = sum(not outcome.passed for outcome in found)
     why = (
         f"{high:g} failed in {failed} of {len(found)} plateaus, but {', '.join(f'{level:g}' for level in above)} passed"
     )

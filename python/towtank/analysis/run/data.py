@@ -36,7 +36,7 @@ class RunData:
     stored : dict or None
         `stored.json`, or what is known without it.
     logs : dict or None
-        What the services' logs said for the first time under load, by tier.
+        New lines of trouble in the services' logs under load, by tier.
     """
 
     manifest: dict[str, Any]
@@ -89,7 +89,7 @@ class RunData:
         return judged
 
     def asked_load(self, key: str) -> Any:
-        """Load of the analysed stretch, `users` or `rate`; of one whose load moves, what the run stands for."""
+        """Load of the analysed stretch, `users` or `rate`; the load of the manifest if it moves over the window."""
         asked, window = self.manifest.get(key), self.steady_stage
         if asked is None or window is None or window.stretch is None or self._moves_over(window):
             return asked
@@ -108,7 +108,7 @@ class RunData:
 
     @property
     def is_moving(self) -> bool:
-        """Whether the load was to move over the window."""
+        """Whether the planned load changes over the window."""
         return self.window is not None and self._moves_over(self.window)
 
     def _stages_of(self, window: Window) -> set[int]:

@@ -64,13 +64,13 @@ def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, An
 
 
 def _connections_mode(data: RunData) -> str | None:
-    """How the plan wants connections: `per_user`, `new_each_time` or `pool`; None without a plan."""
-    told = (data.plan or {}).get("connections")
-    return told.get("mode") if isinstance(told, dict) else None
+    """Mode of the plan's connections: `per_user`, `new_each_time` or `pool`; None without a plan."""
+    connections = (data.plan or {}).get("connections")
+    return connections.get("mode") if isinstance(connections, dict) else None
 
 
 def _probe_expected(data: RunData) -> bool:
-    """Whether a probe was started: tiers are watched by it, it leaves a header, and a study records its start."""
+    """Whether a probe was started: the run has tiers, a header or samples of the probe, or an event of its start."""
     started = any(event.get("k") == "observation_started" for event in data.events)
     return bool(data.observed.tiers or data.observed.probe.header or data.observed.probe.samples or started)
 
@@ -94,7 +94,7 @@ def _relative_half_width(summary: dict[str, Any]) -> float | None:
 
 def _planned_end(data: RunData) -> float:
     """Until when services must be alive: the end of the last steady stage. [s]"""
-    ends = [one["end_s"] for one in data.measurement.stages if one.get("phase") == STEADY_PHASE]
+    ends = [stage["end_s"] for stage in data.measurement.stages if stage.get("phase") == STEADY_PHASE]
     return float(max(ends, default=0.0))
 
 

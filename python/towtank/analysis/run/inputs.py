@@ -1,4 +1,4 @@
-"""Digests of what a summary is made from, so that none outlives its data and no run is counted twice."""
+"""Computes digests of the inputs of a summary, to detect stale summaries and copied runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DIGEST_BYTES = 16
 
 
 def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> dict[str, str | None]:
-    """Digests of all that a run summary is made from.
+    """Compute the digests of all inputs of a run summary.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str
     Returns
     -------
     dict
-        `load`, of what the load threads recorded, None where that is nothing; `all`, of this and all the rest.
+        `load`, of the records of the load threads (None without any), and `all`, of all inputs.
     """
     load = [path for path, _ in segments.paths(run.engine)]
     others = [
@@ -47,18 +47,18 @@ def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str
 
 
 def _lengths(run: RunFolder) -> str:
-    """Lengths of the logs, which may be too long to be read whole."""
+    """Lengths of the logs, which may be too long to be hashed."""
     return "".join(f"\n{path.name} {path.stat().st_size}" for path in sorted(run.logs.glob("*.log")))
 
 
 def is_current(run: RunFolder, summary: dict[str, Any]) -> bool:
-    """Whether a summary was made from what the folder of the run holds now.
+    """Whether a summary belongs to the present content of its run folder.
 
     Parameters
     ----------
     run : RunFolder
     summary : dict
-        The `summary.json` of the run. One that was made without digests counts: nothing tells what it was made from.
+        The `summary.json` of the run. A summary without digests, as older versions wrote it, counts as current.
     """
     now = inputs(run, study_limits(run), study_objectives(run))
     made_from = summary.get("inputs")
@@ -66,7 +66,7 @@ def is_current(run: RunFolder, summary: dict[str, Any]) -> bool:
 
 
 def _digest(paths: Iterable[Path], text: str = "") -> str | None:
-    """Digest of files by name, size and content; None where no file holds anything."""
+    """Digest of files by name, size and content; None if all files are empty or missing."""
     found = hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES)
     empty = True
     for path in paths:

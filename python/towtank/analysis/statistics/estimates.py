@@ -42,7 +42,7 @@ class Estimate:
     def half_width(self) -> float | None:
         """Half the width of the interval; None without one.
 
-        Of an interval that ends at 0, which is as far as a quantity goes, it is the width of the other side.
+        For an interval that was cut at 0 it is the width of the upper side.
         """
         if self.low is None or self.high is None:
             return None
@@ -51,7 +51,7 @@ class Estimate:
         return (self.high - self.low) / 2
 
     def of_quantity(self) -> Estimate:
-        """The same of a quantity that cannot be negative: its interval ends at 0."""
+        """Return the estimate of a quantity that cannot be negative, with its interval cut at 0."""
         return replace(self, low=0.0) if self.low is not None and self.low < 0 else self
 
     def scaled(self, factor: float) -> Estimate:

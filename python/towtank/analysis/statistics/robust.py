@@ -1,4 +1,4 @@
-"""Linear regression that a few foreign observations do not move."""
+"""Linear regression that is robust against a few outliers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _TO_SIGMA = 1.4826
 
 
 def robust_scale(misses: Floats) -> float:
-    """Standard deviation as the median of the absolute deviations gives it."""
+    """Estimate the standard deviation from the median of the absolute deviations."""
     return _TO_SIGMA * float(np.median(np.abs(misses - np.median(misses))))
 
 
 def huber(design: Floats, values: Floats, start: Floats) -> Floats:
-    """Fit a line by Huber's estimator: observations far from it weigh less.
+    """Fit a line by Huber's estimator, which gives less weight to observations far from the line.
 
     Parameters
     ----------
     design : ndarray of shape (n_observations, n_parameters)
     values : ndarray of shape (n_observations,)
     start : ndarray of shape (n_parameters,)
-        Where to begin, as least squares gives it.
+        Initial parameters, from least squares.
 
     Notes
     -----

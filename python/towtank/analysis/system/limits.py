@@ -1,4 +1,4 @@
-"""What the processes of a tier had open and running, beside the limits that the kernel sets them."""
+"""Open files, processes and threads of a tier, with the limits of the kernel."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from towtank.analysis.system.tiers import Observed
 
-# The guard that belongs to the group of each tier, and the command: the sum over more processes cannot be compared with
-# the limit of open files, which holds for each.
+# The guard in the group of each tier, and the command. The limit of open files holds for each process, so it cannot be
+# compared with a sum over more processes.
 _GUARD_AND_COMMAND = 2
 
 
@@ -26,8 +26,8 @@ def tier_limits(observed: Observed, name: str, start_s: float, end_s: float) -> 
     Returns
     -------
     dict
-        `open_files` of the process that is closest to its limit, and `threads` of the tier beside the processes
-        that its user may have; each with `most` and `limit`, None if unknown or, of a limit, if there is none.
+        `open_files` of the process that is closest to its limit, and `threads` of the tier with the limit of
+        processes of its user. Each has `most` and `limit`, None if unknown; `limit` is also None if unlimited.
     """
     stated = observed.tiers.get(name, {}).get("limits")
     stated = stated if isinstance(stated, dict) else {}
@@ -45,8 +45,7 @@ def tier_limits(observed: Observed, name: str, start_s: float, end_s: float) -> 
 def _fullest(observed: Observed, name: str, start_s: float, end_s: float) -> tuple[float | None, float | None]:
     """Open files of the process closest to its limit, and that limit.
 
-    A record without them, as older probes write it, has the sum over the tier only, which is that of the process
-    if there is no other.
+    Records of older probes have the sum over the tier only. It is used if the tier has a single process.
     """
     gauge = observed.where(name).samples.gauge
     files = gauge(start_s, end_s, "groups", name, "open_files_of_fullest")

@@ -1,4 +1,4 @@
-"""What piles up under an open load: more arrives than is done, so that there is no steady state to wait for."""
+"""Detects that an open load exceeds throughput, so that transactions accumulate and no steady state exists."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from towtank.analysis.measurement import Mask, Measurement
 
 TOLERANCE = 0.05
-"""Share of the arrivals that may be left over; as much as throughput may change over a window. [1]"""
+"""Share of the arrivals that may be left unfinished: as much as throughput may change over a window. [1]"""
 DEVIATIONS = 3.0
-"""Standard deviations of chance beyond which what is left over is no chance. [1]"""
+"""Number of standard deviations of chance beyond which growth is significant. [1]"""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Growth:
     Attributes
     ----------
     at_start, at_end : float
-        Mean over the first and the last second: arrived and not ended, those that wait for a user included. [1]
+        Mean over the first and over the last second, including arrivals that wait for a user. [1]
     arrived : float
         Arrivals within the window. [1]
     deviations : float
@@ -37,25 +37,25 @@ class Growth:
 
     @property
     def share(self) -> float:
-        """Share of the arrivals that was left over; below zero where a backlog is worked off."""
+        """Share of the arrivals that was left unfinished; negative if a backlog was reduced."""
         return (self.at_end - self.at_start) / self.arrived
 
     @property
     def is_significant(self) -> bool:
-        """Whether more is left over than is tolerable, and than chance leaves."""
+        """Whether growth exceeds both the tolerance and chance."""
         return self.share > TOLERANCE and self.deviations > DEVIATIONS
 
     @property
     def text(self) -> str:
-        """What piled up, in words."""
+        """Describe the growth."""
         left = self.at_end - self.at_start
         return (
             f"transactions in the system rise from {self.at_start:,.0f} to {self.at_end:,.0f} over the window: "
-            f"{left:,.0f} of {self.arrived:,.0f} arrivals were left over"
+            f"{left:,.0f} of {self.arrived:,.0f} arrivals were left unfinished"
         )
 
     def document(self) -> dict[str, Any]:
-        """As it stands in a run summary."""
+        """Document of the growth in a run summary."""
         return {
             "at_start": self.at_start,
             "at_end": self.at_end,
@@ -67,7 +67,7 @@ class Growth:
 
 
 def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
-    """Compare what an open load has in the system at the end of a window with what it had at the start.
+    """Compare the transactions in the system at the end of a window with those at its start.
 
     Parameters
     ----------
@@ -78,17 +78,17 @@ def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
     Returns
     -------
     Growth or None
-        None without arrivals, or in a window of fewer than four seconds.
+        None without arrivals, or if the window has fewer than four seconds.
 
     Notes
     -----
-    A queue that is never empty has left over what arrived less what it ended: with Poisson arrivals at rate lambda and
+    A queue that is never empty grows by arrivals minus completions. With Poisson arrivals at rate lambda and
     exponential service this is a random walk, whose standard deviation over a time T is at most sqrt(2 lambda T) at the
-    limit of the system and less below it. Unlike a test for a trend this needs no series, so that ten seconds suffice.
+    limit of the system and less below it. Unlike a test for a trend this needs no series, so ten seconds suffice.
 
-    Simulated M/M/1 (utilization 0.7 to 0.95), M/D/1 (0.95) and M/G/1 with squared coefficients of variation of 10
-    (0.5 to 0.9), 20 to 300 arrivals a second, windows of 10 to 120 s: see
-    `tests/certified/test_certified_growth.py`.
+    `tests/certified/test_certified_growth.py` checks it on simulated M/M/1 (utilization 0.7 to 0.95), M/D/1 (0.95) and
+    M/G/1 with squared coefficients of variation of 10 (0.5 to 0.9), at 20 to 300 arrivals a second, over windows of 10
+    to 120 s.
     """
     numbers = np.flatnonzero(chosen)
     arrived = float(measurement.arrivals[chosen].sum())

@@ -1,4 +1,4 @@
-"""Stretches of steady stages: what the numbers of a run are about, where a run goes through several loads."""
+"""Stretches of steady stages with the same load, which the numbers of a run describe."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 STEADY_PHASE = "steady"
-# What tells how much load a stage has.
+# Keys of a stage that state its load.
 _AMOUNTS = ("users", "rate", "users_by_group", "rates_by_group")
 
 Stage = Mapping[str, Any]
@@ -16,18 +16,18 @@ Stage = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Stretch:
-    """Steady stages that follow each other with the same load.
+    """Consecutive steady stages with the same load.
 
     Attributes
     ----------
     stages : tuple of str
         Names of the stages.
     start_s, end_s : float
-        As planned, in run time. [s]
+        Planned start and end, in run time. [s]
     users : int or None
-        Users of all groups; None in an open load, and where the recording does not have them.
+        Users of all groups; None in an open load, and if the recording lacks them. [1]
     rate : float or None
-        Arrival rate of all groups; None in a closed load, and where the recording does not have it. [1/s]
+        Arrival rate of all groups; None in a closed load, and if the recording lacks it. [1/s]
     of : int
         Number of stretches of the run, at least 1.
     """
@@ -41,16 +41,16 @@ class Stretch:
 
     @property
     def is_one_of_several(self) -> bool:
-        """Whether the run holds other loads, too."""
+        """Whether the run has further loads."""
         return self.of > 1
 
     def document(self) -> dict[str, Any]:
-        """As it stands in the window of a run summary."""
+        """Document of the stretch in the window of a run summary."""
         return {"stages": list(self.stages), "users": self.users, "rate": self.rate, "stretches": self.of}
 
 
 def stretches(stages: Sequence[Stage]) -> list[Stretch]:
-    """All stretches of a run, in their order."""
+    """Return all stretches of a run, in their order."""
     found: list[list[Stage]] = []
     for stage in stages:
         if stage.get("phase") != STEADY_PHASE:
@@ -63,7 +63,7 @@ def stretches(stages: Sequence[Stage]) -> list[Stretch]:
 
 
 def stretch_of(stages: Sequence[Stage], number: int) -> Stretch:
-    """One stage by itself, as a plateau of a search is."""
+    """Return a single stage as a stretch, for a plateau of a search."""
     return _stretch([stages[number]], max(1, len(stretches(stages))))
 
 
@@ -86,7 +86,7 @@ def _stretch(stages: Sequence[Stage], of: int) -> Stretch:
 
 
 def _total(stage: Stage, whole: str, by_group: str) -> float | None:
-    """Amount of all groups; shares of a rate are rounded, so their sum is rounded, too."""
+    """Sum the amounts of all groups; rounded, as the shares of a rate are."""
     amounts = stage.get(by_group)
     if isinstance(amounts, Sequence):
         return round(math.fsum(amounts), 9)
