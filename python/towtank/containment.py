@@ -1,8 +1,8 @@
-"""Keeps a fault in one part of an answer from taking the other parts along.
+"""Contains the fault of one part of an answer, so that the other parts are still made.
 
 A command opens the boundary with `contained`. Inside it, `attempt` makes one part: a summary, a fit, a figure, a
-section. What a part raises is kept with its traceback, and the caller gets a `Failed` to show where the part would
-stand. Without an open boundary `attempt` raises as if it were not there, so that a library call never hides a fault.
+section. If a part raises, its traceback is written to a file, and the caller gets a `Failed` to show in place of the
+part. Outside a boundary `attempt` is a plain call that raises, so a library call never hides a fault.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Failed:
     part : str
         Name of the part, as `capacity model of workers 4`.
     what : str
-        What was raised, in one line.
+        Message of the error, in one line.
     fault_file : str or None
         File with the traceback; None for a known error, and if no file could be written.
     internal : bool
-        Whether it is a fault of Towtank; False for a known error, which is an answer.
+        Whether it is a fault of Towtank; False for a known error, such as wrong input.
     error : Exception or None
-        What was raised.
+        The error.
     """
 
     part: str
@@ -49,7 +49,7 @@ class Failed:
 
     @property
     def sentence(self) -> str:
-        """What to tell about it, in one line."""
+        """Message about the failed part, in one line."""
         place = f" (the fault is described in {self.fault_file})" if self.fault_file else ""
         return f"{self.part}: this part could not be made: {self.what}{place}"
 
@@ -65,7 +65,7 @@ class Parts:
     Attributes
     ----------
     attempted : list of str
-        Names of all parts, in the order in which they were begun.
+        Names of all parts, in the order of their start.
     failed : list of Failed
     """
 
@@ -103,7 +103,7 @@ def contained() -> Iterator[Parts]:
     except Stopped:
         raise
     except TowtankError as error:
-        # The answer is refused; what failed on the way to it may be the reason.
+        # The whole answer is refused; a failed part may be the reason.
         error.failed_parts = tuple(each.sentence for each in parts.faults)
         raise
     finally:
@@ -116,14 +116,14 @@ def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.k
     Parameters
     ----------
     part : str
-        Its name, for the user.
+        Name of the part, for the user.
     make : callable
-        Called with the other arguments.
+        Makes the part from the other arguments.
 
     Returns
     -------
     object
-        What `make` returned, or `Failed` if it raised within an open boundary.
+        Result of `make`, or `Failed` if it raised within an open boundary.
     """
     parts = _OPEN.get()
     if parts is None:
@@ -143,18 +143,18 @@ def attempt(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.k
 
 
 def _make(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:  # noqa: ARG001
-    """Make a part; tests raise here in the part of a name."""
+    """Call `make`; tests replace this function to raise in a chosen part."""
     return make(*arguments, **keywords)
 
 
 def attempt_or(part: str, otherwise: T, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
-    """Make one part as `attempt` does; give `otherwise` in place of one that failed."""
+    """Make one part as `attempt` does; return `otherwise` if it failed."""
     made = attempt(part, make, *arguments, **keywords)
     return otherwise if isinstance(made, Failed) else made
 
 
 def attempt_unknown(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
-    """Make one part as `attempt` does, but raise known errors: they end the whole answer."""
+    """Make one part as `attempt` does, but raise known errors, which end the whole answer."""
     made = attempt(part, make, *arguments, **keywords)
     if isinstance(made, Failed) and not made.internal and made.error is not None:
         raise made.error
@@ -171,7 +171,7 @@ def _failed(parts: Parts, part: str, error: Exception, *, internal: bool) -> Fai
 
 
 def in_a_line(error: Exception) -> str:
-    """The message of an error in one line, without its hint and without secrets."""
+    """Render the message of an error in one line, without its hint and without secrets."""
     lines = [line.strip() for line in redacted_text(str(error)).split("\n\nhint:")[0].splitlines()]
     return " ".join(line for line in lines if line)
 

@@ -32,11 +32,11 @@ def binary() -> Path:
     raise EngineError("towtank-engine is not installed", hint="run `make setup` in the checkout")
 
 
-# Soft limit of open files of what is started, where the hard limit allows it: what systemd gives at most. Some servers
-# keep a row for each file that they might open, so that a limit without end costs memory.
+# Soft limit of open files of started processes, within the hard limit: the value that systemd gives at most. Some
+# servers keep a table row for each file that they might open, so an unlimited value would cost memory.
 OPEN_FILES = 524_288
-# A login's soft limit of 1,024 is for programs that use `select`; a server under load needs more. A stated number is
-# set within the hard limit; without one the limit is only raised. A shell that may not do so leaves what was there.
+# A login's soft limit of 1,024 is meant for programs that use `select`; a server under load needs more. A given number
+# is set within the hard limit; without one the limit is only raised. If the shell may not change it, it stays.
 _RAISE = f"""
 hard=$(ulimit -Hn); soft=$(ulimit -Sn); most=${{0:-{OPEN_FILES}}}
 [ "$hard" = unlimited ] || [ "$hard" -ge "$most" ] || most=$hard

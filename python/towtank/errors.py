@@ -21,14 +21,14 @@ from pathlib import Path
 
 from towtank.secrets import redacted_text
 
-# Longest run of signs without a blank that a message repeats, and longest message: what was got may be of any length.
+# Longest word that a message repeats, and longest message: a wrong value may be of any length. [characters]
 _RUN_AT_MOST = 400
 _MESSAGE_AT_MOST = 4000
 _LONG_RUN = re.compile(rf"(\S{{{_RUN_AT_MOST}}})\S+")
 
 
 def without_runs(text: str) -> str:
-    """A message without the rest of very long words.
+    """Shorten very long words of a message.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def without_runs(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """A message of bounded length about a value of any length."""
+    """Bound the length of a message about a value of any length."""
     text = without_runs(text)
     return text if len(text) <= _MESSAGE_AT_MOST else f"{text[:_MESSAGE_AT_MOST]}... ({len(text)} letters)"
 
@@ -70,7 +70,7 @@ class Fault:
     where : str
         Path of keys, as `groups.editors.mix`; empty for the whole file.
     message : str
-        What it must be, and what was got instead; without secrets.
+        The expected and the actual value, without secrets.
     """
 
     file: str
@@ -101,7 +101,7 @@ class TowtankError(Exception):
     Attributes
     ----------
     failed_parts : tuple of str
-        Faults of parts of the answer that this error ends; set at the boundary of `towtank.containment`.
+        Messages of failed parts of the answer that this error ends; set by `towtank.containment`.
     """
 
     exit_status = ExitStatus.INTERNAL

@@ -1,4 +1,4 @@
-"""Puts files in place: each is either the old one or the whole new one, and only a regular file is replaced."""
+"""Replaces regular files atomically: after a crash a file has either its old or its whole new content."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _KINDS = (
 
 
 class NotAFileError(OSError):
-    """The place of a file holds something else, which must not be replaced."""
+    """The path of a file names something else, such as a device, which must not be replaced."""
 
 
 def put(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file beside its place, then move it there in one step.
+    """Write a file under a temporary name, then rename it in one step.
 
     Parameters
     ----------
     path : Path
-        Its folder is made if it is missing. A symbolic link stays, and the file that it names is replaced.
+        The file. Its folder is created if missing. If it is a symbolic link, the linked file is replaced.
     write : callable
-        Writes the whole content to the path given.
+        Writes the whole content to a given path.
 
     Raises
     ------
     NotAFileError
-        If something that is no regular file is in its place.
+        If the path names something that is not a regular file.
     OSError
-        If it cannot be written; nothing is left behind.
+        If it cannot be written; the temporary file is removed.
 
     Notes
     -----
@@ -47,7 +47,7 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
     """
     place = path.resolve() if path.is_symlink() else path
     _refuse_other_kinds(path, place)
-    # Nobody can plant a link or a pipe where nobody knows the name.
+    # The random name keeps other users from placing a link or a pipe there.
     temporary = place.with_name(f".towtank-{secrets.token_hex(8)}.tmp")
     try:
         _make_folder(place.parent)
@@ -64,7 +64,7 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def _make_empty(temporary: Path, place: Path) -> None:
-    """Make a new file with the mode of the file that it is going to replace."""
+    """Create an empty file with the mode of the file that it will replace."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, 0o666)
     try:
@@ -75,7 +75,7 @@ def _make_empty(temporary: Path, place: Path) -> None:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file to read it; a pipe or a device, which may never end, raises `NotAFileError`."""
+    """Open a regular file for reading; raise `NotAFileError` for a pipe or a device, which may never end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
@@ -86,18 +86,18 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def read_regular(path: Path) -> str:
-    """Read a regular text file as `open_regular` opens it."""
+    """Read a text file; raise `NotAFileError` if it is not a regular file."""
     with open_regular(path) as stream:
         return stream.read().decode("utf-8")
 
 
 def put_text(path: Path, text: str) -> None:
-    """Write a text file as `put` does; half a pair of surrogates, which no encoding has, is written as an escape."""
+    """Write a text file as `put` does; lone surrogates, which UTF-8 cannot encode, are written as escapes."""
     put(path, lambda temporary: temporary.write_bytes(text.encode("utf-8", "backslashreplace")))
 
 
 def other_kind(path: Path) -> str | None:
-    """What is in the place of a file: `a folder`, `a device`...; None for a regular file or nothing."""
+    """Name the kind of a path that is not a regular file: `a folder`, `a device`...; None if it is one, or missing."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -114,5 +114,5 @@ def _refuse_other_kinds(path: Path, place: Path) -> None:
 def _make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:  # the system's words would be about the wrong thing
+    except FileExistsError as error:  # the system's message would name the wrong file
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error

@@ -155,7 +155,7 @@ def test_configuration_says_whose_the_percentiles_of_a_limited_disk_are() -> Non
     texts = [str(block) for block in configuration.build(dataclasses.replace(results, runs=runs)).blocks]
     said = [text for text in texts if "Disk data of host web was limited by its control group to 200 reads/s" in text]
     assert len(said) == 1
-    assert "are those of the throttle" in said[0]
+    assert "describe the throttle" in said[0]
 
 
 def test_configuration_names_only_the_factors_that_a_value_goes_with() -> None:

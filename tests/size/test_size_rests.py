@@ -81,7 +81,7 @@ def test_growth_that_is_certain_is_said_to_be_left_out(tmp_path: Path, capsys: A
     file = asked(tmp_path, "growth: 50 % / year, horizon: 1 year", "uncertainty: 10 %", "tiers: {app: {cpus: 1..16}}")
     found = sized(capsys, model, "--for", file)
     assert found["trust"]["counted"] == ["demands"]
-    assert any("how sure the growth is is not known" in one for one in found["trust"]["doubts"])
+    assert any("the uncertainty of the growth is not known" in one for one in found["trust"]["doubts"])
 
 
 def weeks(count: int, *, growth: float = 0.0, noise: float = 0.03, seed: int = 1) -> tuple[tuple[date, ...], Any]:
@@ -164,7 +164,7 @@ def test_a_tier_of_several_stations_is_refused(tmp_path: Path, capsys: Any) -> N
     model = write(tmp_path, "model.yaml", text)
     file = asked(tmp_path, "rate: 10 /s", "tiers: {one: {stations: [a, b], cpus: [1, 2, 4]}}")
     assert main(["size", model, "--for", file]) == 2
-    assert "tiers.one.stations: must be one station: a, b would each have all CPUs" in capsys.readouterr().err
+    assert "tiers.one.stations: must be one station: a, b would each use all CPUs" in capsys.readouterr().err
     assert main(["validate", file]) == 2
 
 

@@ -218,10 +218,10 @@ class Measurement:
     connect, tls, connection_wait : TimedHistograms
         Times to make a connection, of handshakes, and of waiting for a connection of a pool.
     longest_gap_s, stalled_s : ndarray of shape (n_bins,)
-        Longest time that the loop of any load thread did not turn, NaN where none recorded it; time of the bin that
-        lies in such gaps of 100 ms and more, of the thread that has most of it. [s]
+        Longest gap between two turns of a load thread's loop, NaN if not recorded; time of the bin in gaps of 100 ms
+        or more, of the thread with the most. [s]
     surplus, unasked : ndarray of shape (n_bins,)
-        How often servers sent bytes behind a whole answer, and bytes without a request. [1]
+        Number of times that servers sent bytes behind a whole answer, and bytes without a request. [1]
     """
 
     def __init__(self, recording: Recording) -> None:

@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _written(status: int, lost: OSError | None) -> int:
-    """Return the exit status; a command that was done but could not write its answer did not do it."""
+    """Return the exit status: a command has failed if it could not write its answer."""
     if lost is None:
         return status
     with suppress(OSError, UnicodeError):

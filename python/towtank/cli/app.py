@@ -20,8 +20,8 @@ COMMANDS = (
 GROUPS = ("record", "system", "model")
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# A path that the user, or the environment, has given and that cannot be written. What is missing is checked where it is
-# asked for.
+# Faults of a path from the user or the environment that cannot be written. A missing file (ENOENT) is not among them:
+# each command checks for it.
 _UNUSABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG)
 _FOLDERS = "name a folder that can be written: --out for results, TOWTANK_STATE for what is kept, TMPDIR for the rest"
 
@@ -86,7 +86,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _no_access(error: OSError) -> int | None:
-    """Name the folder that cannot be used and the cause; None for an error that is a fault of ours."""
+    """Print the folder that cannot be used and the cause; None if the error is a fault of Towtank."""
     from towtank.files import NotAFileError  # noqa: PLC0415
 
     place = f"{error.filename}: " if error.filename is not None else ""
@@ -101,7 +101,7 @@ def _no_access(error: OSError) -> int | None:
         print(f"{place}cannot be written: {error.strerror}", file=sys.stderr)
         print(f"\nhint: {_FOLDERS}", file=sys.stderr)
         return ExitStatus.INPUT
-    if error.errno == errno.ENOENT and error.filename is None:  # of `tempfile`: no folder can be written
+    if error.errno == errno.ENOENT and error.filename is None:  # from `tempfile`, which found no writable folder
         print(f"{error.strerror}\n\nhint: name a folder that can be written with TMPDIR", file=sys.stderr)
         return ExitStatus.INPUT
     return None

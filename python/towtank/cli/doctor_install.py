@@ -34,7 +34,7 @@ def tell_needs(text: str | None, *, json: bool, install: bool) -> int:
     TargetError
         If it cannot be installed here.
     Stopped
-        If the user, asked on a terminal, does not want it.
+        If the user declines at the prompt on a terminal.
     """
     from towtank.cli.doctor_command import table_of  # noqa: PLC0415
     from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
@@ -69,12 +69,12 @@ def tell_needs(text: str | None, *, json: bool, install: bool) -> int:
 
 
 def _intended(missing: list[Need]) -> list[str]:
-    """What an installation is going to do, before it begins; nothing where nothing missing can be installed."""
+    """Describe an installation before it begins; empty if none of the missing needs can be installed."""
     from towtank.system.packages import Download, Package  # noqa: PLC0415
 
     lines = []
-    if wanted := [need for need in missing if isinstance(need, Package)]:
-        lines.append("installing " + ", ".join(f"{' '.join(need.names)} ({need.purpose})" for need in wanted))
+    if absent := [need for need in missing if isinstance(need, Package)]:
+        lines.append("installing " + ", ".join(f"{' '.join(need.names)} ({need.purpose})" for need in absent))
         lines.append("  with apt-get; the servers among them are not started, neither now nor at the next boot")
     lines += [
         f"fetching {sum(file.size for file in need.missing) / 1e6:.0f} MB of files ({need.purpose})"

@@ -83,7 +83,7 @@ def command(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="With a workload file: another value, parameters.NAME=value; repeatable."),
+        typer.Option("--set", help="With a workload file: sets a parameter, parameters.NAME=value; repeatable."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Keep the run folder here.")] = None,
     i_may_load: Annotated[list[str] | None, typer.Option(help="Host outside of loopback and private ranges.")] = None,
@@ -199,7 +199,7 @@ def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[Run
         run = RunFolder.create(path, manifest(load))
         yield run
     except (StudyError, OSError):
-        # Nothing was recorded; an empty run folder would refuse the next attempt.
+        # Nothing was recorded. An empty run folder would make the next attempt fail.
         if made and not any((path / "engine").glob("*")):
             remove()
         raise
@@ -209,7 +209,7 @@ def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[Run
 
 
 def _refuse_results(out: Path | None) -> None:
-    """Refuse to mix a run into results that are there, be they of a run or of a study."""
+    """Refuse an output folder that already holds a run or a study."""
     from towtank.results.folder import RUN_MANIFEST, STUDY_MANIFEST  # noqa: PLC0415
 
     if out is not None and out.exists() and not out.is_dir():

@@ -27,14 +27,14 @@ def drive_table(document: dict[str, Any]) -> list[RenderableType]:
 
 def _headline(document: dict[str, Any]) -> str:
     rate = document["throughput_per_s"]
-    said = "no throughput" if rate is None else f"{rate:,.1f} requests/s"
+    throughput = "no throughput" if rate is None else f"{rate:,.1f} requests/s"
     counts = f"{document['requests']:,} requests, {document['errors']:,} errors"
     if document.get("in_flight"):
         counts += f", {document['in_flight']:,} in flight at the end"
     later = {kind: count for kind, count in (document.get("failed_later") or {}).items() if count}
     if later:
         counts += "; failed after the window: " + ", ".join(f"{kind} {count:,}" for kind, count in later.items())
-    return f"{document['target']}: {said} over {document['window_s']:g} s ({counts})"
+    return f"{document['target']}: {throughput} over {document['window_s']:g} s ({counts})"
 
 
 def _times(document: dict[str, Any]) -> Table:
@@ -93,7 +93,7 @@ def _generator(document: dict[str, Any]) -> str:
 def _verdict(document: dict[str, Any]) -> list[str]:
     """The verdict with all doubts, the heaviest first, and the checks that could not be made."""
     doubts = document["doubts"]
-    by_level = {level: [one["message"] for one in doubts if one["level"] == level] for level in _HEADS}
+    by_level = {level: [doubt["message"] for doubt in doubts if doubt["level"] == level] for level in _HEADS}
     lines = [f"{_HEADS[level]}: {'; '.join(texts)}" for level, texts in by_level.items() if texts]
     missing = not_checked(document["not_checked"])
     if document["valid"] and not by_level[Level.SUSPECT]:

@@ -138,12 +138,12 @@ class Given:
             self.fault(option, f"must not be there yet (or give --force), got {str(path)!r}")
 
     def target(self, option: str, path: Path | None) -> None:
-        """A file that is going to be written or replaced: its name is not empty, and nothing else is in its place."""
+        """Check a file that the command will write: its path must name a regular file or a new one."""
         from towtank.files import other_kind  # noqa: PLC0415
 
         if path is None:
             return
-        # Typer makes the folder "." of an empty name.
+        # Typer turns an empty name into the folder ".".
         kind = "''" if path == Path() else other_kind(path)
         if kind is not None:
             got = kind if kind == "''" else f"{kind}, {str(path)!r}"
@@ -182,7 +182,7 @@ class Given:
         return tuple(int(part) for part in parts)
 
     def headers(self, headers: list[str] | None, option: str = "--header") -> tuple[tuple[str, str], ...]:
-        """Headers as pairs; those of requests must be the user's to set."""
+        """Parse headers into pairs; `--header` must not name a header that the engine sets itself."""
         from towtank.workload.ownheaders import owned_header  # noqa: PLC0415 - only needed by commands with headers
 
         pairs = []

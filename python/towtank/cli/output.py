@@ -13,10 +13,10 @@ from towtank.terminal import fit_table, is_unicode
 
 
 class Printer(Console):
-    """A console on which tables fit the width."""
+    """Console that fits tables to its width."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print as `Console.print` does, tables in a form that fits."""
+        """Print as `Console.print` does, with tables in a form that fits the width."""
         fitting = (fit_table(self, each) if isinstance(each, Table) else each for each in objects)
         super().print(*fitting, **options)
 
@@ -48,5 +48,5 @@ def print_failed(parts: Parts) -> None:
 
 
 def failed_parts(parts: Parts) -> dict[str, Any]:
-    """The key `failed_parts` of a JSON document; none if every part was made."""
+    """Return the key `failed_parts` of a JSON document; empty if no part failed."""
     return {"failed_parts": parts.documents()} if parts.failed else {}

@@ -1,4 +1,4 @@
-"""Tables of `towtank model simulate`: every figure with its interval, and no more digits than that supports."""
+"""Renders the tables of `towtank model simulate`: each figure with its interval and the digits that it supports."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ Estimated = Callable[[float, float, float], str]
 
 
 def _with_interval(one: dict[str, Any], name: str, value: float | None, form: Estimated) -> str:
-    """A figure with its interval; nothing where the replications give none."""
+    """Render a figure with its interval; `-` if the replications give no interval."""
     low, high = one["confidence_interval"].get(name, (None, None))
     return "-" if value is None or low is None or high is None else form(value, low, high)
 
 
 def _rough(value: float, reached: float | None) -> float:
-    """A figure that has no interval of its own, with the digits of the widest one that was looked at."""
+    """Round a figure without an interval to the relative precision of the widest interval among the others."""
     return rounded_to(value, abs(value) * (1.0 if reached is None else reached))
 
 

@@ -130,8 +130,8 @@ def _sentences(document: Json) -> Iterator[str]:
     asked = f"asked: {100 * document['probability_asked']:.3g} %"
     counted = document["trust"].get("counted")
     of = f"; it counts {' and '.join(counted)}" if counted else ""
-    told = "not known" if chance is None else f"{100 * chance:.1f} % ({asked}{of})"
-    yield f"probability that all holds: {told}"
+    probability = "not known" if chance is None else f"{100 * chance:.1f} % ({asked}{of})"
+    yield f"probability that all holds: {probability}"
     carries = f"{carried(answer['load_at_limit'])} {answer['load_unit']}"
     yield f"it carries {carries} until something is missed: {100 * answer['headroom']:+.1f} %"
     for place, one in enumerate(document["bottlenecks"]):
@@ -215,12 +215,12 @@ def _what_if(document: Json) -> Table:
 
 
 def _hardware(one: Json) -> str:
-    """The hardware that a what-if question is about; answers that were kept earlier do not name it."""
+    """Name the hardware of a what-if question; documents of earlier versions do not name it."""
     return f"{one['hardware']}: {one['configuration']}" if "hardware" in one else str(one["configuration"])
 
 
 def carried(load: float) -> str:
-    """A load at a limit, with the digits that the bisection gives."""
+    """Render a load at a limit with the digits that the bisection supports."""
     return number(significant(load, 3))
 
 
@@ -231,7 +231,7 @@ def _with_band(one: Json) -> str:
 
 
 def rests_text(one: Json) -> str:
-    """A part that the answer rests on, in words."""
+    """Render an input that the answer depends on."""
     counted = ", counted in the probability" if one["counted"] else ""
     return f"{one['part']}: {one['origin']}{counted}: {one['text']}"
 

@@ -59,12 +59,12 @@ def status(json: _Json = False) -> None:
 def down(
     system: Annotated[
         str | None,
-        typer.Argument(metavar="STUDY|SYSTEM", help="The one that was brought up; every system if left out."),
+        typer.Argument(metavar="STUDY|SYSTEM", help="The system to take down; by default all that are up."),
     ] = None,
     *,
     json: _Json = False,
 ) -> None:
-    """Take a system down, or all, and clean up what dead ones left; nothing to do is fine too."""
+    """Take down one system, or all, and clean up after systems whose keeper died; not an error if none is up."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.system.keeper import take_down  # noqa: PLC0415
     from towtank.system.source import find_system  # noqa: PLC0415

@@ -72,7 +72,7 @@ def prepare_plan(
             raise StudyError.at(COMMAND_LINE, "must only be given with a workload file", where=option)
     parts = split_url(exchange.url)
     if parts.username is not None and any(name.lower() == "authorization" for name, _ in exchange.headers):
-        message = "must not be Authorization where the URL has a login, which is sent as one"
+        message = "must not be Authorization if the URL has a login: the login is sent as that header"
         raise StudyError.at(COMMAND_LINE, message, where="--header")
     if parts.scheme == "http" and reach.has_tls:
         message = "must be an https:// URL with --insecure, --cacert, --cert or --key"
@@ -144,15 +144,15 @@ def _workload_plan(
 
 
 def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
-    """Values of parameters as the command line gives them; all faults at once."""
+    """Parse the values of parameters from the command line; report all faults at once."""
     values, faults = {}, []
     for text in changes:
         path, equals, value = text.partition("=")
         section, dot, name = path.strip().partition(".")
         if not equals or not dot or section != "parameters":
-            faults.append("must be parameters.NAME=value: a workload has nothing else to set, got " + shown(text))
+            faults.append("must be parameters.NAME=value: only parameters can be set, got " + shown(text))
         elif name not in known:
-            allowed = f"a parameter of the workload ({', '.join(known) or 'there is none'})"
+            allowed = f"a parameter of the workload ({', '.join(known) or 'it has none'})"
             faults.append(f"must be {allowed}, got {shown(name)} instead{did_you_mean(name, known)}")
         else:
             values[name] = parse_value(value, COMMAND_LINE).plain()
@@ -174,7 +174,7 @@ def _options(addresses: list[str], reach: Reach) -> dict[str, Any]:
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
-    """The login in the addresses of a target that speaks HTTP; drivers have their own in the plan."""
+    """Login in the addresses of an HTTP target; the plan has the logins of other drivers elsewhere."""
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}
     try:
@@ -185,9 +185,9 @@ def _login(addresses: list[str]) -> dict[str, Any]:
 
 
 def _refuse_logins(addresses: tuple[str, ...]) -> None:
-    """A place to connect to has no login; that of the requests is in the URL."""
+    """Refuse a login in `--connect-to`; the login of the requests belongs to the URL."""
     if any("@" in address for address in addresses if not address.startswith(UNIX)):
-        message = "must have no login: one in the URL goes with every request"
+        message = "must have no login: give it in the URL, it is sent with every request"
         raise StudyError.at(COMMAND_LINE, message, where="--connect-to")
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "towtank/envelope/1"
 _FOLDER = "envelopes"
-# Of the engine, see `crates/load/src/run/files.rs`: files of a load thread that are no connections; load threads.
+# Limits of the engine, see `crates/load/src/run/files.rs`: open files of a load thread that are not connections, and
+# number of load threads.
 _SPARE_FILES, _THREADS_AT_MOST = 64, 1024
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -37,7 +38,7 @@ def _home() -> Path:
     try:
         return Path.home()
     except RuntimeError as error:
-        message = "must be set: there is no HOME, and the system knows none of this user"
+        message = "must be set: HOME is not set, and the system has no home folder for this user"
         raise StudyError.at("<environment>", message, where="TOWTANK_STATE") from error
 
 
@@ -133,7 +134,7 @@ def require_ports(plan: dict[str, Any]) -> None:
 
 
 def require_open_files(plan: dict[str, Any]) -> None:
-    """Refuse connections that the limit of open files has no room for, however many load threads share them.
+    """Refuse more connections than the hard limit of open files allows, for any number of load threads.
 
     Raises
     ------

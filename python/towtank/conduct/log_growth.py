@@ -1,4 +1,4 @@
-"""Growth of the logs of a run while the load goes on: how long each log was, and when."""
+"""Records the lengths of a run's logs over time, under load."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOOKS_AT_MOST = 256
-"""Looks kept of each log; beyond it every other one is left out, and looks are taken half as often."""
+"""Records kept of each log; beyond it every second record is dropped, and the interval between records doubled."""
 _EVERY_S = 1.0
 
 
@@ -31,7 +31,7 @@ class LogGrowth:
         self._looks: dict[str, list[tuple[int, int]]] = {}
 
     def sizes(self) -> dict[str, int]:
-        """Length of each log now. [bytes]"""
+        """Read the present length of each log. [byte]"""
         found = {}
         for path in sorted(self._logs.glob("*.log")):
             try:
@@ -41,17 +41,17 @@ class LogGrowth:
         return found
 
     def look(self) -> None:
-        """Note the logs that have grown, where the last look was long enough ago."""
+        """Record the logs that have grown, if the interval since the last record has passed."""
         if self._clock() >= self._next_ns:
             self._note()
 
     def at_end(self) -> dict[str, int]:
-        """Look for the last time; length of each log. [bytes]"""
+        """Record for the last time; return the length of each log. [byte]"""
         self._note()
         return dict(self._last)
 
     def document(self) -> dict[str, list[tuple[int, int]]]:
-        """Looks at each log that has grown: monotonic time [ns] and length [bytes]."""
+        """Records of each log that has grown: monotonic time [ns] and length [byte]."""
         return self._looks
 
     def _note(self) -> None:

@@ -21,21 +21,21 @@ from towtank.study.shares import Carried, Pilot
 from towtank.study.study import Study
 
 FOLDER = "pilot"
-"""Folder of the pilot run in the results folder; no run of the design."""
+"""Folder of the pilot run in the results folder; the pilot run is not part of the design."""
 _ERRORS = "errors > 50 %"
 
 
 def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, *, resume: bool) -> Study:
-    """Give a study whose levels are shares the limit that they are shares of.
+    """Find the limit by a pilot run, for a study whose load levels are shares of it.
 
-    A study without such levels is returned as it is. Resuming, the limit is the recorded one.
+    A study without such levels is returned unchanged. A resumed study keeps the recorded limit.
 
     Raises
     ------
     TargetError
         If the system did not come up.
     MeasurementError
-        If the pilot run showed no throughput.
+        If no plateau of the pilot run passed.
     """
     if not study.needs_pilot:
         return study
@@ -69,7 +69,7 @@ def _measure(study: Study, folder: Path, display: Display, stop: StopRequest) ->
 
 
 def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) -> RunTask:
-    """The task of a pilot run: it ends beyond the limit, and nothing is read back."""
+    """Return the task of a pilot run, which ends beyond the limit and reads nothing back."""
 
     def make(plan: dict[str, Any], tell: Any) -> Any:
         from towtank.conduct.searching import PilotSteering  # noqa: PLC0415 - the analysis takes a second to load
@@ -81,8 +81,8 @@ def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) ->
 
 
 def pilot_load(pilot: Pilot) -> FindLimit:
-    """The load of a pilot run, as a search without objectives."""
-    # The times are checked already, and are plain seconds here, not texts with a unit.
+    """Return the load of a pilot run, as a search without objectives."""
+    # The times are valid already and are plain seconds, so they skip the parser of texts with units.
     stages = Stages.model_construct(ramp_up=pilot.ramp_up, settle=pilot.settle, steady=pilot.steady, ramp_down=0.0)
     return FindLimit(
         kind="find-limit",
@@ -96,7 +96,7 @@ def pilot_load(pilot: Pilot) -> FindLimit:
 
 
 def pilot_spec(study: Study) -> RunSpec:
-    """The pilot run: the first level of every other factor, under a load that is raised."""
+    """Return the pilot run: the first level of every other factor, under an increasing load."""
     factors = {name: levels for name, levels in study.study.factors.items() if name not in LOAD_FACTORS}
     changed = {"load": pilot_load(study.pilot), "factors": factors, "events": {}, "predict": None}
     pilot = replace(study, study=study.study.model_copy(update=changed))
@@ -117,7 +117,7 @@ def pilot_spec(study: Study) -> RunSpec:
 
 
 def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Carried:
-    """Read the limit from what a pilot run recorded.
+    """Read the limit from the records of a pilot run.
 
     Raises
     ------

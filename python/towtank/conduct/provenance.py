@@ -80,7 +80,7 @@ def open_results(
 
 
 def _keep_secrets(command: dict[str, Any], parameters: Collection[str], folder: Path) -> dict[str, Any]:
-    """Put the secrets of a command into a file of their own; the command without them."""
+    """Write the secrets of a command into a private file; return the command without them."""
     changes = command.get("changes", [])
     shown = [redacted_setting(change, parameters) for change in changes]
     if shown == changes:
@@ -90,19 +90,20 @@ def _keep_secrets(command: dict[str, Any], parameters: Collection[str], folder: 
 
 
 def require_own(folder: Path) -> None:
-    """Refuse a folder, or a link to one, that another user owns or that everybody may write: secrets are kept there."""
+    """Refuse a folder that another user owns or that everybody may write, since results hold secrets."""
     if not folder.is_dir():
         return
     found = folder.stat()
     if found.st_uid != os.geteuid():
-        raise StudyError.at(folder, "must be a folder of your own, for secrets are kept in it, got one of another user")
+        message = "must be a folder of your own, since it holds secrets, got a folder of another user"
+        raise StudyError.at(folder, message)
     if found.st_mode & stat.S_IWOTH:
-        message = "must be a folder that others cannot write, for secrets are kept in it, got one that everybody can"
+        message = "must be a folder that others cannot write, since it holds secrets, got a folder with mode o+w"
         raise StudyError.at(folder, message)
 
 
 def require_no_results(folder: Path) -> None:
-    """Refuse a folder that holds results already."""
+    """Refuse a folder that already holds results."""
     require_own(folder)
     if (folder / STUDY_MANIFEST).exists():
         message = f"must be a folder without results; to go on with these, `towtank run --resume {folder}`"
@@ -121,7 +122,7 @@ def require_same_design(results: ResultsFolder, design: list[dict[str, Any]]) ->
 def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     """Copy the files of a study into its results as they were read, and report their hashes.
 
-    They may hold logins, and are needed as they are to go on: only their owner can read them.
+    A resumed study needs them unchanged, with their logins, so only their owner can read them.
     """
     documents = {
         "study": study.path,

@@ -1,4 +1,4 @@
-"""What the engine refused of a plan, told by the option that asked for it."""
+"""Reports what the engine refused in a plan under the name of the option that caused it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towtank.errors import Fault, StudyError
 
 _LINE = re.compile(r"^\S*plan\.json: (?P<place>[\w.\[\]]+): (?P<message>.*)$")
 _OF_WORKLOAD = re.compile(r"(transactions|groups|targets|pools|variables|lists|steps|pages)\b")
-# The first that matches a place counts; what is not in it is of the plan as a whole.
+# The first pattern that matches a place counts.
 _OPTIONS = (
     (r"load\..*rate", "--rate"),
     (r"load\.users_at_most", "--users-at-most"),
@@ -33,22 +33,22 @@ _OPTIONS = (
 
 
 def refuse_options(log: Path, *, of_workload: bool) -> None:
-    """Raise what the engine refused of the plan of a `drive`, each fault with its option.
+    """Raise the faults that the engine found in the plan of a `drive`, each with its option.
 
     Parameters
     ----------
     log : Path
-        What the engine wrote on its standard error.
+        Standard error of the engine.
     of_workload : bool
-        Whether a workload file says what users do, and no option.
+        Whether a workload file, and not the options, defines the requests.
 
     Raises
     ------
     StudyError
-        If it refused anything.
+        If the engine refused anything.
     """
-    said = log.read_text("utf-8", errors="replace").splitlines() if log.exists() else []
-    places = [(match["place"], match["message"]) for line in said if (match := _LINE.match(line))]
+    lines = log.read_text("utf-8", errors="replace").splitlines() if log.exists() else []
+    places = [(match["place"], match["message"]) for line in lines if (match := _LINE.match(line))]
     found = [
         ("TARGET", f"{place}: {message}") if of_workload and _OF_WORKLOAD.match(place) else (option_of(place), message)
         for place, message in places
@@ -58,5 +58,5 @@ def refuse_options(log: Path, *, of_workload: bool) -> None:
 
 
 def option_of(place: str) -> str:
-    """The option that a place in the plan comes from; the place itself where none does."""
+    """Return the option that sets a place in the plan; the place itself if no option does."""
     return next((option for pattern, option in _OPTIONS if re.fullmatch(rf"(?:{pattern})(?:[.\[].*)?", place)), place)

@@ -44,7 +44,7 @@ ENGINE_DISK_FULL = 74
 _LOOK_EVERY_S = 0.25
 # What an engine may need beyond its stages and its drain before it counts as hanging. [s]
 _MARGIN_S = 30.0
-# How long answers are waited for once the user wants to stop. [s]
+# Longest time for which a stopped run waits for answers. [s]
 STOPPING_S = 5.0
 _DEFAULT_DRAIN_S = 30.0
 

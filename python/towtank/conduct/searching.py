@@ -100,7 +100,7 @@ class SearchSteering(StageSteering):
         self._go_on(plateau, decision, under_way.index)
 
     def _decide(self) -> Decision:
-        """The next level, or the end of the search."""
+        """Return the next level, or the end of the search."""
         return decide(self.plan, [one.outcome for one in self.plateaus])
 
     def _go_on(self, plateau: Plateau, decision: Decision, stage: int) -> None:
@@ -133,7 +133,7 @@ class SearchSteering(StageSteering):
             self._next(stage.index)
 
     def _end(self, decision: Decision) -> str:
-        """The result of the search in words."""
+        """Render the result of the search."""
         found = conclude(self.load.of, self.plan, self.plateaus).document()
         return f"{decision.ended}: limit {_interval(found)} {'users' if self.load.of == 'users' else '/s'}"
 
@@ -157,7 +157,7 @@ class SearchSteering(StageSteering):
 
 
 class PilotSteering(SearchSteering):
-    """Raises the load until throughput falls short of ideal scaling, and ends there."""
+    """Raises the load of a pilot run until throughput falls short of ideal scaling."""
 
     def _decide(self) -> Decision:
         level = next_level(self.plateaus, self.plan.steps[0].times or 2.0, self.plan.at_most)

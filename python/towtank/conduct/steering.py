@@ -93,7 +93,7 @@ class StageSteering:
     at_least_s : float
         Shortest settle stage. [s]
     steady : SteadyUntil, optional
-        When steady stages end; by default after their time.
+        Condition that ends steady stages; by default they end after their time.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class StageSteering:
             self._settling = (deciding, seconds, 0)
 
     def _deciding(self, stage: dict[str, Any]) -> Settling | Precision | None:
-        """What decides when a stage ends; None if it takes its time."""
+        """Return the test that ends a stage; None if the stage ends after its time."""
         if self.is_settle(stage):
             return Settling(self.at_least_s)
         if self.steady is not None and stage.get("until") == "told" and stage.get("phase") == "steady":

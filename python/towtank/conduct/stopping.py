@@ -24,11 +24,11 @@ class StopRequest:
     on_second : callable or None
         Called before leaving at once; must be quick and must not raise.
     waits_for : str
-        What is still done after the first wish, for people.
+        Work that remains after the first request to stop, for messages.
     kept : str or None
-        Folder in which what was recorded is kept; None where nothing is kept.
+        Folder with the records of the run; None if they are discarded.
     leaving : callable or None
-        Called last before leaving at once; removes what is not kept.
+        Called last before leaving at once, to remove discarded records.
     """
 
     def __init__(self) -> None:

@@ -46,7 +46,7 @@ class StudyOutcome:
     messages : list of str
         What went wrong, for people.
     parts : Parts
-        Parts of the summary and the report, with those that could not be made.
+        Parts of the summary and the report, with the failed ones.
     """
 
     results: Path
@@ -256,7 +256,7 @@ def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool
 
 
 def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
-    """Say how a study ended whose parts could all be made."""
+    """Set the status and the messages of a study, if every part of its answer was made."""
     verdict = outcome.summary.get("verdict", {})
     if not outcome.summary or verdict.get("level") == "invalid":
         return ExitStatus.INVALID_MEASUREMENT
@@ -272,7 +272,7 @@ def _status_of_results(outcome: StudyOutcome) -> ExitStatus:
 
 
 def _gaps(verdict: dict[str, Any], objectives: list[dict[str, Any]]) -> str:
-    """What was measured invalidly or not at all, in words; empty if nothing."""
+    """Count invalid and missing runs and objectives that are not judged; empty if there are none."""
     counts = (
         (verdict.get("invalid_runs", 0), "runs invalid"),
         (verdict.get("missing_runs", 0), "runs missing"),

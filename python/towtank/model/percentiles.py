@@ -215,7 +215,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
     wait = residence - time
     servers, idle = servers_of(station) or 1, 1 - found.utilization
     # In an open network both are the same; in a closed one the solution may know of waits that Erlang does not.
-    # Waits in units of a service time of 0 are not defined: then Erlang decides alone.
+    # With a service time of 0, waits cannot be expressed in its units; the Erlang distribution alone applies.
     solved = min(1.0, wait * servers * idle / time) if time > 0 else 0.0
     waits = max(erlang_c(servers, found.utilization * servers), solved, 1e-12)
     return float(visits * (scv * time**2 + wait**2 * (2 / waits - 1)))

@@ -13,10 +13,10 @@ from towtank.estimates import significant
 from towtank.model.transactions import chained, spread
 
 _DIGITS = 6
-"""Significant digits of the times, visits and rates that enter a simulation. A fit ends in other ninth digits on
-another make of CPU, and a simulation that starts from another ninth digit takes other events. [1]"""
+"""Significant digits of the times, visits and rates that enter a simulation. The ninth digit of a fit depends on the
+make of CPU, and a simulation with another ninth digit draws other events. [1]"""
 _CERTAIN = ("routing",)
-"""Keys whose numbers come from a file and must keep their sum."""
+"""Keys whose numbers come from a file, do not depend on the CPU, and must keep their sum."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
 
 
 def _settled(part: Any) -> Any:
-    """A model whose numbers have the digits on which all CPUs agree."""
+    """Round the numbers of a model to the digits on which all CPUs agree."""
     if isinstance(part, dict):
         return {key: one if key in _CERTAIN else _settled(one) for key, one in part.items()}
     if isinstance(part, list):

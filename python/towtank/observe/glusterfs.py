@@ -171,7 +171,7 @@ class GlusterfsScraper:
         return self._reader
 
     def close(self) -> None:
-        """End the reader and its `cat`; a `cat` that waits for the mount ends with it, and is not waited for."""
+        """End the reader and its `cat`, without waiting for a `cat` that hangs on the mount."""
         reader, self._reader = self._reader, None
         if reader is None:
             return
@@ -179,7 +179,7 @@ class GlusterfsScraper:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
-        # The shell leads a group of its own, and is not reaped yet: the number is still its own.
+        # The shell leads its process group and is not reaped yet, so no other process can have its number.
         with suppress(ProcessLookupError):
             os.killpg(reader.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):

@@ -189,13 +189,13 @@ GROUPS = Table(
             "open_files_of_fullest",
             "1",
             "`/proc/PID/fd`",
-            "Open files of the process that is closest to its limit; left out where no limit can be read",
+            "Open files of the process that is closest to its limit; left out if no limit can be read",
         ),
         _gauge(
             "open_files_limit",
             "1",
             "`/proc/PID/limits`",
-            "Soft limit of open files of that process; read anew while it has more than half of it open",
+            "Soft limit of open files of that process; read again while more than half of it is in use",
         ),
         Metric("root_pid", "1", "fact", "the command line or standard input", "Number of the root process"),
         Metric(

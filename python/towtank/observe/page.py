@@ -21,7 +21,7 @@ class Page:
     Parameters
     ----------
     url : str
-        Its address; a login in it is sent as Basic authorization.
+        Address of the page; a login in it is sent as Basic authorization.
     accept : str, default "text/plain"
         What is asked for.
     """

@@ -35,7 +35,7 @@ _OWN_ID = re.compile(r'(\bid="|url\(#|href="#)')
 
 
 def render(document: Document) -> str:
-    """Render a document as one self-contained HTML page; a figure that cannot be drawn says so in its place."""
+    """Render a document as one self-contained HTML page, with a statement in place of a figure that failed."""
     document = replace(document, sections=tuple(_drawn(section) for section in document.sections))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals["picture"] = picture

@@ -1,4 +1,4 @@
-"""Outcomes of objectives in words, the same in the report and on the terminal."""
+"""Renders outcomes of objectives for the report and the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OUTCOMES = {True: "met", False: "missed", None: "not judged"}
 
 
 def outcome(objective: Mapping[str, Any]) -> str:
-    """`met`, `missed` or `not judged`, the last one with the reason.
+    """Render an outcome: `met`, `missed`, or `not judged` with its reasons.
 
     Parameters
     ----------
@@ -20,20 +20,20 @@ def outcome(objective: Mapping[str, Any]) -> str:
     """
     met = objective.get("met")
     word = _OUTCOMES.get(met if isinstance(met, bool) else None, "not judged")
-    gaps = [one for one in objective.get("not_judged") or () if isinstance(one, Mapping)]
+    gaps = [gap for gap in objective.get("not_judged") or () if isinstance(gap, Mapping)]
     if word != "not judged":
         return word
-    reasons = "; ".join(f"at {people.plain(one.get('load'))}, {one.get('why')}" for one in gaps)
-    return f"{word}: {reasons or 'nothing was measured that decides it'}"
+    reasons = "; ".join(f"at {people.plain(gap.get('load'))}, {gap.get('why')}" for gap in gaps)
+    return f"{word}: {reasons or 'no measured value decides it'}"
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """The worst value, in the unit of the quantity that the objective is about."""
+    """Render the worst value in the unit of the objective's quantity."""
     return people.quantity(objective.get("seen"), unit_of(objective.get("metric")))
 
 
 def unit_of(metric: Any) -> str:
-    """Base unit of the quantity that an objective is about; most are times."""
+    """Return the base unit of an objective's quantity; seconds by default."""
     name = str(metric)
     if name.startswith("stored."):
         return ""
@@ -41,7 +41,7 @@ def unit_of(metric: Any) -> str:
 
 
 def line(objective: Mapping[str, Any]) -> str:
-    """`objective: p95 < 1 s (index absent): missed, 1.2 s at users 750`."""
+    """Render an objective as `objective: p95 < 1 s (index absent): missed, 1.2 s at users 750`."""
     where = f" ({objective['label']})" if objective.get("configuration") else ""
     at = objective.get("at")
     place = ", ".join(f"{name} {level}" for name, level in at.items()) if isinstance(at, Mapping) else ""

@@ -57,9 +57,9 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
 
 
 def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
-    """Print the table whole where nobody looks at lines; on a terminal with as many of the tiers as fit.
+    """Print the whole table to a pipe or a file; on a terminal, with as many tiers as fit.
 
-    A number that is cut off cannot be read, so that a table for which there is no room becomes lines.
+    Numbers are never cut: a table that does not fit is printed as lines.
     """
     gap = 2 if console.width >= _WIDE else 1
     tiers = tiers_of(study_summary)
@@ -69,7 +69,7 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
         shown.pop()
         made = table(study_summary, gap, shown)
     fitting = fit_table(console, made)
-    if fitting is not made and is_bounded(console):  # lines have room for all of it
+    if fitting is not made and is_bounded(console):  # lines have room for all tiers
         shown, fitting = tiers, stacked(table(study_summary))
     console.print(Text(), fitting, Text(), sep="\n", soft_wrap=True)
     if left := tiers[len(shown) :]:
@@ -99,19 +99,19 @@ def verdict_line(study_summary: Mapping[str, Any]) -> Text:
     )
     for message in messages:
         line.append(f"\n  {message}")
-    if said := verdict.get("log"):
-        line.append(f"\n  {_log_line(said)}")
+    if group := verdict.get("log"):
+        line.append(f"\n  {_log_line(group)}")
     if missing := not_checked(verdict.get("not_checked") or ()):
         line.append(f"\n  {missing}")
     return line
 
 
-def _log_line(said: Mapping[str, Any]) -> str:
-    """`log of content in r003 (2,196 lines, first seen at 31 s): accept: Too many open files`."""
-    first = said.get("first_s")
+def _log_line(group: Mapping[str, Any]) -> str:
+    """Render `log of content in r003 (2,196 lines, first seen at 31 s): accept: Too many open files`."""
+    first = group.get("first_s")
     since = "" if first is None else f", first seen at {people.plain(round(first, 1))} s"
-    times = people.count(said.get("count"))
-    return f"log of {said.get('service')} in {said.get('run')} ({times} lines{since}): {said.get('text')}"
+    times = people.count(group.get("count"))
+    return f"log of {group.get('service')} in {group.get('run')} ({times} lines{since}): {group.get('text')}"
 
 
 def tiers_of(study_summary: Mapping[str, Any]) -> list[str]:

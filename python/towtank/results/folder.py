@@ -22,11 +22,11 @@ STUDY_MANIFEST = "study.json"
 RUN_MANIFEST = "run.json"
 EVENTS = "events.ndjson"
 SECRETS = "secrets.json"
-"""What of the command is not in the manifest, for `towtank run --resume`; only its owner can read it."""
+"""Settings of the command that the manifest hides, for `towtank run --resume`; only its owner can read it."""
 
 STUDY_SCHEMA = "towtank/study-results/1"
 RUN_SCHEMA = "towtank/run/1"
-# What the system answers where a folder may be read and not written.
+# Errors of the system for a folder that may only be read.
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 SECRETS_SCHEMA = "towtank/secrets/1"
 
@@ -39,9 +39,9 @@ def write_json(path: Path, document: dict[str, Any], *, private: bool = False) -
     path : Path
         The file.
     document : dict
-        What it holds.
+        Content of the file.
     private : bool, default False
-        Whether only the owner may read it.
+        Whether only the owner may read the file.
     """
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     put(path, lambda temporary: _write_private(temporary, text)) if private else put_text(path, text)
@@ -89,7 +89,7 @@ class _Folder:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The manifest as it stands on disk now, in the form that the analysis relies on."""
+        """Read the manifest from disk and check its form."""
         path = self.path / self.manifest_name
         return checked(path, read_object(path), self.form)
 
@@ -191,7 +191,7 @@ class ResultsFolder(_Folder):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The manifest as it stands on disk now; a study without one cannot be read at all."""
+        """Read the manifest from disk; a results folder without one is an error."""
         try:
             return super().manifest
         except (OSError, ValueError) as error:
@@ -220,12 +220,12 @@ class ResultsFolder(_Folder):
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """Settings of the command that the study was asked for with, secrets in place.
+        """Settings of the command that started the study, with their secrets.
 
         Raises
         ------
         StudyError
-            If the file that keeps the secrets has been removed, or is not as it was written.
+            If the file with the secrets is missing or damaged.
         """
         shown = tuple(self.manifest.get("command", {}).get("changes", ()))
         kept = self.path / SECRETS
@@ -233,7 +233,7 @@ class ResultsFolder(_Folder):
             return _changes(kept)
         hidden = [change for change in shown if HIDDEN in change]
         if hidden:
-            message = f"must be there to go on: it keeps what {', '.join(hidden)} stands for, got no such file"
+            message = f"must exist to resume the study: it holds the values of {', '.join(hidden)}, got no such file"
             raise StudyError.at(kept, message)
         return shown
 

@@ -1,6 +1,6 @@
-"""Reads manifests and other JSON objects of a results folder, and checks the forms that the analysis relies on.
+"""Reads manifests and other JSON objects of a results folder, and checks the types that the analysis relies on.
 
-Keys beyond those named here pass, and so does what is missing: a manifest may be of another version, or cut short.
+Further keys and missing keys are accepted, since a manifest may be of another version, or cut short.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 Json = dict[str, Any]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# Branches of unions, which pydantic names in the path of a problem.
+# Names of the branches of unions in pydantic's path of a problem.
 _BRANCHES = re.compile(r"^(str|int|float|bool|dict\[.*|list\[.*|[A-Z]\w+|constrained-\w+|function-.*)$")
 
 
@@ -78,7 +78,7 @@ class StudyManifest(_Form):
     @field_validator("study", mode="before")
     @classmethod
     def _named_only(cls, value: Any) -> Any:
-        # A study that is only named has no description, and the runs tell the rest.
+        # The study may be a name only; the runs describe the rest.
         return value if value is None or isinstance(value, dict) else {"name": str(value)}
 
 
@@ -109,42 +109,42 @@ def read_object(path: Path) -> Json:
     OSError
         If the file cannot be read.
     ValueError
-        If it is no JSON.
+        If it is not JSON.
     StudyError
-        If it is JSON, but no object.
+        If it is JSON, but not an object.
     """
     text = read_regular(path)
     try:
         document = json.loads(text)
     except RecursionError:
-        raise ValueError("brackets within brackets without end") from None
+        raise ValueError("brackets that are nested too deeply") from None
     if not isinstance(document, dict):
         raise StudyError.at(path, f"must be a JSON object, got {type(document).__name__} instead")
     if _SURROGATE.search(text):
-        # Half a pair of surrogates can neither be written nor printed.
+        # A lone surrogate can be neither written nor printed.
         whole: Json = json.loads(_HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", json.dumps(document, ensure_ascii=False)))
         return whole
     return document
 
 
 def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
-    """Check a document against a form, and return it as it is; raise `StudyError` with every fault."""
+    """Check a document against a form and return it unchanged; raise `StudyError` with every fault."""
     try:
         form.model_validate(document)
     except ValidationError as error:
         faults = {_place(problem["loc"]): problem for problem in error.errors(include_url=False)}
-        raise StudyError([Fault(str(path), 0, 0, place, _said(each)) for place, each in faults.items()]) from None
+        raise StudyError([Fault(str(path), 0, 0, place, _message(each)) for place, each in faults.items()]) from None
     return document
 
 
-def _said(problem: Any) -> str:
+def _message(problem: Any) -> str:
     if problem["type"] == "missing":
         return f"must have the key {str(problem['loc'][-1])!r}, got none"
     return message_of(problem)
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    """The path of keys as people write it, without the branches of unions that pydantic adds."""
+    """Render a path of keys, without the branches of unions that pydantic adds."""
     path = ""
     for part in location:
         if isinstance(part, int):

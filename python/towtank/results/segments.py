@@ -95,11 +95,11 @@ class Interval:
     places_ok, places_failed : list of int
         Transactions of users that stay with one address, by address of all such targets; empty without any.
     gap_s : float or None
-        Longest time that the loop of the thread did not turn; None from an engine that did not record it. [s]
+        Longest gap between two turns of the thread's loop; None from an engine that did not record it. [s]
     stalled_s : float
-        Time of the interval that lies in such gaps of 100 ms and more. [s]
+        Time of the interval in gaps of 100 ms or more. [s]
     surplus, unasked : int
-        How often a server sent bytes behind a whole answer, and bytes without a request.
+        Number of times that a server sent bytes behind a whole answer, and bytes without a request. [1]
     """
 
     worker: int
@@ -226,7 +226,7 @@ def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[st
 
 
 def interval(document: dict[str, Any], worker: int) -> Interval:
-    """An interval from its line; `ValueError` if it has another form."""
+    """Read an interval from its line; raise `ValueError` if the line has another form."""
     if not has_form("interval", document) or document["t1_ns"] < document["t0_ns"]:
         raise ValueError("no interval")
     think = document.get("think") or {}

@@ -1,7 +1,7 @@
-"""Forms of the lines of recorded streams: what the readers rely on, so that a line of another form counts as damaged.
+"""Forms of the lines of recorded streams; a line of another form counts as damaged.
 
-A checksum shows that a line is as it was written, not that its numbers can be: a count of 1e300, a time that is not a
-number. Keys beyond those named here pass, and so does what is missing.
+A checksum proves that a line is unchanged, not that its numbers are possible (a count of 1e300, a time that is not a
+number). Further keys and missing keys are accepted.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-# A century in nanoseconds, and more than any counter of a run reaches; sums of some thousand stay within 64 bits.
+# A century in nanoseconds. [ns]
 LARGEST_NS = 3_155_760_000 * 10**9
+# More than any counter of a run reaches; sums of some thousand stay within 64 bits. [1]
 LARGEST = 10**15
-# Squares and sums of such metrics stay far below the largest float.
+# Squares and sums of metrics up to this stay far below the largest float.
 LARGEST_METRIC = 1e30
 Json = dict[str, Any]
 Instant = Annotated[int, Field(ge=-LARGEST_NS, le=LARGEST_NS)]
@@ -27,7 +28,7 @@ class _Line(BaseModel):
 
 
 class StageForm(_Line):
-    """A stage, as the header has it."""
+    """A stage in the header."""
 
     name: str | None = None
     phase: str | None = None
@@ -38,7 +39,7 @@ class StageForm(_Line):
 
 
 class ItemForm(_Line):
-    """A page or a step, as the header names it."""
+    """A page or a step in the header."""
 
     name: str
     transaction: str
@@ -95,7 +96,7 @@ class ThinkForm(_Line):
 
 
 class IntervalForm(_Line):
-    """What a load thread saw between two instants."""
+    """Record of a load thread between two instants."""
 
     t0_ns: Instant
     t1_ns: Instant
@@ -160,7 +161,7 @@ def has_form(name: str, document: Json) -> bool:
 
 
 def _is_finite(tree: Any) -> bool:
-    """Whether all numbers of a tree are such that their sums and differences are numbers as well."""
+    """Whether all numbers of a tree are finite and small enough that their sums stay finite."""
     if isinstance(tree, dict):
         return all(map(_is_finite, tree.values()))
     if isinstance(tree, list):

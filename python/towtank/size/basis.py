@@ -24,7 +24,7 @@ AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
 MODELS = ("auto", "network", "curve")
 """What may be made of results."""
 _OTHER_LIMITS = ("contention", "disk", "memory", "generator")
-"""Kinds of limit that CPUs do not move."""
+"""Kinds of limit that more CPUs do not raise."""
 DRAWS = 200
 SEED = 20260101
 """The same question gives the same answer."""
@@ -49,11 +49,11 @@ class Basis:
     doubts : tuple of str
         What the fit doubts.
     guess : str
-        Why it is not known whether more servers would help; empty where they were seen to limit.
+        Reason why the effect of more servers is unknown; empty if measurements show that they limit.
     asserted : bool
-        Whether the user says that these servers limit.
+        Whether the user states that these servers limit.
     unreached : bool
-        Whether no limit was reached in what was measured.
+        Whether the measurements did not reach a limit.
     """
 
     source: str
@@ -227,14 +227,14 @@ def _curve(source: Path, wanted: Wanted, why: str) -> Basis:
 
 
 def _guess(answer: Answer) -> str:
-    """Say why nobody knows whether more of the servers of a curve would help."""
+    """Reason why the effect of more servers is unknown for a curve; empty if measurements show that they limit."""
     if answer.configuration is None:
         return ""
     if answer.configuration.bottleneck() is None:
-        return "no CPU of the system was observed: what limits it is not known, nor whether more CPUs would help"
+        return "no CPU of the system was observed: neither its limit nor the effect of more CPUs is known"
     shape = answer.document["shape"]
     if shape["kind"] in _OTHER_LIMITS:
-        return f"more CPUs were not seen to help: {shape['sentence']}"
+        return f"no measurement shows that more CPUs help: {shape['sentence']}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Answers of the solver outside of their bounds: nothing may be accepted or rejected by one."""
+"""Detects solutions outside of their bounds, which must neither accept nor reject a candidate."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from towtank.size.question import Check, Question
 
 Json = dict[str, Any]
 _TOLERANCE = 1e-6
-"""What rounding may add to a figure that is at its bound. [ratio]"""
+"""Largest rounding error of a figure at its bound. [ratio]"""
 
 
 def outside(answer: Json) -> str:
-    """Name the figure of an answer that no system can have; empty where there is none."""
-    for name, one in answer["stations"].items():
-        if one["utilization"] > 1 + _TOLERANCE:
-            return f"{name} used {100 * one['utilization']:.4g} %"
+    """Describe the figure of a solution that is outside of its bound; empty if all are within."""
+    for name, station in answer["stations"].items():
+        if station["utilization"] > 1 + _TOLERANCE:
+            return f"{name} used {100 * station['utilization']:.4g} %"
     for name, bounds in answer.get("bounds", {}).items():
         rate, most = answer["classes"][name]["throughput_per_s"], bounds["throughput_per_s"]["upper"]
         if most is not None and rate > most * (1 + _TOLERANCE):
-            return f"{rate:.4g} /s of {name}, where {most:.4g} /s is the bound"
+            return f"{rate:.4g} /s of {name}, above the bound of {most:.4g} /s"
     return ""
 
 
 def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str) -> str:
-    """Say why the bounds alone rule a candidate out.
+    """Describe the objective that a candidate misses even at its bound.
 
     Raises
     ------
     ModelError
-        If they do not: then nothing is known of the candidate.
+        If the bounds meet all objectives, so that the candidate cannot be judged.
     """
     for check in question.checks:
         best = _best(check, model, answer)
@@ -39,16 +39,16 @@ def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str)
             unit = "/s" if check.upward else "s"
             return f"{check.text}: not even its bound, {best:.4g} {unit}"
     raise ModelError(
-        f"the solution of the model is outside of its bounds ({wrong}): nothing can be sized by it",
-        hint="`towtank model simulate` answers for such a model; with exponential service times `size` does",
+        f"the solution of the model is outside of its bounds ({wrong}), so it cannot be used for sizing",
+        hint="use `towtank model simulate` for such a model, or exponential service times with `size`",
     )
 
 
 def _best(check: Check, model: Json, answer: Json) -> float | None:
-    """The best value that the bounds allow; None where they say nothing of it. [s] or [1/s]"""
+    """Return the best value that the bounds allow; None if they do not bound it. [s] or [1/s]"""
     bounds = answer.get("bounds", {})
     if check.upward and check.name is None:
-        most = [one["throughput_per_s"]["upper"] for one in bounds.values()]
+        most = [bound["throughput_per_s"]["upper"] for bound in bounds.values()]
         return None if not most or None in most else float(sum(most))
     if check.name not in bounds or check.is_percentile:
         return None

@@ -54,7 +54,7 @@ def _row(
     *,
     as_probability: bool = False,
 ) -> Json:
-    """One row; `as_probability` counts the same draws as the probability, so that neither contradicts the other."""
+    """Make one row; with `as_probability` from the same draws as the probability, so that both agree."""
     assert settled.growing is not None
     question = settled.question
     load = settled.now.times(question.file.load.peak)
@@ -62,7 +62,7 @@ def _row(
     draws = some_draws(len(question.draws)) if shares is None else range(len(question.draws))
     found = limits(question, candidate, draws, load=load, scales=scales, boost=boost)
     chance = round(1 - question.file.probability, 12)
-    # What the bisection left open belongs to the load that is carried.
+    # The load carried may lie anywhere within the last step of the bisection.
     carried = found if shares is None else [one * (1 + LIMIT_PRECISION) for one in found]
     when = reached(settled.growing, settled.start, carried, chance, shares)
     middle = sorted(found)[len(found) // 2]

@@ -28,7 +28,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Factor:
-    """What simulation found over what was worked out, with its interval.
+    """Ratio of a simulated value to the computed value, with its interval.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class Outcome:
         ]
 
     def interval(self, number: int) -> tuple[float, float] | None:
-        """Interval of the value of a check that was simulated, with 95 %; None where it was not. [s]"""
+        """Return the 95 % interval of the simulated value of a check; None if it was not simulated. [s]"""
         factor = self.job.scale.get(number)
         if factor is None or not math.isfinite(self.values[number]):
             return None
@@ -151,7 +151,7 @@ class Outcome:
         return unscaled * factor.low, unscaled * factor.high
 
     def shown(self, question: Question, number: int) -> str:
-        """The value of a check in words, with its interval where it was simulated."""
+        """Render the value of a check, with its interval if it was simulated."""
         return shown_value(question.checks[number], self.values[number], self.interval(number))
 
     @property
@@ -298,7 +298,7 @@ def under_load(question: Question, candidate: Candidate, load: Load, **changes: 
 def probability(
     question: Question, candidate: Candidate, scales: Mapping[str | None, Factors] | None = None
 ) -> float | None:
-    """Share of the draws of demands, machines and growth in which all holds; None where there are no draws."""
+    """Share of the draws of demands, machines and growth that meet every objective; None without draws. [ratio]"""
     if not question.draws:
         return None
     groups = [

@@ -1,4 +1,4 @@
-"""The load of a further day about the line of a history: an ordinary one, or with some chance one far from the line."""
+"""Distribution of the load of a future day about the line of a history, with days that lie far from it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from scipy.stats import t
 from towtank.analysis.statistics.robust import Floats
 
 _GROUPS = 20
-"""Neighbouring misses of far days are joined into at most so many; a table of dates asks for thousands of days. [1]"""
+"""Largest number of groups into which the misses of far days are joined, to bound the cost of a table of dates. [1]"""
 _HALVINGS = 60
 
 
 @dataclass(frozen=True)
 class FurtherDay:
-    """How far the logarithm of the load of a further day lies from the line.
+    """Distribution of the distance of a future day's load from the line, as logarithms.
 
     Attributes
     ----------
@@ -25,12 +25,12 @@ class FurtherDay:
     share : float
         Share of the days that lay far from the line, in [0, 1). [ratio]
     misses : ndarray of shape (n_far,)
-        How far these days lay from it. [1]
+        Distances of these days from the line. [1]
 
     Notes
     -----
-    A mixture: with the chance 1 - q the distribution of Student about the line, with the chance q the same about one of
-    the misses of the far days, each as likely as the other. A far day comes again as often as it came.
+    A mixture: with probability 1 - q a Student distribution about the line, with probability q the same distribution
+    about one of the misses of the far days, each equally likely. Far days recur as often as in the history.
     """
 
     freedom: int
@@ -38,16 +38,16 @@ class FurtherDay:
     misses: Floats
 
     def chances_above(self, beyond: Floats, deviation: Floats) -> Floats:
-        """Probabilities that the logarithm is more than so much above the line. [ratio]"""
+        """Probabilities that the logarithm is more than `beyond` above the line. [ratio]"""
         ordinary = np.asarray(t.sf(beyond / deviation, self.freedom), dtype=float)
         if not len(self.misses):
             return ordinary
         groups = np.array_split(np.sort(self.misses), min(_GROUPS, len(self.misses)))
-        far = sum(len(one) * t.sf((beyond - one.mean()) / deviation, self.freedom) for one in groups)
+        far = sum(len(group) * t.sf((beyond - group.mean()) / deviation, self.freedom) for group in groups)
         return np.asarray((1 - self.share) * ordinary + self.share / len(self.misses) * far, dtype=float)
 
     def quantiles(self, shares: Floats, deviation: Floats) -> Floats:
-        """What the logarithm stays below with these probabilities, over the line; both of one shape. [1]"""
+        """Quantiles of the logarithm, relative to the line; `shares` and `deviation` have the same shape. [1]"""
         ordinary = np.asarray(t.ppf(shares, self.freedom) * deviation, dtype=float)
         if not len(self.misses):
             return ordinary

@@ -22,7 +22,7 @@ FARTHEST_D = 20 * YEAR_D
 
 
 def _logarithms(factors: Floats) -> Floats:
-    """Logarithms; that of a limit of nothing is below every load."""
+    """Logarithms of factors; that of a limit of 0 is below every load."""
     return np.asarray(np.log(np.maximum(factors, 1e-300)), dtype=float)
 
 
@@ -45,35 +45,35 @@ class Growing(Protocol):
         """Expected load after some days over that of the start. [1]"""
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Probabilities that the load is then more than so many times that of the start. [ratio]"""
+        """Probabilities that the load after `days` exceeds `factors` times the load of the start. [ratio]"""
 
     def interval(self, days: float) -> tuple[float, float]:
         """Between what the factor lies with 95 %. [1]"""
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Factors that stay below the future load with these probabilities, in (0, 1). [1]"""
+        """Quantiles of the factor of the load after `days`, at probabilities in (0, 1). [1]"""
 
     @property
     def certain(self) -> bool:
-        """Whether nothing is known of how sure the growth is."""
+        """Whether the growth has no interval."""
 
 
 @dataclass(frozen=True)
 class GivenGrowth:
-    """Growth as somebody expects it: a log-normal of two pieces through it and its ends, certain where there are none.
+    """Growth that the user expects: a log-normal of two pieces through its median and the ends of its interval.
 
     Attributes
     ----------
     yearly : float
-        Factor of one year, > 0; its median. [1]
+        Median of the factor of one year, > 0. [1]
     low, high : float
-        Between what it lies with 95 %, `low <= yearly <= high`: its quantiles of 2.5 and 97.5 %. [1]
+        Its quantiles of 2.5 and 97.5 %, `low <= yearly <= high`; both equal `yearly` without an interval. [1]
 
     Notes
     -----
-    ln g = ln m + w z, z standard normal, w = ln(m / low) / 1.96 below the median m and ln(high / m) / 1.96 above it:
-    half of the chance is on either side. With ends alike in ratio it is the ordinary log-normal; with an end equal to
-    the median, half of the chance is at the median itself.
+    ln g = ln m + w z, z standard normal, w = ln(m / low) / 1.96 below the median m and ln(high / m) / 1.96 above it, so
+    each side has probability 1/2. If m / low = high / m it is the ordinary log-normal; if an end equals the median, the
+    median itself has the probability of that side.
     """
 
     yearly: float
@@ -83,7 +83,7 @@ class GivenGrowth:
     notes: tuple[str, ...] = ()
 
     def _widths(self, above: npt.NDArray[np.bool_]) -> Floats:
-        """Standard deviation of the logarithm of the factor of one year, of the piece above or below the median. [1]"""
+        """Standard deviation of the logarithm of the factor of one year, above or below the median. [1]"""
         lower, upper = math.log(self.yearly / self.low), math.log(self.high / self.yearly)
         return np.asarray(np.where(above, upper, lower) / NORMAL_95, dtype=float)
 
@@ -92,10 +92,10 @@ class GivenGrowth:
         return float(self.yearly ** (days / YEAR_D))
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Probabilities that the load is then more than so many times that of the start. [ratio]"""
+        """Probabilities that the load after `days` exceeds `factors` times the load of the start. [ratio]"""
         beyond = _logarithms(factors) - math.log(self.yearly) * days / YEAR_D
         widths = self._widths(beyond >= 0) * days / YEAR_D
-        # A millionth is below what dates tell: with an end at the growth itself, no chance is on that side.
+        # If an end of the interval equals the growth, that side has no width and no probability.
         wide = widths > 1e-12
         sharp = (beyond < -1e-9).astype(float)
         return np.asarray(np.where(wide, norm.sf(beyond / np.where(wide, widths, 1.0)), sharp), dtype=float)
@@ -105,14 +105,14 @@ class GivenGrowth:
         return float(self.low ** (days / YEAR_D)), float(self.high ** (days / YEAR_D))
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Factors that the load stays below with these probabilities. [1]"""
+        """Quantiles of the factor of the load after `days`. [1]"""
         scores = norm.ppf(shares)
         logarithms = math.log(self.yearly) + scores * self._widths(scores > 0)
         return np.asarray(np.exp(logarithms * days / YEAR_D), dtype=float)
 
     @property
     def certain(self) -> bool:
-        """Whether both ends are the growth itself: then nobody said how sure it is."""
+        """Whether the growth has no interval: both ends equal it."""
         return self.low == self.high
 
 
@@ -128,10 +128,10 @@ class HistoricGrowth:
 
     Notes
     -----
-    Least squares of ln N = a + b t + s(t); the load of a further day has the variance s^2 (1 + x' (X'X)^-1 x) and the
-    distribution of Student with n - p degrees of freedom [1]_, or lies as far from the line as one of the days left out
-    of the slope, as often as these came (`FurtherDay`). Assumes that growth goes on as it did, and residuals
-    that do not resemble their neighbours; where they do, a note says so and the interval is too narrow.
+    Least squares of ln N = a + b t + s(t). The load of a future day has the variance s^2 (1 + x' (X'X)^-1 x) and a
+    Student distribution with n - p degrees of freedom [1]_; with the frequency of the days left out of the slope, it
+    lies as far from the line as one of these (`FurtherDay`). Assumes that growth continues and that residuals are
+    independent. If neighbouring residuals are correlated, the interval is too narrow, and a note states it.
 
     References
     ----------
@@ -159,13 +159,13 @@ class HistoricGrowth:
         return float(np.exp(max(self.history.level(self._cycle(days))) - self._level))
 
     def _cycle(self, days: float) -> list[date]:
-        """Days of the season that ends then, none before the start."""
+        """Days of the season that ends after `days`, without days before the start."""
         last = self.start + timedelta(days=days)
         count = min(self.history.cycle_d, max(1, math.ceil(days) + 1))
         return [last - timedelta(days=back) for back in range(count)]
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Factors that the highest load of the season that ends then stays below with these probabilities. [1]"""
+        """Quantiles of the highest load of the season that ends after `days`, over the load of the start. [1]"""
         cycle = self._cycle(days)
         middles = self.history.level(cycle) - self._level
         deviations = self.history.deviation(cycle)
@@ -176,7 +176,7 @@ class HistoricGrowth:
 
     @property
     def certain(self) -> bool:
-        """A history tells how far its loads lie from their line."""
+        """False: the residuals of a history give an interval."""
         return False
 
     @property
@@ -184,7 +184,7 @@ class HistoricGrowth:
         return float(self.history.level([self.start])[0])
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Probabilities that the load is then more than so many times that of the start. [ratio]"""
+        """Probabilities that the load after `days` exceeds `factors` times the load of the start. [ratio]"""
         then = [self.start + timedelta(days=days)]
         beyond = _logarithms(factors) + self._level - self.history.level(then)[0]
         return self.history.further.chances_above(beyond, self.history.deviation(then))
@@ -219,7 +219,7 @@ class Reached:
 def reached(
     growing: Growing, start: date, limits: Sequence[float], chance: float, shares: Floats | None = None
 ) -> Reached:
-    """Find the first day on which the load is above a limit with more than a chance.
+    """Find the first day on which the load exceeds a limit with more than the allowed probability.
 
     Parameters
     ----------
@@ -230,13 +230,13 @@ def reached(
     chance : float
         Allowed, in (0, 1). [ratio]
     shares : ndarray of shape (n_limits,), optional
-        Draws of the growth, one for each limit, as `Growing.drawn` takes them: a day is then missed in the draws that
-        a probability counts. All growth for every limit if none.
+        Draws of the growth, one for each limit, as `Growing.drawn` takes them, so that a day is missed in the same
+        draws as in the probability. By default every limit is compared with the whole distribution of the growth.
     """
     day = _first(growing, limits, chance, shares)
     half = _first(growing, [float(np.median(limits))], 0.5)
-    told = [None if one is None else start + timedelta(days=one) for one in (day, half)]
-    return Reached(told[0], day, told[1])
+    dates = [None if days is None else start + timedelta(days=days) for days in (day, half)]
+    return Reached(dates[0], day, dates[1])
 
 
 def _first(growing: Growing, limits: Sequence[float], chance: float, shares: Floats | None = None) -> int | None:

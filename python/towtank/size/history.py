@@ -1,4 +1,4 @@
-"""A history of the load from a CSV file, and the line through its logarithms, beside steps and foreign days."""
+"""Reads a history of the load from a CSV file and fits a line through its logarithms, beside steps and outliers."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _CYCLE_D = {"none": 1, "weekly": 7, "yearly": 366}
 ROWS_AT_MOST = 100_000
 # Below this many points nothing is said about neighbours.
 _SERIES = 30
-# Days left out that are named; of more the number is enough.
+# Number of excluded days that a note names; further days are counted.
 _NAMED = 3
-# Share of the days from which those far from the line are no accident but come again. [ratio]
+# Share of the days above which days far from the line are expected to recur. [ratio]
 _OFTEN = 0.02
 
 
@@ -44,7 +44,7 @@ class History:
     season : str
         `none`, `weekly` or `yearly`.
     steps : tuple of date
-        First days of new levels that stay; they are not growth.
+        First days of new levels that persist; they do not count as growth.
     """
 
     days: tuple[date, ...]
@@ -73,10 +73,10 @@ class History:
         object.__setattr__(self, "notes", self._notes())
 
     def _notes(self) -> tuple[str, ...]:
-        """What was found beside growth, and what limits the interval."""
+        """Notes about steps, excluded days and correlated residuals."""
         found = [
             f"the load steps by {100 * math.expm1(size):+.0f} % on {day}: a level that stays, not growth; such a step "
-            f"may come again"
+            f"may recur"
             for day, size in zip(self.steps, self.parameters[len(self.parameters) - len(self.steps) :], strict=True)
         ]
         out = [place for place, keep in enumerate(self._kept) if not keep]
@@ -87,11 +87,11 @@ class History:
         ]
         if named:
             more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
-            found.append(f"left out of the slope, as neither line nor season explains them: {', '.join(named)}{more}")
+            found.append(f"excluded from the slope, as line and season do not explain them: {', '.join(named)}{more}")
         if len(out) > _OFTEN * len(self.days):
             found.append(
-                f"{len(out)} of {len(self.days)} days lie far from the line: a further day is taken for such a day as "
-                f"often as they came, and the load given for that of an ordinary day"
+                f"{len(out)} of {len(self.days)} days lie far from the line: the forecast expects such days at the "
+                f"same frequency, and takes the given load as that of an ordinary day"
             )
         if len(self._residuals) >= _SERIES and not looks_independent(self._residuals):
             found.append("the loads of neighbouring days resemble each other: the interval is too narrow")
@@ -123,11 +123,11 @@ class History:
 
     @property
     def length_d(self) -> int:
-        """From the first day to the last. [d]"""
+        """Time from the first day to the last. [d]"""
         return (self.days[-1] - self.days[0]).days
 
     def busiest_day(self) -> date:
-        """The day of the last week with the highest expected load; the last day where there is no weekly season."""
+        """Return the day of the last week with the highest expected load; the last day without a weekly season."""
         if self.season != "weekly":
             return self.days[-1]
         week = [self.days[-1] - timedelta(days=back) for back in range(self.cycle_d)]
@@ -140,9 +140,10 @@ class History:
 
     @property
     def further(self) -> FurtherDay:
-        """How far a further day lies from the line."""
+        """Distribution of the distance of a future day from the line."""
         far = ~self._kept
-        misses = np.log(self.loads)[far] - self.level([day for day, one in zip(self.days, far, strict=True) if one])
+        far_days = [day for day, is_far in zip(self.days, far, strict=True) if is_far]
+        misses = np.log(self.loads)[far] - self.level(far_days)
         return FurtherDay(self.freedom, float(np.mean(far)), np.asarray(misses, dtype=float))
 
     def level(self, days: Sequence[date]) -> Floats:
@@ -150,7 +151,7 @@ class History:
         return np.asarray(self._design(days) @ self.parameters, dtype=float)
 
     def deviation(self, days: Sequence[date]) -> Floats:
-        """Standard deviation of the logarithm of the load of a further day that does not lie far from the line."""
+        """Standard deviation of the logarithm of the load of a future day that is not far from the line."""
         scale = float(self._residuals @ self._residuals) / self.freedom
         rows = self._design(days)
         # Loads on a perfect line leave no residual; what is less than a double can tell is nothing.

@@ -1,4 +1,4 @@
-"""What is no growth in a history: steps that stay, and single days that nothing explains."""
+"""Separates growth from steps and outliers in a history of the load."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from towtank.analysis.statistics.robust import Floats, huber, robust_scale
 
 Mask = npt.NDArray[np.bool_]
 _LASTING = 7
-"""Observations that a level must last to be one. [1]"""
+"""Smallest number of observations of a level. [1]"""
 _PLACES = 500
-"""Places of a step that are tried, evenly: more do not fit into memory with a long history. [1]"""
+"""Largest number of places at which a step is tried, evenly spaced; it bounds memory for a long history. [1]"""
 _STEPS_AT_MOST = 8
 _LEVEL = 0.001
 """Highest p-value of a step, over all places tried together."""
 _LEAST_STEP = math.log(1.05)
-"""What is smaller changes no purchase. [1]"""
+"""Smallest step, and smallest distance of an outlier, that matters for sizing: 5 %, as a logarithm. [1]"""
 _ENOUGH = 10
-"""Degrees of freedom below which the spread of the days is not known well enough to leave one out. [1]"""
+"""Degrees of freedom below which the spread of the days is too uncertain to exclude any. [1]"""
 _FAR = 4.0
-"""Robust standard deviations beyond which a day is left out: of normal deviations 1 in 16,000. [1]"""
+"""Robust standard deviations beyond which a day is excluded: 1 in 16,000 of normal deviations. [1]"""
 
 
 def foreign(design: Floats, logs: Floats) -> Mask:
-    """Observations that lie far from the line, as a mask.
+    """Return a mask of the observations that lie far from the line.
 
     Parameters
     ----------
@@ -45,20 +45,21 @@ def foreign(design: Floats, logs: Floats) -> Mask:
 
 
 def steps_beside(design: Floats, logs: Floats) -> list[int]:
-    """First observations of new levels, beside the trend and the season of the design.
+    """Find the first observations of new levels, beside the trend and the season of the design.
 
     Parameters
     ----------
     design : ndarray of shape (n_days, n_parameters)
-        Without steps.
+        Trend and season, without steps.
     logs : ndarray of shape (n_days,)
-        Logarithms of the loads, foreign ones left out.
+        Logarithms of the loads, without outliers.
 
     Notes
     -----
-    The step that lowers the sum of squares most, tested by F with 1 and n - p degrees of freedom [1]_, the p-value
-    times the number of places tried; then the next one beside it. The observations count (1 - r) / (1 + r), r the
-    lag-1 autocorrelation of what is left. A trend stays in the design, so growth is not taken for a staircase.
+    The step that lowers the sum of squares most is tested by F with 1 and n - p degrees of freedom [1]_, with the
+    p-value multiplied by the number of places tried; then the next step beside it. The F ratio is scaled by
+    (1 - r) / (1 + r), with r the lag-1 autocorrelation of the residuals. The trend stays in the design, so growth is
+    not mistaken for a series of steps.
 
     References
     ----------
@@ -71,7 +72,8 @@ def steps_beside(design: Floats, logs: Floats) -> list[int]:
     found: list[int] = []
     while len(found) < _STEPS_AT_MOST:
         free = np.array([place for place in places if all(abs(place - other) >= _LASTING for other in found)], int)
-        step = _next_step(np.column_stack([design, *(columns(count, np.array([one])) for one in found)]), logs, free)
+        known = [columns(count, np.array([place])) for place in found]
+        step = _next_step(np.column_stack([design, *known]), logs, free)
         if step is None:
             break
         found.append(step)
@@ -79,12 +81,12 @@ def steps_beside(design: Floats, logs: Floats) -> list[int]:
 
 
 def columns(count: int, places: Floats) -> Floats:
-    """One column for each place: 0 before it, 1 from it on."""
+    """Return one column for each place, 0 before it and 1 from it on."""
     return np.asarray(np.arange(count)[:, None] >= places[None, :], dtype=float)
 
 
 def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
-    """The place of the most certain further step; None where none is certain."""
+    """Return the place of the most significant further step; None if none is significant."""
     freedom = len(logs) - design.shape[1] - 1
     if freedom < _LASTING or not len(places):
         return None
@@ -93,7 +95,7 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
     rows = columns(len(logs), places)
     rows = rows - basis @ (basis.T @ rows)
     power = np.einsum("ij,ij->j", rows, rows)
-    # A step that the season or the trend explains wholly leaves no column.
+    # If season or trend explain a step completely, its column vanishes in the projection.
     able = power > 1e-9 * len(logs)
     if not able.any():
         return None

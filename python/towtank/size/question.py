@@ -81,11 +81,11 @@ class Question:
     growth : float
         Factor of the load until the horizon, which data may follow. [1]
     growth_shares : tuple of float
-        By draw, the probability that the load stays below the one drawn; none where growth is none, or certain.
+        Probability that the load stays below the drawn load, by draw; empty without growth, or if it is certain.
     growth_draws : tuple of float
-        By draw, the load drawn over the load to be carried. [ratio]
+        Drawn load over the load to be carried, by draw. [ratio]
     counted : tuple of str
-        What the draws draw: `demands`, `machines`, `growth`.
+        Quantities that vary between draws: `demands`, `machines`, `growth`.
     """
 
     basis: Basis
@@ -103,7 +103,7 @@ class Question:
     counted: tuple[str, ...] = ()
 
     def drawn_load(self, draw: int | None, load: Load) -> Load:
-        """A load of the horizon with the growth of a draw."""
+        """Scale a load of the horizon to the growth of a draw."""
         return load if draw is None or not self.growth_draws else load.times(self.growth_draws[draw])
 
     def scenarios(self, candidate: Candidate) -> list[str | None]:

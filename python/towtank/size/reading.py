@@ -86,8 +86,8 @@ def _tier_faults(tree: Node, file: SizingFile) -> list[Fault]:
         if tier.stations is not None and len(tier.stations) > 1:
             shared = "disks" if tier.kind == "disk" else "CPUs"
             message = (
-                f"must be one station: {', '.join(tier.stations)} would each have all {shared} of the same nodes; "
-                "give each a tier, or the model one station with the sum of their demands"
+                f"must be one station: {', '.join(tier.stations)} would each use all {shared} of the same nodes; "
+                "give each a tier, or join them in the model into one station with the sum of their demands"
             )
             found.append(yamlfile.fault_at(tree, ("tiers", name, "stations"), message))
         if tier.disk_size is not None and tier.kind != "disk":

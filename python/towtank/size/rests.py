@@ -1,4 +1,4 @@
-"""Parts that an answer rests on: measured, given or assumed, and which of them the probability counts."""
+"""Describes the inputs of an answer: measured, given or assumed, and whether the probability counts them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _stations(settled: Settled) -> tuple[str, str]:
     if basis.kind == "network":
         return MEASURED, "resources that were observed"
     if basis.kind == "curve":
-        return ASSUMED, "one bottleneck behind the curve; the rest of the response time waits for nothing"
+        return ASSUMED, "one bottleneck behind the curve; the rest of the response time is independent of the load"
     return GIVEN, "those of the model"
 
 
@@ -70,4 +70,4 @@ def _machines(settled: Settled) -> tuple[str, str]:
     names = sorted({one.machine for one in options if one.machine is not None})
     if names:
         return GIVEN, f"ratings of {', '.join(names)} over {settled.question.file.measured_on}"
-    return ASSUMED, "CPUs as fast as those of the model, and as fast beside each other"
+    return ASSUMED, "CPUs as fast as those of the model, however many there are in a node"

@@ -44,7 +44,7 @@ class Settled:
     start : date
         Day of the load of today.
     start_is : str
-        That day in words, and why it is that.
+        Description of that day, with the reason for it.
     steps : Steps
     """
 
@@ -212,7 +212,7 @@ def _growing(file: SizingFile, folder: Path, faults: list[Fault]) -> Growing | N
 
 
 def _start(file: SizingFile, growing: Growing | None) -> tuple[date, str]:
-    """Day of the load given, and in words why it is that."""
+    """Return the day of the given load and a description of it, with the reason."""
     if file.load.start:
         return date.fromisoformat(file.load.start), file.load.start
     if not isinstance(growing, HistoricGrowth):
@@ -314,7 +314,7 @@ def _with_draws(question: Question) -> Question:
 
 
 def _with_growth(question: Question, growing: Growing | None) -> Question:
-    """Draws of the growth until the horizon, evenly over all that it may be, in random order."""
+    """Draw the growth until the horizon: quantiles evenly spaced over its distribution, in random order."""
     horizon = question.file.load.horizon
     if growing is None or growing.certain or not horizon:
         return question
@@ -324,8 +324,8 @@ def _with_growth(question: Question, growing: Growing | None) -> Question:
     return replace(
         question,
         draws=draws,
-        growth_shares=tuple(float(one) for one in shares),
-        growth_draws=tuple(float(one) / question.growth for one in growing.drawn(horizon, shares)),
+        growth_shares=tuple(float(share) for share in shares),
+        growth_draws=tuple(float(factor) / question.growth for factor in growing.drawn(horizon, shares)),
         counted=(*question.counted, "growth"),
     )
 

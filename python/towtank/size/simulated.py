@@ -29,7 +29,7 @@ class Simulated:
     intervals : dict of int to (float, float)
         With 95 %. [s]
     scale : dict of int to Factor
-        What was simulated over what was worked out.
+        Ratio of the simulated to the computed values.
     """
 
     values: Mapping[int, float]
@@ -57,7 +57,7 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
         value = one["response_time_percentiles_s"].get(metric)
         low, high = one["confidence_interval"].get(metric) or (None, None)
         if not value or low is None or high is None:
-            continue  # a percentile of unknown error says no more than the one worked out
+            continue  # a simulated percentile without an error is no better than the computed one
         values[number] = float(value)
         intervals[number] = (float(low), float(high))
         old = outcome.job.scale[number].value if number in outcome.job.scale else 1.0

@@ -25,7 +25,7 @@ class Step:
     source : str
         Where the formula or the number comes from.
     shown : str
-        The value in words, where it has an interval.
+        Rendered value with its interval; empty without one.
     """
 
     step: str

@@ -24,8 +24,8 @@ FARTHEST_CPUS = 4.0
 """Times the CPUs measured beyond which contention between them is a doubt that is told. [ratio]"""
 
 FARTHEST_HORIZON = 3.0
-"""Times the length of a history beyond which a forecast is a doubt: a rule of ours, as nothing in a short history
-shows whether its growth goes on. [ratio]"""
+"""Times the length of a history beyond which a forecast is doubted: a rule of ours, since a short history does not
+show whether its growth continues. [ratio]"""
 
 
 def refuse_a_guess(question: Question, *, beyond: bool) -> None:
@@ -42,8 +42,8 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
     if question.basis.guess and not question.basis.asserted:
         raise MeasurementError(
             f"{question.basis.source}: {question.basis.guess}",
-            hint="observe the tiers of the system, give --servers N where you know that N CPUs limit, or --beyond to "
-            "have the guess all the same",
+            hint="observe the tiers of the system, give --servers N if you know that N CPUs are the limit, or --beyond "
+            "to get the guess all the same",
         )
     asked = _asked(question)
     if asked > FARTHEST_THROUGHPUT * fitted.throughput:
@@ -61,7 +61,7 @@ def _asked(question: Question) -> float:
 
 
 def no_probability(question: Question) -> str:
-    """Say why no probability can be given, whatever the draws are; empty where one can."""
+    """Reason why no probability can be given, for any draws; empty if it can."""
     basis, fitted = question.basis, question.basis.fitted
     if basis.guess or fitted is None:
         return basis.guess
@@ -70,14 +70,14 @@ def no_probability(question: Question) -> str:
         return ""
     if missed:
         return (
-            f"the load is beyond what was measured, where the model missed the highest load by "
+            f"the load is above the highest throughput measured, which the model missed by "
             f"{100 * abs(fitted.held_out_error or 0.0):.2g} %"
         )
-    return "the load is beyond what was measured, where no limit was reached"
+    return "the load is above the highest throughput measured, at which no limit was reached"
 
 
 def without_draws(question: Question) -> Question:
-    """The question with best estimates alone."""
+    """Return the question without draws, with best estimates only."""
     return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), counted=())
 
 
@@ -117,28 +117,32 @@ def _doubts(question: Question, answer: Found | None, growing: Growing | None) -
         told.append(f"the probability is not known: {unknown}")
     elif "demands" not in question.counted:
         left = f"the probability counts {' and '.join(question.counted)} only" if question.draws else "no probability"
-        told.append(f"how sure the demands are is not known, so {left}: give `uncertainty`")
+        told.append(f"the uncertainty of the demands is not known, so {left}: give `uncertainty`")
     if answer is not None:
         told += _doubts_of(question, answer)
     return told + (_growth_doubts(question, growing) if growing is not None else [])
 
 
 def _growth_doubts(question: Question, growing: Growing) -> list[str]:
-    told = list(growing.notes)
+    doubts = list(growing.notes)
     horizon = question.file.load.horizon
     if growing.certain and horizon:
-        told.append("how sure the growth is is not known, and the probability does not count it: give growth_interval")
+        doubts.append(
+            "the uncertainty of the growth is not known, so the probability does not count it: give growth_interval"
+        )
     if not isinstance(growing, HistoricGrowth):
-        return told
+        return doubts
     length = growing.history.length_d
     if horizon > FARTHEST_HORIZON * length:
-        told.append(
+        doubts.append(
             f"the horizon of {horizon:.0f} days is {horizon / length:.3g} times the {length} days of the history, more "
-            f"than {FARTHEST_HORIZON:g} times: that growth goes on so long is not in the history"
+            f"than {FARTHEST_HORIZON:g} times: the history does not show whether growth continues so long"
         )
     if growing.history.season == "yearly" and not question.file.load.start:
-        told.append(f"the load given is taken for one of {growing.start:%B}: give `start` where it is of another month")
-    return told
+        doubts.append(
+            f"the given load is taken as a load of {growing.start:%B}: give `start` if it belongs to another month"
+        )
+    return doubts
 
 
 def _doubts_of(question: Question, answer: Found) -> list[str]:

@@ -57,9 +57,9 @@ class Variant:
     memory_bytes : dict of str to int
         Memory of each node by tier, where it is changed. [byte]
     grows : bool
-        Whether the load has the growth of the draws; not where it is given as a number.
+        Whether the load varies with the growth of the draws; False if the question gives it as a number.
     hardware : str
-        Which one is changed.
+        The hardware that the question changes: `RUNS` or `ANSWER`.
     notes : tuple of str
     """
 

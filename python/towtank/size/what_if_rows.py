@@ -62,13 +62,13 @@ def rows(question: Question, answer: Found | None, asked: Sequence[Asked]) -> li
     ----------
     question : Question
     answer : Found or None
-        What is changed; the hardware that runs where there is none.
+        The hardware to change; if none, the hardware that runs.
     asked : sequence of Asked
 
     Returns
     -------
     list of dict
-        The hardware that runs as it is, then each change; none where nothing is asked.
+        A row for the unchanged hardware that runs, then one for each question; empty without questions.
     """
     if not asked:
         return []
@@ -83,7 +83,7 @@ def rows(question: Question, answer: Found | None, asked: Sequence[Asked]) -> li
 def _changed(question: Question, one: Asked, before: Variant, scales: Scales) -> Json:
     try:
         after = one.change(before)
-        # What was simulated belongs to the answer.
+        # The factors of the simulation hold for the hardware of the answer only.
         return _row(question, one.text, after, scales if after.hardware == before.hardware else {})
     except ModelError as error:
         return {"what_if": one.text, "refused": str(error)}
@@ -92,7 +92,7 @@ def _changed(question: Question, one: Asked, before: Variant, scales: Scales) ->
 def _row(question: Question, text: str, variant: Variant, scales: Scales) -> Json:
     asked = replace(question, load=variant.load)
     if variant.hardware == RUNS:
-        # What runs may have no node to lose; what it does with all of them is still worth knowing.
+        # The hardware that runs may have no node to spare; its figures with all nodes are still useful.
         asked = replace(asked, file=question.file.model_copy(update={"nodes_lost": 0}))
     numbers: list[int | None] = [None, *range(len(question.draws))]
     groups = [_jobs(asked, variant, draw, scales) for draw in numbers]

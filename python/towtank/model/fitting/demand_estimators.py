@@ -86,7 +86,7 @@ def non_negative_without_background(series: Series) -> Floats:
 
 
 def robust(series: Series) -> Floats:
-    """Huber's estimator: single intervals with foreign work weigh less."""
+    """Fit by Huber's estimator, which gives less weight to single intervals with foreign work."""
     return huber(_design(series), series.busy, ordinary(series))
 
 

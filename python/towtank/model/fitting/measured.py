@@ -280,12 +280,12 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
 
 
 def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Finding], list[Json]]:
-    """Findings of the audit, and the runs that are not modelled: invalid ones, empty ones and those that fail it."""
+    """Return the findings of the audit, and the excluded runs: invalid, empty, or failing the audit."""
     excluded = []
     usable = {}
     for name, run in runs.items():
         if run["verdict"]["level"] == "invalid":
-            why = "; ".join(one["message"] for one in run["verdict"]["reasons"] if one["level"] == "invalid")
+            why = "; ".join(doubt["message"] for doubt in run["verdict"]["reasons"] if doubt["level"] == "invalid")
             excluded.append({"run": name, "load": run["users"].get("asked"), "why": f"invalid: {why}"})
         else:
             usable[name] = run
@@ -301,7 +301,7 @@ def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Findin
 
 
 def _empty(run: Json, load: float) -> str | None:
-    """Why a run is no point of a curve; None if it is one."""
+    """Reason why a run cannot be a point of a curve; None if it can."""
     if not run["laws"]["little"]:
         return "nothing ended in its window"
     if not from_document(run["throughput_per_s"]).value:

@@ -167,7 +167,7 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
 
 def _judge_by_servers(one: Candidate, points: Observations, servers: int) -> None:
-    """Reject a law of scalability that goes above the utilization law; a closed curve has the servers in it.
+    """Reject a law of scalability that exceeds the utilization law; a closed curve contains the servers already.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What the busy servers of the bottleneck say of a curve: its limit, and whether the points are of one system."""
+"""Judges a curve by the busy servers of its bottleneck: its limit, and whether the points are of one system."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from towtank.model.fitting.observations import Observations
 
 CONFIDENCE = 0.95
 READING_ERROR = 0.02
-"""Use above that of all servers which a reading of the CPUs may show; what is more belies their number. [ratio]"""
+"""Largest measuring error of the busy servers; a greater excess shows that their number is wrong. [ratio]"""
 _POINTS = 4
-"""Points that a demand with an interval needs, background beside it. [1]"""
+"""Smallest number of points for a demand with an interval, beside a background. [1]"""
 _ROWS = 12
-"""Points in which a change of the demand is looked for. [1]"""
+"""Smallest number of points for the search for a change of the demand. [1]"""
 _CHANGE = 0.05
-"""Smallest change of the demand that is one. [ratio]"""
+"""Smallest change of the demand that is reported. [ratio]"""
 _LEVEL = 0.001
 _GRID = 400
 _FARTHEST = 100.0
-"""Times the highest throughput measured up to which the limit is looked for. [ratio]"""
+"""Times the highest throughput measured up to which the limit is searched. [ratio]"""
 
 
 def highest_throughput(points: Observations, servers: int) -> tuple[float, float] | None:
-    """Throughput at which all servers are busy, and the most that the points allow it to be.
+    """Estimate the throughput at which all servers are busy, and its upper confidence bound.
 
     Returns
     -------
     (float, float) or None
-        Estimate and upper end of its interval; None where busy servers were not measured, or do not tell. [1/s]
+        Estimate and upper end of its interval; None if busy servers were not measured or do not determine it. [1/s]
 
     Notes
     -----
-    U = b + D X by least squares, b the background; the limit is (m - b) / D. Its upper end is where the lower band of
-    the line, b + D X - t s sqrt(x' (X'X)^-1 x), reaches m.
+    U = b + D X by least squares, with b the background; the limit is (m - b) / D. Its upper end is the X at which the
+    lower band of the line, b + D X - t s sqrt(x' (X'X)^-1 x), reaches m.
     """
     busy = points.busy
     if busy is None or points.count < _POINTS or float(busy.max()) > (1 + READING_ERROR) * servers:
@@ -44,7 +44,7 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
     rates = _rates(points)
     design = np.column_stack([np.ones_like(rates), rates])
     found = np.linalg.lstsq(design, busy, rcond=None)[0]
-    if found[0] < 0:  # no background is less than none
+    if found[0] < 0:  # a background cannot be negative
         found = np.array([0.0, float(rates @ busy / (rates @ rates))])
     if found[1] <= 0 or np.ptp(rates) <= 0:
         return None
@@ -67,7 +67,7 @@ def _rates(points: Observations) -> Floats:
 
 
 def judge_limit(judgement: Judgement, what: str, highest: float, points: Observations, servers: int) -> None:
-    """Reject a curve whose highest throughput needs more servers than there are."""
+    """Reject a curve whose highest throughput needs more servers than the bottleneck has."""
     known = highest_throughput(points, servers)
     if known is not None and highest > known[1]:
         judgement.reject(
@@ -77,11 +77,12 @@ def judge_limit(judgement: Judgement, what: str, highest: float, points: Observa
 
 
 def judge_one_system(judgement: Judgement, points: Observations) -> None:
-    """Doubt points whose busy time for a transaction changes from one row to the next, and stays changed.
+    """Doubt points whose busy time per transaction changes at one row and keeps its new level.
 
     Notes
     -----
-    In the order in which they were measured, where this is not the order of the load: else the load explains it.
+    The points are taken in the order of their measurement. If that is also the order of the load, they are not judged,
+    since the load may explain the change.
     """
     busy = points.busy
     if busy is None or points.count < _ROWS or len(points.place) != points.count:
@@ -96,9 +97,9 @@ def judge_one_system(judgement: Judgement, points: Observations) -> None:
     if (expected <= 0).any():
         return
     changes = change_points((busy / expected)[order], max_p_value=_LEVEL, min_magnitude=_CHANGE)
-    for one in changes:
+    for change in changes:
         judgement.doubt(
-            f"busy time for a transaction changes by {100 * (one.after / one.before - 1):+.0f} % at "
-            f"{points.names[order[one.index]]} and stays so: the points are of more than one system, and the curve of "
-            f"none of them; fit those of the last one alone"
+            f"busy time per transaction changes by {100 * (change.after / change.before - 1):+.0f} % at "
+            f"{points.names[order[change.index]]} and keeps that level: the points are of more than one system, and "
+            f"the curve describes none of them; fit the points of the last system alone"
         )

@@ -96,12 +96,12 @@ def build_document(results: Results) -> Document:
 
 
 def part_of(build: Callable[[Results], Section | None]) -> str:
-    """Name of the part that a builder makes, as `section capacity model`."""
+    """Name the part that a builder makes, as `section capacity model`."""
     return f"section {build.__module__.rpartition('.')[2].replace('_', ' ')}"
 
 
 def _section(build: Callable[[Results], Section | None], results: Results) -> Section | None:
-    """A section; one that could not be made says so where it would stand."""
+    """Build a section; if it fails, return a statement in its place."""
     part = part_of(build)
     made = attempt(part, build, results)
     if isinstance(made, Failed):

@@ -118,12 +118,12 @@ def _pinning(results: Results) -> list[Block]:
 
 
 def _throttled_disks(results: Results) -> list[Block]:
-    """Disks whose speed a control group limits, and whose percentiles are therefore its own."""
+    """Report disks whose speed a control group limits, so that their percentiles describe the throttle."""
     found = dict.fromkeys(disk for run in results.runs for disk in throttled_disks(run.manifest))
     return [
         paragraph(
             f"Disk {disk} of host {host} was limited by its control group to {limits}. The limit holds on average; "
-            "requests pass in bursts, so percentiles of times that wait for the disk are those of the throttle."
+            "requests pass in bursts, so percentiles of times that wait for the disk describe the throttle."
         )
         for host, disk, limits in found
     ]

@@ -73,7 +73,7 @@ def verdict(results: Results) -> Callout:
 
 
 def unchecked(results: Results) -> str:
-    """The checks that could not be made on any run, each with its reason; empty without any."""
+    """List the checks that could not be made on some run, each with its reason; empty if all were made."""
     return not_checked(dig(results.summary, "verdict", "not_checked") or ())
 
 

@@ -46,13 +46,15 @@ def build(results: Results) -> Section:
 
 
 def _not_checked(results: Results) -> list[Block]:
-    """The checks that could not be made: what was not looked at is not sound for that."""
-    missing = [one for one in dig(results.summary, "verdict", "not_checked") or () if isinstance(one, dict)]
+    """Table of the checks that could not be made; a missing check is no evidence of a valid run."""
+    entries = dig(results.summary, "verdict", "not_checked") or ()
+    missing = [entry for entry in entries if isinstance(entry, dict)]
     if not missing:
         return []
     columns = (Column("Check"), Column("Not made, because"), Column("Runs"))
     rows = tuple(
-        (str(one["check"]).replace("_", " "), str(one["why"]), ", ".join(one.get("runs") or ())) for one in missing
+        (str(entry["check"]).replace("_", " "), str(entry["why"]), ", ".join(entry.get("runs") or ()))
+        for entry in missing
     )
     return [Table("Checks that could not be made", columns, rows)]
 
@@ -124,14 +126,15 @@ def design_limits(results: Results) -> list[Text]:
 
 
 def _limits_of_configurations(results: Results) -> list[Text]:
-    """Configurations whose limit was not reached, and those for which the levels do not decide it."""
-    found = [limit for one in results.configurations if isinstance(limit := one.get("limit"), dict)]
+    """Count the configurations whose limit was not reached, or is not decided by the levels."""
+    limits = [configuration.get("limit") for configuration in results.configurations]
+    found = [limit for limit in limits if isinstance(limit, dict)]
     states = [limit.get("reached") for limit in found]
     of_all = people.plural(len(results.configurations), "configuration")
-    beyond = "nothing is said about loads above the highest level."
+    beyond = "the results do not apply to loads above the highest level."
     return [
-        text(f"In {states.count(state)} of {of_all} {what}; {beyond}")
-        for state, what in (
+        text(f"In {states.count(state)} of {of_all} {conclusion}; {beyond}")
+        for state, conclusion in (
             (False, "the limit of the system was not reached"),
             (None, "the levels do not decide whether the limit of the system was reached"),
         )
@@ -146,7 +149,7 @@ def _no_model(results: Results) -> list[Text]:
 
 
 def _pilot(results: Results) -> list[Text]:
-    """Where the load levels come from, if they are shares of the limit."""
+    """Explain load levels that are shares of the limit of a pilot run."""
     pilot = results.study.get("pilot")
     if not isinstance(pilot, dict) or not isinstance(pilot.get("users"), int | float):
         return []
@@ -154,7 +157,8 @@ def _pilot(results: Results) -> list[Text]:
     return [
         text(
             f"The load levels are shares of {bound}{people.plain(round(pilot['users']))} users, the limit that a pilot "
-            "run of a few seconds a level found on this machine. The pilot run is a scale for the levels, not a result."
+            "run of a few seconds per level found on this machine. The pilot run only sets the scale of the levels; it "
+            "is not a result."
         )
     ]
 

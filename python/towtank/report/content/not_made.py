@@ -9,17 +9,17 @@ from towtank.report.document import Bullets, Callout, Section, text
 
 
 def not_made(failed: Failed) -> Callout:
-    """The statement in place of a part."""
+    """Return a statement in place of a failed part."""
     return Callout("invalid", "This part could not be made", (text(f"{failed.sentence}."),))
 
 
 def section_not_made(failed: Failed, title: str, *, appendix: bool) -> Section:
-    """The statement in place of a section."""
+    """Return a statement in place of a failed section."""
     return Section(f"not-made-{'-'.join(title.lower().split())}", title, (not_made(failed),), appendix=appendix)
 
 
 def overview(failed: Sequence[Failed]) -> Section:
-    """All parts that failed, for the head of the report."""
+    """List all failed parts, for the head of the report."""
     return Section(
         "failed-parts",
         "Parts that could not be made",

@@ -1,4 +1,4 @@
-"""What the logs of services said for the first time under load, for runs with failures or doubts."""
+"""Reports new lines of trouble in the logs of services, for runs with failures or doubts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.report.source import Results, RunResult, dig
 
 ROWS_AT_MOST = 10
 """Lines shown of each service."""
-_SAID = (
+_INTRODUCTION = (
     "Lines of each service's log that look like trouble and were not in it before the load began. Lines that differ in "
     "numbers, times and addresses only count as equal; the first of them is shown, with *** in place of secrets."
 )
@@ -20,7 +20,7 @@ _SAID = (
 
 @dataclass
 class _Row:
-    """Lines that say the same in the logs of one service, over all runs."""
+    """Equal lines in the logs of one service, over all runs."""
 
     service: str
     text: str
@@ -46,7 +46,7 @@ class _Row:
 
 
 def blocks(results: Results) -> list[Block]:
-    """One row for each line; nothing where no run has failures or doubts, or no log said anything."""
+    """Return a table with a row for each line; empty if no run has failures or doubts, or no log has new lines."""
     runs = [run for run in results.measured if _is_doubtful(run)]
     rows: dict[tuple[str, str], _Row] = {}
     for run in runs:
@@ -66,7 +66,7 @@ def blocks(results: Results) -> list[Block]:
         Column("Line of the log"),
     )
     rows_shown = tuple(row.cells() for row in kept)
-    return [paragraph(_SAID), Table("Said by services for the first time under load", columns, rows_shown, notes)]
+    return [paragraph(_INTRODUCTION), Table("New log lines of services under load", columns, rows_shown, notes)]
 
 
 def _is_doubtful(run: RunResult) -> bool:
@@ -75,10 +75,11 @@ def _is_doubtful(run: RunResult) -> bool:
 
 
 def _most_telling(rows: list[_Row]) -> list[_Row]:
-    """Errors before warnings and what was said most first, at most `ROWS_AT_MOST` of each service."""
+    """Return at most `ROWS_AT_MOST` rows of each service: errors before warnings, then the most frequent."""
     services = list(dict.fromkeys(row.service for row in rows))
-    ordered = sorted(rows, key=lambda row: (services.index(row.service), row.level != ERROR, -row.count))
-    return [row for service in services for row in [one for one in ordered if one.service == service][:ROWS_AT_MOST]]
+    ordered = sorted(rows, key=lambda row: (row.level != ERROR, -row.count))
+    of_service = ([row for row in ordered if row.service == service] for service in services)
+    return [row for rows_of_one in of_service for row in rows_of_one[:ROWS_AT_MOST]]
 
 
 def _left_out(rows: list[_Row], kept: list[_Row]) -> list[str]:
@@ -89,7 +90,7 @@ def _left_out(rows: list[_Row], kept: list[_Row]) -> list[str]:
 
 
 def _notes(run: RunResult) -> list[str]:
-    """What of the logs was not read: without it, nothing said is not known to be nothing."""
+    """Notes on logs, or parts of logs, that were not read, so that a missing line is no evidence of its absence."""
     logs = run.summary.get("logs")
     if logs is None:
         return []

@@ -16,7 +16,7 @@ _CONSEQUENCES = {
 
 
 def build(results: Results) -> Section:
-    """Verdicts, what services said in runs with doubts, then the laws that were checked on every run."""
+    """Build the section: verdicts, log lines of runs with doubts, then the laws checked on every run."""
     blocks: list[Block] = [_verdicts(results)]
     if results.measured:
         blocks += [*service_logs.blocks(results), _laws(results), _accounting(results)]
