@@ -55,3 +55,22 @@ def test_a_stage_never_ends_on_too_wide_an_interval():
     precision = Precision(0.05, 10.0)
     assert not any(precision.take(record(counts[:n])) for n in range(8, 61))
     assert precision.half_width > 0.05
+
+
+def test_a_stage_does_not_end_while_the_mean_response_time_is_vague():
+    """Response times that stand for five seconds at a time: throughput is even, the mean is not known to a quarter."""
+    counts = np.full(40, 100.0)
+    levels = np.repeat(np.random.default_rng(3).exponential(1.0, size=8), 5)
+    precision = Precision(0.05, 10.0)
+    assert not any(precision.take(record(counts[:n], levels[:n])) for n in range(8, 41))
+    assert precision.half_width == 0
+    assert any(Precision(0.05, 10.0).take(record(counts[:n])) for n in range(8, 41))
+
+
+def test_a_stage_does_not_end_while_response_time_drifts():
+    stream = np.random.default_rng(4)
+    counts = series(stream, 0.0, 40)
+    drift = 0.1 * np.exp(np.linspace(0.0, 0.8, 40) + stream.normal(size=40) * 0.05)
+    precision = Precision(0.08, 10.0)
+    assert not any(precision.take(record(counts[:n], drift[:n])) for n in range(8, 41))
+    assert "response time" in precision.last.why

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from towtank.analysis.measurement import Floats
 from towtank.analysis.statistics import ratio_of_sums
-from towtank.analysis.windows.settling import Look, Seconds, look
+from towtank.analysis.windows.settling import Look, Seconds, look_for_trend
+
+RESPONSE_HALF_WIDTH = 0.25
+"""Half of the 95 % interval of the mean response time over its value that is narrow enough. [1]
+
+Thirty independent values, the fewest that a verdict lets a mean rest on, give 0.37 for an exponential distribution and
+less for most response times.
+"""
 
 
 @dataclass
@@ -21,7 +29,7 @@ class Precision:
     half_width : float or None
         Relative half-width at the last test; None without an interval. [1]
     last : Look or None
-        The last test for a steady state.
+        The last test for a trend.
 
     Notes
     -----
@@ -37,9 +45,17 @@ class Precision:
 
     def take(self, seconds: Seconds) -> bool:
         """Test the record again, one second later; return whether the stage may end."""
-        found, _ = ratio_of_sums(seconds.ended, seconds.lengths_s)
-        self.half_width = None if not found.value or found.half_width is None else found.half_width / found.value
+        self.half_width = _half_width(seconds.ended, seconds.lengths_s)
         if float(seconds.lengths_s.sum()) < self.at_least_s or self.half_width is None or self.half_width > self.to:
             return False
-        self.last = look(seconds)
+        response = _half_width(seconds.response_sum_s, seconds.ended)
+        if response is None or response > RESPONSE_HALF_WIDTH:
+            return False
+        self.last = look_for_trend(seconds)
         return self.last.steady
+
+
+def _half_width(numerators: Floats, denominators: Floats) -> float | None:
+    """Half of the 95 % interval of a ratio of sums over its value; None without an interval. [1]"""
+    found, _ = ratio_of_sums(numerators, denominators)
+    return None if not found.value or found.half_width is None else found.half_width / found.value

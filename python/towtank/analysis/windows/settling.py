@@ -152,23 +152,31 @@ def look(seconds: Seconds) -> Look:
         return Look(False, total, "too short to be judged" if math.isfinite(least) else "nothing has ended yet")
     behind = np.cumsum(seconds.lengths_s[::-1])
     chosen = seconds.last(min(count, int(np.searchsorted(behind, max(least, total / 2) - 1e-6)) + 1))
-    window = float(chosen.lengths_s.sum())
+    return _look_at(chosen, proven=True)
+
+
+def look_for_trend(seconds: Seconds) -> Look:
+    """Look at a whole record for a trend, where the system has settled before: a change need not be ruled out."""
+    return _look_at(seconds, proven=False)
+
+
+def _look_at(chosen: Seconds, *, proven: bool) -> Look:
     changes: dict[str, float] = {}
-    why = [text for text in _unrest(chosen, changes) if text]
-    return Look(not why, window, "; ".join(why), changes)
+    why = [text for text in _unrest(chosen, changes, proven=proven) if text]
+    return Look(not why, float(chosen.lengths_s.sum()), "; ".join(why), changes)
 
 
-def _unrest(chosen: Seconds, changes: dict[str, float]) -> Iterator[str]:
-    """What is not at rest, in words; fills in what changed."""
+def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iterator[str]:
+    """Yield what is not at rest, in words, and fill in what changed; `proven`: a change that may be large counts."""
     sizes = _grouping(chosen)
     if sizes is None:
         yield "too few transactions to be judged"
         return
     lengths, ended, sums = (_summed(part, *sizes) for part in (chosen.lengths_s, chosen.ended, chosen.response_sum_s))
     times = np.cumsum(lengths) - lengths / 2
-    yield _of_series("throughput", times, ended / lengths, changes)
+    yield _of_series("throughput", times, ended / lengths, changes, proven=proven)
     if ended.min() > 0 and sums.min() > 0:
-        yield _of_series("response time", times, np.log(sums / ended), changes)
+        yield _of_series("response time", times, np.log(sums / ended), changes, proven=proven)
     yield _of_backlog(chosen, changes)
 
 
@@ -185,14 +193,14 @@ def _summed(values: Floats, size: int, count: int) -> Floats:
     return np.asarray(values[len(values) - size * count :].reshape(count, size).sum(axis=1), dtype=float)
 
 
-def _of_series(name: str, times: Floats, values: Floats, changes: dict[str, float]) -> str:
+def _of_series(name: str, times: Floats, values: Floats, changes: dict[str, float], *, proven: bool) -> str:
     """What is not at rest in one series; response times come as logarithms."""
     line = steady.trend(times, values)
     span = float(np.ptp(times))
     change = line.slope_per_s * span if name == "response time" else line.relative_change
     changes[name] = change
     most = abs(change) + _ERRORS * line.error_per_s * span / (1.0 if name == "response time" else abs(values.mean()))
-    if most > CHANGE_AT_MOST[name]:
+    if proven and most > CHANGE_AT_MOST[name]:
         return f"{name} changes by {100 * change:+.3g} %, perhaps by {100 * most:.3g} %, over {span:.0f} s"
     if line.p_value < TREND_SIGNIFICANCE and abs(change) > _NEGLIGIBLE:
         return f"{name} has a trend of {100 * change:+.3g} % over {span:.0f} s (p = {line.p_value:.2g})"

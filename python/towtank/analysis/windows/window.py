@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from towtank.analysis.backlog import backlog
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics.change_points import lasting_steps
 from towtank.analysis.windows import steady
@@ -33,6 +34,7 @@ _WHOLE = 0.5
 _STEP_SIGNIFICANCE = 1e-6
 # What differs by less is left in: it changes no mean that matters, and data are dear.
 _WORTH_A_CUT = 0.01
+_ROUNDING_S = 1e-6  # [s]
 # A tier that hardly works shows the ticks of the kernel's clock, not its load.
 _CPUS_WORTH_A_TEST = 0.05
 
@@ -166,7 +168,12 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
             if cut.at_limit and abs(relative) > _tolerance(name):
                 window.changes.append((name, relative, _tolerance(name)))
             latest = max(latest, cut.observations)
-    if latest and edges[-1] - edges[latest] >= _KEEP_AT_LEAST * (edges[-1] - edges[0]) - 1e-9:
+    # Exactly half may be left out: times of one bin, worked out in two ways, differ by rounding.
+    longest_cut_s = (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S
+    worked_off = int(np.searchsorted(edges, _worked_off_s(measurement, chosen) - _ROUNDING_S))
+    if worked_off < len(edges) and edges[worked_off] - edges[0] <= longest_cut_s:
+        latest = max(latest, worked_off)
+    if latest and edges[latest] - edges[0] <= longest_cut_s:
         window.start_s = float(edges[latest])
     kept = {name: values[latest:] for name, values in series.items()}
     _test_trends(window, kept, edges[latest:])
@@ -174,6 +181,14 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
     window.steady = not (window.changes or window.steps or (window.growth and window.growth.is_significant))
     window.note = _note(window)
     return window
+
+
+def _worked_off_s(measurement: Measurement, chosen: Mask) -> float:
+    """Run time at which the backlog from before the window is worked off; minus infinity if there is none. [s]"""
+    found = backlog(measurement, chosen)
+    if found is None or not found["drained_s"]:
+        return -math.inf
+    return float(measurement.starts[np.flatnonzero(chosen)[0]]) + float(found["drained_s"])
 
 
 def _test_trends(window: Window, series: dict[str, Floats], edges: Floats) -> None:
