@@ -47,7 +47,7 @@ test: setup ## all tests, Rust and Python; as root on Debian it installs what th
 test-packages: ## as root: install what some tests need, of scripts/packages.txt
 	@$(BIN)/python scripts/packages.py
 
-test-anywhere: setup ## the suite as on other machines and for other users; VARIATION="NAME ..." chooses, EVERYTHING=1 runs all of it
+test-anywhere: setup ## the suite as on other machines and for other users; VARIATION="NAME NAME+NAME ..." chooses, EVERYTHING=1 runs all of it
 	$(BIN)/python scripts/test_anywhere.py $(VARIATION) $(if $(EVERYTHING),--everything)
 
 judge: setup ## run JMeter, from Maven, beside the imports of its test plans; for the night, not for every change

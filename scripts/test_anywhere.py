@@ -1,10 +1,10 @@
 """`make test-anywhere`: the suite again, as on other machines and for other users.
 
-    scripts/test_anywhere.py [VARIATION ...] [--everything] [--list]
+    scripts/test_anywhere.py [VARIATION[+VARIATION ...] ...] [--everything] [--list]
 
-Each variation runs the part of the suite that it can influence; `--everything` runs the whole suite in each. The last
-lines are a table. A variation that this machine cannot show is listed with the reason, and fails nothing. Options for
-pytest come by its own variable, `PYTEST_ADDOPTS`.
+Each variation runs the part of the suite that it can influence; `--everything` runs the whole suite in each. Several
+joined by `+` hold together, in one run of all their parts. The last lines are a table. A variation that this machine
+cannot show is listed with the reason, and fails nothing. Options for pytest come by its own variable, `PYTEST_ADDOPTS`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+NORMAL_USER = "normal-user"
 NUMBERS = ("tests/model", "tests/size", "tests/certified", "tests/analysis", "tests/docs")
 TEXTS = ("tests/cli", "tests/report", "tests/results", "tests/study", "tests/workload", "tests/units")
 USERS = (*TEXTS, "tests/record", "tests/observe", "tests/integration/test_integration_drive.py")
@@ -69,6 +70,30 @@ class Variation:
         """Return everything that it changes."""
         more, prefix = ({}, []) if self.prepare is None else self.prepare(scratch)
         return {**self.environment, **more}, [*prefix, *self.prefix]
+
+
+def joined(variations: list[Variation]) -> Variation:
+    """Join variations that hold together; who gives root up does so last."""
+    if len(variations) == 1:
+        return variations[0]
+    in_order = sorted(variations, key=lambda variation: variation.name == NORMAL_USER)
+
+    def prepare(scratch: Path) -> Setting:
+        environment: dict[str, str] = {}
+        prefix: list[str] = []
+        for variation in in_order:
+            changed, before = variation.setting(scratch)
+            # A home of its own comes with a temporary folder; where another one is asked for, that is the one.
+            environment |= {key: value for key, value in changed.items() if key not in environment}
+            prefix += before
+        return environment, prefix
+
+    return Variation(
+        "+".join(variation.name for variation in variations),
+        "; ".join(variation.about for variation in variations),
+        tuple(dict.fromkeys(part for variation in variations for part in variation.parts)),
+        prepare=prepare,
+    )
 
 
 def kernel_of_blas(name: str, flag: str) -> Variation:
@@ -140,6 +165,8 @@ def elsewhere(scratch: Path) -> Setting:
     """Temporary files in a folder whose name has a space and a letter beyond ASCII."""
     folder = scratch / "zwischen ablage ä"
     folder.mkdir()
+    scratch.chmod(0o755)
+    folder.chmod(0o1777)
     return {"TMPDIR": str(folder)}, []
 
 
@@ -173,7 +200,7 @@ VARIATIONS = (
     Variation("time-zone", "a quarter of an hour off the others", TEXTS, {"TZ": "Asia/Kathmandu"}),
     Variation("tmpdir", "temporary files elsewhere", (*USERS, "tests/conduct"), prepare=elsewhere),
     Variation("open-files", "1,024 open files, as a login has", USERS, prefix=("prlimit", "--nofile=1024:1024")),
-    Variation("normal-user", "not root; what needs root is left out by name", USERS, prepare=normal_user),
+    Variation(NORMAL_USER, "not root; what needs root is left out by name", USERS, prepare=normal_user),
 )
 
 
@@ -239,31 +266,33 @@ def _scratch() -> Iterator[Path]:
 
 def table(outcomes: list[Outcome]) -> str:
     """Return one line for each variation."""
-    lines = [f"{'variation':<14} {'passed':>6} {'failed':>6} {'left out':>8} {'seconds':>7}"]
+    width = max(14, *(len(outcome.name) for outcome in outcomes))
+    lines = [f"{'variation':<{width}} {'passed':>6} {'failed':>6} {'left out':>8} {'seconds':>7}"]
     for outcome in outcomes:
         if outcome.status is None:
-            lines.append(f"{outcome.name:<14} not run: {outcome.remark}")
+            lines.append(f"{outcome.name:<{width}} not run: {outcome.remark}")
             continue
         passed, failed = outcome.counts.get("passed", 0), outcome.counts.get("failed", 0)
         wrong = failed + outcome.counts.get("error", 0)
         remark = f"  ended with status {outcome.status}" if outcome.failed else ""
         left_out = outcome.counts.get("skipped", 0)
-        lines.append(f"{outcome.name:<14} {passed:>6} {wrong:>6} {left_out:>8} {outcome.took_s:>7.0f}{remark}")
+        lines.append(f"{outcome.name:<{width}} {passed:>6} {wrong:>6} {left_out:>8} {outcome.took_s:>7.0f}{remark}")
     return "\n".join(lines)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run what was asked for; 0 if nothing failed, 2 for a variation that there is not."""
     parser = argparse.ArgumentParser(prog="test_anywhere", description="Run the suite as on other machines.")
-    parser.add_argument("variations", nargs="*", metavar="VARIATION")
+    parser.add_argument("variations", nargs="*", metavar="VARIATION[+VARIATION ...]")
     parser.add_argument("--everything", action="store_true", help="the whole suite in each variation")
     parser.add_argument("--list", action="store_true", help="list the variations and their parts")
     given = parser.parse_args(arguments)
     known = {variation.name: variation for variation in VARIATIONS}
-    if unknown := [name for name in given.variations if name not in known]:
+    asked = [text.split("+") for text in given.variations]
+    if unknown := [name for names in asked for name in names if name not in known]:
         print(f"error: no variation {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
         return 2
-    chosen = [known[name] for name in given.variations] or list(VARIATIONS)
+    chosen = [joined([known[name] for name in names]) for names in asked] or list(VARIATIONS)
     if given.list:
         print("\n".join(f"{each.name:<14} {each.about}: {' '.join(each.parts)}" for each in chosen))
         return 0

@@ -269,10 +269,10 @@ def test_the_shipped_study_keeps_what_it_promises(preset: str | None) -> None:
         assert numbers == [250, 500, 750, 1000]
         assert len(runs) == 24
     else:
-        # A pilot run of a minute and eight runs of the longest stages, with about six seconds for each to bring the
-        # system up and down, fit into eight minutes.
+        # A pilot run of a minute and eight runs, with about six seconds for each to bring the system up and down, fit
+        # into nine minutes if every steady stage takes its longest time; levels far below the limit take half of it.
         assert len(runs) == 8
-        assert sum(stage["duration_s"] for run in runs for stage in run.stages) + 6 * len(runs) + 15 + 60 < 480
+        assert sum(stage["duration_s"] for run in runs for stage in run.stages) + 6 * len(runs) + 15 + 60 < 560
     for group in study.workload.file.groups.values():
         assert {"log_in", "open_root", "open_all_searches"} <= set(group.once)
         assert sum(group.loop.mix.values()) == 100

@@ -37,7 +37,8 @@ print("3 passed, 1 skipped in 0.10s")
 def shown(anywhere: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
     """Lines of a program that runs in a variation in place of the tests, and the outcome."""
     monkeypatch.setattr(anywhere, "command_of", lambda variation, everything: [sys.executable, "-c", SHOW])
-    (variation,) = [each for each in anywhere.VARIATIONS if each.name == name]
+    known = {variation.name: variation for variation in anywhere.VARIATIONS}
+    variation = anywhere.joined([known[part] for part in name.split("+")])
     outcome = anywhere.run(variation, everything=False)
     assert outcome.status == 0, outcome.remark
     assert outcome.counts == {"passed": 3, "skipped": 1}
@@ -62,6 +63,25 @@ def test_a_locale_a_time_zone_and_a_folder_reach_the_tests(
     assert "/zwischen ablage ä " in shown(anywhere, "tmpdir", monkeypatch, capfd)[1]
     assert shown(anywhere, "open-files", monkeypatch, capfd)[1].endswith(" 1024")
     assert shown(anywhere, "cpus-1", monkeypatch, capfd)[0].split()[1] == "1"
+
+
+def test_variations_hold_together(
+    anywhere: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    who, where = shown(anywhere, "tmpdir+locale-c+open-files+cpus-1+time-zone", monkeypatch, capfd)[:2]
+    assert who.split()[1:3] == ["1", "ascii"]
+    assert where.startswith("19800 ")
+    assert where.endswith(" 1024")
+    assert set(anywhere.NUMBERS + anywhere.USERS) <= set(
+        anywhere.joined([each for each in anywhere.VARIATIONS if each.name in {"cpus-1", "open-files"}]).parts
+    )
+
+
+def test_root_is_given_up_last_and_the_other_folder_stays(anywhere: ModuleType, tmp_path: Path) -> None:
+    user = anywhere.Variation(anywhere.NORMAL_USER, "", (), {"TMPDIR": "home"}, ("setpriv",))
+    folder = anywhere.Variation("folder", "", (), {"TMPDIR": "other"}, ("prlimit",))
+    for order in ([user, folder], [folder, user]):
+        assert anywhere.joined(order).setting(tmp_path) == ({"TMPDIR": "other"}, ["prlimit", "setpriv"])
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives root up, and so needs it first")
