@@ -108,6 +108,17 @@ def test_question_names_factors_and_tiers() -> None:
     assert rows(section, "Tiers") == [("content", "content_server", "here", "CPU 0", "database")]
 
 
+def test_shares_of_a_limit_stand_beside_their_loads() -> None:
+    results = synthetic.results()
+    factor = {"name": "users", "levels": ["20 %", "115%"], "numeric": [84, 481]}
+    shown = question.build(dataclasses.replace(results, summary={**results.summary, "factors": [factor]}))
+    assert rows(shown, "Factors")[0] == ("users", "20 % = 84, 115% = 481", "load")
+    shown = question.build(
+        dataclasses.replace(results, summary={**results.summary, "factors": [factor | {"numeric": None}]})
+    )
+    assert rows(shown, "Factors")[0] == ("users", "20 %, 115%", "load")
+
+
 def test_drawing_shows_every_tier_and_part() -> None:
     (figure,) = [block for block in question.build(synthetic.results()).blocks if isinstance(block, Figure)]
     assert figure.svg is not None

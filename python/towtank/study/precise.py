@@ -21,8 +21,8 @@ class SteadyUntil(FileModel):
     """A steady stage that ends once throughput is precise and the system is at rest."""
 
     until: Literal["precise"] = Field(
-        description="Until the 95 % interval of throughput is narrow enough, half of that of the mean response time is at "
-        "most a quarter of it, and no trend is seen."
+        description="Until the 95 % interval of throughput is narrow enough, half of that of the mean response time "
+        "is at most a quarter of it, and no trend is seen."
     )
     to: Share = Field(gt=0, description="Half of the interval over the value that is narrow enough.")
     at_most: PositiveDuration = Field(description="The stage ends after this time in any case.")

@@ -46,12 +46,23 @@ def _factors(factors: list[Json], load_factor: str) -> Table:
     rows = tuple(
         (
             str(one.get("name")),
-            ", ".join(str(level) for level in one.get("levels") or ()),
+            ", ".join(_levels(one)),
             "load" if one.get("name") == load_factor else "configuration",
         )
         for one in factors
     )
     return Table("Factors of the study", (Column("Factor"), Column("Levels"), Column("Role")), rows)
+
+
+def _levels(factor: Json) -> list[str]:
+    """Levels as the study file writes them; of shares of a limit also the loads that they stand for."""
+    levels, loads = (list(factor.get(key) or ()) for key in ("levels", "numeric"))
+    if len(loads) != len(levels):
+        return [str(level) for level in levels]
+    return [
+        f"{level} = {load}" if str(level).strip().endswith("%") else str(level)
+        for level, load in zip(levels, loads, strict=True)
+    ]
 
 
 def cpu_names(cpus: Any) -> str:
