@@ -1,152 +1,20 @@
-"""Tiny studies on the null server, run by the real command line with the real engine; nothing may stay behind."""
+"""Tiny studies on the null server; nothing may stay behind."""
 
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
-from command_line import start_towtank
-from waiting import until
+from integration_bench import Bench
 
 from towtank.engine import binary
 
-STUDY = """
-schema: towtank/study/1
-name: tiny
-question: Does it hold?
-system: system.yaml
-workload: workload.yaml
-order: given
-factors:
-  users: {users}
-load:
-  kind: closed
-  stages: {{ramp_up: 200 ms, settle: 200 ms, steady: {steady}}}
-"""
-SYSTEM = """
-schema: towtank/system/1
-name: tiny
-hosts: {{here: {{provider: local}}}}
-services:
-  content: {{kind: null_server, host: here, settings: {{port: {port}}}}}
-start_timeout: 20 s
-"""
-WORKLOAD = """
-schema: towtank/workload/1
-name: look
-transactions:
-  look: [{get: /}]
-groups:
-  readers: {loop: {think: {fixed: 20 ms}, mix: {look: 100}}}
-"""
 # After its end a run may take this long to be gone altogether: grace times of guards and engine, on a busy machine. [s]
 GONE_WITHIN_S = 30.0
-
-
-def processes_of(marker: Path) -> list[str]:
-    """Processes that carry the mark of a run below a folder."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            environment = (entry / "environ").read_bytes()
-            if f"TOWTANK_RUN={marker}".encode() in environment:
-                found.append(f"{entry.name} {(entry / 'cmdline').read_bytes().replace(bytes(1), b' ').decode()}")
-        except OSError:
-            continue
-    return found
-
-
-@dataclass
-class Bench:
-    """A folder with a tiny study, and the command line to run in it."""
-
-    folder: Path
-    environment: dict[str, str]
-    started: list[subprocess.Popen[str]] = field(default_factory=list)
-
-    @property
-    def results(self) -> Path:
-        """Where results go."""
-        return self.folder / "results"
-
-    def study(self, *, users: list[int] | None = None, steady: str = "1 s", port: int = 0) -> Path:
-        """Write the files of a tiny study."""
-        (self.folder / "study.yaml").write_text(STUDY.format(users=users or [2, 4], steady=steady))
-        (self.folder / "system.yaml").write_text(SYSTEM.format(port=port))
-        (self.folder / "workload.yaml").write_text(WORKLOAD)
-        return self.folder / "study.yaml"
-
-    def towtank(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
-        return subprocess.run(
-            [sys.executable, "-m", "towtank", *map(str, arguments)],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Start a command in a session of its own."""
-        process = start_towtank(self.folder, self.environment, *arguments)
-        self.started.append(process)
-        return process
-
-    def run_study(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run the tiny study to its end; without the report, which takes longer than the runs."""
-        return self.towtank("run", "study.yaml", "--out", self.results, "--quiet", "--no-report", *arguments)
-
-    def start_study(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Start the tiny study, without the report."""
-        return self.start("run", "study.yaml", "--out", self.results, "--quiet", "--no-report", *arguments)
-
-    def manifest(self, run: str) -> dict[str, Any]:
-        """Manifest of a run; empty when it has none yet."""
-        path = self.results / "runs" / run / "run.json"
-        return json.loads(path.read_text()) if path.exists() else {}
-
-    def statuses(self) -> dict[str, str]:
-        """Status of every run."""
-        return {
-            path.parent.name: json.loads(path.read_text())["status"]
-            for path in sorted((self.results / "runs").glob("*/run.json"))
-        }
-
-    def events(self, run: str) -> list[dict[str, Any]]:
-        """Events of a run that are whole so far."""
-        path = self.results / "runs" / run / "events.ndjson"
-        return [json.loads(line[9:]) for line in path.read_text().splitlines()] if path.exists() else []
-
-    def await_stage(self, run: str, stage: str) -> None:
-        """Wait until a run has come to a stage."""
-        until(lambda: any(event["k"] == "stage" and event["name"] == stage for event in self.events(run)), 60.0)
-
-    def group(self, run: str, tier: str = "content") -> int:
-        """Process id of the server of a tier: the child of its guard."""
-        header = json.loads((self.results / "runs" / run / "observe" / "probe.ndjson").read_text().splitlines()[0][9:])
-        guard = header["groups"][tier]["pid"]
-        children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
-        return int(children[0])
-
-    def strays(self) -> list[str]:
-        """Processes of any run of the results."""
-        return processes_of(self.results)
-
-    def await_no_strays(self) -> None:
-        """Wait until nothing of any run is left."""
-        until(lambda: not self.strays())
 
 
 @pytest.fixture

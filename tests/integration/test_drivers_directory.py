@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench, until
 from engine_run import drive
+from integration_bench import Bench
+from waiting import until
 
 from towtank.study import load_study
 from towtank.system.build import build_system

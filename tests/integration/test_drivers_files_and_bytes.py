@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from conftest import Bench
 from engine_run import drive
+from integration_bench import Bench
 
 from towtank.system.build import build_system
 from towtank.system.model import load_system

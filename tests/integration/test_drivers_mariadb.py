@@ -12,7 +12,8 @@ from urllib.parse import quote, urlsplit
 
 import pymysql
 import pytest
-from conftest import Bench, until
+from integration_bench import Bench
+from waiting import until
 
 from towtank.engine import binary
 from towtank.results import segments

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pymysql
 import pytest
-from conftest import Bench
+from integration_bench import Bench
 
 from towtank.engine import binary
 from towtank.results import segments

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from conftest import Bench
 from host_support import requires, virtual_host
+from integration_bench import Bench
 
 from towtank.system.services.postgresql import program
 

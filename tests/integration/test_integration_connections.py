@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench
+from integration_bench import Bench
 
 needs_openssl = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="makes certificates with openssl: apt-get install openssl"

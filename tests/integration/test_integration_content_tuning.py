@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Bench
 from host_support import requires, virtual_host
+from integration_bench import Bench
 
 from towtank.system.packages import needed
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench, until
 from host_support import requires, virtual_host
+from integration_bench import Bench
 from ruamel.yaml import YAML
+from waiting import until
 
 from towtank.system.hosts import cleaning
 

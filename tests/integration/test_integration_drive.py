@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench, until
+from integration_bench import Bench
+from waiting import until
 
 from towtank.system.process import tail
 

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from conftest import Bench, until
+from integration_bench import Bench
+from waiting import until
 
 EVENTS = """
 events:

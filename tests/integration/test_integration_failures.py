@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench
 from host_support import requires, virtual_host
+from integration_bench import Bench
 
 from towtank.system.packages import needed
 

@@ -9,8 +9,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import Bench, until
 from host_support import requires, ssh_server, virtual_host
+from integration_bench import Bench
+from waiting import until
 
 from towtank.results import lines
 from towtank.system.hosts import cleaning

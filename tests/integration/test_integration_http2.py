@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from conftest import Bench
+from integration_bench import Bench
 
 from towtank.engine import binary
 

@@ -8,7 +8,7 @@ users.
 import json
 
 import pytest
-from conftest import Bench
+from integration_bench import Bench
 
 STUDY = """
 schema: towtank/study/1

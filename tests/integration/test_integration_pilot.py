@@ -6,7 +6,7 @@ without think time reaches that at 4 users.
 
 import json
 
-from conftest import Bench
+from integration_bench import Bench
 from test_integration_limit import SYSTEM, WORKLOAD
 
 STUDY = """

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 from cmis_client import CmisClient
-from conftest import Bench
+from integration_bench import Bench
 
 from towtank import yamlfile
 from towtank.system.build import build_system, make_service

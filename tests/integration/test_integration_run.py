@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Bench, processes_of, until
+from integration_bench import Bench, processes_of
+from waiting import until
 
 
 def test_study_ends_with_verdict_and_report(bench: Bench) -> None:

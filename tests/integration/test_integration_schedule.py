@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench
+from integration_bench import Bench
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "trace"
 OPEN_LOAD = """

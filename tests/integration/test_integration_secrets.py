@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from canaries import Arguments, Found, canary, found_in, listening, search
-from conftest import Bench
+from integration_bench import Bench
 
 from towtank.system.services.private_server import find_program
 

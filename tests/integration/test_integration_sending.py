@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench, until
+from integration_bench import Bench
 from small_receiver import listening
+from waiting import until
 
 from towtank.system.ports import free_port
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench
+from integration_bench import Bench
 
 from towtank.results.stored import read_ledger
 

@@ -7,7 +7,8 @@ import socket
 import urllib.request
 from pathlib import Path
 
-from conftest import Bench, until
+from integration_bench import Bench
+from waiting import until
 
 
 def test_up_status_down_and_down_again(bench: Bench) -> None:

@@ -165,3 +165,14 @@ def test_nobody_there_is_a_failure(tmp_path: Path) -> None:
     with pytest.raises(ScrapeError, match="OperationalError"):
         scraper.scrape()
     scraper.close()
+
+
+def test_a_database_without_an_encoding_is_read(server: Server) -> None:
+    """What `initdb` makes in the locale C."""
+    with psycopg.connect(server.dsn, autocommit=True) as maker:
+        maker.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    plain = psycopg.conninfo.make_conninfo(server.dsn, dbname="plain")
+    with closing(PostgresqlScraper("database", plain)) as scraper:
+        names = set(scraper.scrape())
+    assert any(name.startswith("pg_stat_activity_connections{") for name in names)
+    assert not any("b'" in name for name in names)

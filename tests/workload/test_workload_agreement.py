@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import random
+import resource
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,8 @@ from towtank.workload import compile_workload, load_workload
 from towtank.workload.patterns import regex
 
 IN_SUITE = 200
+# Threads and connections of every plan that is drawn need fewer. [1]
+_FILES_OF_ALL = 8192
 STAGES = [
     {"name": "ramp_up", "phase": "ramp_up", "level": 0, "duration_s": 0.0, "users": 4},
     {"name": "steady", "phase": "steady", "level": 0, "duration_s": 1.0, "users": 4},
@@ -82,7 +85,15 @@ def test_the_engine_takes_every_workload_that_validate_takes(folder: Path) -> No
     # Both kinds are there, or nothing was tried.
     assert 0.2 * count < len(plans) < 0.9 * count
     faults = engine_faults([plan_of(made, folder) for made in plans.values()])
-    assert {seed: found for seed, found in zip(plans, faults, strict=True) if found} == {}
+    refused = {
+        seed: [fault for fault in found if not _of_this_user(fault)] for seed, found in zip(plans, faults, strict=True)
+    }
+    assert {seed: found for seed, found in refused.items() if found} == {}
+
+
+def _of_this_user(fault: str) -> bool:
+    """Whether the engine refuses what this user's limit of open files does not hold; `validate` knows no user."""
+    return "open files each (ulimit -Hn)" in fault and resource.getrlimit(resource.RLIMIT_NOFILE)[1] < _FILES_OF_ALL
 
 
 def test_the_engine_takes_every_tls_that_a_system_file_may_have(folder: Path) -> None:

@@ -162,6 +162,9 @@ class PostgresqlScraper:
                 row_factory=dict_row,
                 connect_timeout=_CONNECT_TIMEOUT_S,
                 application_name="towtank-observe",
+                # A database made in the locale C has the encoding SQL_ASCII, and psycopg returns its texts as bytes
+                # unless the client names an encoding.
+                client_encoding="utf8",
                 options=f"-c statement_timeout={_STATEMENT_TIMEOUT_MS}",
             )
             self._statements = _can_read_statements(self._connection)
