@@ -11,6 +11,7 @@ from harmed_runs import (
     CASES,
     SECOND,
     above_envelope,
+    carried_over,
     change_engine,
     costly,
     died,
@@ -52,6 +53,19 @@ def test_a_doubt_is_raised_with_number_reason_and_hint(run, harm, kind, level):
     assert one["level"] == level
     assert one["message"]
     assert (one["why"], one["hint"]) == EXPLANATIONS[kind]
+
+
+@pytest.mark.parametrize("lasts_s", [1, 5, 12])
+def test_a_window_starts_once_its_backlog_is_worked_off(run, lasts_s):
+    """Forty in flight from before the window on, where two are needed."""
+    carried_over(run, seconds=lasts_s)
+    summary = summarize_run(run, tables=False)
+    window = summary["window"]
+    # The first second with no more than is needed belongs to what is cut off: its end is the first such reading.
+    assert window["start_s"] == window["asked_start_s"] + lasts_s + 1
+    assert window["note"] == f"the first {lasts_s + 1} s of the steady stage were left out as transient"
+    assert Kind.BACKLOG not in {reason["kind"] for reason in summary["verdict"]["reasons"]}
+    assert summary["backlog"]["excess_at_start"] == 0
 
 
 def test_the_share_of_the_envelope_is_told_and_below_the_limit_no_doubt(run):

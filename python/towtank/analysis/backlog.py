@@ -11,8 +11,6 @@ from towtank.analysis.measurement import Floats, Mask, Measurement
 
 # Standard deviations beyond which what is in hand at the start is more than the load swings by itself.
 BEYOND_NOISE = 3.0
-# What is worked off within this share of the window changes its mean by little.
-SHORT = 0.10
 
 
 def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:

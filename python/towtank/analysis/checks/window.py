@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from towtank.analysis.backlog import BEYOND_NOISE, SHORT
+from towtank.analysis.backlog import BEYOND_NOISE
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.analysis.pauses import TIMES_SLOWER
@@ -58,15 +58,14 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
     found, window = evidence.summary["backlog"], evidence.window
     if found is None or window is None or not found["excess_at_start"]:
         return
-    drained, length = found["drained_s"], window.end_s - window.start_s
+    drained = found["drained_s"]
     end = "was not worked off" if drained is None else f"was worked off after {seconds(drained)}"
     text = (
         f"the window began with {found['at_start']:,} requests in flight and {found['waiting_at_start']:,} arrivals "
         f"waiting, where its load needs {found['needs']:.3g} in flight; the rest {end}"
     )
-    level = Level.NOTE if drained is not None and drained <= SHORT * length else Level.SUSPECT
     limit = found["needs"] + BEYOND_NOISE * found["swing"]
-    yield Doubt(Kind.BACKLOG, level, text, float(found["at_start"] + found["waiting_at_start"]), limit)
+    yield Doubt(Kind.BACKLOG, Level.SUSPECT, text, float(found["at_start"] + found["waiting_at_start"]), limit)
 
 
 def pauses(evidence: Evidence) -> Iterator[Doubt]:

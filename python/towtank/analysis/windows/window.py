@@ -168,13 +168,7 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
             if cut.at_limit and abs(relative) > _tolerance(name):
                 window.changes.append((name, relative, _tolerance(name)))
             latest = max(latest, cut.observations)
-    # Exactly half may be left out: times of one bin, worked out in two ways, differ by rounding.
-    longest_cut_s = (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S
-    worked_off = int(np.searchsorted(edges, _worked_off_s(measurement, chosen) - _ROUNDING_S))
-    if worked_off < len(edges) and edges[worked_off] - edges[0] <= longest_cut_s:
-        latest = max(latest, worked_off)
-    if latest and edges[latest] - edges[0] <= longest_cut_s:
-        window.start_s = float(edges[latest])
+    latest = _leave_out(measurement, window, edges, latest)
     kept = {name: values[latest:] for name, values in series.items()}
     _test_trends(window, kept, edges[latest:])
     _test_steps(window, kept, edges[latest:])
@@ -183,12 +177,28 @@ def tested(measurement: Measurement, window: Window, tiers_cpu_s: dict[str, Floa
     return window
 
 
-def _worked_off_s(measurement: Measurement, chosen: Mask) -> float:
-    """Run time at which the backlog from before the window is worked off; minus infinity if there is none. [s]"""
-    found = backlog(measurement, chosen)
-    if found is None or not found["drained_s"]:
-        return -math.inf
-    return float(measurement.starts[np.flatnonzero(chosen)[0]]) + float(found["drained_s"])
+def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: int) -> int:
+    """Set the start of the window behind the transient and the backlog; return the observations that are left out."""
+    # Exactly half may be left out: times of one bin, worked out in two ways, differ by rounding.
+    longest_cut_s = (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S
+    if latest and edges[latest] - edges[0] <= longest_cut_s:
+        window.start_s = float(edges[latest])
+    worked_off_s = _worked_off_s(measurement, window)
+    if worked_off_s > window.start_s and worked_off_s - edges[0] <= longest_cut_s:
+        latest = int(np.searchsorted(edges, worked_off_s - _ROUNDING_S))
+        window.start_s = float(edges[latest])
+    return latest
+
+
+def _worked_off_s(measurement: Measurement, window: Window) -> float:
+    """Run time from which the window has no more in hand than its own load needs; its start if that never comes. [s]"""
+    start_s = window.start_s
+    # What is left has a lower need, so that it may have a backlog of its own.
+    while (found := backlog(measurement, measurement.inside(start_s, window.asked_end_s))) and found["excess_at_start"]:
+        if found["drained_s"] is None:
+            return window.start_s
+        start_s += float(found["drained_s"])
+    return start_s
 
 
 def _test_trends(window: Window, series: dict[str, Floats], edges: Floats) -> None:
