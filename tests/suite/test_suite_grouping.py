@@ -31,6 +31,6 @@ def test_a_group_has_one_worker(tmp_path: Path, times: int) -> None:
         (tmp_path / "test_second.py").write_text(SUITE)
     done = run_suite(tmp_path, "grouping", SUITE, "-n", "2", "--dist", "loadgroup", "-v", "-v")
     assert f"{12 * times} passed" in done.stdout, done.stdout
-    workers = re.findall(r"^\[(gw\d)\].* PASSED \S*::test_of_a_group", done.stdout, re.MULTILINE)
+    workers = re.findall(r"^\[(gw\d)\].* PASSED .*::test_of_a_group", done.stdout, re.MULTILINE)
     assert len(workers) == 6 * times
     assert len(set(workers)) == 1

@@ -16,7 +16,7 @@ import sys
 from towtank.terminal.streams import any_output
 with any_output() as output:
     for number in range(3000):
-        print("µs ≥ × – − é 语 \\udcff", number)
+        print("\\u00b5s \\u2265 \\u00d7 \\u2013 \\u2212 \\u00e9 \\u8bed \\udcff", number)
         print("progress", number, file=sys.stderr)
 sys.exit(5 if output.lost is None else output.lost.errno)
 """

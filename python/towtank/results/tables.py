@@ -98,9 +98,12 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
 
     def copy(temporary: Path) -> None:
         try:
-            connection.execute(
-                f"COPY (SELECT {casts} FROM recorded) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
-            )
+            # DuckDB takes names of files as UTF-8, which a name need not be. An open file has a name that is.
+            with temporary.open("r+b") as stream:
+                connection.execute(
+                    f"COPY (SELECT {casts} FROM recorded) TO '/proc/self/fd/{stream.fileno()}' "
+                    "(FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)"
+                )
         except duckdb.IOException as error:
             raise OSError(errno.EIO, str(error), str(path)) from error
 
@@ -117,10 +120,6 @@ def _array(values: list[Any], kind: str) -> np.ndarray[Any, Any]:
         masked = np.ma.masked_invalid([np.nan if value is None else float(value) for value in values])
         return np.asarray(masked.filled(np.nan))
     return np.array(values, dtype=float if kind == "DOUBLE" else np.int64)
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
 
 
 def _interval_rows(recording: Recording, describe_histogram: Describe) -> Iterator[dict[str, Any]]:

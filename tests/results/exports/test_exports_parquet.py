@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import duckdb
 
 from towtank.analysis import compact
@@ -14,12 +19,17 @@ def query(text: str) -> list[tuple[object, ...]]:
         return connection.execute(text).fetchall()
 
 
+def named(path: Path) -> str:
+    """Name of a file for DuckDB, which takes it as UTF-8 in any locale."""
+    return os.fsencode(path).decode()
+
+
 def test_runs_are_read_as_one_table(towtank, results, tmp_path):
     out = tmp_path / "tables"
     answer = towtank("export", results, "--to", "parquet", "--out", out, "--run", "r002", "--run", "r004")
     assert answer.status == 0
     found = query(
-        f"SELECT run, sum(ok) FROM read_parquet('{out}/*/intervals.parquet', hive_partitioning = true)"
+        f"SELECT run, sum(ok) FROM read_parquet('{named(out)}/*/intervals.parquet', hive_partitioning = true)"
         " WHERE of = 'transaction' GROUP BY run ORDER BY run"
     )
     told = []
@@ -34,12 +44,26 @@ def test_tables_are_those_of_the_run_folder(towtank, mixed, tmp_path):
     assert towtank("export", mixed.path, "--to", "parquet", "--out", tmp_path / "tables").status == 0
     for own in compact(RunFolder(mixed.path)):
         exported = tmp_path / "tables" / "run=r001" / own.name
-        columns = [row[0] for row in query(f"DESCRIBE SELECT * FROM read_parquet('{own}')")]
+        columns = [row[0] for row in query(f"DESCRIBE SELECT * FROM read_parquet('{named(own)}')")]
         listed = ", ".join(f'"{name}"' for name in columns)
-        whole = query(f"SELECT {listed} FROM read_parquet('{own}', hive_partitioning = false) ORDER BY ALL")
-        again = query(f"SELECT {listed} FROM read_parquet('{exported}', hive_partitioning = false) ORDER BY ALL")
+        whole = query(f"SELECT {listed} FROM read_parquet('{named(own)}', hive_partitioning = false) ORDER BY ALL")
+        again = query(f"SELECT {listed} FROM read_parquet('{named(exported)}', hive_partitioning = false) ORDER BY ALL")
         assert whole == again
         assert whole
+
+
+def test_a_locale_does_not_change_the_name_of_the_folder(results, tmp_path):
+    """In the locale C Python has no character for the last letter of the folder's name."""
+    out = tmp_path / "tables ä"
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "towtank", "export", results, "--to", "parquet", "--out", out, "--run", "r002"],
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in sorted((out / "run=r002").iterdir())] == ["intervals.parquet", "metrics.parquet"]
 
 
 def test_both_tables_need_a_folder(towtank, mixed, tmp_path):
