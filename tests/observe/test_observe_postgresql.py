@@ -172,7 +172,7 @@ def test_a_database_without_an_encoding_is_read(server: Server) -> None:
     with psycopg.connect(server.dsn, autocommit=True) as maker:
         maker.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
     plain = psycopg.conninfo.make_conninfo(server.dsn, dbname="plain")
-    with closing(PostgresqlScraper("database", plain)) as scraper:
+    with closing(PostgresqlScraper("database", plain)) as scraper, psycopg.connect(plain):
         names = set(scraper.scrape())
     assert any(name.startswith("pg_stat_activity_connections{") for name in names)
     assert not any("b'" in name for name in names)
