@@ -8,9 +8,9 @@ from towtank import units
 from towtank.study.across import describe_across
 from towtank.study.model import EachRamp, FindLimit, PinnedCpus
 from towtank.study.overrides import apply_to_system
-from towtank.study.precise import SteadyUntil, steady_document, steady_length
+from towtank.study.precise import SteadyUntil, steady_document
 from towtank.study.search import amount
-from towtank.study.settle import SettleUntil, settle_document, settle_length
+from towtank.study.settle import SettleUntil, settle_document
 from towtank.system.copies import copies_in
 from towtank.workload.model import Group, WorkloadFile
 
@@ -96,11 +96,11 @@ def stages(study: Study) -> list[dict[str, Any]]:
         if isinstance(value, EachRamp):
             described.append({"name": phase, "phase": phase, "each_s": value.each})
         elif isinstance(value, SettleUntil):
-            told = {"duration_s": settle_length(value), "settle": settle_document(value)}
-            described.append({"name": phase, "phase": phase, **told})
+            length = {"duration_s": value.at_most, "settle": settle_document(value)}
+            described.append({"name": phase, "phase": phase, **length})
         elif isinstance(value, SteadyUntil):
-            told = {"duration_s": steady_length(value), "steady": steady_document(value)}
-            described.append({"name": phase, "phase": phase, **told})
+            length = {"duration_s": value.at_most, "steady": steady_document(value)}
+            described.append({"name": phase, "phase": phase, **length})
         elif value > 0:
             described.append({"name": phase, "phase": phase, "duration_s": value})
     return described

@@ -1,20 +1,13 @@
-"""How long a steady stage lasts: a time, or until throughput is known precisely enough."""
+"""Length of a steady stage: a time, or until throughput is known precisely enough."""
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from towtank.fields import FileModel, PositiveDuration, Share
-from towtank.study.settle import form_of, require_order
-
-_TEXT = re.compile(
-    r"\s*until\s+precise\s+to\s+(?P<to>[\d.]+\s*%)\s*,\s*at\s+most\s+(?P<most>[^,]+?)\s*"
-    r"(?:,\s*at\s+least\s+(?P<least>[^,]+?)\s*)?"
-)
-_SHAPE = "a time, or 'until precise to SHARE, at most TIME[, at least TIME]'"
+from towtank.study.until import form_of, require_order, text_reader
 
 
 class SteadyUntil(FileModel):
@@ -34,22 +27,14 @@ class SteadyUntil(FileModel):
         return self
 
 
-def _from_text(value: object) -> object:
-    """Read `until precise to 5 %, at most 1 min, at least 10 s`."""
-    if not isinstance(value, str):
-        return value
-    match = _TEXT.fullmatch(value)
-    if match is None:
-        raise ValueError(f"must be {_SHAPE}, got {value!r} instead")
-    least = {} if match["least"] is None else {"at_least": match["least"]}
-    return {"until": "precise", "to": match["to"], "at_most": match["most"], **least}
-
-
 _TEXT_SCHEMA = {
     "type": "string",
     "pattern": r"^\s*until\s+precise\s+to\s+",
     "examples": ["until precise to 5 %, at most 1 min"],
 }
+_from_text = text_reader(
+    "precise", r"precise\s+to\s+(?P<to>[\d.]+\s*%)", "until precise to SHARE, at most TIME[, at least TIME]"
+)
 Steady = Annotated[
     Annotated[SteadyUntil, Tag("<mapping>")]
     | Annotated[SteadyUntil, BeforeValidator(_from_text), WithJsonSchema(_TEXT_SCHEMA), Tag("<until>")]
@@ -58,13 +43,8 @@ Steady = Annotated[
 ]
 
 
-def steady_length(steady: SteadyUntil | float) -> float:
-    """The longest that a steady stage lasts. [s]"""
-    return steady.at_most if isinstance(steady, SteadyUntil) else steady
-
-
 def steady_document(steady: SteadyUntil | float) -> dict[str, Any] | None:
-    """For the manifest of a run; None for a plain time."""
+    """Return the length for the manifest of a run; None for a plain time."""
     if not isinstance(steady, SteadyUntil):
         return None
     return {"until": steady.until, "to": steady.to, "at_most_s": steady.at_most, "at_least_s": steady.at_least}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from towtank.study.model import FindLimit
-from towtank.study.precise import steady_length
 from towtank.study.search import amount
 from towtank.study.stages import ramp_duration, settle_stage
+from towtank.study.until import longest_s
 
 DECIDE = "decide"
 """Name of the stage that holds the load of a plateau while it is judged; `decide 100`."""
@@ -72,7 +72,7 @@ def plateau_stages(
     settle = settle_stage(load.stages)
     if settle is not None:
         add("settle", "settle", level, **settle)
-    add("steady", "steady", level, steady_length(load.stages.steady))
+    add("steady", "steady", level, longest_s(load.stages.steady))
     add(DECIDE, "settle", level, DECIDE_AT_MOST_S, until="told")
     return stages
 

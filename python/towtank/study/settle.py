@@ -1,39 +1,13 @@
-"""How long a settle stage lasts: a time, or until the system is seen to be steady."""
+"""Length of a settle stage: a time, or until the system is steady."""
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from towtank import units
 from towtank.fields import Duration, FileModel, PositiveDuration
-
-_TEXT = re.compile(r"\s*until\s+steady\s*,\s*at\s+most\s+(?P<most>[^,]+?)\s*(?:,\s*at\s+least\s+(?P<least>[^,]+?)\s*)?")
-_SHAPE = "a time, or 'until steady, at most TIME[, at least TIME]'"
-
-
-def require_order(at_least_s: float, at_most_s: float) -> None:
-    """Refuse a stage whose shortest time is above its longest.
-
-    Raises
-    ------
-    ValueError
-        With both times.
-    """
-    if at_least_s > at_most_s:
-        raise ValueError(
-            f"must have at_least up to at_most ({units.format_duration(at_most_s)}), "
-            f"got {units.format_duration(at_least_s)} instead"
-        )
-
-
-def form_of(value: Any) -> str:
-    """Tag of the form of a stage's length: a mapping, a text that begins with `until`, or a plain time."""
-    if isinstance(value, dict | FileModel):
-        return "<mapping>"
-    return "<until>" if isinstance(value, str) and value.strip().startswith("until") else "<plain>"
+from towtank.study.until import form_of, require_order, text_reader
 
 
 class SettleUntil(FileModel):
@@ -49,22 +23,12 @@ class SettleUntil(FileModel):
         return self
 
 
-def _from_text(value: object) -> object:
-    """Read `until steady, at most 5 min, at least 5 s`."""
-    if not isinstance(value, str):
-        return value
-    match = _TEXT.fullmatch(value)
-    if match is None:
-        raise ValueError(f"must be {_SHAPE}, got {value!r} instead")
-    least = {} if match["least"] is None else {"at_least": match["least"]}
-    return {"until": "steady", "at_most": match["most"], **least}
-
-
 _TEXT_SCHEMA = {
     "type": "string",
     "pattern": r"^\s*until\s+steady\s*,\s*at\s+most\s+",
     "examples": ["until steady, at most 5 min"],
 }
+_from_text = text_reader("steady", "steady", "until steady, at most TIME[, at least TIME]")
 Settle = Annotated[
     Annotated[SettleUntil, Tag("<mapping>")]
     | Annotated[SettleUntil, BeforeValidator(_from_text), WithJsonSchema(_TEXT_SCHEMA), Tag("<until>")]
@@ -73,13 +37,8 @@ Settle = Annotated[
 ]
 
 
-def settle_length(settle: SettleUntil | float) -> float:
-    """The longest that a settle stage lasts. [s]"""
-    return settle.at_most if isinstance(settle, SettleUntil) else settle
-
-
 def settle_document(settle: SettleUntil | float) -> dict[str, Any] | None:
-    """For the manifest of a run; None for a plain time."""
+    """Return the length for the manifest of a run; None for a plain time."""
     if not isinstance(settle, SettleUntil):
         return None
     return {"until": settle.until, "at_most_s": settle.at_most, "at_least_s": settle.at_least}

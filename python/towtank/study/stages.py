@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from towtank.study.model import EachRamp, Load, Stages
-from towtank.study.precise import SteadyUntil, steady_length
+from towtank.study.precise import SteadyUntil
 from towtank.study.schedules import Groups, schedule_stages, trace_stages, users_needed
-from towtank.study.settle import SettleUntil, settle_length
+from towtank.study.settle import SettleUntil
 from towtank.study.traces import Curve
+from towtank.study.until import longest_s
 
 
 def ramp_duration(ramp: EachRamp | float, users: float) -> float:
@@ -17,8 +18,8 @@ def ramp_duration(ramp: EachRamp | float, users: float) -> float:
 
 
 def settle_stage(stages: Stages) -> dict[str, Any] | None:
-    """Length of a settle stage, and `until` where it ends on evidence; None where there is none."""
-    length = settle_length(stages.settle)
+    """Length of a settle stage, and `until` if it ends on evidence; None without a settle stage."""
+    length = longest_s(stages.settle)
     if length <= 0:
         return None
     return {"duration_s": length, **({"until": "told"} if isinstance(stages.settle, SettleUntil) else {})}
@@ -74,7 +75,7 @@ def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
         if settle is not None:
             add("settle", index, settle["duration_s"], level)
             stages[-1].update(settle)
-        add("steady", index, steady_length(load.stages.steady), level)
+        add("steady", index, longest_s(load.stages.steady), level)
         if isinstance(load.stages.steady, SteadyUntil):
             stages[-1]["until"] = "told"
         before = level

@@ -1,0 +1,78 @@
+"""Lengths of stages that end on evidence, as text: `until CONDITION, at most TIME[, at least TIME]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from towtank import units
+from towtank.fields import FileModel
+
+
+class Until(Protocol):
+    """Length of a stage that ends on evidence."""
+
+    @property
+    def at_most(self) -> float:
+        """Longest time. [s]"""
+
+
+def longest_s(length: Until | float) -> float:
+    """Return the longest time that a stage lasts. [s]"""
+    return length if isinstance(length, int | float) else length.at_most
+
+
+def require_order(at_least_s: float, at_most_s: float) -> None:
+    """Refuse a stage whose shortest time is above its longest.
+
+    Raises
+    ------
+    ValueError
+        With both times.
+    """
+    if at_least_s > at_most_s:
+        raise ValueError(
+            f"must have at_least up to at_most ({units.format_duration(at_most_s)}), "
+            f"got {units.format_duration(at_least_s)} instead"
+        )
+
+
+def form_of(value: Any) -> str:
+    """Return the tag of the form of a length: a mapping, a text that begins with `until`, or a plain time."""
+    if isinstance(value, dict | FileModel):
+        return "<mapping>"
+    return "<until>" if isinstance(value, str) and value.strip().startswith("until") else "<plain>"
+
+
+def text_reader(until: str, condition: str, shape: str) -> Callable[[object], object]:
+    """Make the reader of one form of text, for a `BeforeValidator`.
+
+    Parameters
+    ----------
+    until : str
+        Value of the key `until`.
+    condition : str
+        Pattern of the words between `until` and `at most`; its named groups become keys.
+    shape : str
+        Form of the text, for the message about another one.
+
+    Returns
+    -------
+    callable
+        Returns the mapping that a text stands for, and any other value unchanged.
+    """
+    pattern = re.compile(
+        rf"\s*until\s+{condition}\s*,\s*at\s+most\s+(?P<at_most>[^,]+?)\s*"
+        r"(?:,\s*at\s+least\s+(?P<at_least>[^,]+?)\s*)?"
+    )
+
+    def read(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        match = pattern.fullmatch(value)
+        if match is None:
+            raise ValueError(f"must be a time, or '{shape}', got {value!r} instead")
+        return {"until": until, **{key: text for key, text in match.groupdict().items() if text is not None}}
+
+    return read
