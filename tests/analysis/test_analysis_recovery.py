@@ -28,6 +28,7 @@ def measurement(ok: list[float], failed: list[float] | None = None) -> Any:
         starts=starts,
         ends=starts + 1,
         lengths=np.ones(number),
+        length_of=lambda chosen: float(np.ones(number)[chosen].sum()),
         transactions=column,
         requests=column,
         inside=lambda start, end: (starts >= start - 1e-6) & (starts + 1 <= end + 1e-6),

@@ -41,7 +41,7 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     first, last = int(numbers[0]), int(numbers[-1])
     requests = measurement.requests
     ended = float(requests.exchange.counts[chosen].sum())
-    length = float(measurement.lengths[chosen].sum())
+    length = measurement.length_of(chosen)
     exchange = float(requests.exchange_sum_s[chosen].sum()) / ended if ended else 0.0
     needs = ended / length * exchange
     later = numbers[len(numbers) // 2 :]

@@ -89,7 +89,7 @@ def _requests(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def _cpus(data: RunData, summary: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    length = float(data.measurement.lengths[data.chosen].sum())
+    length = data.measurement.length_of(data.chosen)
     used = {name: (tier["cpus_used"]["value"], tier["cpus_allotted"]) for name, tier in summary["tiers"].items()}
     machine = summary["host"]
     used["this machine"] = (machine["cpus_used"]["value"], machine["cpus"])

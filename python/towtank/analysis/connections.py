@@ -32,7 +32,7 @@ def connections(measurement: Measurement, chosen: Mask, engine: dict[str, Any] |
         making them took, and why it failed, is of the whole run; the rest is of the window.
     """
     every = np.ones(measurement.bins, dtype=bool)
-    length = float(measurement.lengths[chosen].sum())
+    length = measurement.length_of(chosen)
     made = measurement.connect.counts
     rate = throughput(made, measurement, chosen) if length else estimates.NOTHING
     return {

@@ -36,7 +36,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
     write_json(run.path / SUMMARY, summary)
     chosen = _asked(data)
     measurement, requests = data.measurement, data.measurement.requests
-    length = float(measurement.lengths[chosen].sum())
+    length = measurement.length_of(chosen)
     reasons = summary["verdict"]["reasons"]
     return {
         "schema": SCHEMA,

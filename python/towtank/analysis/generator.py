@@ -31,7 +31,7 @@ def generator(
         As `docs/reference/summary.md` describes; None for what is not known.
     """
     told = (engine or {}).get("generator") or {}
-    length = float(measurement.lengths[chosen].sum())
+    length = measurement.length_of(chosen)
     cpu, started = float(measurement.cpu_s.sum()), float(measurement.requests.started.sum())
     lag = measurement.lag.merged(chosen)
     cores = cores_of(engine, measurement.recording.workers)

@@ -47,7 +47,7 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     each, standard deviation at most sqrt(2 N) (R + Z) for cycles no more variable than exponential ones. The
     limit allows 2.6 of these.
     """
-    length = float(measurement.lengths[chosen].sum())
+    length = measurement.length_of(chosen)
     ended = float(measurement.transactions.ended[chosen].sum())
     user_s = float(measurement.user_s[chosen].sum())
     timed = float(measurement.transactions.response.counts[chosen].sum())
@@ -91,7 +91,7 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
         return None
     first, second = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
     ended = measurement.transactions.ended
-    length = float(measurement.lengths[second].sum())
+    length = measurement.length_of(second)
     if ended[first].sum() <= 0 or ended[second].sum() <= 0:
         return None
     used = float(cpu_s[second].sum()) / length

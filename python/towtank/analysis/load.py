@@ -142,15 +142,12 @@ def steps(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
 def timeline(measurement: Measurement) -> dict[str, Any]:
     """The whole run second by second; `t_s` is the middle of each second."""
     column, lengths = measurement.transactions, measurement.lengths
-    counts = column.response.counts
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = column.response_sum_s / counts
-        rated = np.where(_is_remnant(measurement), np.nan, lengths)
+    rated = np.where(_is_remnant(measurement), np.nan, lengths)
     return {
         "t_s": numbers(measurement.middles),
-        "users": numbers(measurement.user_s / lengths),
+        "users": numbers(measurement.mean_users),
         "throughput_per_s": numbers(column.ok / rated),
-        "response_mean_s": numbers(means),
+        "response_mean_s": numbers(column.response_means_s),
         "p50_s": column.response.quantile_by_bin(0.5),
         "p95_s": column.response.quantile_by_bin(0.95),
         "errors_per_s": numbers(column.failed / rated),

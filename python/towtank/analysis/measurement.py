@@ -159,6 +159,12 @@ class Column:
         """Everything that ended, well or not."""
         return self.ok + self.failed
 
+    @property
+    def response_means_s(self) -> Floats:
+        """Mean response time of each bin, NaN without any response. [s]"""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.response_sum_s / self.response.counts, dtype=float)
+
     def add(self, number: int, series: Series) -> None:
         """Add what one load thread counted in one interval."""
         self.ok[number] += series.ok
@@ -286,6 +292,16 @@ class Measurement:
     def lengths(self) -> Floats:
         """Lengths of the bins. [s]"""
         return np.asarray(self.ends - self.starts, dtype=float)
+
+    def length_of(self, chosen: Mask | Counts) -> float:
+        """Sum the lengths of the chosen bins. [s]"""
+        return float(self.lengths[chosen].sum())
+
+    @property
+    def mean_users(self) -> Floats:
+        """Mean number of users of each bin; of an open load, of transactions in the system. [1]"""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.user_s / self.lengths, dtype=float)
 
     @property
     def middles(self) -> Floats:

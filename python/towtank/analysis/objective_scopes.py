@@ -74,7 +74,7 @@ def value(metric: str, column: Column, measurement: Measurement, mask: Mask) -> 
     if not mask.any():
         return None
     if metric == "throughput":
-        return float(column.ok[mask].sum() / measurement.lengths[mask].sum())
+        return float(column.ok[mask].sum() / measurement.length_of(mask))
     if metric == "errors":
         ended = float(column.ended[mask].sum())
         return float(column.failed[mask].sum()) / ended if ended else None

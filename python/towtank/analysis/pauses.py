@@ -43,7 +43,7 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     usable = counts >= _TRANSACTIONS_AT_LEAST
     if usable.sum() < 5:
         return None
-    means = np.where(usable, measurement.transactions.response_sum_s[numbers] / np.maximum(counts, 1.0), np.nan)
+    means = np.where(usable, measurement.transactions.response_means_s[numbers], np.nan)
     slow = slow_places(means)
     at_s = measurement.starts[numbers][slow]
     quick = np.delete(means, slow)

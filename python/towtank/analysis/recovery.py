@@ -104,7 +104,7 @@ def band_of(measurement: Measurement, before: Mask, errors_limit: float) -> Band
         return None
     column = measurement.transactions
     rates = column.ok[chosen] / measurement.lengths[chosen]
-    mean = float(column.ok[chosen].sum() / measurement.lengths[chosen].sum())
+    mean = float(column.ok[chosen].sum() / measurement.length_of(chosen))
     number = len(rates)
     reach = float(t.ppf(1 - BY_CHANCE, number - 1) * np.std(rates, ddof=1) * np.sqrt(1 + 1 / number))
     worst = float(_error_shares(column)[chosen].max())
@@ -239,7 +239,7 @@ def _excursion(within: Mask) -> tuple[int | None, int | None]:
 def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]:
     """What the seconds from an event until the system was back had, and what they lacked."""
     column, requests = measurement.transactions, measurement.requests
-    length, ok = float(measurement.lengths[places].sum()), float(column.ok[places].sum())
+    length, ok = measurement.length_of(places), float(column.ok[places].sum())
     counts = column.response.counts[places]
     slow = [value for value in np.array(column.response.quantile_by_bin(0.95), dtype=object)[places] if value]
     return {

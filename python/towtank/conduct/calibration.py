@@ -201,7 +201,7 @@ def read_point(run: RunFolder) -> Point:
     measurement = Measurement(segments.read(run.engine))
     steady = {number for number, stage in enumerate(measurement.stages) if stage.get("phase") == "steady"}
     chosen = measurement.inside(0.0, float("inf")) & [number in steady for number in measurement.stage.tolist()]
-    length = float(measurement.lengths[chosen].sum())
+    length = measurement.length_of(chosen)
     if not length:
         raise EngineError("the engine recorded nothing of the steady stage")
     requests, lag = measurement.requests, measurement.lag.merged(chosen)

@@ -246,7 +246,7 @@ def failure(kind: Failure, text: str, seen: float | None = None, limit: float | 
 
 def _generator(measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
     threads = max(1, measurement.recording.workers)
-    busy = float(measurement.cpu_s[chosen].sum()) / float(measurement.lengths[chosen].sum()) / threads
+    busy = float(measurement.cpu_s[chosen].sum()) / measurement.length_of(chosen) / threads
     if busy > GENERATOR_BUSY:
         text = f"the generator's threads were busy for {percent(busy)}, limit {percent(GENERATOR_BUSY)}"
         yield failure(Failure.GENERATOR_SATURATED, text, busy, GENERATOR_BUSY)

@@ -121,7 +121,7 @@ def describe(
 
 def _identity(data: RunData, name: str) -> dict[str, Any]:
     manifest, measurement = data.manifest, data.measurement
-    length = float(measurement.lengths[data.chosen].sum())
+    length = measurement.length_of(data.chosen)
     mean = float(measurement.user_s[data.chosen].sum()) / length if length else None
     return {
         "schema": SCHEMA,
@@ -184,7 +184,7 @@ def _phases(data: RunData) -> dict[str, Any]:
     measurement, observed = data.measurement, data.observed
     found = {}
     for name, mask in data.phases.items():
-        length = float(measurement.lengths[mask].sum())
+        length = measurement.length_of(mask)
         if not length:
             continue
         timed = float(measurement.transactions.response.counts[mask].sum())

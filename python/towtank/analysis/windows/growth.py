@@ -94,7 +94,6 @@ def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
     arrived = float(measurement.arrivals[chosen].sum())
     if len(numbers) < 4 or arrived <= 0:
         return None
-    with np.errstate(invalid="ignore", divide="ignore"):
-        held = (measurement.user_s / measurement.lengths)[numbers]
+    held = measurement.mean_users[numbers]
     rise = float(held[-1] - held[0])
     return Growth(float(held[0]), float(held[-1]), arrived, rise / math.sqrt(2 * arrived))
