@@ -176,23 +176,28 @@ def in_a_line(error: Exception) -> str:
     return " ".join(line for line in lines if line)
 
 
+def fault_text(error: BaseException) -> str:
+    """Render the traceback of a fault without secrets."""
+    return redacted_text("".join(traceback.format_exception(error)))
+
+
 def keep_fault(error: BaseException, part: str = "", path: Path | None = None) -> Path | None:
-    """Write the traceback of a fault into a file, or add it to one.
+    """Write the traceback of a fault into a new file, or append it to `path`.
 
     Returns
     -------
     Path or None
         The file; None if none could be written.
     """
-    text = redacted_text("".join(traceback.format_exception(error))).encode("utf-8", "backslashreplace")
-    head = f"in {part}:\n".encode("utf-8", "backslashreplace") if part else b""
+    head = f"in {part}:\n" if part else ""
+    text = f"{head}{fault_text(error)}".encode("utf-8", "backslashreplace")
     try:
         if path is not None:
             with path.open("ab") as stream:
-                stream.write(head + text)
+                stream.write(text)
             return path
         with tempfile.NamedTemporaryFile("wb", prefix="towtank-fault-", suffix=".txt", delete=False) as made:
-            made.write(head + text)
+            made.write(text)
         return Path(made.name)
     except OSError:
         return None

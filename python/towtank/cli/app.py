@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import sys
-import traceback
 from importlib import import_module
 from typing import Any
 
@@ -108,8 +107,8 @@ def _no_access(error: OSError) -> int | None:
 
 
 def _internal_fault() -> int:
-    """Keep the traceback in a file and name it; people get a sentence, not a stack."""
-    from towtank.containment import keep_fault  # noqa: PLC0415
+    """Write the traceback into a file and print its name; print the traceback only if no file can be written."""
+    from towtank.containment import fault_text, keep_fault  # noqa: PLC0415
     from towtank.secrets import redacted_text  # noqa: PLC0415
 
     error = sys.exc_info()[1]
@@ -117,8 +116,7 @@ def _internal_fault() -> int:
     print(redacted_text(f"internal fault: {type(error).__name__}: {error}"), file=sys.stderr)
     kept = keep_fault(error)
     if kept is None:
-        text = redacted_text(traceback.format_exc())
-        print(f"\nhint: please report it with these lines\n\n{text}", file=sys.stderr)
+        print(f"\nhint: please report it with these lines\n\n{fault_text(error)}", file=sys.stderr)
     else:
         print(f"\nhint: please report it with the file {kept}", file=sys.stderr)
     return ExitStatus.INTERNAL

@@ -53,7 +53,11 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def keep_json(path: Path, document: dict[str, Any]) -> bool:
-    """Write what can be worked out again, unless its folder is only to be read; return whether it was written."""
+    """Write a derived document; return whether it was written.
+
+    For a command whose purpose is this file. A folder that may only be read is no fault; a full disk, and any other
+    fault, raises `OSError`.
+    """
     try:
         write_json(path, document)
     except OSError as error:
@@ -64,12 +68,14 @@ def keep_json(path: Path, document: dict[str, Any]) -> bool:
 
 
 def offer_json(path: Path, document: dict[str, Any]) -> bool:
-    """Write what can be worked out again, if there is a way; return whether it was written."""
+    """Write a derived document as `keep_json` does, but without raising; return whether it was written.
+
+    For a file that only saves work later, so that no fault of the disk ends the report or the export that is made.
+    """
     try:
-        write_json(path, document)
+        return keep_json(path, document)
     except OSError:
         return False
-    return True
 
 
 class _Folder:

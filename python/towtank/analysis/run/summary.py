@@ -55,23 +55,24 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
     dict
         As `docs/reference/summary.md` describes.
     """
-    limits = study_limits(run) if limits is None else limits
-    objectives = study_objectives(run)
-    summary = describe(read_run(run, objectives), run.run_id, limits, objectives)
-    summary["inputs"] = inputs(run, limits, objectives)
+    summary = _analysed(run, study_limits(run) if limits is None else limits)
     keep_json(run.path / SUMMARY, summary)
     if tables and not is_compacted(run):
         compact(run)
     return summary
 
 
-def kept_summary(run: RunFolder) -> dict[str, Any]:
-    """Analyse one run as `summarize_run` does; a folder that cannot be written keeps nothing and is no fault."""
+def _analysed(run: RunFolder, limits: dict[str, Any]) -> dict[str, Any]:
     objectives = study_objectives(run)
-    limits = study_limits(run)
     summary = describe(read_run(run, objectives), run.run_id, limits, objectives)
     summary["inputs"] = inputs(run, limits, objectives)
-    # The name of the folder is what finds the run again, whatever a manifest in a renamed folder says.
+    return summary
+
+
+def kept_summary(run: RunFolder) -> dict[str, Any]:
+    """Analyse one run as `summarize_run` does, but do not fail if its folder cannot be written."""
+    summary = _analysed(run, study_limits(run))
+    # The design finds a run by the name of its folder; the manifest of a renamed folder has another name.
     summary["run"] = run.run_id
     if offer_json(run.path / SUMMARY, summary) and not is_compacted(run):
         with suppress(OSError):
