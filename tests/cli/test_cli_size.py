@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from results_1 import RESULTS_1, copy_of_results_1
+from sizing import sized, written
 
 from towtank.cli import main
 from towtank.model import load_model, solve_models
@@ -45,22 +46,10 @@ def model(tmp_path: Path) -> str:
     return written(tmp_path, "model.yaml", MODEL)
 
 
-def written(folder: Path, name: str, text: str) -> str:
-    path = folder / name
-    path.write_text(text, "utf-8")
-    return str(path)
-
-
 def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
     status = main(["size", *arguments])
     told = capsys.readouterr()
     return status, told.out, told.err
-
-
-def sized(capsys: Any, *arguments: str, status: int = 0) -> dict[str, Any]:
-    found, out, err = run(capsys, *arguments, "--json")
-    assert found == status, err
-    return dict(json.loads(out))
 
 
 def mean_of(tmp_path: Path, **changes: str) -> float:

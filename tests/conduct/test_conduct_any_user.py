@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from towtank.engine import binary
 from towtank.results import folder
@@ -306,11 +307,7 @@ def start(url: str, folder: Path, *options: str) -> subprocess.Popen[str]:
 
 
 def wait_for(folder: Path, pattern: str) -> Path:
-    for _ in range(1200):
-        if found := next(folder.glob(pattern), None):
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"no {pattern} in {folder}")
+    return Path(until(lambda: next(folder.glob(pattern), None)))
 
 
 def test_one_wish_to_stop_does_not_wait_for_a_silent_server(silent: str, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from datetime import date, timedelta
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import norm
+from sizing import sized, written
 
 from towtank.cli import main
 from towtank.size.growth import HistoricGrowth
@@ -25,22 +25,9 @@ stations:
 GROWTH = "growth: 300 % / year, growth_interval: [100 % / year, 600 % / year], horizon: 1 year, start: 2026-11-23"
 
 
-def write(folder: Path, name: str, text: str) -> str:
-    path = folder / name
-    path.write_text(text, "utf-8")
-    return str(path)
-
-
-def sized(capsys: Any, *arguments: str, status: int = 0) -> dict[str, Any]:
-    found = main(["size", *arguments, "--json"])
-    told = capsys.readouterr()
-    assert found == status, told.err
-    return dict(json.loads(told.out))
-
-
 def asked(folder: Path, load: str, *lines: str) -> str:
     text = "\n".join(["schema: towtank/sizing/1", f"load: {{{load}}}", "objectives: [mean < 60 ms]", *lines])
-    return write(folder, "sizing.yaml", text + "\n")
+    return written(folder, "sizing.yaml", text + "\n")
 
 
 def counted(document: dict[str, Any]) -> dict[str, bool]:
@@ -49,7 +36,7 @@ def counted(document: dict[str, Any]) -> dict[str, bool]:
 
 def test_the_probability_is_that_of_the_growth(tmp_path: Path, capsys: Any) -> None:
     """Growth of 300 % [100 %, 600 %] on 100 /s carries up to a limit L > 400 with Phi(ln(L / 400) / s), s above it."""
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     file = asked(tmp_path, GROWTH, "tiers: {app: {cpus: [10, 11, 12, 18]}}", "probability: 50 %")
     found = sized(capsys, model, "--for", file)
     # The limit is above the median of 4, so the piece up to the 97.5 % point of 7 counts.
@@ -65,7 +52,7 @@ def test_the_probability_is_that_of_the_growth(tmp_path: Path, capsys: Any) -> N
 def test_the_probability_and_the_dates_never_contradict_each_other(
     tmp_path: Path, capsys: Any, probability: int
 ) -> None:
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     lines = ("uncertainty: 10 %", "tiers: {app: {cpus: 6..40}}", f"probability: {probability} %")
     found = sized(capsys, model, "--for", asked(tmp_path, GROWTH, *lines))
     answer = next(one for one in found["dates"] if one["what"] == "the answer")
@@ -77,7 +64,7 @@ def test_the_probability_and_the_dates_never_contradict_each_other(
 
 
 def test_growth_that_is_certain_is_said_to_be_left_out(tmp_path: Path, capsys: Any) -> None:
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     file = asked(tmp_path, "growth: 50 % / year, horizon: 1 year", "uncertainty: 10 %", "tiers: {app: {cpus: 1..16}}")
     found = sized(capsys, model, "--for", file)
     assert found["trust"]["counted"] == ["demands"]
@@ -95,13 +82,13 @@ def weeks(count: int, *, growth: float = 0.0, noise: float = 0.03, seed: int = 1
 
 def csv_of(folder: Path, days: tuple[date, ...], loads: Any) -> str:
     rows = [f"{day},{load:.6g}" for day, load in zip(days, loads, strict=True)]
-    return write(folder, "history.csv", "\n".join(["date,users", *rows]) + "\n")
+    return written(folder, "history.csv", "\n".join(["date,users", *rows]) + "\n")
 
 
 def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path: Path, capsys: Any) -> None:
     """Nine weeks that end on a Sunday, no growth: a peak of 100 /s stays 100 /s, and not 100 / 0.52."""
     csv_of(tmp_path, *weeks(9))
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     load = "rate: 100 /s, horizon: 26 weeks, history: {csv: history.csv, season: weekly}"
     found = sized(capsys, model, "--for", asked(tmp_path, load, "tiers: {app: {cpus: 1..16}}"))
     assert found["load"]["rate_per_s"]["in"] == pytest.approx(100, rel=0.15)
@@ -147,7 +134,7 @@ def test_growth_alone_has_no_step_and_leaves_no_day_out() -> None:
 
 def test_a_horizon_beyond_three_times_the_history_is_a_doubt(tmp_path: Path, capsys: Any) -> None:
     csv_of(tmp_path, *weeks(9, growth=0.001))
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     tiers = "tiers: {app: {cpus: 1..64}}"
 
     def doubts(horizon: str) -> list[str]:
@@ -161,7 +148,7 @@ def test_a_horizon_beyond_three_times_the_history_is_a_doubt(tmp_path: Path, cap
 def test_a_tier_of_several_stations_is_refused(tmp_path: Path, capsys: Any) -> None:
     """Two stations of 80 ms at 10 /s are 1.6 busy CPUs: one CPU is no answer."""
     text = "classes: {in: {rate: 10 /s}}\nstations:\n  a: {demand: 80 ms}\n  b: {demand: 80 ms}\n"
-    model = write(tmp_path, "model.yaml", text)
+    model = written(tmp_path, "model.yaml", text)
     file = asked(tmp_path, "rate: 10 /s", "tiers: {one: {stations: [a, b], cpus: [1, 2, 4]}}")
     assert main(["size", model, "--for", file]) == 2
     assert "tiers.one.stations: must be one station: a, b would each use all CPUs" in capsys.readouterr().err
@@ -169,7 +156,7 @@ def test_a_tier_of_several_stations_is_refused(tmp_path: Path, capsys: Any) -> N
 
 
 def test_a_what_if_names_the_hardware_that_it_changes(tmp_path: Path, capsys: Any) -> None:
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     options = ("--rate", "300 /s", "--objective", "mean < 60 ms", "--cpus", "app=1..16", "--what-if", "cpu x2",
                "--what-if", "as it is, cpu x2")  # fmt: skip
     rows = sized(capsys, model, *options)["what_if"]
@@ -199,7 +186,7 @@ def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
 
     monkeypatch.setattr(evaluate, "solve_models", too_much)
     text = "classes: {web: {users: 200, think: 1 s}}\nstations:\n  app: {servers: 4, demand: 40 ms}\n"
-    model = write(tmp_path, "model.yaml", text)
+    model = written(tmp_path, "model.yaml", text)
     # 200 users on 2 CPUs: at most 50 /s, so at least 200 / 50 - 1 = 3 s.
     found = sized(capsys, model, "--objective", "mean < 2 s", "--cpus", "app=1,2", status=3)
     assert found["answer"] is None
@@ -241,7 +228,7 @@ def test_a_guess_is_refused_or_has_no_probability(
         return replace(load(*arguments), fitted=fitted, guess="no CPU of the system was observed", **changes)
 
     monkeypatch.setattr(basis, "load_basis", guessed)
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     options = (model, "--objective", "mean < 60 ms", "--cpus", "app=4")
     if status:
         assert main(["size", *options]) == status

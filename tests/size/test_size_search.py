@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from cases import case
+from sizing import sized, written
 
 from towtank.cli import main
 from towtank.model import solve_models
@@ -21,19 +22,6 @@ stations:
   db: {servers: 2, discipline: ps, demand: 25 ms}
   lan: {discipline: delay, demand: 30 ms}
 """
-
-
-def write(folder: Path, name: str, text: str) -> str:
-    path = folder / name
-    path.write_text(text, "utf-8")
-    return str(path)
-
-
-def sized(capsys: Any, *arguments: str, status: int = 0) -> dict[str, Any]:
-    found = main(["size", *arguments, "--json"])
-    told = capsys.readouterr()
-    assert found == status, told.err
-    return dict(json.loads(told.out))
 
 
 def means(configurations: list[tuple[int, int, int]]) -> dict[tuple[int, int, int], float]:
@@ -61,7 +49,7 @@ def test_the_answer_is_that_of_brute_force_over_the_whole_grid(tmp_path: Path, c
     grid = list(product((1, 2, 3), range(1, 7), range(1, 6)))
     solved = means(grid)
     good = [nodes * app + db for (nodes, app, db), mean in solved.items() if mean <= limit_ms / 1000]
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     options = ("--objective", f"mean <= {limit_ms} ms", "--cpus", "app=1..6", "--cpus", "db=1..5",
                "--nodes", "app=1..3")  # fmt: skip
     found = sized(capsys, model, *options)
@@ -77,7 +65,7 @@ def test_the_bookstore_of_gross_and_harris_needs_four_cashiers(tmp_path: Path, c
     """40 customers an hour, 4 minutes each: with 4 cashiers they wait 1.135 min, 5.135 in all; with 3 far longer."""
     book = case("V37")
     text = "classes: {customers: {rate: 40 /h}}\nstations:\n  cashiers: {demand: 4 min}\n"
-    model = write(tmp_path, "model.yaml", text)
+    model = written(tmp_path, "model.yaml", text)
     found = sized(capsys, model, "--objective", "mean < 5.2 min", "--cpus", "cashiers=1..10")
     assert found["answer"]["tiers"]["cashiers"]["cpus"] == book["inputs"]["c"]
     seen = found["answer"]["objectives"][0]["value"] / 60
@@ -92,19 +80,21 @@ classes: {{a: {{users: 40, think: 1 s}}}}
 stations:
   q: {{rates: {rates}, discipline: ps, demand: 30 ms}}
 """
-    model = write(tmp_path, "model.yaml", text)
+    model = written(tmp_path, "model.yaml", text)
     assert main(["model", "solve", model, "--json"]) == 0
     solved = json.loads(capsys.readouterr().out)["classes"]["a"]["response_time_s"]
     found = sized(capsys, model, "--objective", "mean < 10 s", "--cpus", "q=2")
     assert found["answer"]["objectives"][0]["value"] == pytest.approx(solved, rel=1e-9)
     more = sized(capsys, model, "--objective", "mean < 10 s", "--cpus", "q=4")
     assert 0.03 < more["answer"]["objectives"][0]["value"] < solved
-    assert main(["size", write(tmp_path, "other.yaml", text.replace("0.625", "0.5")), "--objective", "mean < 1 s"]) == 2
+    assert (
+        main(["size", written(tmp_path, "other.yaml", text.replace("0.625", "0.5")), "--objective", "mean < 1 s"]) == 2
+    )
     assert "say nothing of other numbers of CPUs" in capsys.readouterr().err
 
 
 def test_what_is_one_step_cheaper_misses_and_says_why(tmp_path: Path, capsys: Any) -> None:
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     found = sized(capsys, model, "--objective", "mean < 120 ms", "--cpus", "app=1..8", "--cpus", "db=1..8")
     assert found["neighbours"]
     for one in found["neighbours"]:
@@ -115,7 +105,7 @@ def test_what_is_one_step_cheaper_misses_and_says_why(tmp_path: Path, capsys: An
 def test_utilization_alone_is_the_utilization_law(tmp_path: Path, capsys: Any) -> None:
     """An open class offers 30 /s x 0.1 s = 3 erlang: at 70 % that is 5 servers, the least above 3 / 0.7 = 4.29."""
     text = "classes:\n  in: {rate: 30 /s}\nstations:\n  cpu: {servers: 4, demand: 100 ms}\n"
-    found = sized(capsys, write(tmp_path, "model.yaml", text), "--utilization", "70 %", "--cpus", "cpu=1..20")
+    found = sized(capsys, written(tmp_path, "model.yaml", text), "--utilization", "70 %", "--cpus", "cpu=1..20")
     assert found["answer"]["tiers"]["cpu"]["cpus"] == 5
     assert found["answer"]["tiers"]["cpu"]["utilization"]["cpu"] == pytest.approx(0.6, rel=1e-12)
     work = next(one for one in found["steps"] if one["step"] == "work at cpu")
@@ -126,7 +116,7 @@ def test_a_node_may_be_lost(tmp_path: Path, capsys: Any) -> None:
     """With one of n nodes lost the others carry n / (n - 1) of their load: at 80 /s and 50 ms on nodes of 2 CPUs the
     4 erlang need 3 nodes to be steady at all, and 4 with one lost."""
     text = "classes:\n  in: {rate: 80 /s}\nstations:\n  app: {servers: 2, discipline: ps, demand: 50 ms}\n"
-    model = write(tmp_path, "model.yaml", text)
+    model = written(tmp_path, "model.yaml", text)
     options = ("--objective", "mean < 10 s", "--cpus", "app=2", "--nodes", "app=1..8")
     assert sized(capsys, model, *options)["answer"]["tiers"]["app"]["nodes"] == 3
     found = sized(capsys, model, *options, "--lose", "1")
@@ -139,7 +129,7 @@ def test_a_node_may_be_lost(tmp_path: Path, capsys: Any) -> None:
 
 def test_the_load_grows_by_steps(tmp_path: Path, capsys: Any) -> None:
     """1000 users, 1.5 at the peak, 20 % a year for two years, 10 % headroom: 1000 x 1.5 x 1.44 x 1.1 = 2376."""
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     options = ("--users", "1000", "--peak", "1.5", "--growth", "20 % / year", "--horizon", "2 years",
                "--headroom", "10 %")  # fmt: skip
     found = sized(capsys, model, *options, "--utilization", "80 %", "--cpus", "app=1..128", "--cpus", "db=1..128")
@@ -150,7 +140,7 @@ def test_the_load_grows_by_steps(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_nothing_meets_it_is_exit_3_and_says_so(tmp_path: Path, capsys: Any) -> None:
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     found = sized(capsys, model, "--objective", "mean < 50 ms", "--cpus", "app=1..4", status=3)
     assert found["answer"] is None
     assert main(["size", model, "--objective", "mean < 50 ms", "--cpus", "app=1..4"]) == 3
@@ -158,7 +148,7 @@ def test_nothing_meets_it_is_exit_3_and_says_so(tmp_path: Path, capsys: Any) -> 
 
 
 def test_the_same_question_has_the_same_answer(tmp_path: Path, capsys: Any) -> None:
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     options = ("--objective", "p95 < 300 ms", "--uncertainty", "10 %", "--nodes", "app=1..3", "--cpus", "app=1..8",
                "--cpus", "db=1..8", "--lose", "1", "--growth", "10 % / year", "--start", "2026-01-01")  # fmt: skip
     first = sized(capsys, model, *options)
@@ -170,7 +160,7 @@ def test_the_same_question_has_the_same_answer(tmp_path: Path, capsys: Any) -> N
 
 
 def test_uncertain_demands_need_more(tmp_path: Path, capsys: Any) -> None:
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     options = ("--objective", "mean < 130 ms", "--cpus", "app=1..32", "--cpus", "db=1..32")
     sure = sized(capsys, model, *options)
     unsure = sized(capsys, model, *options, "--uncertainty", "15 %")
@@ -180,7 +170,7 @@ def test_uncertain_demands_need_more(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_the_front_has_nobody_who_is_better_in_everything(tmp_path: Path, capsys: Any) -> None:
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     found = sized(capsys, model, "--objective", "mean < 120 ms", "--cpus", "app=1..12", "--cpus", "db=1..12")
     rows = [(one["cost"], one["objectives"][0]["value"], one["busiest"]["utilization"]) for one in found["pareto"]]
     assert len(rows) > 2
@@ -191,7 +181,7 @@ def test_the_front_has_nobody_who_is_better_in_everything(tmp_path: Path, capsys
 
 def test_the_next_bottleneck_is_what_limits_after_the_first_is_doubled(tmp_path: Path, capsys: Any) -> None:
     """With 4 CPUs of 40 ms and 6 of 25 ms the application saturates at 100 /s; with 8 the database does, at 160 /s."""
-    model = write(tmp_path, "model.yaml", MODEL)
+    model = written(tmp_path, "model.yaml", MODEL)
     found = sized(capsys, model, "--objective", "mean < 20 s", "--cpus", "app=4", "--cpus", "db=3")
     first, second = found["bottlenecks"][:2]
     assert (first["station"], second["station"]) == ("app", "db")
@@ -210,7 +200,7 @@ stations:
   cpu: {servers: 2, discipline: ps, demand: {web: 50 ms, batch: 200 ms}}
   disk: {servers: 1, demand: {web: 10 ms, batch: 50 ms}}
 """
-    model = write(tmp_path, "model.yaml", text)
+    model = written(tmp_path, "model.yaml", text)
     options = ("--users", "web=200", "--rate", "batch=5 /s", "--objective", "mean of web < 120 ms",
                "--objective", "mean of batch < 500 ms", "--cpus", "cpu=1..16", "--cpus", "disk=1..4")  # fmt: skip
     found = sized(capsys, model, *options)
