@@ -1,19 +1,19 @@
-"""Decides by its name whether a key, a header or a parameter holds a secret."""
+"""Decides by the name of a key, a header or a parameter whether it holds a secret."""
 
 from __future__ import annotations
 
 import re
 
-# Words that mean a secret wherever they stand.
+# Words that always name a secret.
 WORDS = (
     r"passwords?|passwd|passphrase|passcode|pwd|secrets?|tokens?|api_?keys?|access_?keys?|private_?keys?|"
     r"account_?keys?|subscription_?keys?|(?:auth|signing|signature|encryption|master|shared|license)_?keys?|"
     r"auth|authorization|credentials?|cookies?|session_?id|jsessionid|phpsessid|signature|sig|jwt|bearer|otp"
 )
-# A word may be glued to these: `dbpass`, `csrftoken`.
+# Words that also name a secret behind other letters: `dbpass`, `csrftoken`.
 _GLUED = r"(?!(?:by|com|encom|sur|tres|over|under)pass$)[a-z]*(?:pass|password|passwd|pwd|secret|token)"
 _SECRET = re.compile(rf"(?:^|[^a-z])x?(?:{WORDS}|pw|pin|cvc|cvv|{_GLUED})$")
-# Such keys and codes open something, or order and number something.
+# Keys and codes that either grant access or only order and number things.
 _DOUBTFUL = re.compile(r"(?:^|[^a-z])(?:sid|codes?|[a-z]+_keys?)$")
 _HARMLESS_TAILS = re.compile(
     r"(?:^|_)(?:"
@@ -21,7 +21,7 @@ _HARMLESS_TAILS = re.compile(
     r"(?:area|city|colou?r|country|currency|error|exit|http|lang|language|post|postal|product|reason|region|"
     r"response|result|return|state|status|zip)_?codes?)$"
 )
-# Parts of a query that choose, order or cut what is shown.
+# Names of a query that select, sort or limit results.
 _HARMLESS = re.compile(
     r"page|pages|size|sort|order|direction|dir|by|limit|offset|q|m|r|x|y|z|id|ids|count|max|min|top|skip|start|"
     r"end|from|to|lang|language|locale|format|type|types|kind|view|mode|category|section|tab|tag|tags|action|"
@@ -30,7 +30,7 @@ _HARMLESS = re.compile(
     r"cache|synchronous|columns|device|tenant"
 )
 
-# A header or a form spells words together or apart, in any case: `X-Api-Key`, `apiKey`, `user[password]`.
+# Headers and forms join words in several ways: `X-Api-Key`, `apiKey`, `user[password]`.
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
@@ -49,7 +49,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def may_be_secret_name(name: str) -> bool:
-    """Whether what has this name is not to be shown: it holds a secret, or may hold one.
+    """Whether a key, a header or a parameter of this name holds a secret, or may hold one, and is hidden.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def may_be_secret_name(name: str) -> bool:
 
 
 def is_harmless_name(name: str) -> bool:
-    """Whether a part of a query with this name may be shown if its value is plain.
+    """Whether a plain value of this name in a query may be shown.
 
     Examples
     --------
@@ -81,6 +81,6 @@ def is_harmless_name(name: str) -> bool:
 
 
 def _words(name: str) -> str:
-    """The last part of a path (`parameters.password`) in small letters, its words with `_` between them."""
+    """Split the last part of a path (`parameters.password`) into words, in lower case and joined by `_`."""
     last = name.rstrip(".").rpartition(".")[2]
     return _SEPARATORS.sub("_", _CAMEL.sub("_", last).lower()).strip("_")

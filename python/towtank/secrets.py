@@ -1,12 +1,11 @@
-"""Keeps secrets out of everything that is kept, printed or passed on.
+"""Removes secrets from everything that Towtank stores, prints or passes on.
 
-Logins, keys and tokens live in memory and in the files that must have them (`PRIVATE_MODE`, named in
-`docs/reference/run-folder.md`). All else goes through `redacted`: documents of the run folder, messages of errors,
+Logins, keys and tokens are kept in memory and in the files that need them (mode `PRIVATE_MODE`, listed in
+`docs/reference/run-folder.md`). Everything else passes through `redacted`: documents of the run folder, error messages,
 notes on the terminal, names of steps.
 
-A value counts as a secret for its place, not for its looks: the login of an address, the value of a key that is named
-as secrets are, and the values of a query, except plain ones of names that are known to be harmless (`page=2`,
-`sort=name`).
+The place of a value decides whether it is a secret, not its content: the login of an address, the value of a key with
+the name of a secret, and the values of a query, except plain values of harmless names (`page=2`, `sort=name`).
 """
 
 from __future__ import annotations
@@ -25,28 +24,28 @@ from towtank.secret_names import WORDS, is_harmless_name, may_be_secret_name
 
 HIDDEN = "***"
 _PAIR_LENGTH = 2
-# Of a mapping that is a login, what is no secret.
+# Keys of a login whose values are not secret.
 _LOGIN_KEYS = ("user", "username", "kind", "type")
 _STEP = re.compile(r"[\s/]")
 PRIVATE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
 
-# Login of an address; a password that is not encoded may have any character but these.
-# Only the first letter of a word begins a match, or a long word would cost the square of its length.
+# Login of an address; a password that is not encoded may contain any character but these.
+# A match begins at the first letter of a word only; otherwise the time would grow with the square of its length.
 _LOGIN = re.compile(
     r"(?P<scheme>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://)(?P<login>[^\s/?#\"'<>@]*(?:@[^\s/?#\"'<>@]+)*)@"
 )
 _BARE_LOGIN = re.compile(r"(?<![\w:/.@%+~-])[\w.%+~-]+:[^\s/@:\"'<>,]+@(?=[\w\[])")
-# Also of a fragment: `#access_token=...`.
+# Queries and fragments: `#access_token=...`.
 _QUERY_VALUE = re.compile(r"(?P<key>[?&;#](?P<name>[^\s=&;?#\"'<>]+)=)(?P<value>(?:\$\{[^{}]*\}|[^\s&;#\"'<>])+)")
-# What a header or a message has behind the name of the scheme, unless it is prose.
+# Token behind the name of the scheme in a header or a message, unless the text is prose.
 _BEARER = re.compile(
     r"(?P<scheme>\bBearer\s+|\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token|digest)\s+)"
     r"(?!\$\{|(?:auth\w*|scheme|tokens?)\b)[^\s,;\"'<>]+",
     re.IGNORECASE,
 )
 _SCHEMES = re.compile("bearer|authorization", re.IGNORECASE)
-# Values of harmless names that anybody may see: numbers as of pages, and words.
+# Values that stay visible under a harmless name: short numbers and words.
 _PLAIN_VALUE = re.compile(r"[+-]?[0-9]{1,8}(?:\.[0-9]{1,4})?|[A-Za-z]{1,20}(?:[_.,+-][A-Za-z]{1,20}){0,3}")
 _PLACE = re.compile(r"\$\{[^{}]*\}")
 
@@ -122,7 +121,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def _redacted_pair(pair: Any, parameters: Collection[str]) -> list[Any]:
-    """A name with its value, as of headers."""
+    """Redact a pair of a name and its value, such as a header."""
     name, value = pair
     return [redacted(name), _redacted_value(name, value, parameters)]
 
@@ -136,7 +135,7 @@ def _redacted_value(key: str, value: Any, parameters: Collection[str]) -> Any:
 
 
 def _hidden(value: Any, parameters: Collection[str]) -> Any:
-    """Hide what has the name of a secret; of a mapping the texts alone, for it may be what was counted of a thing."""
+    """Hide the value of a secret's name; in a mapping only texts, since its numbers may be counts."""
     if isinstance(value, Mapping):
         return {
             key: HIDDEN
@@ -150,7 +149,7 @@ def _hidden(value: Any, parameters: Collection[str]) -> Any:
 
 
 def _is_secret_path(path: str, parameters: Collection[str]) -> bool:
-    """Names of steps (`POST /token`) are no paths."""
+    """Whether a path names a secret; the name of a step (`POST /token`) is not a path."""
     section, _, name = path.rpartition(".")
     return (may_be_secret_name(path) and not _STEP.search(path)) or (section == "parameters" and name in parameters)
 
@@ -170,7 +169,7 @@ def redacted_setting(setting: str, parameters: Collection[str] = ()) -> str:
     return f"{path}{equals}{fields}"
 
 
-# `password: abc` within a value that is itself a mapping.
+# `password: abc` within a value that is a mapping.
 _FIELD = re.compile(
     r"(?P<key>[\"']?(?P<name>[\w-]+)[\"']?\s*:\s*)(?P<value>\"[^\"]*\"|'[^']*'|\[[^\[\]]*\]|[^\s,{}\[\]]+)"
 )
@@ -181,12 +180,12 @@ def _hidden_field(found: re.Match[str], parameters: Collection[str]) -> str:
     return found["key"] + HIDDEN if secret else found[0]
 
 
-# The last one of a statement that was cut short has no end.
+# The last literal of a truncated statement has no closing quote.
 _LITERAL = re.compile(r"(?:(?P<name>\b\w{1,64})[^\w']{1,8})?'(?P<text>(?:[^']|'')*)(?:'|$)")
 
 
 def redacted_statement(statement: str) -> str:
-    """Put `***` in place of texts in a statement of SQL, except plain words that are compared with nothing secret.
+    """Put `***` in place of literals in an SQL statement, except plain words beside harmless names.
 
     Examples
     --------
@@ -204,27 +203,27 @@ def _hidden_literal(found: re.Match[str]) -> str:
     return f"{found[0][: found.start('text') - found.start() - 1]}'{HIDDEN}'"
 
 
-# `password=abc`, `"password": "abc"`, `X-Api-Key: abc` anywhere in a line of a log. Values of other names are passed
-# over, as they may be pairs themselves: `error: password=abc`.
+# `password=abc`, `"password": "abc"`, `X-Api-Key: abc` anywhere in a log line. The value of another name is not
+# matched, since it may contain a pair: `error: password=abc`.
 _PAIR = re.compile(
     rf"(?P<key>(?:{WORDS.replace('_?', '[_-]?')})[\"'\])]*\s*[:=]\s*)"
     r"(?:\"[^\"]*\"?|'[^']*'?|(?:(?:basic|bearer|digest|negotiate)\s+)?[^\s,;&\"'{}\[\]()]+)",
     re.IGNORECASE,
 )
 _SCHEME = re.compile(r"(?P<scheme>\b(?:basic|bearer|negotiate|digest)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
-# A header of cookies has several, to the end of the line or of the text in quotes.
+# A cookie header has several pairs, up to the end of the line or of the quoted text.
 _COOKIES = re.compile(r"(?P<key>\bcookie[\"']?\s*[:=]\s*)[^\"']+", re.IGNORECASE)
 _KEY_DETAIL = re.compile(r"(?P<key>\bKey \([^)]*\)=)\([^)]*\)")
 _STATEMENT = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|VALUES|WHERE|SET)\b", re.IGNORECASE)
-# Long words of digits and letters mixed are keys, tokens, sessions or digests.
+# Long words that mix digits and letters are keys, tokens, sessions or digests.
 _TOKEN = re.compile(r"(?<![\w/.+-])(?=[\w+=-]*[0-9])(?=[\w+=-]*[A-Za-z])[\w+-]{24,}(?:\.[\w+-]{8,})*={0,2}(?![\w/])")
 
 
 def redacted_line(line: str) -> str:
-    """Put `***` in place of secrets in a line of a log, which writes what it likes.
+    """Put `***` in place of secrets in a log line of any form.
 
-    Values count for their names as elsewhere, in any spelling of a pair; besides headers of authorization and cookies,
-    literals of statements, and long words of digits and letters mixed.
+    Hides values of secret names in any spelling of a pair, authorization and cookie headers, literals of statements,
+    and long words that mix digits and letters.
 
     Examples
     --------
@@ -244,7 +243,7 @@ def redacted_line(line: str) -> str:
 
 
 def basic_authorization(address: SplitResult) -> dict[str, str]:
-    """Make the header that sends the login of an address, RFC 7617; no header where it has none.
+    """Make the header that sends the login of an address, RFC 7617; empty if it has no login.
 
     Examples
     --------
@@ -259,7 +258,7 @@ def basic_authorization(address: SplitResult) -> dict[str, str]:
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder that only its owner can enter; one that is there already keeps its mode."""
+    """Make a folder that only its owner can enter; an existing folder keeps its mode."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         path.mkdir(mode=PRIVATE_FOLDER_MODE)
@@ -273,12 +272,12 @@ def open_private(path: Path, *, follow: bool = False) -> IO[str]:
     path : Path
         The file.
     follow : bool, default False
-        Whether it may be a link, as where the user names it; what is no file (`/dev/stdout`) keeps its mode.
+        Whether the path may be a link, for a path that the user gave. A device (`/dev/stdout`) keeps its mode.
 
     Raises
     ------
     OSError
-        If it cannot be written, as a pipe that nobody reads.
+        If it cannot be written, such as a pipe without a reader.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     descriptor = os.open(path, flags, PRIVATE_MODE)

@@ -15,7 +15,7 @@ from fractions import Fraction
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\s\d].*?)?\s*")
 
 SIZE_AT_MOST = 2**63 - 1
-"""Largest size that files and the kernel have. [byte]"""
+"""Largest size of a file or of memory in the kernel's interfaces. [byte]"""
 
 DURATION_UNITS: dict[str, Fraction] = {
     "ns": Fraction(1, 10**9),

@@ -38,7 +38,7 @@ Path_ = tuple[str | int, ...]
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
-# Halves of pairs that stand for no character: no text of UTF-8 has them, but an escape can write them.
+# Lone surrogates: UTF-8 cannot encode them, but an escape in a text can produce them.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -343,7 +343,7 @@ class _Builder:
         return node
 
     def _text(self, event: ScalarEvent) -> str:
-        """Text of a scalar, which can be written into any other file."""
+        """Return the text of a scalar; a lone surrogate, which no file can hold, is a fault."""
         text: str = event.value
         found = _SURROGATE.search(text)
         if found is not None:

@@ -128,7 +128,7 @@ def test_what_cannot_be_installed_is_reported(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(TargetError, match="only root"):
         debian.install(["nginx-light"], lambda command: 0)
     monkeypatch.setattr(debian.shutil, "which", lambda name: None)
-    with pytest.raises(TargetError, match="no apt-get here; install what is called nginx-light"):
+    with pytest.raises(TargetError, match="apt-get is not available; install the equivalents of Debian's nginx-light"):
         debian.install(["nginx-light"], lambda command: 0)
 
 

@@ -39,7 +39,7 @@ def of_step(folder: Path, step: str) -> Fault:
         ("{get: /, headers: {⟦a b: x}}", "must be the name of a header"),
         ('{get: /, headers: {A: ⟦"x\\ny"}}', "must be a text on one line"),
         ("{get: /, check: {header: {⟦a b: x}}}", "must be the name of a header"),
-        ("⟦{get: 'http://a.example/x'}", "another host is a target of its own: target: NAME"),
+        ("⟦{get: 'http://a.example/x'}", "define another host as a target, and name it with target: NAME"),
         ("⟦{get: '${uuid}/a'}", "must be a path that begins with /"),
         ("⟦{get: '/$${a b}'}", "without blanks"),
         ("{if: ⟦'${x} > 0', then: [{get: /}]}", "values are not compared"),
@@ -72,7 +72,7 @@ def test_a_list_that_another_group_fills_is_refused(tmp_path: Path) -> None:
     )
     (found,) = faults(tmp_path, text)
     assert (found.line, found.where) == (6, "transactions.take[0].pop")
-    assert "each user has lists of its own" in found.message
+    assert "users do not share lists" in found.message
     assert faults(tmp_path, text.replace("mix: {take: 1}", "mix: {take: 1, make: 1}")) == []
 
 

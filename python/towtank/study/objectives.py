@@ -79,7 +79,7 @@ class Objective:
     of_limit: float | None = None
 
     def resolved(self, users_at: Callable[[float], int]) -> Objective:
-        """The same with users in place of a share of the limit.
+        """Return the objective with users in place of a share of the limit.
 
         Parameters
         ----------

@@ -47,17 +47,17 @@ class Carried:
     plateaus: tuple[dict[str, float], ...]
 
     def document(self) -> dict[str, Any]:
-        """As it stands in the manifest."""
+        """Return the entry of the manifest."""
         return {**asdict(self), "plateaus": list(self.plateaus)}
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Carried:
-        """Read from the manifest."""
+        """Read the entry of a manifest."""
         return cls(float(document["users"]), bool(document["is_lower_bound"]), tuple(document["plateaus"]))
 
 
 def share_of(level: object) -> float | None:
-    """Share that a level asks for: 0.2 for `20 %`; None if the level is no share.
+    """Return the share of a level: 0.2 for `20 %`; None if the level is not a share.
 
     Examples
     --------
@@ -69,12 +69,12 @@ def share_of(level: object) -> float | None:
 
 
 def users_at(share: float, carried: Carried | None) -> int:
-    """Users at a share of the limit, at least one. [1]"""
+    """Return the users at a share of the limit, at least 1. [1]"""
     return max(1, round(share * (UNKNOWN_LIMIT if carried is None else carried.users)))
 
 
 def wrong_shares(levels: list[Any]) -> list[tuple[int, str]]:
-    """Places of levels that are shares and wrong, each with the reason."""
+    """Return the places of wrong shares among levels, each with the reason."""
     shares = [share_of(level) for level in levels]
     found = []
     for place, share in enumerate(shares):

@@ -107,13 +107,13 @@ class Study:
 
     @property
     def needs_pilot(self) -> bool:
-        """Whether levels of the load are shares of a limit that is not known yet."""
+        """Whether levels of the load are shares of a limit that no pilot run has found yet."""
         shares = [share_of(level) for name in LOAD_FACTORS for level in self.study.factors.get(name, ())]
         return self.carried is None and any(share is not None for share in shares)
 
     @property
     def pilot(self) -> Pilot:
-        """The pilot run as the study asks for it."""
+        """Settings of the pilot run."""
         load = self.study.load
         return Pilot() if isinstance(load, FindLimit) or load.pilot is None else load.pilot
 
@@ -205,7 +205,7 @@ def level_value(level: int | str) -> float:
 
 
 def load_of_level(level: int | str, carried: Carried | None) -> float:
-    """A level of load as a number, also one that is a share of the limit. [1, 1/s]"""
+    """Return a level of load as a number; a share becomes users at that share of the limit. [1] or [1/s]"""
     share = share_of(level)
     return level_value(level) if share is None else float(users_at(share, carried))
 

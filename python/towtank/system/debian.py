@@ -1,4 +1,4 @@
-"""Packages of Debian: which are missing, and their installation with nothing started, now or at the next boot."""
+"""Finds missing Debian packages, and installs packages without starting their services, now or at the next boot."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from towtank.errors import TargetError
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _MARK = "# Made by an installation of Towtank, and removed at its end."
-# Of invoke-rc.d(8): status 101 is an action that policy forbids.
+# By invoke-rc.d(8), status 101 means that policy forbids the action.
 _FORBID = f"#!/bin/sh\n{_MARK}\nexit 101\n"
-# Its input ends when the last process of the installation has ended, however it ended.
+# The input of this shell ends with the last process of the installation, even if that is killed.
 _WATCH = 'while read -r _; do :; done; if grep -qsxF "$2" "$1"; then rm -f "$1"; fi'
 _UNITS = Path("/etc/systemd/system")
 _RUN_LEVELS = Path("/etc")
@@ -27,18 +27,18 @@ Run = Callable[[list[str]], int]
 
 
 def missing(names: Iterable[str]) -> list[str]:
-    """Return those packages that dpkg does not report as installed; all of them where there is no dpkg."""
-    wanted = list(dict.fromkeys(names))
+    """Return those packages that dpkg does not report as installed; all of them if dpkg does not exist."""
+    packages = list(dict.fromkeys(names))
     if shutil.which("dpkg-query") is None:
-        return wanted
-    asked = ["dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Status}\n", *wanted]
-    done = subprocess.run(asked, check=False, capture_output=True, text=True)
+        return packages
+    query = ["dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Status}\n", *packages]
+    done = subprocess.run(query, check=False, capture_output=True, text=True)
     installed = {line.split()[0] for line in done.stdout.splitlines() if line.endswith(" installed")}
-    return [name for name in wanted if name not in installed]
+    return [name for name in packages if name not in installed]
 
 
 def install(names: list[str], run: Run) -> None:
-    """Install packages with apt-get; nothing that they bring is started, now or at the next boot.
+    """Install packages with apt-get, without starting their services, now or at the next boot.
 
     Parameters
     ----------
@@ -50,10 +50,10 @@ def install(names: list[str], run: Run) -> None:
     Raises
     ------
     TargetError
-        If it cannot be done here, or fails.
+        Without apt-get or root, or if the installation fails.
     """
     if shutil.which("apt-get") is None:
-        raise TargetError(f"there is no apt-get here; install what is called {', '.join(names)} in Debian")
+        raise TargetError(f"apt-get is not available; install the equivalents of Debian's {', '.join(names)}")
     if os.geteuid() != 0:
         raise TargetError("only root can install packages", hint=f"sudo apt-get install {' '.join(names)}")
     with _nothing_started(), _nothing_enabled(run):
@@ -65,7 +65,7 @@ def install(names: list[str], run: Run) -> None:
 
 
 def run_quietly(command: list[str]) -> int:
-    """Run a command with its output on standard error; asks nothing."""
+    """Run a command without prompts, with its output on standard error."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     done = subprocess.run(
         command,
@@ -74,20 +74,20 @@ def run_quietly(command: list[str]) -> int:
         stdout=sys.stderr.fileno(),
         env=environment,
         timeout=_INSTALL_WITHIN_S,
-        close_fds=False,  # only what was made inheritable: the mark by which the policy's watcher knows that it runs
+        close_fds=False,  # passes on the pipe that `_nothing_started` made inheritable; its watcher waits for its end
     )
     return done.returncode
 
 
 @contextmanager
 def _nothing_started() -> Iterator[None]:
-    """Forbid packages to start their services meanwhile; a policy that the machine has is left alone."""
+    """Forbid packages to start their services meanwhile; keep a policy that the machine already has."""
     if _POLICY.exists() and not _is_ours():
         yield
         return
     read_end, write_end = os.pipe()
     os.set_inheritable(write_end, True)
-    # In a session of its own: it removes the policy although the installation is killed, and not before apt-get ends.
+    # The watcher has its own session, so it survives a killed installation and removes the policy once apt-get ends.
     command = ["sh", "-c", _WATCH, "watch-policy", str(_POLICY), _MARK]
     watcher = subprocess.Popen(command, stdin=read_end, start_new_session=True)
     os.close(read_end)
@@ -105,13 +105,13 @@ def _nothing_started() -> Iterator[None]:
 
 
 def _is_ours() -> bool:
-    """Whether the policy is that of an installation of Towtank; its text may be in any encoding."""
+    """Whether an installation of Towtank wrote the policy; compares bytes, since its encoding is unknown."""
     return _MARK.encode() in _POLICY.read_bytes().splitlines()
 
 
 @contextmanager
 def _nothing_enabled(run: Run) -> Iterator[None]:
-    """Take back what packages enabled for the next boot, and leave alone what was enabled before."""
+    """Disable the services that packages enabled meanwhile; services enabled before stay enabled."""
     before = _enabled()
     try:
         yield
@@ -124,5 +124,5 @@ def _nothing_enabled(run: Run) -> Iterator[None]:
 
 
 def _enabled() -> set[Path]:
-    """Links by which systemd and init start something at boot; for init those of the usual run level."""
+    """Return the links by which systemd, and init at its usual run level, start services at boot."""
     return {*_UNITS.glob("*.wants/*"), *_RUN_LEVELS.glob("rc2.d/S[0-9][0-9]*")}

@@ -114,7 +114,7 @@ def describe(state: SystemState) -> dict[str, Any]:
 
 
 def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]:
-    """Take down the systems that keepers hold up, and clean what dead ones left; names of what was there.
+    """Take down systems and clean up after systems whose keeper died; return the names of those taken down.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ class _Keeper:
             time.sleep(_POLL_S)
 
     def _url(self, service: str, address: str) -> str:
-        """An address as people type it: with the scheme that is spoken there, bare where it has none."""
+        """Return an address with its scheme, if the service speaks HTTP."""
         part = self._file.services.get(service) if self._file is not None else None
         if "://" in address or part is None or not part.serves_http:
             return address

@@ -144,8 +144,8 @@ class Existing(Service):
     kind: Literal["existing"]
     address: Annotated[list[HttpAddress], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])] = Field(
         min_length=1,
-        description="Where it answers, `http://host:port` or `https://host:port`; one, or a list. A login, "
-        "`http://user:password@host:port`, goes as Basic authorization with every request that has none of its own.",
+        description="Its address, `http://host:port` or `https://host:port`, or a list of addresses. A login, "
+        "`http://user:password@host:port`, is sent as Basic authorization with every request without authorization.",
     )
     metrics: Annotated[str, Field(pattern="^/")] | None = Field(
         None, description="Path of its page of metrics in the Prometheus text format."
@@ -252,7 +252,7 @@ AnyService = Annotated[SerializeAsAny[Service], PlainValidator(_service, json_sc
 
 
 _DOMAIN_AT_MOST = 253
-# A name of the domain name system (RFC 1035, with the underscore that many have): what a certificate is for.
+# A name of the domain name system, for which a certificate is issued: RFC 1035, and underscores, which are common.
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 
@@ -408,7 +408,7 @@ class SystemFile(FileModel):
 
 
 def _login_of(service: Service) -> tuple[str, str] | None:
-    """User and password in the address of a service that runs already."""
+    """User and password in the addresses of an existing service."""
     return login_of(service.address) if isinstance(service, Existing) else None
 
 

@@ -12,7 +12,7 @@ def examine_services() -> list[Offer]:
 
 
 def _words(need: Need) -> tuple[str, str]:
-    """Name of a need, and what is said where it is not there."""
+    """Return the name of a need, and the text for a missing one."""
     if isinstance(need, Download):
         return need.name, "not fetched"
     return need.kind, need.lacking if isinstance(need, Ability) else "not installed"

@@ -1,4 +1,4 @@
-"""What services and hosts need of this machine: packages, files, abilities; and how what is missing is installed."""
+"""Needs of services and hosts on this machine (packages, files, abilities), and their installation."""
 
 from __future__ import annotations
 
@@ -93,20 +93,20 @@ class Download:
 
 @dataclass(frozen=True)
 class Ability:
-    """What the machine must be able to do, or a part of this Python that it must have: no package of Debian's.
+    """An ability of the machine, or a Python package, that a system needs and Debian does not package.
 
     Attributes
     ----------
     kind : str
-        What it is called among the needs.
+        Name of the need.
     purpose : str
-        What for.
+        What needs it.
     found : callable
-        Says that or where it is there; None where it is not.
+        Returns its place, or `yes`; None if it is missing.
     lacking : str
-        Why it is not there.
+        Reason why it is missing.
     install : str or None
-        Command that brings it, where one does.
+        Command that installs it, if one exists.
     """
 
     kind: str
@@ -184,17 +184,17 @@ def needed(text: str) -> list[Need]:
         *_of_hosts([file for file, _ in systems]),
         *packages,
         *fuse,
-        *(one for one in DOWNLOADS if one.kind in kinds),
+        *(download for download in DOWNLOADS if download.kind in kinds),
     ]
 
 
 def _of_hosts(systems: list[SystemFile]) -> Iterator[Need]:
-    """What hosts need: programs for networks and file systems, what the kernel must be able to do, SSH."""
-    wanted = {capability for file in systems for capability in _capabilities(file)}
+    """Yield the needs of hosts: programs for networks and file systems, capabilities of the kernel, SSH."""
+    capabilities = {capability for file in systems for capability in _capabilities(file)}
     for name, (program, package) in PROGRAMS.items():
-        if name in wanted:
+        if name in capabilities:
             yield Package(f"hosts_{name}", (package,), REMARKS[name], partial(find_program, program))
-    for name in sorted(wanted - set(PROGRAMS)):
+    for name in sorted(capabilities - set(PROGRAMS)):
         yield _of_kernel(name)
     if any(isinstance(part, SshHost) for file in systems for part in file.hosts.values()):
         spec = find_spec(SSH_LIBRARY)
@@ -203,7 +203,7 @@ def _of_hosts(systems: list[SystemFile]) -> Iterator[Need]:
 
 
 def _capabilities(file: SystemFile) -> Iterator[str]:
-    """Capabilities that the hosts of a system and their network need; those of either kind as `a or b`."""
+    """Yield the capabilities that the hosts of a system and their network need; alternatives as `a or b`."""
     parts = [part for part in file.hosts.values() if isinstance(part, NamespacesHost)]
     for part in parts:
         yield from (capability for _, capability in host_needs(part))
@@ -212,7 +212,7 @@ def _capabilities(file: SystemFile) -> Iterator[str]:
 
 
 def _of_kernel(name: str) -> Ability:
-    """A need of hosts that no program alone fulfils, tried on the spot."""
+    """Return a capability of the kernel, which is tested at once."""
     points = [probe()[each] for each in name.split(" or ")]
     there = any(point.there for point in points)
     last = points[-1]
@@ -221,7 +221,7 @@ def _of_kernel(name: str) -> Ability:
 
 
 def _fuse() -> Ability:
-    """The device by which a program serves a file system: it must open, as a container may forbid it."""
+    """Return the need of the FUSE device, which a container may forbid to open."""
     try:
         os.close(os.open(_FUSE, os.O_RDWR | os.O_CLOEXEC))
         lacking = ""
@@ -231,7 +231,7 @@ def _fuse() -> Ability:
 
 
 def _services(file: SystemFile, folder: Path) -> list[Service]:
-    """The services that are on this machine; another one says by itself what it lacks."""
+    """Return the services on this machine; the other hosts check the needs of theirs."""
     away = {name for name, part in file.hosts.items() if isinstance(part, SshHost)}
     here = {name: part for name, part in file.services.items() if not set(part.hosts_used) & away}
     services = [make_service(name, part, folder) for name, part in here.items()]
@@ -241,7 +241,7 @@ def _services(file: SystemFile, folder: Path) -> list[Service]:
 
 
 def install(needs: Iterable[Need], run: debian.Run, note: Note = no_note) -> None:
-    """Fetch files, and install packages with apt-get; nothing that they bring is started, now or at the next boot.
+    """Fetch files and install packages with apt-get, without starting services, now or at the next boot.
 
     Parameters
     ----------

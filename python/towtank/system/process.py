@@ -212,7 +212,7 @@ class ServiceProcess:
         signal_tree(execute, self.pid, what)
 
     def limits(self) -> dict[str, int | None]:
-        """Limits in force of its command; all processes are seen from here, also those of a host in namespaces."""
+        """Limits in force for its command; processes of a host in namespaces are visible here, too."""
         return {} if self._guard is None else limits_below(self._guard.pid, read_here)
 
     def last_lines(self) -> str:

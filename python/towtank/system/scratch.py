@@ -20,7 +20,7 @@ def make_scratch(use: str = "system") -> Path:
     Parameters
     ----------
     use : str, default "system"
-        `system` or `drive`; part of its name.
+        `system` or `drive`; part of the folder's name.
     """
     sweep_scratch()
     pid, start = identity(os.getpid()) or (os.getpid(), 0)

@@ -37,9 +37,9 @@ def find_system(text: str) -> tuple[str, Path]:
 
 
 def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
-    """Find every system that is meant, with the folder of its file: of a study one for each combination of levels.
+    """Find all systems of a study or a system file, each with the folder of its file.
 
-    The levels of all presets count.
+    A study has one system for each combination of levels, in any preset.
 
     Parameters
     ----------

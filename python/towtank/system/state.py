@@ -56,7 +56,7 @@ class SystemState:
     def write(self, **fields: Any) -> None:
         """Set fields, in one atomic step."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Who wants to talk to a system needs its logins.
+        # Private, since later commands need the logins of the system.
         write_json(self.path, {"schema": STATE_SCHEMA, "name": self.name, **self.read(), **fields}, private=True)
 
     def remove(self) -> None:

@@ -68,7 +68,7 @@ class Endpoints:
     groups : dict
         Root process id per tier, for the probe.
     tiers : dict
-        Kind, host, CPUs and limits in force per tier, for the run's manifest.
+        Kind, host, CPUs and limits in force of each tier, for the run's manifest.
     settings : dict
         Configuration in force per service.
     scrapers : list

@@ -1,4 +1,4 @@
-"""Text on a terminal: streams that take whatever is written, and tables that fit the width."""
+"""Text on a terminal: streams that never raise on output, and tables that fit the width."""
 
 from towtank.terminal.streams import any_output, is_unicode
 from towtank.terminal.tables import fit_table, is_bounded, stacked, table_width

@@ -1,6 +1,6 @@
-"""Standard output and standard error that never end a command: no missing character, no closed pipe, no full disk.
+"""Makes standard output and standard error robust against missing characters, closed pipes and full disks.
 
-A measurement may take hours, and its last line must not be what it fails for.
+A measurement may take hours; its command must not fail because its last line cannot be printed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol, TextIO
 
-# Error handler of `codecs`: another spelling for each character that the encoding of a stream lacks.
+# Error handler of `codecs`, which replaces characters that the encoding of a stream lacks.
 FALLBACK = "towtank-plain"
 _PLAIN = {
     "µ": "u", "μ": "u", "×": "x", "·": "*", "÷": "/", "±": "+/-", "≥": ">=", "≤": "<=", "≠": "!=", "≈": "~",
@@ -28,7 +28,7 @@ _PLAIN = {
 
 
 def plain(character: str) -> str:
-    """Spell a character in ASCII; what has no such spelling becomes its escape.
+    """Spell a character in ASCII; without such a spelling, return its escape.
 
     Examples
     --------
@@ -51,17 +51,17 @@ codecs.register_error(FALLBACK, _fall_back)
 
 
 def is_unicode(stream: TextIO) -> bool:
-    """Whether a stream can take every character."""
+    """Whether a stream can encode every character."""
     return (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
 
 
 class _Lasting(io.RawIOBase):
-    """A file descriptor that takes everything, also after its other end was closed or its disk is full.
+    """Stream over a file descriptor that discards output once its other end is closed or its disk is full.
 
     Attributes
     ----------
     fault : OSError or None
-        Why what was written is lost; None for a closed pipe, whose reader has read enough.
+        Reason why output was lost; None for a closed pipe, whose reader needs no more.
     """
 
     def __init__(self, descriptor: int | None) -> None:
@@ -93,7 +93,7 @@ class _Lasting(io.RawIOBase):
         return len(view)
 
     def _written(self, descriptor: int, view: memoryview) -> int:
-        """Write something; where another process made the descriptor one that does not wait, wait for it."""
+        """Write data; wait if another process made the descriptor non-blocking and it is full."""
         while True:
             try:
                 return os.write(descriptor, view)
@@ -104,11 +104,11 @@ class _Lasting(io.RawIOBase):
 
 
 class Outcome(Protocol):
-    """What became of the output."""
+    """Result of writing the output."""
 
     @property
     def lost(self) -> OSError | None:
-        """Why some of it was lost; None if nothing was."""
+        """Reason why output was lost; None if it was all written."""
 
 
 class _Output:
@@ -116,10 +116,10 @@ class _Output:
         self._raws: list[_Lasting] = []
 
     def wrap(self, stream: TextIO | None) -> TextIO:
-        """A stream over the same descriptor that never raises for what becomes of what is written."""
+        """Return a stream over the same descriptor whose writes never raise."""
         raw = _Lasting(_descriptor(stream))
         self._raws.append(raw)
-        # What is read while it goes on comes line by line.
+        # A terminal, and progress on standard error, need each line at once.
         by_line = raw.isatty() or stream is sys.__stderr__
         return io.TextIOWrapper(
             io.BufferedWriter(raw),
@@ -141,9 +141,9 @@ def _descriptor(stream: TextIO | None) -> int | None:
 
 @contextmanager
 def any_output() -> Iterator[Outcome]:
-    """Put streams that take everything in the place of standard output and standard error.
+    """Replace standard output and standard error by streams whose writes never raise.
 
-    Streams that are not those of the process, as in a test, stay as they are.
+    Streams that were replaced already, as in a test, are kept.
     """
     output = _Output()
     before = sys.stdout, sys.stderr

@@ -1,4 +1,4 @@
-"""Tables that fit the width of a terminal: names are folded, numbers never; what is still too wide becomes lines."""
+"""Fits tables to the width of a terminal: folds names but never numbers, and prints still wider tables as lines."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
-# More than any table has. [columns]
+# Width that no table exceeds. [columns]
 UNBOUNDED = 10_000
-# Least width of a column of names that is folded: less is hard to read. [columns]
+# Smallest width of a folded column of names; less is hard to read. [columns]
 _FOLDED = 14
 _FIGURE = re.compile(r"[\d–-]")
 
@@ -21,15 +21,15 @@ _FIGURE = re.compile(r"[\d–-]")
 def fit_table(console: Console, table: Table) -> RenderableType:
     """Return a table in a form that fits a console.
 
-    Where nobody looks at lines (a pipe, a file) a table keeps its full width, unless COLUMNS states one. Otherwise
-    columns of names are folded, and a table that is still too wide becomes a line for each cell.
+    In a pipe or a file a table keeps its full width, unless COLUMNS is set. Otherwise columns of names are folded, and
+    a table that is still too wide is printed with a line for each cell.
 
     Parameters
     ----------
     console : Console
-        Where it is printed.
+        Console that prints the table.
     table : Table
-        Its cells are texts.
+        Table whose cells are texts.
     """
     if table_width(console, table) <= console.width:
         return table
@@ -39,12 +39,12 @@ def fit_table(console: Console, table: Table) -> RenderableType:
 
 
 def is_bounded(console: Console) -> bool:
-    """Whether somebody looks at lines of a width: on a terminal, or where COLUMNS states one."""
+    """Whether the width of a console limits its lines: on a terminal, or if COLUMNS is set."""
     return console.is_terminal or "COLUMNS" in os.environ
 
 
 class Wide:
-    """A table at its full width, whatever the width of the console."""
+    """A table at its full width, independent of the width of the console."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -54,7 +54,7 @@ class Wide:
 
 
 def table_width(console: Console, table: Table) -> int:
-    """Return the width of a table of which nothing is folded. [columns]"""
+    """Return the width of a table without folding. [columns]"""
     return console.measure(table, options=console.options.update(max_width=UNBOUNDED)).maximum
 
 
@@ -72,7 +72,7 @@ def _is_names(column: Column) -> bool:
 
 
 def _fold_names(console: Console, table: Table) -> bool:
-    """Let columns of names be folded, all others keep their width; whether the table fits then."""
+    """Fold columns of names until the table fits; return False, and fold nothing, if it cannot fit."""
     names = [column for column in table.columns if _is_names(column)]
     before = [(column.max_width, column.overflow) for column in names]
     widths = [max((len(cell) for cell in (_plain(column.header), *_cells(column))), default=0) for column in names]

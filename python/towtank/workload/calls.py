@@ -132,12 +132,12 @@ class CallStep(FileModel):
 
     @property
     def title(self) -> str:
-        """Name of the call in the results; it holds no secret of a statement."""
+        """Name of the call in the results, without the secrets of a statement."""
         return self.name or redacted_statement(self.what)
 
     @property
     def written(self) -> str:
-        """Name of the call as the file has it."""
+        """Name of the call in the file."""
         return self.name or self.what
 
     @property

@@ -1,4 +1,4 @@
-"""What a workload file must mean: names that exist, shares that add up, values that are set before they are used."""
+"""Checks the meaning of a workload file: names exist, shares add up, values are set before their use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.workload.references import Placed
 from towtank.workload.scope import Scope
 from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
 
-# Shares are sums of short decimal numbers; more than rounding is a mistake.
+# Shares are short decimal numbers, so a larger difference than rounding is a mistake.
 _SUM_TOLERANCE = 1e-6
 
 
@@ -189,7 +189,7 @@ class WorkloadCheck:
                 yield self._at(path, message)
 
     def _is_filled(self, part: templates.Part) -> bool:
-        """Whether a place in a file names what this workload could put there."""
+        """Whether a place `${...}` in a file names a value of this workload."""
         if isinstance(part, templates.Variable):
             row, _, column = part.name.partition(".")
             known = {name for name, _ in ((text, path) for path, text in self._every(references.sets))}

@@ -12,7 +12,7 @@ from towtank.workload import templates
 
 # A header longer than this is no header.
 _HEADER_AT_MOST = 65536
-# Places to fill stand in texts that people write, which are shorter than this. [byte]
+# Number of bytes of a file that are searched for places to fill; texts written by people are shorter. [byte]
 _LOOKED_AT = 1 << 20
 _PLACE = re.compile(r"(?<!\$)\$\{[^{}\n]{1,80}\}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
@@ -50,7 +50,7 @@ def header(path: Path) -> list[str]:
 
 
 def weight(text: str) -> float | None:
-    """A weight of a row, at least 0; None where the text is none."""
+    """Parse the weight of a row, at least 0; None if the text is not a weight."""
     if not _NUMBER.fullmatch(text.strip()):
         return None
     number = float(text)
@@ -58,13 +58,13 @@ def weight(text: str) -> float | None:
 
 
 def check_rows(path: Path, weight_column: str | None) -> None:
-    """Read all rows of a CSV file as the engine will.
+    """Check all rows of a CSV file by the rules of the engine.
 
     Raises
     ------
     ValueError
-        At the first row that has another number of fields than the header, or no weight where it is needed, and if no
-        row has a weight above 0.
+        At the first row with another number of fields than the header, or without a weight if one is needed, and if
+        no row has a weight above 0.
     """
     total, any_row = 0.0, False
     try:
@@ -77,9 +77,9 @@ def check_rows(path: Path, weight_column: str | None) -> None:
                     continue
                 any_row = True
                 if len(row) != len(names):
-                    wanted = f"{len(names)} fields as its header has"
                     raise ValueError(
-                        f"must have {wanted} in each row, got {len(row)} in line {rows.line_num} of {str(path)!r}"
+                        f"must have {len(names)} fields, as in its header, in each row, got {len(row)} in line "
+                        f"{rows.line_num} of {str(path)!r}"
                     )
                 if place is None:
                     continue
@@ -97,12 +97,12 @@ def check_rows(path: Path, weight_column: str | None) -> None:
 
 
 def place_in(path: Path, is_filled: Callable[[templates.Part], bool]) -> str | None:
-    """The first place `${...}` of a text file that a workload could fill; None where there is none.
+    """Return the first place `${...}` of a text file that a workload could fill; None without any.
 
     Parameters
     ----------
     path : Path
-        A file that is sent as it is. Of a long one only the beginning is looked at.
+        A file that is sent unchanged. Only the beginning of a long file is searched.
     is_filled : callable
         Whether the workload has a value for a part of a template.
     """

@@ -20,7 +20,7 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 
-# Blanks behind the opening and before the closing bracket; those inside of quotes belong to the name.
+# Blanks behind the opening and before the closing bracket; blanks within quotes belong to the name.
 _BLANKS = re.compile(r"(?<=^\[)\s+|\s+(?=\]$)")
 
 

@@ -1,4 +1,4 @@
-"""Names and values of HTTP headers, and paths, as the engine sends them."""
+"""Checks names and values of HTTP headers, and paths, by the rules of the engine."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def _value(text: str) -> str:
 
 
 def check_path(text: str) -> None:
-    """Check what can be seen of a path before its variables have values.
+    """Check a path whose variables have no values yet.
 
     Raises
     ------
     ValueError
-        If it cannot begin with `/`, or has blanks.
+        If it cannot begin with `/`, or contains blanks.
     """
     parts = templates.parse(text)
     first = parts[0] if parts else ""
     absolute = isinstance(first, str) and "://" in first
     if isinstance(first, templates.Function) or (isinstance(first, str) and not first.startswith("/")):
-        advice = " (another host is a target of its own: target: NAME)" if absolute else ""
+        advice = " (define another host as a target, and name it with target: NAME)" if absolute else ""
         raise ValueError(f"must be a path that begins with /, got {shown(text)} instead{advice}")
     if any(_NOT_IN_PATHS.search(part) for part in templates.literals(text)):
         raise ValueError(f"must be a path without blanks (a blank is %20), got {shown(text)} instead")
 
 
 HeaderName = Annotated[str, AfterValidator(_token)]
-"""Name of a header that is looked at."""
+"""Name of a header that a workload reads."""
 SentHeaderName = Annotated[HeaderName, AfterValidator(_sent)]
 """Name of a header that a workload may set."""
 HeaderValue = Annotated[Template, AfterValidator(_value)]

@@ -65,7 +65,7 @@ class Workload:
 
     @cached_property
     def secret_parameters(self) -> frozenset[str]:
-        """Names of the parameters that the file uses as secrets."""
+        """Names of the parameters whose values the file uses as secrets."""
         return secret_parameters(self.document.root)
 
     def fault(self, path: Path_, message: str) -> Fault:

@@ -1,4 +1,4 @@
-"""Headers that the engine sets itself, and what to do in place of setting them."""
+"""Headers that the engine sets itself, with the alternative for a workload."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _OWNED = {
 
 
 def owned_header(name: str) -> str | None:
-    """What to do in place of setting a header; None where it may be set."""
+    """Return the alternative to setting a header; None if a workload may set it."""
     return _OWNED.get(name.lower())

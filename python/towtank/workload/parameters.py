@@ -14,12 +14,12 @@ from towtank.yamlfile import Node, Path_, did_you_mean, where
 _PLACE = re.compile(r"(?<!\$)\$\{\s*parameters\.([A-Za-z][A-Za-z0-9_-]*)\s*\}")
 
 
-# A value that stands behind a name within a text: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
+# A parameter behind a name within a text: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
 _NAMED = re.compile(r"([\w.\[\]-]+)[\"']?\s*[=:]\s*[\"']?(?:Bearer |Basic |Token )?\$\{\s*parameters\.([\w-]+)\s*\}")
 
 
 def secret_parameters(root: Node) -> frozenset[str]:
-    """Names of the parameters that stand where secrets do: logins, headers and fields that are named so.
+    """Return the names of parameters that are used as logins, or under the name of a secret.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Regular expressions that Python and the engine read alike.
+"""Checks that a regular expression has the same meaning in Python and in the engine.
 
-The engine matches in time linear in its input (the crate `regex`), so it has no look-around and no back-references, and
-a few forms are written differently there. What both take is taken here; everything else is a fault with its place, so
-that no workload fails when the load begins.
+The engine matches in time linear in its input (the crate `regex`), so it supports neither look-around nor
+back-references, and some forms differ in their syntax. Only forms that both accept are allowed; any other form is a
+fault with its place, so no workload fails for it at the start of the load.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import warnings
 from dataclasses import dataclass, field
 
-# Escapes outside of classes and inside of them; letters beyond these have another meaning or none in the engine.
+# Letters of escapes outside and inside of classes; other letters have a different meaning, or none, in the engine.
 _ESCAPES = frozenset("dDwWsSbBAntrfva")
 _CLASS_ESCAPES = frozenset("dDwWsSntrfva")
 _CODE = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}")
@@ -21,21 +21,21 @@ _LOOKING = re.compile(r"\(\?(?:=|!|<=|<!|P=|\()")
 _SET_OPERATIONS = ("&&", "--", "~~")
 _SURROGATES = range(0xD800, 0xE000)
 _LAST_CHARACTER = 0x10FFFF
-# What a pattern may grow to when its counts are written out, in characters: half of what the engine's bound of 10 MiB
-# takes. Classes are measured in the same way: `\w{200}`, `\d{2000}`, `[^"]{10000}` and `a{100000}` are taken.
+# Largest size of a pattern with its counts expanded, in characters: half of the size at the engine's bound of 10 MiB.
+# The sizes of classes follow from the same bound: `\w{200}`, `\d{2000}`, `[^"]{10000}` and `a{100000}` are accepted.
 _SIZE_AT_MOST = 50_000
 _LETTERS_SIZE = 400
 _DIGITS_SIZE = 40
 _OTHERS_SIZE = 8
 _FAR_SIZE = 20
-# Without regard to case each letter is several.
+# If case is ignored, each letter stands for several characters.
 _CASELESS = 5
 _DEPTH_AT_MOST = 100
 
 
 @dataclass
 class _Level:
-    """Sizes of a group that is open: of all before, and of what stands last, which a count would repeat."""
+    """Sizes of an open group: of its earlier pieces, and of its last piece, which a count would repeat."""
 
     before: int = 0
     last: int = 0
@@ -75,17 +75,17 @@ class _Reader:
             self._put(_OTHERS_SIZE if sign == "." else 1 if sign.isascii() else 2)
 
     def _put(self, size: int) -> None:
-        """Add a piece; the sum of all pieces is bounded, so that no pattern costs the engine its memory."""
+        """Add a piece; the sum of all pieces is bounded, to bound the memory of the engine."""
         level = self.levels[-1]
         level.before, level.last = level.before + level.last, size
         if self.factor * sum(each.before + each.last for each in self.levels) > _SIZE_AT_MOST:
             raise ValueError(
-                f"must be a regular expression of a moderate size, got one whose counts make it larger than the engine "
-                f"takes: {self.pattern[:200]!r}"
+                f"must be a regular expression of a moderate size, got one whose counts make it too large for the "
+                f"engine: {self.pattern[:200]!r}"
             )
 
     def _escape(self, letters: frozenset[str]) -> int:
-        """Read an escape; returns the size of what it stands for."""
+        """Read an escape; return the size of the characters that it matches."""
         sign = self.pattern[self.at + 1]
         code = _CODE.match(self.pattern, self.at + 1)
         if code is not None:
@@ -104,7 +104,7 @@ class _Reader:
         return {"w": _LETTERS_SIZE, "d": _DIGITS_SIZE, "s": _OTHERS_SIZE}.get(sign.lower(), 1)
 
     def _class(self) -> int:
-        """Read a class; `[` inside it opens another one in the engine, and pairs of signs are operations on sets."""
+        """Read a class; within it the engine reads `[` as a nested class and pairs of signs as set operations."""
         self.at += 1
         size, first, least = 0, True, 1
         if self.pattern.startswith("^", self.at):
@@ -170,11 +170,11 @@ def regex(pattern: str) -> str:
     Raises
     ------
     ValueError
-        If it is none, or has a form that the engine does not have; the message has the position.
+        If it is invalid, or has a form that the engine does not support; the message has the position.
     """
     try:
         with warnings.catch_warnings():
-            # What Python warns about (sets within sets) is refused below.
+            # Nested sets, which Python warns about, are refused below.
             warnings.simplefilter("ignore", FutureWarning)
             re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
@@ -184,7 +184,7 @@ def regex(pattern: str) -> str:
 
 
 def capturing_regex(pattern: str) -> str:
-    """Check a regular expression that takes something out of an answer: it has one group or none."""
+    """Check a regular expression that extracts a value: it may have one group at most."""
     groups = re.compile(regex(pattern)).groups
     if groups > 1:
         raise ValueError(f"must have one group in parentheses at most (others as (?:...)), got {groups} in {pattern!r}")

@@ -49,7 +49,7 @@ class RequestWriter:
         self._folder = folder
 
     def write(self, request: Request, step: int, target: int, login: tuple[str, str] | None = None) -> dict[str, Any]:
-        """Write one request with the indexes of its step and its target, and the login of the target's address."""
+        """Compile one request from the indexes of its step and its target, and the login of the target's address."""
         return {
             "op": "request",
             "step": step,
@@ -103,7 +103,7 @@ class RequestWriter:
         return None
 
     def _auth(self, request: Request, login: tuple[str, str] | None) -> dict[str, Any] | None:
-        """Basic authorization: of the request, else the default one, else that of the address."""
+        """Return the Basic authorization of the request, of the defaults, or of the address, in this order."""
         auth = self._defaults.auth if request.auth is None else request.auth
         if auth is None and login is not None and not self._authorizes(request):
             return {"user": [login[0]], "password": [login[1]]}

@@ -50,7 +50,7 @@ class Scope:
         self.variables = {p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")}
         self.draws_unknown = any(pool not in pools for pool in self.rows.values())
         self.lists = {placed.text for step in steps for placed in references.fills(step)}
-        # Lists that the group in hand fills: each user has lists of its own.
+        # Lists that the present group fills; users do not share lists.
         self.own = self.lists
 
     def problems(self) -> Iterator[Problem]:
@@ -110,7 +110,7 @@ class Scope:
             elif placed.text not in self.own | self.doubtful:
                 message = (
                     f"must be a list that a transaction of the same group fills, got {placed.text!r}, which only "
-                    "users of another group fill: each user has lists of its own"
+                    "users of another group fill: users do not share lists"
                 )
                 yield (*path, *placed.path), message
         if isinstance(step, Draw) and step.draw not in self.pools:

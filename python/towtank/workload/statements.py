@@ -1,17 +1,17 @@
-"""Parameters `$1`, `$2` and so on of SQL statements, counted as the engine counts them."""
+"""Counts the parameters `$1`, `$2`, ... of SQL statements by the rules of the engine."""
 
 from __future__ import annotations
 
 import re
 
-# In this order: what is in quotes or a comment goes to its end, or to the end of the statement.
+# Quoted texts and comments come first, so that parameters within them are skipped; an open quote ends the statement.
 _PIECES = re.compile(r"'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)|--[^\n]*|\$([0-9]*)")
 MOST = 65_535
-"""Most parameters that a statement of any of the databases can have."""
+"""Largest number of parameters that the databases accept in a statement."""
 
 
 def parameters(statement: str) -> int:
-    """Number of the highest parameter outside of quotes and comments; 0 without any.
+    """Return the number of the highest parameter outside of quotes and comments; 0 without any.
 
     Examples
     --------

@@ -288,12 +288,12 @@ class Request(FileModel):
 
     @property
     def title(self) -> str:
-        """Name of the request in the results; it holds no secret of a query."""
+        """Name of the request in the results, without the secrets of a query."""
         return redacted_text(self.written) if self.name is None else self.name
 
     @property
     def written(self) -> str:
-        """Name of the request as the file has it."""
+        """Name of the request in the file."""
         return self.name or f"{self.method} {self.path}"
 
 
@@ -347,7 +347,7 @@ class Branch(FileModel):
 
 
 def _condition(value: object) -> object:
-    """Refuse expressions: people of other tools write them first."""
+    """Refuse an expression, which users of other tools expect, with a hint."""
     if not isinstance(value, dict | Condition):
         raise ValueError(
             f"must be {{filled: VARIABLE}} or {{empty: VARIABLE}}, got {shown(value)} instead: values are not compared "
@@ -422,7 +422,7 @@ _KINDS = {
 
 
 def _known(value: Any) -> Any:
-    """Name the keys of a step that is none."""
+    """Raise a message about a mapping that is not a step, with its keys."""
     if isinstance(value, dict) and _kind(value) is None:
         raise ValueError(no_step(value, [*_KINDS, "pick"]))
     return value

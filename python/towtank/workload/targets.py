@@ -63,7 +63,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def login_of(addresses: Sequence[str]) -> tuple[str, str] | None:
-    """User and password that addresses of HTTP have in common; None where they have none.
+    """Return the user and password that HTTP addresses share; None without a login.
 
     Raises
     ------

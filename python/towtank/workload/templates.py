@@ -150,17 +150,17 @@ def check(text: str) -> str:
 
 
 def literals(text: str) -> list[str]:
-    """The texts between the places of a template."""
+    """Return the texts between the places of a template."""
     return [part for part in parse(text) if isinstance(part, str)]
 
 
 def check_plain(text: str) -> str:
-    """Check that a text which the engine takes as it is, as the name of a file, has no places; for fields of models.
+    """Check that a text, such as the name of a file, has no places; for fields of models.
 
     Raises
     ------
     ValueError
-        If it has one: nothing would be put there.
+        If it has a place, which the engine would not fill.
     """
     if any(not isinstance(part, str) for part in parse(text)):
         raise ValueError(f"must be the same for all users, without ${{...}}, got {text!r} instead")

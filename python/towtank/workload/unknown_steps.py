@@ -1,4 +1,4 @@
-"""What is said of a step that is none: its keys, the nearest known one, and what does the same here."""
+"""Message about an unknown kind of step: its keys, the nearest known key, and the equivalent step."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from towtank.yamlfile import did_you_mean
 
-# Keys that a message repeats.
+# Number of keys that a message repeats.
 _KEYS_SHOWN = 5
-# What other tools call things that steps do here; None: what no step does.
+# Names of other tools, and the steps that are equivalent; None if no step is.
 _ELSEWHERE = {
     "wait": "think",
     "sleep": "think",
@@ -32,14 +32,14 @@ _GUIDE = "see docs/guides/write-a-workload.md"
 
 
 def no_step(value: dict[str, Any], keys: list[str]) -> str:
-    """Message about a mapping that is no step.
+    """Return the message about a mapping that is not a step.
 
     Parameters
     ----------
     value : dict
         The mapping.
     keys : list of str
-        Keys by which steps are known.
+        Keys of all kinds of steps.
     """
     return f"must be a step with one of the keys {', '.join(keys)}, got {_unknown_keys(value, keys)}"
 

@@ -169,7 +169,7 @@ class RemoteHost:
         return self.folder / "pids" / str(self._pids)
 
     def guarded(self, command: list[str], grace_s: float, pid_file: Path, open_files: int | None = None) -> list[str]:
-        """A command under a guard there, which writes its number to a file."""
+        """Return a command under a guard on the host; the guard writes its process id to a file."""
         guard = guarded(command, grace_s=grace_s, open_files=open_files, engine=self.engine())
         return ["sh", "-c", _TOLD, str(pid_file), *guard]
 
@@ -353,7 +353,7 @@ class RemoteProcess:
         signal_tree(self._host.execute, guard, what)
 
     def limits(self) -> dict[str, int | None]:
-        """Limits in force of its command there."""
+        """Limits in force for its command on the host."""
         guard = self._guard_number()
         return {} if guard is None else limits_below(guard, self._host.read)
 

@@ -22,7 +22,7 @@ from towtank.system.services.openldap import Openldap
 from towtank.system.services.postgresql import Postgresql
 
 _METRICS = "/metrics"
-# Variables of its environment.
+# Environment variables of the content server.
 _DATABASE, _LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
 # The server gives requests in work five seconds when it is told to end; ours must be longer.
 _GRACE_S = 8.0
@@ -140,7 +140,7 @@ class ContentServer(NodesService):
         return [self.host.python(), "-m", "content_server"]
 
     def _addresses_of_others(self) -> dict[str, str]:
-        """Database and directory, which may come with a login: arguments of a process can be read by everybody."""
+        """Variables for database and directory, whose logins must not be arguments, which everybody can read."""
         given = self._part.settings
         addresses = {_DATABASE: given.database if self._database is None else self._database.dsn}
         if given.ldap is not None:

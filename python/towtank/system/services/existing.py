@@ -35,7 +35,7 @@ class Existing(PlainService):
         return {"address": list(self._part.address), "metrics": self._part.metrics}
 
     def scrapers(self) -> list[Any]:
-        """Its page of metrics, at every address, with the login of the address."""
+        """Scrapers of its page of metrics, one for each address, with the login of the address."""
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
 
         if self._part.metrics is None:

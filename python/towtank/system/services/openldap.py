@@ -24,7 +24,7 @@ ADMINISTRATOR_PASSWORD = "towtank"
 _POPULATE_WITHIN_S = 600.0
 _DATABASE = "data.mdb"
 _COMPLETE = "complete"
-# slapd keeps a row of 650 bytes for each file that it may open: 21 MB, with more connections than it has threads for.
+# slapd allocates 650 bytes for each file that it may open: 21 MB for this limit, which exceeds its connections by far.
 _OPEN_FILES = 32768
 
 
