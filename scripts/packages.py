@@ -1,6 +1,6 @@
-"""`make test-packages`: brings what some tests need, as far as this machine and this user can; never an error.
+"""`make test-packages`: installs the packages that some tests need, if this machine and this user allow it.
 
-What stays missing costs only the tests that need it: they are left out, and the test run says how many and why.
+A missing package is not an error: the tests that need it are skipped, and the test run reports how many and why.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def say(text: str) -> None:
 
 
 def install_packages() -> None:
-    """Install what is missing, as root on Debian; nothing anywhere else."""
+    """Install missing packages, as root on Debian; install nothing on other machines or for other users."""
     missing = debian.missing(listed("tests"))
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
         say(f"installing for the tests: {' '.join(missing)}")
@@ -38,14 +38,14 @@ def install_packages() -> None:
 
 
 def fetch_archives() -> None:
-    """Fetch the archives of `examples/repository`; without Java nobody would run them."""
+    """Fetch the archives of `examples/repository`, if Java is installed to run them."""
     needs = packages.needed(str(ROOT / "examples" / "repository"))
     if all(need.found() for need in needs if need.kind == "java"):
         packages.install((need for need in needs if isinstance(need, packages.Download)), debian.run_quietly, say)
 
 
 def main() -> int:
-    """Do what can be done; 0 in any case."""
+    """Install what this machine and this user allow; return 0 in any case."""
     for step in (install_packages, fetch_archives):
         try:
             step()

@@ -1,3 +1,3 @@
-"""What holds for every test."""
+"""Settings and fixtures of every test."""
 
 pytest_plugins = ["left_out", "left_behind", "grouping"]

@@ -430,7 +430,7 @@ def on_intervals(change):
 
 
 def stood_still(run, seconds=3.0):
-    """From 20 s on the loop of the load thread did not turn."""
+    """The loop of the load thread stood still from 20 s on."""
 
     def stall(document, ends_s):
         document["gap_ns"] = 1_000_000
@@ -449,7 +449,7 @@ def stood_still_long(run):
 
 
 def never_answered(run):
-    """Eight requests, none of which ended before the load was over; all of them timed out then."""
+    """Eight requests were in flight until the end of the load, and then timed out."""
 
     def silence(document):
         if document["k"] == "header":
@@ -474,7 +474,7 @@ NOTHING = {"ok": 0, "failed": {}, "response": None, "response_sum_ns": 0, "excha
 
 
 def rare_failure(run, of="transaction"):
-    """Eight of a second kind, all failed, beside 1,280 of the first."""
+    """Eight transactions of a second kind, all failed, beside 1,280 of the first kind."""
 
     def fail(document):
         if document["k"] == "header":
@@ -519,7 +519,7 @@ def fewer_users_than_asked(run):
 
 
 def ask(run, users):
-    """Eight users came where so many were asked for."""
+    """Eight users came, but the study asked for another number."""
     run.update(users=users)
 
     def change(document):
@@ -562,7 +562,7 @@ def connected_each_time(run):
 
 
 def paused(run):
-    """Forty a second take 1 ms, and in every fourth second 20 ms."""
+    """40 transactions a second take 1 ms each, in every fourth second 20 ms."""
 
     def change(document, ends_s):
         taken = [20e6 if ends_s % 4 == 0 else 1e6] * 40
@@ -573,7 +573,7 @@ def paused(run):
 
 
 def overloaded(run):
-    """Eight arrive each second and seven are done: what is in the system rises by one a second."""
+    """Eight transactions arrive each second and seven end, so one more is in the system each second."""
 
     def change(document, ends_s):
         document |= {"user_ns": round(4 * max(0.0, ends_s - 2) * SECOND), "arrivals": [8]}

@@ -1,4 +1,4 @@
-"""No statement of a study summary contradicts another one, over kept and generated results."""
+"""The statements of a study summary do not contradict each other, for stored and generated results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def estimate(value, width):
 
 @st.composite
 def runs(draw):
-    """Runs of one configuration: any throughput, with tiers or without, valid or not for any reason."""
+    """Generate runs of one configuration with any throughput, with or without tiers, valid or invalid."""
     observed = draw(st.booleans())
     made = []
     for number, users in enumerate(draw(st.lists(st.sampled_from([5, 10, 20, 40, 80]), min_size=1, unique=True))):

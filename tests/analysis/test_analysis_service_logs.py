@@ -1,4 +1,4 @@
-"""Logs of services: what was said for the first time under load is counted, bounded, and without secrets."""
+"""Logs of services: new lines of trouble under load are grouped, counted, bounded and redacted."""
 
 import json
 import tracemalloc
@@ -24,7 +24,7 @@ def tier_of(run):
 
 
 def write_log(run, before, during, after=(), looks=()):
-    """Write the log of the first tier, with the events that tell when the load began and ended."""
+    """Write the log of the first tier, with the events of the beginning and the end of the load."""
     name = tier_of(run)
     parts = ["".join(f"{line}\n" for line in lines).encode() for lines in (before, during, after)]
     (run.logs / f"{name}.log").write_bytes(b"".join(parts))
@@ -59,12 +59,12 @@ def test_new_lines_of_trouble_are_grouped_with_counts_and_the_first_time(run):
     ]
 
 
-def test_what_was_said_before_the_load_or_after_it_is_no_news(run):
+def test_lines_from_before_or_after_the_load_do_not_count(run):
     write_log(run, BEFORE, ["ERROR: could not bind to 10.0.0.6:8080, trying 8082"], ["FATAL: the end"])
     assert logs_of(run)["groups"] == []
 
 
-def test_of_a_traceback_the_exception_is_kept(run):
+def test_a_traceback_is_reduced_to_its_exception(run):
     trace = [
         "Traceback (most recent call last):",
         '  File "x.py", line 3, in error',
@@ -75,7 +75,7 @@ def test_of_a_traceback_the_exception_is_kept(run):
     assert [(one["text"], one["count"]) for one in logs_of(run)["groups"]] == [("shop.Oops: full", 2)]
 
 
-def test_a_log_that_is_not_there_and_a_beginning_that_was_not_recorded_are_null(run):
+def test_a_missing_log_and_an_unrecorded_start_of_the_load_are_null(run):
     assert summarize_run(run, tables=False)["logs"] is None
     name = write_log(run, BEFORE, ["ERROR: a"])
     (run.logs / f"{name}.log").unlink()
@@ -111,14 +111,14 @@ def test_a_huge_log_is_read_at_both_ends_in_bounded_memory(run, monkeypatch):
 
 
 def service_logs_texts(run):
-    """Texts of all groups, also of those that are not kept."""
+    """Return the texts of all groups, including those beyond the limit."""
     name = tier_of(run)
     spans = service_logs.logs_written(run, [name])[name].ends(service_logs.HEAD_BYTES, service_logs.TAIL_BYTES)
     with (run.logs / f"{name}.log").open("rb") as stream:
         return [line.text for line in troubles(service_logs._lines(stream, spans))]
 
 
-def test_a_line_without_end_is_cut(run):
+def test_an_unlimited_line_is_cut(run):
     write_log(run, BEFORE, ["ERROR " + "y" * 3_000_000 + " fatal " + "z" * 10, "panic: next"])
     texts = [one["text"] for one in logs_of(run)["groups"]]
     assert len(texts) == 2
@@ -145,7 +145,7 @@ CANARY = "Canary7Secret"
         "error \x1b[31mpassword\x1b[0m={}",
     ],
 )
-def test_a_secret_in_a_line_is_not_kept(run, line):
+def test_a_secret_in_a_line_is_redacted(run, line):
     write_log(run, BEFORE, [line.format(CANARY)])
     kept = logs_of(run)
     assert kept["lines"] == 1
@@ -164,7 +164,7 @@ def test_a_secret_in_a_line_is_not_kept(run, line):
         "ready",
     ],
 )
-def test_words_that_speak_of_no_trouble(line):
+def test_lines_that_report_no_trouble(line):
     assert level_of_line(line) is None
 
 
@@ -179,17 +179,17 @@ def test_words_that_speak_of_no_trouble(line):
         ("errors=3", "error"),
     ],
 )
-def test_words_of_trouble(line, level):
+def test_lines_that_report_trouble(line, level):
     assert level_of_line(line) == level
 
 
-def test_lines_that_differ_in_what_varies_only_are_equal():
+def test_lines_that_differ_only_in_varying_parts_are_equal():
     one = "Mon Nov 23 18:22:48 UTC 2026 worker-3 0x7ffe12 fe80::1 1b4e28ba-2fa1-11d2-883f-0016d3cca427 refused"
     other = "Tue Dec 1 08:02:01 UTC 2027 worker-12 0x1 fe80::a2 6ba7b810-9dad-11d1-80b4-00c04fd430c8 refused"
     assert folded(one) == folded(other)
 
 
-def test_a_summary_does_not_outlive_its_log(run):
+def test_a_summary_is_computed_again_when_its_log_changes(run):
     name = write_log(run, BEFORE, ["ERROR: a"])
     before = summarize_run(run, tables=False)["inputs"]
     with (run.logs / f"{name}.log").open("a") as stream:

@@ -1,4 +1,4 @@
-"""A run that goes through several loads: every number and sentence names the load of the stretch that was analysed."""
+"""A run with several loads: every number and sentence names the load of the analysed stretch."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_every_sentence_of_a_study_names_the_load_of_the_stretch(run):
     assert not [text for text in texts if "18" in text]
 
 
-def test_a_run_of_one_load_names_no_stage(tmp_path):
+def test_a_run_with_one_load_names_no_stage(tmp_path):
     script = even_script(
         STAGES[:2], users=BASE, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05, factors={"users": "4"}
     )
@@ -67,7 +67,7 @@ def stage(name, start_s, end_s, **amount):
     return {"name": name, "phase": "steady", "start_s": start_s, "end_s": end_s, **amount}
 
 
-def test_stages_that_follow_with_the_same_load_are_one_stretch():
+def test_consecutive_stages_with_the_same_load_are_one_stretch():
     found = stretches(
         [
             stage("a", 0.0, 5.0, users=3),

@@ -58,7 +58,7 @@ def test_a_roomy_disk_and_one_without_a_number_of_inodes_are_no_doubt() -> None:
 
 
 def test_limits_of_disks_are_named_with_their_units() -> None:
-    # As a host file is written into `run.json`.
+    # The form of a host in `run.json`.
     written = {"size": "1 GB", "read_rate": "16 MiB/s", "read_operations": "200 /s", "write_operations": "30 /min"}
     limited = Disk.model_validate(written).model_dump(mode="json")
     free = Disk.model_validate({"size": "1 GB"}).model_dump(mode="json")

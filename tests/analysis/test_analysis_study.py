@@ -53,7 +53,7 @@ def test_a_copied_run_is_no_repetition(tmp_path):
             assert point["throughput_per_s"] == same["throughput_per_s"]
 
 
-def test_a_summary_does_not_outlive_its_data(tmp_path):
+def test_a_summary_is_computed_again_when_its_data_change(tmp_path):
     results = copy_of_results_1(tmp_path / "results")
     run = results.runs()[0]
     summarize_study(results, fresh=True)
@@ -299,7 +299,7 @@ def without_tiers(run, cpus_used=None):
 
 
 def test_a_tier_that_was_not_observed_is_no_evidence_against_the_cpu():
-    # A server that runs already, on a plateau: no tier is observed, so nothing can be said of its CPUs.
+    # An existing server on a plateau: no tier is observed, so the state of its CPUs is unknown.
     limit = conclude(*(without_tiers(made(f"r{n}", n, x)) for n, x in ((10, 10.0), (20, 12.0))))
     assert (limit["kind"], limit["resource"]) == ("unknown", None)
     assert "the limiting resource was not observed (no tier was observed)" in limit["evidence"]
@@ -345,7 +345,7 @@ def test_failures_that_the_generator_or_others_may_cause_are_no_limit_of_the_sys
 
 
 def test_an_open_load_that_grows_is_an_overload_however_small_the_shortfall():
-    # 99.7 of 108 /s are 8 % below the line, but what is in the system grew from 70 to 282.
+    # 99.7 of 108 /s are 8 % below the line, but the transactions in the system grew from 70 to 282.
     top = made("r3", 108, 99.7, verdict="suspect")
     top["window"] = {"growth": {"is_significant": True}}
     doubt = {"kind": "no_steady_state", "level": "suspect", "message": "571 of 6,539 arrivals were left unfinished"}
@@ -385,7 +385,7 @@ def test_every_kind_of_limit_has_its_words_in_the_headline(kind):
 
 
 def test_an_objective_rests_on_valid_runs_only():
-    # One configuration whose transactions all failed beside one that is well: 0.9 ms of failures meet nothing.
+    # All transactions of one configuration failed, the other is good: failures after 0.9 ms meet no objective.
     reasons = [{"kind": "errors_above_limit", "level": "invalid", "message": "all failed", "seen": 1.0, "limit": 0.01}]
     failed = made("r2", 20, 20.0, verdict="invalid")
     failed["verdict"]["reasons"], failed["errors"] = reasons, {"share": 1.0}
@@ -403,11 +403,11 @@ def test_an_objective_rests_on_valid_runs_only():
     assert times["not_judged"] == [
         {"load": 20.0, "runs": ["r2"], "kind": "invalid", "why": "r2 is invalid (all failed)"}
     ]
-    # The share of errors is right however many there are.
+    # Errors do not distort the share of errors.
     assert (errors["met"], errors["seen"], errors["not_judged"]) == (False, 1.0, [])
 
 
-def test_what_is_lost_is_lost_in_a_disturbed_run_too():
+def test_a_disturbed_run_decides_objectives_about_lost_data():
     disturbed = made("r1", 10, 10.0, verdict="invalid")
     disturbed["verdict"]["reasons"] = [
         {"kind": "interference", "level": "invalid", "message": "others", "seen": 0.8, "limit": 0.1}

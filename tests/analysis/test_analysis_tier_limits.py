@@ -29,7 +29,7 @@ def test_a_tier_at_its_limit_is_named(run, gauges, words):
     assert "ulimit -n" in doubt["hint"]
 
 
-def test_a_tier_below_its_limits_is_no_doubt(run):
+def test_a_tier_below_its_limits_raises_no_doubt(run):
     name = limited(run, LIMITS, open_files=972, threads=474)
     assert "tier_limit" not in reasons(run)
     limits = summarize_run(run, tables=False)["tiers"][name]["limits"]
@@ -40,7 +40,7 @@ def not_checked(run):
     return {one["check"] for one in summarize_run(run, tables=False)["verdict"]["not_checked"]}
 
 
-def test_no_limit_and_a_limit_that_is_not_known_are_no_doubt(run):
+def test_a_missing_or_unknown_limit_raises_no_doubt(run):
     for limits in ({"open_files": None, "processes": None}, {}):
         limited(run, limits, open_files=10**6, threads=10**6)
         assert "tier_limit" not in reasons(run)

@@ -1,4 +1,4 @@
-"""What piles up and what pauses, against queues whose truth is known: no false alarm, and no overload missed."""
+"""Growth and pauses against simulated queues of known state: no false alarm, and no overload missed."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def means(arrivals, ends, start, seconds):
     [(exponential, 90.0, 0.9), (exponential, 20.0, 0.9), (exponential, 300.0, 0.95), (constant, 90.0, 0.95),
      (lognormal, 90.0, 0.7)],
 )  # fmt: skip
-def test_a_queue_below_its_limit_piles_nothing_up_and_has_no_pauses(service, rate, utilization, seconds):
+def test_a_queue_below_its_limit_has_neither_growth_nor_pauses(service, rate, utilization, seconds):
     stream = np.random.default_rng(20)
     series = [queue(stream, service, rate, utilization, WARM_UP_S + seconds) for _ in range(SERIES)]
     alarms = sum(growth(*one, WARM_UP_S, seconds).is_significant for one in series)
@@ -77,11 +77,11 @@ def test_a_queue_below_its_limit_piles_nothing_up_and_has_no_pauses(service, rat
 
 
 @pytest.mark.parametrize(("rate", "seconds"), [(115.0, 12), (120.0, 10), (130.0, 12)])
-def test_an_overload_piles_up_within_ten_seconds(rate, seconds):
+def test_an_overload_is_found_within_ten_seconds(rate, seconds):
     # 98.6 /s at most, as an M/M/1 with a service time of 10.14 ms.
     stream = np.random.default_rng(21)
     found = [growth(*queue(stream, exponential, rate, rate / 98.6, 5 + seconds), 5, seconds) for _ in range(SERIES)]
-    # Expected left over: 1.1, 1.5 and 2.3 times the limit of three deviations.
+    # Expected growth: 1.1, 1.5 and 2.3 times the limit of three deviations.
     assert sum(one.is_significant for one in found) >= {115.0: 0.45, 120.0: 0.70, 130.0: 0.99}[rate] * SERIES
 
 

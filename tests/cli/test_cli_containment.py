@@ -1,4 +1,4 @@
-"""A fault in a part of a command costs that part: status 1, `failed_parts` in JSON, and everything else is there."""
+"""A fault in one part of a command is contained: status 1, `failed_parts` in JSON, and all other parts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def answered(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tup
         status = app.run([*COMMANDS[name], str(folder), "--json"])
         document: dict[str, Any] = json.loads(capsys.readouterr().out)
         return status, document
-    # The runs were made already; what `run` does next is the summary and the report.
+    # The runs exist already, so `run` goes on with the summary and the report.
     results = ResultsFolder.open(folder)
     outcome = study.StudyOutcome(results.path)
     study._summarise(results, outcome, report=True)
@@ -64,7 +64,7 @@ def break_parts(monkeypatch: pytest.MonkeyPatch, *parts: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_fault_in_a_part_leaves_all_else(
+def test_a_fault_in_a_part_leaves_all_other_parts(
     name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -87,12 +87,12 @@ def test_a_fault_in_a_part_leaves_all_else(
             assert before.keys() <= after.keys()
 
 
-def test_an_answer_refused_for_a_fault_says_the_fault(
+def test_an_answer_refused_after_a_fault_names_the_fault(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     break_parts(monkeypatch, *(f"summary of r00{number}" for number in range(1, 5)))
     assert app.run(["model", "fit", str(folder)]) == 1
-    told = capsys.readouterr().err
-    assert "summary of r004: this part could not be made: RuntimeError: on purpose (the fault is described in" in told
-    assert "no run may be modelled" in told
+    errors = capsys.readouterr().err
+    assert "summary of r004: this part could not be made: RuntimeError: on purpose (the fault is described in" in errors
+    assert "no run may be modelled" in errors

@@ -49,7 +49,7 @@ def silent() -> Iterator[str]:
 
 
 def sh(script: str, folder: Path, **environment: str | None) -> subprocess.CompletedProcess[str]:
-    """Run a line of shell; `$towtank` is the command, None takes a variable away."""
+    """Run a line of shell in which `$towtank` is the command; None removes a variable."""
     given = {**os.environ, "towtank": shlex.join(TOWTANK), "HOME": str(folder), **environment}
     variables = {key: value for key, value in given.items() if value is not None}
     return subprocess.run(
@@ -92,7 +92,7 @@ def test_drive_measures_under_any_condition(server: str, tmp_path: Path, conditi
 
 
 @pytest.mark.parametrize("width", [40, 80])
-def test_every_percentile_stands_in_the_output_whatever_the_width(server: str, tmp_path: Path, width: int) -> None:
+def test_the_output_has_every_percentile_at_any_width(server: str, tmp_path: Path, width: int) -> None:
     done = sh(drive(server), tmp_path, COLUMNS=str(width))
     assert "…" not in done.stdout
     assert "p99.9" in done.stdout
@@ -110,7 +110,7 @@ def test_drive_measures_as_a_user_without_rights(server: str, tmp_path: Path) ->
     with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
         own = Path(name)
         os.chown(own, NOBODY, NOBODY)
-        # It may read what is below a home that is closed to others, as the Python that runs the tests, and no more.
+        # It may read below a home that is closed to others, where the Python of the tests may be, and no more.
         read = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
         user = f"umask 077; ulimit -Sn 256; setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {read}"
         if sh(f"{user} true", own).returncode != 0:
@@ -121,7 +121,7 @@ def test_drive_measures_as_a_user_without_rights(server: str, tmp_path: Path) ->
 
 
 def on_mount(folder: Path, options: str, script: str, before: str = ":") -> subprocess.CompletedProcess[str]:
-    """Run a line of shell beside a file system of its own at `disk`, which ends with it."""
+    """Run a line of shell with a small file system at `disk`, which is removed after it."""
     (folder / "disk").mkdir(exist_ok=True)
     mounted = f"mount -t tmpfs -o {options} tmpfs disk && {{ {before}; }} && {{ {script}; }}; s=$?; ls -A disk; exit $s"
     return sh(f"exec unshare -m --propagation private sh -c {shlex.quote(mounted)}", folder)
@@ -198,7 +198,7 @@ def test_a_study_runs_under_any_condition(tiny: Path, condition: str) -> None:
     assert condition.endswith(">&-") or "verdict: " in done.stdout
 
 
-def test_a_reader_that_leaves_costs_no_study(tiny: Path) -> None:
+def test_a_study_goes_on_when_its_reader_leaves(tiny: Path) -> None:
     done = sh(f"{{ {RUN}; echo $? >status; }} 2>&1 | head -1", tiny)
     assert done.stdout.count("\n") == 1
     assert (tiny / "status").read_text().strip() in ("0", "4")
@@ -276,9 +276,7 @@ def test_results_that_cannot_be_written_are_one_clear_line(
 @pytest.mark.parametrize(
     ("options", "before"), [("noexec,size=20m", ":"), (SMALL, FILL), (SMALL, "mount -o remount,ro disk")]
 )
-def test_a_bad_temporary_folder_keeps_nobody_from_measuring(
-    server: str, tmp_path: Path, options: str, before: str
-) -> None:
+def test_drive_measures_with_a_bad_temporary_folder(server: str, tmp_path: Path, options: str, before: str) -> None:
     done = on_mount(tmp_path, options, f"TMPDIR=$PWD/disk {drive(server)}", before)
     assert done.returncode in (0, 4), done.stderr
     assert done.stdout.split()[-1] != "fill" or "requests/s" in done.stdout
@@ -292,7 +290,7 @@ def test_too_low_a_limit_of_open_files_is_refused_with_its_number(server: str, t
     assert "plan.json" not in done.stderr
 
 
-def test_a_limit_of_open_files_that_is_just_enough_is_taken(server: str, tmp_path: Path) -> None:
+def test_a_sufficient_limit_of_open_files_is_accepted(server: str, tmp_path: Path) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     done = sh(f"ulimit -n {min(100, hard)}; {drive(server)}", tmp_path)
     assert done.returncode in (0, 4), done.stderr
@@ -310,7 +308,7 @@ def wait_for(folder: Path, pattern: str) -> Path:
     return Path(until(lambda: next(folder.glob(pattern), None)))
 
 
-def test_one_wish_to_stop_does_not_wait_for_a_silent_server(silent: str, tmp_path: Path) -> None:
+def test_the_first_request_to_stop_does_not_wait_for_a_silent_server(silent: str, tmp_path: Path) -> None:
     process = start(silent, tmp_path, "--out", "results")
     wait_for(tmp_path, "results/engine/*.ndjson")
     process.send_signal(signal.SIGINT)
@@ -322,7 +320,7 @@ def test_one_wish_to_stop_does_not_wait_for_a_silent_server(silent: str, tmp_pat
 
 
 def test_leaving_at_once_names_where_results_are(silent: str, tmp_path: Path) -> None:
-    for options, said in ((("--out", "kept"), "is kept in kept"), ((), "nothing is kept")):
+    for options, message in ((("--out", "kept"), "is kept in kept"), ((), "nothing is kept")):
         process = start(silent, tmp_path, *options)
         wait_for(tmp_path, "kept/engine/*.ndjson" if options else "towtank-drive-*/engine/*.ndjson")
         process.send_signal(signal.SIGINT)
@@ -330,11 +328,11 @@ def test_leaving_at_once_names_where_results_are(silent: str, tmp_path: Path) ->
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 5
-        assert said in errors
+        assert message in errors
     assert not list(tmp_path.glob("towtank-drive-*"))
 
 
-def test_what_a_killed_drive_left_is_removed_by_the_next(server: str, silent: str, tmp_path: Path) -> None:
+def test_the_next_drive_removes_the_folder_of_a_killed_one(server: str, silent: str, tmp_path: Path) -> None:
     process = start(silent, tmp_path)
     left = wait_for(tmp_path, "towtank-drive-*/engine/*.ndjson").parents[1]
     process.kill()
@@ -344,7 +342,7 @@ def test_what_a_killed_drive_left_is_removed_by_the_next(server: str, silent: st
     assert not list(tmp_path.glob("towtank-drive-*"))
 
 
-def test_what_can_be_worked_out_again_is_left_out_where_a_folder_is_only_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_derived_documents_are_not_written_into_a_read_only_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(number: int) -> None:
         def refused(*_: object, **__: object) -> None:
             raise OSError(number, os.strerror(number))

@@ -123,7 +123,7 @@ def test_good_run_is_complete_and_tells_every_step(conduct: Any) -> None:
     assert MARKER not in os.environ
 
 
-# Says something while it comes up, and more of it, with another error, from when a file is there.
+# Logs an error while it comes up; once a file exists, it logs the error more often, and another error.
 TROUBLED = """
 import pathlib, sys, time
 print("ERROR: port 8080 is taken", flush=True)
@@ -137,7 +137,7 @@ time.sleep(600)
 """
 
 
-def test_what_a_service_says_for_the_first_time_under_load_is_in_the_summary(conduct: Any, tmp_path: Path) -> None:
+def test_new_log_lines_of_a_service_under_load_are_in_the_summary(conduct: Any, tmp_path: Path) -> None:
     def load() -> None:
         (tmp_path / "loaded").touch()
         while not (tmp_path / "said").exists():
@@ -153,7 +153,7 @@ def test_what_a_service_says_for_the_first_time_under_load_is_in_the_summary(con
     assert ended["log_bytes"]["content"] == (run.logs / "content.log").stat().st_size
 
 
-def test_looks_at_a_log_are_bounded_however_long_it_grows(tmp_path: Path) -> None:
+def test_records_of_the_length_of_a_log_are_bounded(tmp_path: Path) -> None:
     now = 0
     growth = LogGrowth(tmp_path, lambda: now)
     for second in range(3000):
@@ -213,13 +213,13 @@ def test_one_ctrl_c_stops_the_engine_gracefully(conduct: Any) -> None:
 
 
 class StopsAtNote(Silent):
-    """The user who sees a note asks to stop."""
+    """Ask to stop at the first note."""
 
     def note(self, text: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_a_wish_to_stop_after_a_service_died_does_not_wait_for_answers(
+def test_a_request_to_stop_after_a_service_died_does_not_wait_for_answers(
     conduct: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_ENGINE", "waits")

@@ -96,7 +96,7 @@ def pilot(run, answer, asked):
     return engine, said, read_pilot(run, asked)
 
 
-# The engine in memory goes by whole seconds.
+# The engine in memory advances by whole seconds.
 ASKED = Pilot.model_validate({"start": 20, "ramp_up": "2 s", "settle": "2 s", "steady": "4 s"})
 
 
@@ -147,7 +147,7 @@ def test_steady_stage_ends_once_it_is_precise(run):
     assert 0 < ended[0]["half_width"] <= 0.05
 
 
-def test_steady_stage_of_a_system_that_changes_takes_all_its_time(run):
+def test_steady_stage_of_a_system_that_changes_lasts_its_longest_time(run):
     written = {"stages": {"ramp_up": "1 s", "settle": "1 s", "steady": "until precise to 5 %, at most 40 s"}}
     load = Load.model_validate({"users": 60, **written})
     plan = plan_load(load, (60.0,), Groups(("all",), (1.0,)))

@@ -1,4 +1,4 @@
-"""No text says to fetch from a registry what is not ours there: whoever took the name would be installed."""
+"""No text recommends installing Towtank from a registry, where somebody else may have taken its name."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def texts() -> list[tuple[str, str]]:
 
 
 def ours_in(text: str) -> list[str]:
-    """Commands of a text that fetch what has one of our names."""
+    """Find the commands of a text that would fetch a package with one of our names."""
     return [match[0] for match in COMMAND.finditer(text) if OURS.search(match["rest"])]
 
 
-def test_a_command_that_fetches_us_is_seen() -> None:
+def test_a_command_that_fetches_one_of_our_names_is_found() -> None:
     assert ours_in("pip install 'towtank[hosts]'") == ["pip install 'towtank[hosts]'"]
     assert ours_in("uv tool install --upgrade towtank") != []
     assert ours_in("python -m pip install content-server") != []
     assert ours_in("pip install -e reference/content_server; pip install asyncssh; ./towtank") == []
 
 
-def test_nobody_is_told_to_fetch_us_from_a_registry() -> None:
+def test_no_text_recommends_fetching_our_names_from_a_registry() -> None:
     assert [(name, command) for name, text in texts() for command in ours_in(text)] == []
 
 

@@ -39,7 +39,7 @@ def test_the_commands_of_the_guide_work(tmp_path: Path) -> None:
 
 
 def outputs(folder: Path, book: dict[str, Any]) -> list[str]:
-    """What the code cells print now."""
+    """Run the code cells and return their output."""
     cells = [one for one in book["cells"] if one["cell_type"] == "code"]
     mark = "--- end of a cell ---"
     script = f"\nprint({mark!r})\n".join("".join(one["source"]) for one in cells)
@@ -80,22 +80,22 @@ def compare(now: str, kept: str) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_the_notebook_says_what_it_said(tmp_path: Path) -> None:
+def test_the_notebook_reproduces_its_output(tmp_path: Path) -> None:
     folder = tmp_path / "example"
     shutil.copytree(EXAMPLE, folder)
     book = json.loads((EXAMPLE / "from-csv-to-size.ipynb").read_text("utf-8"))
-    cells = [one for one in book["cells"] if one["cell_type"] == "code"]
-    kept = ["".join("".join(each["text"]) for each in one["outputs"]) for one in cells]
+    cells = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+    kept = ["".join("".join(output["text"]) for output in cell["outputs"]) for cell in cells]
     for now, before in zip(outputs(folder, book), kept, strict=True):
         compare(now, before)
 
 
 def test_the_notebook_is_compared_within_its_errors() -> None:
-    said = "p95 434 [425, 442] ms on 2028-05-04, 0.600614 ratio"
-    compare("p95 430 [421, 438] ms on 2028-05-03, 0.600615 ratio", said)
+    stored = "p95 434 [425, 442] ms on 2028-05-04, 0.600614 ratio"
+    compare("p95 430 [421, 438] ms on 2028-05-03, 0.600615 ratio", stored)
     for wrong in ("p95 444 [435, 452] ms on 2028-05-04, 0.600614 ratio",
                   "p95 434 [425, 442] ms on 2028-06-04, 0.600614 ratio",
                   "p95 434 [425, 442] ms on 2028-05-04, 0.620614 ratio",
                   "p95 434 [425, 442] s on 2028-05-04, 0.600614 ratio"):  # fmt: skip
         with pytest.raises(AssertionError):
-            compare(wrong, said)
+            compare(wrong, stored)

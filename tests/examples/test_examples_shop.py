@@ -26,14 +26,14 @@ def load() -> ModuleType:
 def test_users_who_arrive_at_once_are_all_taken_in() -> None:
     shop = load()
     with shop.Server(("127.0.0.1", 0), shop.Shop) as server, ExitStack() as stack:
-        # Nobody accepts: what the kernel does not queue waits for a second try, and in the end times out.
+        # The server never accepts: connections that the kernel does not queue are tried again, and finally time out.
         users = [stack.enter_context(socket.socket()) for _ in range(USERS)]
         for user in users:
             user.settimeout(20)
             user.connect(server.server_address)
 
 
-def test_a_client_of_http_1_0_that_keeps_its_connection_is_told_so() -> None:
+def test_a_client_of_http_1_0_that_keeps_its_connection_gets_keep_alive() -> None:
     shop = load()
     request = b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
     with shop.Server(("127.0.0.1", 0), shop.Shop) as server:

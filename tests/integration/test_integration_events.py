@@ -90,7 +90,7 @@ groups:
 def test_what_is_stored_and_not_read_back_whole_misses_the_objective(bench: Bench, size: str, met: bool) -> None:
     path = bench.study(users=[2], steady="1 s")
     text = path.read_text().replace("steady: 1 s", "steady: 1 s, ramp_down: 3 s")
-    # Whatever else runs on this machine: an invalid run would decide nothing.
+    # Allows for other programs on this machine: an invalid run would decide nothing.
     limits = "limits: {interference: 100 %, start_lag_p99: 10 s}\n"
     path.write_text(f"{text}{limits}objectives: ['errors of read_back <= 0 % in ramp_down']\n")
     (bench.folder / "workload.yaml").write_text(READ_BACK.replace("MIN", size))

@@ -124,7 +124,7 @@ def test_a_study_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
         "POST /json",
         "POST /text",
     ]
-    # The login of the address goes with every request that has no authorization of its own, and with the page.
+    # The login of the address is sent with every request without authorization, and with the request of the page.
     assert server.authorizations("/json") == {basic(canary("user"), canary("password"))}
     assert server.authorizations("/metrics") == {basic(canary("user"), canary("password"))}
     assert server.authorizations("/page") == {basic(canary("page"), canary("page"))}
@@ -193,14 +193,14 @@ def test_a_study_is_resumed_with_its_secrets(bench: Bench) -> None:
     assert search(bench.results, PRIVATE).open == {}
 
 
-def test_results_without_their_secrets_say_so(bench: Bench) -> None:
+def test_resuming_without_the_secrets_is_refused(bench: Bench) -> None:
     with listening() as server:
         write_study(bench, server.port)
         run(bench, "run", "study.yaml", "--out", bench.results, "--quiet", "--no-report", "--set", "parameters.mine=x")
     (bench.results / "secrets.json").unlink()
     ended = bench.towtank("run", "--resume", bench.results)
     assert ended.returncode == 2
-    assert "secrets.json: must be there to go on: it keeps what parameters.mine=*** stands for" in ended.stderr
+    assert "secrets.json: must exist to resume the study: it holds the values of parameters.mine=***" in ended.stderr
 
 
 def test_one_url_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
@@ -233,7 +233,7 @@ def test_the_login_of_a_target_of_a_workload_is_used(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["http://u:PW@127.0.0.1:9/", "--header", "Authorization: x"], "--header: must not be Authorization where the"),
+        (["http://u:PW@127.0.0.1:9/", "--header", "Authorization: x"], "--header: must not be Authorization if the"),
         (["http://127.0.0.1:9/", "--connect-to", "u:PW@127.0.0.1:9"], "--connect-to: must have no login"),
         (["workload.yaml", "--address", "tcp://u:PW@127.0.0.1:9"], "must have no login: tcp:// asks for none"),
         (["workload.yaml", "--address", "u:PW@127.0.0.1:x"], "must have a port from 0 to 65535"),
@@ -265,7 +265,7 @@ def test_an_endpoint_with_a_login_is_refused_without_showing_it(bench: Bench) ->
     assert found_in(ended.stdout + ended.stderr) == []
 
 
-# A server of ours whose logins are asked, and one that runs already and is told a password that it does not ask for.
+# A server of ours that checks its logins, and an existing server that gets a password although it needs none.
 DATABASES = """
 schema: towtank/system/1
 name: stores

@@ -1,4 +1,4 @@
-"""Loads that are damaged while they run: none of them may be called valid."""
+"""Loads that are disturbed while they run: the verdict on none of them may be valid."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from waiting import until
 
 @contextmanager
 def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """A server on loopback that does with each connection, in a thread of its own, what a test wants."""
+    """A server on loopback that handles each connection by a function of the test, in a thread."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         kept: list[socket.socket] = []
 
@@ -87,7 +87,7 @@ def test_a_server_that_never_answers_is_invalid(bench: Bench, scheme: str) -> No
         ("--source", "::1"),
     ],
 )
-def test_what_the_engine_refuses_is_told_by_its_option(
+def test_a_refusal_of_the_engine_names_the_option(
     bench: Bench, serve: Callable[..., str], option: str, value: str
 ) -> None:
     out = bench.folder / "out"
@@ -118,7 +118,7 @@ def test_a_run_is_not_mixed_into_results(bench: Bench, name: str) -> None:
     assert [one.name for one in (bench.folder / "there").iterdir()] == [name]
 
 
-def test_bytes_behind_answers_are_a_doubt_that_the_text_says(bench: Bench) -> None:
+def test_bytes_behind_answers_are_a_doubt_in_the_printed_text(bench: Bench) -> None:
     with listening(surplus) as address:
         code, document = drive(bench, f"http://{address}/", "--users", "2", "--think", "50 ms", "--duration", "1 s")
         text = bench.towtank(
@@ -130,7 +130,7 @@ def test_bytes_behind_answers_are_a_doubt_that_the_text_says(bench: Bench) -> No
     assert "bytes behind a whole answer" in text
 
 
-def test_an_engine_that_stood_still_is_said_to_have(bench: Bench, serve: Callable[..., str]) -> None:
+def test_an_engine_that_stood_still_is_a_doubt(bench: Bench, serve: Callable[..., str]) -> None:
     out = bench.folder / "stalled"
     command = [sys.executable, "-m", "towtank", "drive", f"http://{serve()}/", "--users", "4", "--duration", "6 s"]
     with subprocess.Popen(

@@ -93,7 +93,7 @@ def test_throughput_that_stays_behind_the_load_of_unobserved_cpus_is_not_known()
 
 
 def test_without_an_observed_cpu_nothing_is_said_of_locks() -> None:
-    # A server that runs already: the disk of the machine is observed, the CPUs of the server are not.
+    # An existing server: the disk of the machine is observed, the CPUs of the server are not.
     one = configuration(LOW, {**LIMITED, "cpu": 0.9})
     for point in one.points:
         point["tiers"] = {}

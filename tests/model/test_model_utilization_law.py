@@ -48,7 +48,7 @@ def test_no_curve_has_a_limit_above_that_of_the_busy_servers() -> None:
 
 
 def test_a_limit_below_that_of_the_busy_servers_stands() -> None:
-    """A lock that ends at 100 /s on CPUs that could do 520: the curve is not the CPUs' affair."""
+    """A lock limits throughput to 100 /s on CPUs for 520 /s: the utilization law does not reject its curve."""
     load = np.arange(2.0, 62.0, 2.0)
     rates = 10 * load / (1 + 0.1 * (load - 1)) * np.exp(0.005 * np.random.default_rng(2).standard_normal(len(load)))
     points = observations(load, rates, busy=BACKGROUND + DEMAND_S * rates)
@@ -110,21 +110,21 @@ def test_two_regimes_in_one_curve_are_a_doubt() -> None:
 
 
 def test_one_regime_is_none() -> None:
-    told = 0
+    doubted = 0
     for seed in range(50):
         judgement = Judgement()
         judge_one_system(judgement, seen(seed))
-        told += judgement.level != "supported"
-    assert told <= 1
+        doubted += judgement.level != "supported"
+    assert doubted <= 1
 
 
-def test_the_command_says_so(tmp_path: Path, capsys: Any) -> None:
+def test_the_command_reports_both_reasons(tmp_path: Path, capsys: Any) -> None:
     points = seen(change=1.3)
     rows = sorted(zip(points.place, points.load, points.throughput, points.busy, strict=True))
     text = "users,throughput,busy\n" + "\n".join(f"{n:.5g},{x:.6g},{u:.6g}" for _, n, x, u in rows) + "\n"
     (tmp_path / "hours.csv").write_text(text, "utf-8")
     options = ("--busy", "busy", "--servers", "8", "--think", "0.5 s", "--json")
     main(["model", "fit", "amdahl", str(tmp_path / "hours.csv"), *options])
-    reasons = [one["text"] for one in json.loads(capsys.readouterr().out)["verdict"]["reasons"]]
-    assert any("utilization law" in one for one in reasons)
-    assert any("more than one system" in one for one in reasons)
+    reasons = [reason["text"] for reason in json.loads(capsys.readouterr().out)["verdict"]["reasons"]]
+    assert any("utilization law" in reason for reason in reasons)
+    assert any("more than one system" in reason for reason in reasons)

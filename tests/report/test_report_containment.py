@@ -1,4 +1,4 @@
-"""A fault in any part of a report costs that part only: it says so in its place, and all others are made."""
+"""A fault in any part of a report is contained: a statement takes its place, and all other parts are made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from towtank.report.source import Results, load
 
 
 class BrokenError(RuntimeError):
-    """What the tests raise."""
+    """The error that the tests raise."""
 
 
 def fail(*_: Any, **__: Any) -> None:
@@ -66,7 +66,7 @@ PARTS = [*(part_of(build) for build in SECTIONS), *(f"figure {what}" for what, _
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_section_or_figure_that_fails_says_so_in_its_place(
+def test_a_statement_replaces_a_section_or_figure_that_fails(
     read: Results, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, part: str
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -80,9 +80,9 @@ def test_a_section_or_figure_that_fails_says_so_in_its_place(
     sentence = parts.failed[0].sentence
     holders = [section for section in after.sections if sentence in str(section) and section.name != "failed-parts"]
     assert len(holders) == 1
-    lost = {one.name for one in before.sections} - {one.name for one in after.sections}
+    lost = {section.name for section in before.sections} - {section.name for section in after.sections}
     assert len(lost) <= 1
-    untouched = [one for one in after.sections if one in before.sections]
+    untouched = [section for section in after.sections if section in before.sections]
     assert len(untouched) >= len(before.sections) - 1
     assert after.sections[0].name == "failed-parts"
     fault_file = parts.failed[0].fault_file
@@ -90,7 +90,7 @@ def test_a_section_or_figure_that_fails_says_so_in_its_place(
     assert "BrokenError: on purpose" in Path(fault_file).read_text()
 
 
-def test_a_picture_that_cannot_be_drawn_says_so_in_its_place(
+def test_a_statement_replaces_a_picture_that_cannot_be_drawn(
     read: Results, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -109,7 +109,7 @@ def test_a_picture_that_cannot_be_drawn_says_so_in_its_place(
 def test_every_other_part_of_the_command_may_fail(
     towtank: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The parts are those that a report attempts, so that a new one is among them."""
+    """The parts are those that a report attempts, so new parts are included."""
     monkeypatch.setattr(html, "static_svg", lambda spec: "<svg></svg>")
     with contained() as parts:
         load(small)
@@ -151,7 +151,7 @@ def test_a_known_error_is_an_answer_and_no_fault() -> None:
     assert not parts.faults
 
 
-def test_the_wish_to_stop_passes() -> None:
+def test_a_request_to_stop_is_not_contained() -> None:
     def stop() -> int:
         raise Stopped("by the user")
 

@@ -157,7 +157,7 @@ def with_settings(results: Results, of_run: Callable[[RunResult], dict[str, Any]
     return dataclasses.replace(results, runs=tuple(runs))
 
 
-def test_configuration_says_whose_the_percentiles_of_a_limited_disk_are() -> None:
+def test_configuration_explains_the_percentiles_of_a_throttled_disk() -> None:
     disks = {"data": {"size": 1e9, "read_operations": "200 /s"}}
     results = synthetic.results()
     runs = tuple(

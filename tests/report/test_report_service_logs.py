@@ -1,4 +1,4 @@
-"""What services said for the first time under load stands beside the verdicts of runs with failures or doubts."""
+"""New log lines of services under load are reported beside the verdicts of runs with failures or doubts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_rows_are_bounded_and_errors_come_first() -> None:
     assert made.footnotes == ("web: 2 more lines that differ.",)
 
 
-def test_what_was_not_read_is_said() -> None:
+def test_parts_of_logs_that_were_not_read_are_reported() -> None:
     made = table(run("r1", {"web": log(FULL, unread=2**20), "database": None}, "invalid"))
     assert made is not None
     assert made.footnotes == (

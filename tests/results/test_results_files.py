@@ -1,4 +1,4 @@
-"""Files are put in place whole, and only a regular file is replaced."""
+"""Files are replaced atomically, and only regular files are replaced."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_nothing_planted_at_the_temporary_name_is_opened(
     assert not (tmp_path / "file").exists()
 
 
-def test_temporary_names_cannot_be_foreseen(tmp_path: Path) -> None:
+def test_temporary_names_are_unpredictable(tmp_path: Path) -> None:
     seen: list[str] = []
     for _ in range(2):
         put(tmp_path / "file", lambda path: seen.append(path.name))
@@ -107,7 +107,7 @@ def test_secrets_of_another_form_are_refused_in_a_line(tmp_path: Path, text: str
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_what_is_no_regular_file_in_a_results_folder_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+def test_a_pipe_or_device_in_a_results_folder_is_refused_at_once(tmp_path: Path, kind: str) -> None:
     def plant(path: Path) -> None:
         os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
 
@@ -125,13 +125,13 @@ def test_what_is_no_regular_file_in_a_results_folder_is_refused_at_once(tmp_path
     assert inputs(run, {}, []) is not None
 
 
-def test_a_pipe_that_nobody_reads_is_no_file_to_write(tmp_path: Path) -> None:
+def test_a_pipe_without_a_reader_cannot_be_written(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="No such device or address"):
         open_private(tmp_path / "pipe", follow=True)
 
 
-def test_a_pipe_that_somebody_reads_takes_everything(tmp_path: Path) -> None:
+def test_a_pipe_with_a_reader_takes_everything(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     with open_private(tmp_path / "pipe", follow=True) as stream:
@@ -142,7 +142,7 @@ def test_a_pipe_that_somebody_reads_takes_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_a_folder_of_somebody_else_takes_no_results(
+def test_a_folder_of_another_user_is_refused_for_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
 ) -> None:
     folder = tmp_path / "out"
@@ -160,13 +160,13 @@ def test_a_folder_of_somebody_else_takes_no_results(
         require_no_results(asked)
 
 
-def test_brackets_without_end_are_no_fault(tmp_path: Path) -> None:
+def test_brackets_nested_too_deeply_are_refused(tmp_path: Path) -> None:
     (tmp_path / "study.json").write_text('{"a": ' + "[" * 100_000)
     with pytest.raises(StudyError, match="must be a JSON object"):
         _ = ResultsFolder(tmp_path).manifest
 
 
-def test_a_tier_of_nothing_is_refused_with_its_place(tmp_path: Path) -> None:
+def test_a_tier_without_content_is_refused_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"tiers": {"content": null}}')
     with pytest.raises(StudyError) as raised:
         _ = RunFolder(tmp_path).manifest

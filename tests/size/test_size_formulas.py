@@ -149,7 +149,7 @@ def test_chances_of_given_growth_are_those_of_a_log_normal_of_two_pieces() -> No
         assert back == pytest.approx(1 - shares, abs=1e-9)
 
 
-def test_a_growth_at_its_own_end_keeps_half_of_the_chance_there() -> None:
+def test_a_growth_equal_to_an_end_of_its_interval_has_half_of_the_probability() -> None:
     growing = GivenGrowth(1.2, 1.2, 1.5)
     assert growing.chances_above(YEAR_D, np.array([1.19, 1.21])) == pytest.approx(
         [1.0, 0.5 * math.erfc(math.log(1.21 / 1.2) / math.log(1.5 / 1.2) * 1.959963984540054 / math.sqrt(2))]

@@ -1,4 +1,4 @@
-"""Days far from the line of a history: they come again as often as they came."""
+"""Days far from the line of a history: the forecast expects them as often as they occurred."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GROWTH, NOISE, PEAK, DAYS = 0.0005, 0.05, 1.6, 364
 
 
 def with_peaks(every: int) -> HistoricGrowth:
-    """A year that grows by 0.05 % a day, with 5 % of noise and a day of 1.6 times the load every so many days."""
+    """A year that grows by 0.05 % a day, with 5 % of noise and 1.6 times the load on every `every`-th day."""
     start, times = date(2025, 11, 24), np.arange(DAYS)
     peaks = np.where(times % every == every - 1, PEAK, 1.0)
     noise = np.exp(NOISE * np.random.default_rng(2).standard_normal(DAYS))
@@ -34,24 +34,24 @@ def true_chance(factor: float, every: int) -> float:
 
 
 @pytest.mark.parametrize("every", [30, 14, 7, 5])
-def test_days_that_come_again_are_in_the_load_of_a_further_day(every: int) -> None:
-    """The 99 % factor of 1.2 times peaks of 1.6 is about 1.92; ordinary days alone say 1.35."""
+def test_recurring_days_count_in_the_load_of_a_future_day(every: int) -> None:
+    """The 99 % factor of 1.2 times peaks of 1.6 is about 1.92; that of ordinary days alone is 1.35."""
     growing = with_peaks(every)
-    # They are no growth: exp(0.0005 x 365) = 1.2.
+    # They do not count as growth: exp(0.0005 x 365) = 1.2.
     assert growing.factor(365) == pytest.approx(math.exp(GROWTH * 365), rel=0.04)
     for share in (0.9, 0.99):
         factor = float(growing.drawn(365, np.array([share]))[0])
-        # The noise of 364 days and of the slope: within a quarter of what is allowed to be above.
+        # The noise of 364 days and of the slope: within a quarter of the allowed probability.
         assert true_chance(factor, every) <= 1.25 * (1 - share)
         assert growing.chances_above(365, np.array([factor]))[0] == pytest.approx(1 - share, abs=1e-6)
     assert growing.drawn(365, np.array([0.99]))[0] == pytest.approx(1.6 * 1.2, rel=0.15)
 
 
-def test_days_that_come_again_are_a_doubt_that_names_how_many() -> None:
+def test_recurring_days_are_a_doubt_with_their_number() -> None:
     assert any("12 of 364 days lie far from the line" in note for note in with_peaks(30).history.notes)
 
 
-def test_a_single_outage_hardly_moves_the_load_of_a_further_day() -> None:
+def test_a_single_outage_hardly_moves_the_load_of_a_future_day() -> None:
     days = tuple(date(2025, 1, 1) + timedelta(days=one) for one in range(DAYS))
     loads = 300 * np.exp(NOISE * np.random.default_rng(3).standard_normal(DAYS))
     clean = HistoricGrowth(History(days, loads.copy(), "none"), days[-1])
@@ -63,7 +63,7 @@ def test_a_single_outage_hardly_moves_the_load_of_a_further_day() -> None:
     assert not any("days lie far" in note for note in found.history.notes)
 
 
-def test_the_quantiles_of_a_further_day_are_those_of_its_mixture() -> None:
+def test_the_quantiles_of_a_future_day_are_those_of_its_mixture() -> None:
     further = FurtherDay(50, 0.2, np.array([0.4, 0.6]))
     shares, deviation = np.array([0.01, 0.5, 0.9, 0.99]), np.full(4, 0.05)
     found = further.quantiles(shares, deviation)
@@ -75,7 +75,7 @@ def test_the_quantiles_of_a_further_day_are_those_of_its_mixture() -> None:
     assert ordinary == pytest.approx(0.05 * t.ppf(shares, 50), rel=1e-12)
 
 
-def test_many_far_days_are_joined_without_moving_their_mean_chance() -> None:
+def test_joining_many_far_days_keeps_their_mean_probability() -> None:
     misses = np.random.default_rng(4).normal(0.5, 0.02, 1000)
     beyond = np.array([0.1, 0.5, 0.6])
     found = FurtherDay(500, 0.1, misses).chances_above(beyond, np.full(3, 0.05))

@@ -1,4 +1,4 @@
-"""What a sizing answer rests on: growth in its probability, days of a history, tiers, what-if, bounds."""
+"""Inputs of a sizing answer: growth in its probability, days of a history, tiers, what-if questions, bounds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def asked(folder: Path, load: str, *lines: str) -> str:
 
 
 def counted(document: dict[str, Any]) -> dict[str, bool]:
-    return {one["part"]: one["counted"] for one in document["trust"]["rests_on"]}
+    return {part["part"]: part["counted"] for part in document["trust"]["rests_on"]}
 
 
 def test_the_probability_is_that_of_the_growth(tmp_path: Path, capsys: Any) -> None:
@@ -63,7 +63,7 @@ def test_the_probability_and_the_dates_never_contradict_each_other(
     assert found["trust"]["counted"] == ["demands", "growth"]
 
 
-def test_growth_that_is_certain_is_said_to_be_left_out(tmp_path: Path, capsys: Any) -> None:
+def test_growth_without_an_interval_is_a_doubt(tmp_path: Path, capsys: Any) -> None:
     model = written(tmp_path, "model.yaml", MODEL)
     file = asked(tmp_path, "growth: 50 % / year, horizon: 1 year", "uncertainty: 10 %", "tiers: {app: {cpus: 1..16}}")
     found = sized(capsys, model, "--for", file)
@@ -72,7 +72,7 @@ def test_growth_that_is_certain_is_said_to_be_left_out(tmp_path: Path, capsys: A
 
 
 def weeks(count: int, *, growth: float = 0.0, noise: float = 0.03, seed: int = 1) -> tuple[tuple[date, ...], Any]:
-    """Days from a Monday on, with a week whose Sunday has 0.52 of a Monday."""
+    """Days from a Monday on; a Sunday has 0.52 of the load of a Monday."""
     start, stream = date(2026, 9, 21), np.random.default_rng(seed)
     days = tuple(start + timedelta(days=n) for n in range(7 * count))
     shape = np.array([1.0, 0.98, 0.97, 0.96, 0.9, 0.6, 0.52])
@@ -98,7 +98,7 @@ def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path:
 
 
 def test_a_step_is_not_growth() -> None:
-    """A launch lifts a flat load to 1.5 times of it after five of nine weeks: in a year it is what it is."""
+    """A launch raises a flat load to 1.5 times after five of nine weeks; the forecast for a year is that level."""
     days, loads = weeks(9)
     loads[35:] *= 1.5
     found = History(days, loads, "weekly")
@@ -125,9 +125,9 @@ def test_an_outage_is_not_growth(day: int) -> None:
 
 def test_growth_alone_has_no_step_and_leaves_no_day_out() -> None:
     """200 histories of nine weeks with 2.5 % growth a week and noise: steps and foreign days are rare."""
-    told = [History(*weeks(9, growth=0.0035, noise=0.05, seed=seed), "weekly").notes for seed in range(200)]
-    steps = sum(any("steps by" in note for note in notes) for notes in told)
-    outs = sum(any("left out" in note for note in notes) for notes in told)
+    of_seeds = [History(*weeks(9, growth=0.0035, noise=0.05, seed=seed), "weekly").notes for seed in range(200)]
+    steps = sum(any("steps by" in note for note in notes) for notes in of_seeds)
+    outs = sum(any("excluded" in note for note in notes) for notes in of_seeds)
     assert steps <= 2
     assert outs <= 20
 
@@ -146,7 +146,7 @@ def test_a_horizon_beyond_three_times_the_history_is_a_doubt(tmp_path: Path, cap
 
 
 def test_a_tier_of_several_stations_is_refused(tmp_path: Path, capsys: Any) -> None:
-    """Two stations of 80 ms at 10 /s are 1.6 busy CPUs: one CPU is no answer."""
+    """Two stations of 80 ms at 10 /s keep 1.6 CPUs busy, so one CPU cannot be an answer."""
     text = "classes: {in: {rate: 10 /s}}\nstations:\n  a: {demand: 80 ms}\n  b: {demand: 80 ms}\n"
     model = written(tmp_path, "model.yaml", text)
     file = asked(tmp_path, "rate: 10 /s", "tiers: {one: {stations: [a, b], cpus: [1, 2, 4]}}")
@@ -171,7 +171,7 @@ def test_a_what_if_names_the_hardware_that_it_changes(tmp_path: Path, capsys: An
 def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A solution that has a station used 150 %: what even the bounds rule out is rejected, the rest is refused."""
+    """With a station used 150 %, candidates that miss at their bounds are rejected; otherwise there is no answer."""
     import towtank.model  # noqa: PLC0415
     from towtank.size import evaluate  # noqa: PLC0415
 
@@ -195,8 +195,8 @@ def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
     assert "outside of its bounds (app used 150 %)" in capsys.readouterr().err
 
 
-def test_what_was_not_seen_to_limit_is_not_sized(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an observed CPU nobody knows whether more of them would help: refused, and no probability beyond."""
+def test_servers_without_evidence_of_a_limit_are_not_sized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an observed CPU the effect of more CPUs is unknown: sizing is refused, and has no probability."""
     from types import SimpleNamespace  # noqa: PLC0415
 
     from towtank.size.basis import _guess  # noqa: PLC0415

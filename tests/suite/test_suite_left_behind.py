@@ -1,4 +1,4 @@
-"""What tests leave behind is named with its test: processes, and files in the temporary folder."""
+"""Processes and temporary files that tests leave behind are reported with the name of their test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make test` installs: one list, which knows all that the product's own servers and hosts need."""
+"""Packages that `make test` installs: one list, which covers the needs of all servers and hosts of the product."""
 
 from __future__ import annotations
 

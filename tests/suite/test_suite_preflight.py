@@ -1,4 +1,4 @@
-"""What a machine lacks for building is reported in one line before anything is built, with what to type."""
+"""Before a build, one line reports what the machine lacks, with the commands that add it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Machine:
             (self.folder / name).unlink()
 
     def preflight(self) -> str:
-        """What it prints: one line, or nothing with status 0."""
+        """Return its output: one line, or nothing with status 0."""
         done = subprocess.run(
             [str(ROOT / "scripts" / "preflight"), "python3"],
             env={"PATH": str(self.folder), "TOWTANK_MEMINFO": str(self.memory)},
@@ -60,7 +60,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def test_a_machine_that_has_all_is_told_nothing(machine: Machine) -> None:
+def test_a_complete_machine_gets_no_output(machine: Machine) -> None:
     assert machine.preflight() == ""
 
 
@@ -111,7 +111,7 @@ def test_a_registry_out_of_reach(machine: Machine) -> None:
     assert machine.preflight().endswith("the registry of Rust packages (Could not resolve host: registry)")
 
 
-def test_nothing_is_looked_at_once_all_is_built(tmp_path: Path) -> None:
+def test_nothing_is_checked_once_all_is_built(tmp_path: Path) -> None:
     def planned() -> list[str]:
         command = ["make", "--dry-run", "setup", f"VENV={tmp_path}"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Canaries: values that stand where secrets do, so that a copy of one is known wherever it turns up."""
+"""Canaries: unique values in place of secrets, so that every copy of a secret can be found."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _letters(word: str) -> Iterator[str]:
 
 @dataclass
 class Found:
-    """What became of the canaries of a folder.
+    """Canaries found in a folder.
 
     Attributes
     ----------
@@ -67,11 +67,11 @@ def search(folder: Path, expected: tuple[str, ...] = ()) -> Found:
 
 
 class Arguments:
-    """Looks at the arguments of all processes again and again, except of the commands that a test types itself."""
+    """Polls the arguments of all processes, except of the commands that a test starts."""
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
-        # A child that has not become another program yet has the arguments of its parent.
+        # A child has the arguments of its parent until it executes its program.
         self._typed = f"{sys.executable} -m towtank "
         self.seen: set[str] = set()
         self._stop = Event()
@@ -102,7 +102,7 @@ class Arguments:
 
 
 class Listener:
-    """A server that says yes to everything, shows a page of metrics, and keeps what it was asked."""
+    """A server that answers every request, serves a page of metrics, and records its requests."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None]] = []
@@ -130,7 +130,7 @@ class Listener:
         self.port = self._server.server_address[1]
 
     def authorizations(self, path: str) -> set[str | None]:
-        """Authorizations that came with requests for a path, whatever their query."""
+        """Authorizations of the requests for a path, with any query."""
         return {authorization for asked, authorization in self.asked if asked.partition("?")[0] == path}
 
 

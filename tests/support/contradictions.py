@@ -1,4 +1,4 @@
-"""Pairs of statements of one study summary that must not contradict each other, as a table of rules."""
+"""Rules for pairs of statements of a study summary that must not contradict each other."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def limit_and_reached(summary: Json) -> Iterator[str]:
 
 
 def limit_and_headline(summary: Json) -> Iterator[str]:
-    """The headline says that a limit was not reached only if that was decided."""
+    """The headline denies a limit only if the levels decide it."""
     kinds = {one["limit"]["kind"] for one in summary["configurations"]}
     if "its limit not reached" in summary["headline"] and "none" not in kinds:
         yield f"headline without a limit, kinds {sorted(kinds)}"
@@ -64,7 +64,7 @@ def limit_and_headline(summary: Json) -> Iterator[str]:
 
 
 def unobserved_and_ruled_out(summary: Json) -> Iterator[str]:
-    """Nothing that was not observed is ruled out."""
+    """A resource is ruled out only if it was observed."""
     texts = [summary["headline"], *(one["text"] for one in summary["observations"])]
     for text in texts:
         if re.search(r"not CPU time|no CPU (?:and no disk )?is full|without a saturated CPU", text):
@@ -85,7 +85,7 @@ def search_and_plateaus(summary: Json) -> Iterator[str]:
 
 
 def objectives_and_runs(summary: Json) -> Iterator[str]:
-    """An objective is met or missed on valid levels, and one that is not judged says why."""
+    """An objective is met or missed on valid levels; otherwise it has a reason why it is not judged."""
     by_key = {str(one["key"]): one["points"] for one in summary["configurations"]}
     for objective in summary["objectives"]:
         points = by_key[str(objective["configuration"])]

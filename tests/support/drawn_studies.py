@@ -1,4 +1,4 @@
-"""Writes results folders that are drawn from a seed: small studies, odd ones, and damage done to their files.
+"""Writes random results folders from a seed: small studies, odd studies, and studies with damaged files.
 
 A study has a few seconds of record, so that every command answers at once. `study_damage` changes what was written.
 """
@@ -23,7 +23,7 @@ NAMES = ("browse", "buy", "search")
 
 @dataclass
 class Drawn:
-    """A study as it is written.
+    """A study to be written.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Drawn:
 
 
 def write_study(path: Path, seed: int) -> list[str]:
-    """Write one study; return what is odd about it."""
+    """Write one study; return the names of its oddities."""
     stream = random.Random(seed)
     drawn = _drawn(stream)
     write_drawn(path, drawn, stream)
@@ -63,7 +63,7 @@ def write_study(path: Path, seed: int) -> list[str]:
 
 
 def write_drawn(path: Path, drawn: Drawn, stream: random.Random) -> None:
-    """Write a study as it was drawn, undamaged."""
+    """Write a study without damage."""
     cells = [(level, other, n) for level in drawn.levels for other in drawn.others or [""] for n in _numbers(drawn)]
     stream.shuffle(cells)
     design = [_planned(drawn, cell, number) for number, cell in enumerate(cells, start=1)]
@@ -142,7 +142,7 @@ def odd_names(drawn: Drawn, stream: random.Random) -> None:
 
 
 def two_tiers(drawn: Drawn, stream: random.Random) -> None:
-    """A second tier; nothing saw it."""
+    """A second tier that was not observed."""
     drawn.tiers = {**drawn.tiers, "store": stream.choice(({}, {"kind": "postgresql", "host": "there", "cpus": []}))}
 
 
@@ -156,7 +156,7 @@ STUDIES = (
 )  # fmt: skip
 
 
-# Oddities of runs: each gets the script of one run, and gives another.
+# Oddities of runs: each takes the script of a run and returns a changed one.
 
 
 def without_cpu_time(script: Script, _: random.Random) -> Script:
@@ -189,7 +189,7 @@ def nothing_done(script: Script, stream: random.Random) -> Script:
 
 
 def never_answered(script: Script, _: random.Random) -> Script:
-    """Exchanges that were begun, and not answered while it lasted."""
+    """Exchanges that began, but had no answer before the end."""
     return replace(script, exchanges=[replace(each, end=each.end + 1000.0) for each in script.exchanges])
 
 
@@ -213,7 +213,7 @@ def without_pauses(script: Script, _: random.Random) -> Script:
 
 
 def at_once(script: Script, _: random.Random) -> Script:
-    """All done in the instant of their beginning."""
+    """All exchanges end at the instant of their start."""
     return replace(script, exchanges=[_instant(each) for each in script.exchanges])
 
 

@@ -1,4 +1,4 @@
-"""Puts a results folder through every command that reads it, and collects what must never happen."""
+"""Passes a results folder through every command that reads it, and collects their faults."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def faults_of(folder: Path, out: Path, turn: int = 0) -> list[str]:
     faults: list[str] = []
     with _watched(faults):
         for number, arguments in enumerate(commands(folder, out, turn)):
-            # Every other command is asked for JSON, in turn with the text that people read.
+            # Every second command prints JSON, the others text.
             asked = [*arguments, "--json"] if (number + turn // 2) % 2 else arguments
             faults += _answered(asked)
         try:
@@ -61,12 +61,12 @@ def faults_of(folder: Path, out: Path, turn: int = 0) -> list[str]:
 
 def _answered(arguments: list[str]) -> list[str]:
     printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
-    told = io.StringIO()
-    with redirect_stdout(printed), redirect_stderr(told):
+    errors = io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(errors):
         status = app.run(arguments)
     text = printed.buffer.getvalue().decode()  # type: ignore[attr-defined]
     # A fault has its own entry already.
-    wrong = [] if status in (*ANSWERS, ExitStatus.INTERNAL) else [f"{arguments}: status {status}: {told.getvalue()}"]
+    wrong = [] if status in (*ANSWERS, ExitStatus.INTERNAL) else [f"{arguments}: status {status}: {errors.getvalue()}"]
     if "--json" in arguments and text:
         try:
             json.loads(text, parse_constant=_refused)
@@ -81,7 +81,7 @@ def _refused(constant: str) -> Any:
 
 @contextmanager
 def _watched(faults: list[str]) -> Iterator[None]:
-    """Collect what the boundary contains, and what the border of the command line catches."""
+    """Collect the faults that the boundary contains, and those that the command line catches."""
     make_failed, make_file = containment._failed, app._internal_fault
 
     def failed(parts: Any, part: str, error: Exception, *, internal: bool) -> Any:
@@ -97,7 +97,7 @@ def _watched(faults: list[str]) -> Iterator[None]:
         patch.object(containment, "_failed", failed),
         patch.object(app, "_internal_fault", internal),
         patch.object(html, "static_svg", lambda _: "<svg></svg>"),
-        # The boundary writes each fault into a file of its own; none is wanted here.
+        # The boundary would write a file for each fault.
         patch.object(containment, "keep_fault", lambda *_: None),
         few_replicates(),
     ):
@@ -106,7 +106,7 @@ def _watched(faults: list[str]) -> Iterator[None]:
 
 @contextmanager
 def few_replicates() -> Iterator[None]:
-    """Draw few replicates where models are fitted: they take the same ways as many."""
+    """Draw few replicates of fitted models: they take the same code paths as many."""
     with (
         patch.object(replicates.replicates, "__defaults__", (_FEW, replicates.SEED)),
         patch.object(network_replicates.fit_network, "__defaults__", (_FEW, network_replicates.SEED)),

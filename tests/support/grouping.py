@@ -11,7 +11,7 @@ import pytest
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Append the group to the identifier that is sent to the scheduler, in a worker and where it is not done yet."""
+    """Append the group to the identifier for the scheduler, in a worker, unless it has it already."""
     if not getattr(config.option, "loadgroup", False):
         return
     for item in items:

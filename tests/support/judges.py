@@ -1,4 +1,4 @@
-"""A server that logs what it is asked, and the load of an imported file beside that of the tool it comes from."""
+"""A server that logs its requests, to compare the load of an imported file with that of the original tool."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-# Headers that the tools make by themselves, each in its own way.
+# Headers that each tool adds by itself.
 OWN = frozenset({"host", "connection", "content-length", "user-agent", "accept", "accept-encoding", "expect", "cookie"})
 
 
 @dataclass
 class Log:
-    """What was asked for, in its order."""
+    """Requests, in their order."""
 
     address: str
     asked: list[dict[str, Any]] = field(default_factory=list)
-    # When what was asked for, since the log was taken last. [s]
+    # Times of the requests since the log was taken last. [s]
     times: list[tuple[float, str]] = field(default_factory=list)
 
     def taken(self) -> list[dict[str, Any]]:
-        """What was asked since the last time."""
+        """Return the requests since the last call."""
         asked, self.asked[:] = list(self.asked), []
         return asked
 
@@ -98,7 +98,7 @@ def _shown(method: str, url: str, headers: dict[str, str], body: bytes) -> dict[
 
 
 def driven(form: str, file: Path, log: Log, *options: str) -> list[dict[str, Any]]:
-    """What Towtank asks for when a file is imported and driven by one user for a short time."""
+    """Requests of Towtank when it imports a file and drives it with one user for a short time."""
     out = file.with_name("imported.yaml")
     _towtank("import", form, str(file), "--out", str(out), "--force")
     log.taken()
@@ -113,5 +113,5 @@ def _towtank(*words: str) -> None:
 
 
 def without_cookies(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Requests without their cookies, where a note says that they differ."""
+    """Requests without their cookies, if a note states that they differ."""
     return [{key: value for key, value in each.items() if key != "cookies"} for each in asked]

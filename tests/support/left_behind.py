@@ -71,7 +71,7 @@ def things(alone: bool) -> set[str]:
 
 
 def is_in_use(thing: str) -> bool:
-    """Whether what it belongs to is up: a system of another run on this machine."""
+    """Whether it belongs to a system that is up, of another run on this machine."""
     if found := _SCRATCH.search(thing):
         return identity(int(found[1])) == (int(found[1]), int(found[2]))
     prefix = _PREFIX.search(thing)
@@ -79,7 +79,7 @@ def is_in_use(thing: str) -> bool:
 
 
 def until_nothing(look: Callable[[], Any], within_s: float = _WITHIN_S) -> Any:
-    """Look until nothing is found, for a while; what was found last."""
+    """Search until nothing is found, or the time is over; return what was found last."""
     deadline = time.monotonic() + within_s
     while (found := look()) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
@@ -87,7 +87,7 @@ def until_nothing(look: Callable[[], Any], within_s: float = _WITHIN_S) -> Any:
 
 
 class Watch:
-    """Watches what the tests of one process of pytest start and make."""
+    """Watches the processes and files of the tests in one process of pytest."""
 
     def __init__(self, alone: bool) -> None:
         self.alone = alone
@@ -97,14 +97,14 @@ class Watch:
         self._seen = things(alone)
 
     def mark(self, test: str) -> None:
-        """Have all that is started from now on inherit the name of a test."""
+        """Let all processes that start from now on inherit the name of a test."""
         os.environ[MARK] = f"{self.owner} {test}"
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Mark what a test starts; look at the end of each file."""
+        """Mark the processes of a test; search at the end of each file."""
         self.mark(item.nodeid)
         result = yield
         if nextitem is None or nextitem.path != item.path:
@@ -115,7 +115,7 @@ class Watch:
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
     ) -> Generator[None, object, object]:
-        """Mark what lives as long as the session."""
+        """Mark the processes of fixtures of the session."""
         before = os.environ.get(MARK, "")
         if fixturedef.scope in ("session", "package"):
             self.mark(f"{_SESSION}{fixturedef.argname}")
@@ -137,7 +137,7 @@ class Watch:
 
 
 class Verdict:
-    """Brings together what all workers saw, and fails the run if something was left."""
+    """Collects the reports of all workers, and fails the run if anything was left behind."""
 
     def __init__(self, watch: Watch | None, alone: bool) -> None:
         self.watch, self.alone = watch, alone
@@ -146,14 +146,14 @@ class Verdict:
         self.seen_after: dict[str, list[str]] = {}
 
     def add(self, left: list[str], seen_after: dict[str, str]) -> None:
-        """Take what one worker saw."""
+        """Add the report of one worker."""
         self.left += left
         for thing, name in seen_after.items():
             self.seen_after.setdefault(thing, []).append(name)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Take what a worker of xdist sends at its end; one that crashed sends nothing."""
+        """Add the report that a worker of xdist sends at its end; a crashed worker sends none."""
         output = getattr(node, "workeroutput", {})
         self.add(output.get("left", []), output.get("seen_after", {}))
 
@@ -175,7 +175,7 @@ class Verdict:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Name what was left, and by which test."""
+        """Print what was left behind, with the name of the test."""
         for title, lines in (("left behind by tests", self.left), ("new since the tests began", self.perhaps)):
             if lines:
                 terminalreporter.section(title)
@@ -184,7 +184,7 @@ class Verdict:
 
 
 class Worker:
-    """Sends what a worker of xdist saw to where it comes together."""
+    """Sends the report of a worker of xdist to the controller."""
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
@@ -198,7 +198,7 @@ class Worker:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch in each process that runs tests, judge where results come together."""
+    """Watch in each process that runs tests, and judge in the controller."""
     alone = bool(os.environ.get("CI"))
     watch = Watch(alone)
     if hasattr(config, "workerinput"):

@@ -19,14 +19,14 @@ _ROOT = re.compile(r"\broot\b")
 
 
 def cause(reason: str) -> str:
-    """Return what a test was left out for want of: the package that its reason names, root, or the reason."""
+    """Return what a skipped test lacks: the package in its reason, root, or the reason itself."""
     if found := _INSTALL.search(reason):
         return found[2]
     return "root" if _ROOT.search(reason) else reason.removeprefix("Skipped: ")
 
 
 def line(reasons: Iterable[str]) -> str | None:
-    """Return the line at the end of a run; None where nothing was left out.
+    """Return the line at the end of a run; None if no test was skipped.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class LeftOut:
         self.reasons: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the reason of a test that was skipped; of one that is expected to fail there is none."""
+        """Store the reason of a skipped test; an expected failure does not count."""
         if report.skipped and not hasattr(report, "wasxfail"):
             self.reasons.append(_reason(report))
 
@@ -64,7 +64,7 @@ class LeftOut:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail where nothing may be left out."""
+        """Fail the run in CI if a test was skipped."""
         if self.in_ci and self.reasons and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -80,14 +80,14 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Describe the mark; watch reports where they come together: not in a worker of xdist."""
+    """Register the mark; collect reports in the controller, not in a worker of xdist."""
     config.addinivalue_line("markers", "applies(parameter=predicate): make the test for those values only")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(LeftOut(in_ci=bool(os.environ.get("CI"))))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave no trace of tests that do not apply to the value of their parameter."""
+    """Remove the tests that do not apply to the value of their parameter."""
     items[:] = [item for item in items if _applies(item)]
 
 

@@ -1,4 +1,4 @@
-"""Runs a suite of a few tests with one of our plugins of pytest, in a process of its own."""
+"""Runs a suite of a few tests with one of our plugins of pytest, in a separate process."""
 
 from __future__ import annotations
 

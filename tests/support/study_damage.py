@@ -155,17 +155,17 @@ def odd_numbers(folder: Path, stream: random.Random) -> str:
     """Put odd numbers in the place of numbers of a stream."""
     if (path := _any(folder, stream, "*.ndjson")) is None:
         return ""
-    told = [str(path.relative_to(folder))]
+    damage = [str(path.relative_to(folder))]
 
     def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         spots = [(row, tree, key) for row in rows for tree, key in _spots(row) if _is_number(tree[key])]
         for _, tree, key in stream.sample(spots, min(len(spots), stream.choice((1, 1, 5)))):
             tree[key] = stream.choice(NUMBERS)
-            told.append(f"{key}={tree[key]}")
+            damage.append(f"{key}={tree[key]}")
         return rows
 
     _rewritten(path, change)
-    return " ".join(told)
+    return " ".join(damage)
 
 
 def odd_series(folder: Path, stream: random.Random) -> str:

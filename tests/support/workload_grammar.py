@@ -14,7 +14,7 @@ TARGETS = {
     "wire": ["tcp://127.0.0.1:9"],
     "disk": ["file:///nowhere"],
 }
-"""Where a workload's requests and calls go; nothing has to be there."""
+"""Targets of a workload's requests and calls; they need not exist."""
 CSV = {"good.csv": "id,weight\n1,2\n2,0.5\n", "ragged.csv": "id,weight\n1\n", "light.csv": "id,weight\n1,0\n2,x\n"}
 FILES = {"plain.txt": "text", "places.txt": "an ${uuid} here", "script.js": "`${unknown}`"}
 
@@ -43,7 +43,7 @@ class Grammar:
     ----------
     seed : int
     wrong : float, default 0.012
-        Chance that a value is one of those that may be wrong, in [0, 1].
+        Probability of a value that may be wrong, in [0, 1].
     """
 
     def __init__(self, seed: int, wrong: float = 0.012) -> None:

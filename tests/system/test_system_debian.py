@@ -1,4 +1,4 @@
-"""Installation of packages: nothing is started, nothing is enabled, and nothing of it is left, however it ends."""
+"""Installation of packages: it starts and enables no service, and leaves no policy, even if it is killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.system import debian, packages
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A Debian machine of root: its policy, and the links of what it starts at boot."""
+    """A Debian machine of root: its policy, and the links of services that start at boot."""
     monkeypatch.setattr(debian, "_POLICY", tmp_path / "policy-rc.d")
     monkeypatch.setattr(debian, "_UNITS", tmp_path / "units")
     monkeypatch.setattr(debian, "_RUN_LEVELS", tmp_path)
@@ -75,7 +75,7 @@ def test_a_policy_that_an_installation_left_is_removed(machine: Path) -> None:
     assert not (machine / "policy-rc.d").exists()
 
 
-def test_what_packages_enable_for_the_next_boot_is_taken_back(machine: Path) -> None:
+def test_services_that_packages_enable_are_disabled_again(machine: Path) -> None:
     wants, levels = machine / "units/multi-user.target.wants", machine / "rc2.d"
     (wants / "ssh.service").symlink_to("/lib/systemd/system/ssh.service")
     (levels / "S01ssh").symlink_to("../init.d/ssh")
@@ -121,7 +121,7 @@ def test_an_installation_that_is_killed_leaves_no_policy_and_none_goes_while_apt
     until(lambda: not policy.exists())
 
 
-def test_what_cannot_be_installed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_that_cannot_be_installed_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TargetError, match="ended with status 100"):
         debian.install(["nginx-light"], lambda command: 100)
     monkeypatch.setattr(debian.os, "geteuid", lambda: 1000)
@@ -132,7 +132,7 @@ def test_what_cannot_be_installed_is_reported(monkeypatch: pytest.MonkeyPatch) -
         debian.install(["nginx-light"], lambda command: 0)
 
 
-def test_dpkg_is_asked_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dpkg_reports_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = "make installed\nslapd config-files\nwrk not-installed\n"
     monkeypatch.setattr(
         debian.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 1, stdout=answer)

@@ -68,7 +68,7 @@ def test_only_the_named_system_is_taken_down(tmp_path: Path) -> None:
     assert keeper.take_down(only="small") == ["small"]
 
 
-def test_state_names_addresses_as_people_type_them_and_is_private(tmp_path: Path) -> None:
+def test_state_has_addresses_with_their_scheme_and_is_private(tmp_path: Path) -> None:
     path = system_file(tmp_path)
     path.write_text(path.read_text().replace("start_timeout", "  files: {kind: folder, host: here}\nstart_timeout"))
     up = keeper.bring_up("small", path, silent)

@@ -1,4 +1,4 @@
-"""Limits of open files of services: the hard limit becomes the soft one, and what is in force is recorded."""
+"""Limits of open files of services: the hard limit becomes the soft limit, and the limits in force are recorded."""
 
 import resource
 import sys
@@ -47,7 +47,7 @@ def test_service_gets_the_limit_that_its_kind_states(tmp_path: Path, login_limit
 
 
 class Sleeper(PlainService):
-    """A service of one process that does nothing, ready when it says so."""
+    """A service of one idle process, ready once its log has a line."""
 
     def processes(self, place: Place) -> list[ProcessSpec]:
         self.log = place.logs / f"{self.name}.log"

@@ -57,7 +57,7 @@ def test_levels_that_set_the_network_are_counted() -> None:
     assert {"hosts_macvlan", "hosts_tap"} <= set(kinds(str(STUDIES / "network-devices")))
 
 
-def test_what_the_kernel_does_not_offer_is_missing_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_capability_of_the_kernel_has_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def offered() -> dict[str, Capability]:
         return {name: Capability(name, f"no {name} here", remark) for name, remark in REMARKS.items()}
 

@@ -1,4 +1,4 @@
-"""Output that never ends a command: missing characters, closed pipes, full disks."""
+"""Output faults never end a command: missing characters, closed pipes, full disks."""
 
 import os
 import select
@@ -58,7 +58,7 @@ def test_a_descriptor_that_does_not_wait_loses_nothing() -> None:
     read, written = os.pipe()
     os.set_blocking(written, False)
     process = write(out=written)
-    # Nobody reads until the pipe is full: it takes less than the program writes.
+    # The test reads only once the pipe is full; the program writes more than it holds.
     poll = select.poll()
     poll.register(written, select.POLLOUT)
     while poll.poll(0):
@@ -91,6 +91,6 @@ def test_every_character_of_texts_and_tables_has_a_spelling() -> None:
     assert "─┼ 5 µs ²".encode("ascii", FALLBACK).isascii()
 
 
-def test_decoding_is_none_of_its_business() -> None:
+def test_the_error_handler_does_not_decode() -> None:
     with pytest.raises(UnicodeDecodeError):
         b"\xff".decode("utf-8", FALLBACK)

@@ -1,4 +1,4 @@
-"""Tables at any width: every digit is there, names are folded, what is too wide becomes lines."""
+"""Tables at any width: every digit is printed, names are folded, and tables that are too wide become lines."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""What is kept and printed of a fault of ours holds no secret."""
+"""Stored and printed faults of Towtank hold no secret."""
 
 from pathlib import Path
 

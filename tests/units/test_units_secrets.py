@@ -1,4 +1,4 @@
-"""What is hidden and what stays readable: by names, never by looks."""
+"""The name of a value, not its content, decides whether it is hidden."""
 
 import time
 from typing import Any
@@ -22,7 +22,7 @@ VISIBLE = [
 
 @pytest.mark.parametrize("secret", [LETTERS, DIGITS, "x9-K2"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_value_with_the_name_of_a_secret_is_hidden_whatever_it_looks_like(name: str, secret: str) -> None:
+def test_any_value_with_the_name_of_a_secret_is_hidden(name: str, secret: str) -> None:
     documents: list[Any] = [
         {name: secret},
         {name: [secret]},
@@ -53,7 +53,7 @@ def test_other_names_keep_their_values(name: str) -> None:
     assert redacted_setting(f"parameters.{name}=open") == f"parameters.{name}=open"
 
 
-def test_what_is_counted_of_a_thing_named_so_stays() -> None:
+def test_counts_under_the_name_of_a_secret_stay() -> None:
     document = {"steps": {"POST /token": 3, "GET /a/code": {"count": 2}}, "columns": ["password", "name"], "auth": True}
     assert redacted(document) == document
     assert redacted({"auth": {"user": "ann", "count": 3, "value": "x"}}) == {
@@ -73,7 +73,7 @@ def test_what_is_counted_of_a_thing_named_so_stays() -> None:
         ("q=k3-99x&token=${t}abc", "q=***&token=***"),
     ],
 )
-def test_plain_values_of_harmless_names_are_all_that_is_shown_of_a_query(query: str, shown: str) -> None:
+def test_a_query_shows_plain_values_of_harmless_names_only(query: str, shown: str) -> None:
     assert redacted_text(f"GET /list?{query}") == f"GET /list?{shown}"
 
 
@@ -104,7 +104,7 @@ def test_words_that_a_statement_compares_with_secrets_are_hidden(where: str) -> 
 
 
 @pytest.mark.parametrize("part", ["a", "a+", "a@", "a:", "a://", "?a", "${", "#a;", "Bearer ", "'"])
-def test_the_time_for_a_text_grows_as_its_length(part: str) -> None:
+def test_the_time_for_a_text_is_proportional_to_its_length(part: str) -> None:
     def seconds(length: int) -> float:
         text = part * (length // len(part)) + "@="
         taken = []

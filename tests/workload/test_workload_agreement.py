@@ -1,4 +1,4 @@
-"""`validate` and the engine agree: whatever `validate` accepts, the engine accepts.
+"""`validate` and the engine agree: the engine accepts every workload that `validate` accepts.
 
 Workloads of the whole grammar are made by a seed, right and wrong ones. `TOWTANK_WORKLOADS` says how many; 200 in the
 suite, 1,000 or more at night.
@@ -50,7 +50,7 @@ def plan_of(compiled: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def engine_faults(plans: list[dict[str, Any]]) -> list[list[str]]:
-    """What the engine finds wrong with each plan."""
+    """Faults that the engine finds in each plan."""
     text = "".join(f"{json.dumps(plan)}\n" for plan in plans)
     done = subprocess.run(
         [str(binary()), "load", "--check"], input=text, capture_output=True, text=True, check=True, timeout=300
@@ -68,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def compiled(folder: Path, seed: int) -> dict[str, Any] | None:
-    """The compiled workload of a seed; None where `validate` refuses it."""
+    """The compiled workload of a seed; None if `validate` refuses it."""
     path = folder / f"w{seed}.yaml"
     path.write_text(json.dumps(Grammar(seed).document()), encoding="utf-8")
     try:
@@ -82,7 +82,7 @@ def compiled(folder: Path, seed: int) -> dict[str, Any] | None:
 def test_the_engine_takes_every_workload_that_validate_takes(folder: Path) -> None:
     count = int(os.environ.get("TOWTANK_WORKLOADS", IN_SUITE))
     plans = {seed: made for seed in range(count) if (made := compiled(folder, seed)) is not None}
-    # Both kinds are there, or nothing was tried.
+    # The sample must contain both accepted and refused workloads.
     assert 0.2 * count < len(plans) < 0.9 * count
     faults = engine_faults([plan_of(made, folder) for made in plans.values()])
     refused = {
@@ -168,6 +168,6 @@ def test_the_engine_takes_every_pattern_that_validate_takes(folder: Path) -> Non
         ("((a{500}){500}){500}", "moderate size"),
     ],
 )
-def test_a_pattern_that_the_engine_has_not_is_refused_with_its_place(pattern: str, message: str) -> None:
+def test_a_pattern_that_the_engine_lacks_is_refused_with_its_place(pattern: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         regex(pattern)

@@ -1,4 +1,4 @@
-"""Messages that meet people of other tools: unknown steps, addresses of files, parameters on the command line."""
+"""Messages for users of other tools: unknown steps, addresses of files, parameters on the command line."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_long_host_is_not_repeated_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["Connection", "content-length", "Transfer-Encoding"])
-def test_headers_of_drive_are_the_user_s_to_set(name: str) -> None:
+def test_drive_refuses_headers_that_the_engine_sets(name: str) -> None:
     given = Given()
     given.headers([f"{name}: x", "X-Own: y"])
     with pytest.raises(StudyError, match=f"--header: must not be {name}"):

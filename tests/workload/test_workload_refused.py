@@ -1,4 +1,4 @@
-"""What `validate` refuses because the engine cannot do it, each with its place and what to do."""
+"""Workloads that `validate` refuses since the engine cannot run them, each with its place and a hint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def faults(folder: Path, text: str) -> list[Fault]:
 
 
 def of_step(folder: Path, step: str) -> Fault:
-    """The only fault of a workload whose one step stands in line 5."""
+    """Return the only fault of a workload whose single step is in line 5."""
     (found,) = faults(folder, f"{HEAD}transactions:\n  t:\n    - {step}\n{GROUPS}")
     assert found.line == 5
     return found
@@ -54,7 +54,7 @@ def test_a_step_is_refused_with_its_place(tmp_path: Path, step: str, message: st
     assert found.column == len("    - ") + 1 + step.index("⟦")
 
 
-def test_default_headers_are_held_to_the_same(tmp_path: Path) -> None:
+def test_default_headers_are_checked_like_other_headers(tmp_path: Path) -> None:
     text = f"{HEAD}defaults:\n  headers:\n    Connection: close\ntransactions:\n  t: [{{get: /}}]\n{GROUPS}"
     (found,) = faults(tmp_path, text)
     assert (found.line, found.column) == (5, 5)

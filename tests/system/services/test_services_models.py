@@ -77,7 +77,7 @@ def test_sizes_and_times_of_postgresql_are_written_as_it_takes_them() -> None:
     }
 
 
-def test_a_login_that_nobody_would_send_is_refused_without_showing_it(tmp_path: Path) -> None:
+def test_a_login_that_would_not_be_sent_is_refused_without_showing_it(tmp_path: Path) -> None:
     path = tmp_path / "system.yaml"
     path.write_text(
         """
