@@ -1,5 +1,5 @@
 //! `towtank-engine load PLAN [--live] [--until-stdin-closes | --control]`: drives what a plan says.
-//! `towtank-engine load --check`: reads plans from standard input and drives none.
+//! `towtank-engine load --check`: checks plans from standard input without driving them.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};

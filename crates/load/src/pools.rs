@@ -1,4 +1,4 @@
-//! Rows of data that users draw from. Threads agree on nothing, but for the next row of a unique pool.
+//! Rows of data that users draw from. Threads share only the number of the next row of a unique pool.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ enum Deal {
     Random,
     Weighted(Alias),
     Sequential,
-    /// The row that whoever asks first gets: none is kept for a user who is slow, and none is left over.
+    /// Number of the next row, which goes to the first user that draws. No row is reserved for a slow user.
     Unique(AtomicU64),
 }
 

@@ -280,7 +280,7 @@ fn a_failure_ends_the_transaction_unless_told_to_go_on() {
     );
 }
 
-/// How often bytes of these kinds came, in all intervals.
+/// Sums the counts of these kinds of bytes over all intervals.
 fn framing(results: &Results) -> (u64, u64) {
     let count = |key: &str| {
         let found = results.intervals().map(|one| one["framing"][key].as_u64());

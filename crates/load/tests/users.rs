@@ -139,7 +139,7 @@ fn a_step_s_cookies_and_the_user_s_are_one_header() {
     assert_eq!(cookies, [vec!["a=1"], vec!["sid=mine; b=2; theme=dark"]]);
 }
 
-/// One user draws and draws while the others sleep: every row goes out, and no more.
+/// One user draws all the time while the others sleep: every row is dealt once.
 #[test]
 fn rows_of_a_unique_pool_go_to_whoever_asks() {
     for threads in [1, 2] {

@@ -31,7 +31,7 @@ pub struct Request {
     pub inspection: Inspection,
     /// What it does to something that is kept.
     pub note: Option<Note>,
-    /// Transaction and step, by which its failures are named.
+    /// Transaction and step, for messages about its failures.
     label: Box<str>,
     /// Cookies that the step sets itself, as one value.
     cookies: Option<Text>,
@@ -54,7 +54,7 @@ enum Line {
     Basic(Box<[u8]>, Text, Text),
 }
 
-/// Why a value would have broken the request apart.
+/// Reason why a value would break the syntax of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsendable {
     /// The path does not begin with a slash, or has a blank.
@@ -63,7 +63,7 @@ pub enum Unsendable {
     Header,
 }
 
-/// Longest beginning of a path that a reason repeats. [B]
+/// Longest part of a path that a reason repeats. [B]
 const SHOWN_BYTES: usize = 60;
 
 impl Request {
@@ -113,7 +113,7 @@ impl Request {
         self.fields.is_some()
     }
 
-    /// Transaction, step and reason of a request that cannot be sent; `path` is the one it was given.
+    /// Transaction, step and reason of a request that cannot be sent because of its `path` or its headers.
     #[must_use]
     pub fn reason(&self, why: Unsendable, path: &[u8]) -> String {
         let label = &self.label;

@@ -156,7 +156,7 @@ impl LineBuilder {
         self.finish()
     }
 
-    /// Bytes of servers that belong to no request; left out without any.
+    /// Counts of bytes from servers that belong to no request; left out if there are none.
     fn framing(&mut self, framing: Framing) {
         let Framing { surplus, unasked } = framing;
         if surplus + unasked > 0 {

@@ -137,7 +137,7 @@ pub struct Handshakes {
     pub resumed: u64,
 }
 
-/// Bytes of servers that belong to no request, each time they came.
+/// Counts of arrivals of bytes from servers that belong to no request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Framing {
     /// Behind a whole answer.

@@ -117,7 +117,7 @@ pub struct IntervalEdge {
     pub connections: u64,
     /// CPU time that the thread used in the interval. [ns]
     pub cpu_ns: u64,
-    /// Stretches in which the loop of the thread did not turn.
+    /// Gaps in the loop of the thread.
     pub gaps: Gaps,
 }
 

@@ -142,12 +142,12 @@ impl Socket {
         Ok((error != 0).then(|| io::Error::from_raw_os_error(error)))
     }
 
-    /// Whether bytes wait to be read; the end of the stream is none.
+    /// Whether the socket has bytes to read; the end of the stream does not count.
     #[must_use]
     pub fn has_bytes(&self) -> bool {
         let mut byte = 0_u8;
         let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
-        // Safety: `byte` is valid for the call, and one byte is all that is asked for.
+        // Safety: `byte` is valid for the call, which reads at most one byte.
         let count = unsafe { libc::recv(self.as_raw_fd(), (&raw mut byte).cast(), 1, flags) };
         count > 0
     }

@@ -163,14 +163,14 @@ impl Worker<'_> {
         }
         let place = &mut self.connections[connection];
         place.phase = Phase::Busy;
-        // Of HTTP/1 the client speaks first; what is there by now would pass for the answer.
+        // In HTTP/1 the client sends first; bytes that are already here would be taken as the answer.
         if !place.secure && place.socket.as_ref().is_some_and(Socket::has_bytes) {
             self.recorder.unasked();
         }
         self.send(exchange);
     }
 
-    /// An idle connection has something to read: its end, or what cannot be an answer.
+    /// Reads from an idle connection: its end, or bytes that cannot be an answer.
     pub(super) fn close_unasked(&mut self, connection: usize) {
         let socket = self.connections[connection].socket.as_ref();
         if socket.is_some_and(Socket::has_bytes) {

@@ -1,25 +1,24 @@
-//! Stretches of time in which the loop of a thread did not turn though it was to: what happened meanwhile was noticed
-//! late.
+//! Gaps between two turns of a thread's loop beyond its intended wait. Events within a gap are noticed late.
 
 use std::ops::Range;
 
-/// The loop turns at least once in this time, whatever there is to do, so that a stall is hidden by no long wait. [ns]
+/// Longest intended wait of the loop, so that a long wait cannot hide a stall. [ns]
 pub const LONGEST_WAIT_NS: u64 = 50_000_000;
 
-/// Stretches from this length on are stalls: some time slices of a scheduler, so that a late wake-up is none. [ns]
+/// Shortest gap that counts as a stall: several time slices of a scheduler, so a late wake-up does not count. [ns]
 pub const STALL_NS: u64 = 100_000_000;
 
-/// How late the loop turned, within one interval; what it meant to wait is no part of it.
+/// Gaps of the loop within one interval, without its intended waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
-    /// The longest one, whole, even where it reaches beyond the interval. [ns]
+    /// Length of the longest gap, including any part outside the interval. [ns]
     pub longest_ns: u64,
-    /// Time of the interval that lies in stretches of [`STALL_NS`] and more. [ns]
+    /// Time of the interval in gaps of [`STALL_NS`] or more. [ns]
     pub stalled_ns: u64,
 }
 
 impl Gaps {
-    /// Counts one stretch, and the part of it that lies in the interval.
+    /// Counts one gap, and the part of it that lies in the interval.
     #[inline]
     pub fn note(&mut self, whole_ns: u64, within: Range<u64>) {
         if within.is_empty() {

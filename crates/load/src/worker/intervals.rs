@@ -29,7 +29,7 @@ pub(super) struct Clock {
     cpu_ns: u64,
     /// When the thread looked at the clock for what is due. [ns]
     pub(super) ticked_ns: u64,
-    /// How long the loop meant to wait from there on. [ns]
+    /// Intended wait of the loop from there on. [ns]
     pub(super) meant_to_wait_ns: u64,
     gaps: Gaps,
     pub(super) writer: SegmentWriter,
@@ -109,8 +109,7 @@ impl Clock {
         self.users_since_ns = until_ns;
     }
 
-    /// The loop was to turn at an instant and did at another; what of the time between lies in the interval in hand is
-    /// counted.
+    /// Records that the loop turned later than it intended; counts the part of the gap in the present interval.
     #[inline]
     fn note_gap(&mut self, from_ns: u64, until_ns: u64) {
         let within = from_ns.max(self.interval_start_ns)..until_ns.min(self.interval_end_ns);

@@ -376,7 +376,7 @@ impl<'a> Worker<'a> {
                 .saturating_sub(now_ns)
                 .min(LONGEST_WAIT_NS)
         };
-        // From the last look at the clock: the wait begins there, give or take what this turn did since.
+        // Counts from the last reading of the clock; the rest of this turn is negligible.
         self.clock.meant_to_wait_ns = now_ns + timeout_ns - self.clock.ticked_ns;
         let waited = self.epoll.wait(timeout_ns);
         let count = waited

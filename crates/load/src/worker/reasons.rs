@@ -1,4 +1,4 @@
-//! Why connections could not be made and requests not be sent, counted.
+//! Counts the reasons why connections could not be made and requests could not be sent.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 /// Kinds of connect failures told apart by name; a server that makes up new ones must not fill the memory.
 const REASONS_AT_MOST: usize = 64;
 
-/// Why a connection could not be made, or a request not be sent.
+/// Reason why a connection could not be made, or a request could not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
     /// What the system said, by its number.
