@@ -72,13 +72,13 @@ class LoadFile(FileModel):
     peak: float = Field(1.0, ge=1, le=1000, description="Load in the busiest time over the load given.")
     growth: Growth | None = Field(None, description="How the load grows.")
     growth_interval: Annotated[list[Growth], Field(min_length=2, max_length=2)] | None = Field(
-        None, description="Between what the growth lies with 95 %, about `growth`, as [10 % / year, 30 % / year]."
+        None, description="95 % interval of the growth, which contains `growth`, as [10 % / year, 30 % / year]."
     )
     horizon: Span = Field(0.0, description="Until when it must be enough.")
     history: HistoryFile | None = Field(None, description="Growth from what was, in place of `growth`.")
     start: Day | None = Field(
         None,
-        description="Day of the load given. If none: today; with a history its last day, with a weekly season "
+        description="Day of the given load. By default today; with a history its last day, with a weekly season "
         "the busiest day of its last week.",
     )
 
@@ -87,7 +87,7 @@ class TierFile(FileModel):
     """A station of the model, the machines it runs on, and how many of those there may be."""
 
     stations: Annotated[list[Name], Field(min_length=1)] | None = Field(
-        None, description="The station of the model, one; that of the tier's name if none. Stations share no CPUs."
+        None, description="The station of the model, one only; by default the station with the tier's name."
     )
     kind: Literal["cpu", "disk"] = Field("cpu", description="What the servers of the stations are.")
     cpus: Numbers | None = Field(None, description="CPUs (disks) of one node; not with `machines`.")

@@ -131,7 +131,7 @@ class Check(FileModel):
     json_: dict[JsonPath, Template | None] = Field(
         default_factory=dict,
         alias="json",
-        description="JSON paths and what they lead to; `null`: that they lead to some value.",
+        description="JSON paths and their values; `null` requires any value.",
     )
     header: dict[HeaderName, Template] = Field(default_factory=dict, description="Headers and text in them.")
 
