@@ -458,7 +458,7 @@ def never_answered(run):
             drain = {"name": "drain", "phase": "ramp_down", "level": 0, "start_s": end, "end_s": end + 3, "users": 0}
             document["stages"] = [*stages, drain]
         if document["k"] == "interval":
-            document |= {"in_flight": 8, "series": [{**one, **NOTHING} for one in document["series"]]}
+            document |= {"in_flight": 8, "series": [{**series, **NOTHING} for series in document["series"]]}
         return document
 
     path = run.engine / "worker-00.0000.ndjson"
@@ -467,7 +467,7 @@ def never_answered(run):
     late = dict(documents[-1]) | {"stage": 2, "t0_ns": 42 * SECOND, "t1_ns": 43 * SECOND, "in_flight": 0}
     failed = {"id": 0, "group": 0, "ok": 0, "failed": {"timeout": 8}}
     late["series"] = [{"of": of, **failed} for of in ("step", "transaction")]
-    path.write_bytes(b"".join(lines.encode(one) for one in [*documents, late, end]))
+    path.write_bytes(b"".join(lines.encode(line) for line in [*documents, late, end]))
 
 
 NOTHING = {"ok": 0, "failed": {}, "response": None, "response_sum_ns": 0, "exchange": None, "exchange_sum_ns": 0}
@@ -494,7 +494,7 @@ def rare_failure_of_a_request(run):
 def interval_missing(run):
     path = run.engine / "worker-00.0000.ndjson"
     documents = list(lines.read(path))
-    path.write_bytes(b"".join(lines.encode(one) for one in [*documents[:20], *documents[21:]]))
+    path.write_bytes(b"".join(lines.encode(line) for line in [*documents[:20], *documents[21:]]))
 
 
 def worker_twice(run):
@@ -532,18 +532,18 @@ def ask(run, users):
 
 def more_ended_than_started(run):
     def change(document, at):
-        for one in document["series"]:
-            if one["of"] == "step":
-                one |= {"offered": one["offered"] // 2, "started": one["started"] // 2}
+        for series in document["series"]:
+            if series["of"] == "step":
+                series |= {"offered": series["offered"] // 2, "started": series["started"] // 2}
 
     rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(change))
 
 
 def answered_before_the_exchange(run):
     def change(document, at):
-        for one in document["series"]:
-            if one["of"] == "step":
-                one["response_sum_ns"] //= 2
+        for series in document["series"]:
+            if series["of"] == "step":
+                series["response_sum_ns"] //= 2
 
     rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(change))
 
@@ -566,8 +566,8 @@ def paused(run):
 
     def change(document, ends_s):
         taken = [20e6 if ends_s % 4 == 0 else 1e6] * 40
-        for one in document["series"]:
-            one |= {"ok": 40, "response": encode_histogram(taken), "response_sum_ns": round(sum(taken))}
+        for series in document["series"]:
+            series |= {"ok": 40, "response": encode_histogram(taken), "response_sum_ns": round(sum(taken))}
 
     rewrite(run.engine / "worker-00.0000.ndjson", on_intervals(change))
 

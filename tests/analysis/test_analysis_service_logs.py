@@ -49,8 +49,8 @@ def test_new_lines_of_trouble_are_grouped_with_counts_and_the_first_time(run):
         ENTRY.format(k % 60, k, 40960 + k) + f"accept on 10.0.0.{k % 9}:8080: Too many open files" for k in range(50)
     ]
     slow = ["WARN slow answer of 812 ms", "request 17 done, 0 errors", "WARN slow answer of 1,403.5 ms"]
-    told = ["error: could not bind to 10.0.0.7:9090, trying 9091"]
-    write_log(run, BEFORE, [*slow, *many], told, looks=[(3.0, 20), (7.5, 1500), (8.5, 10**6)])
+    after = ["error: could not bind to 10.0.0.7:9090, trying 9091"]
+    write_log(run, BEFORE, [*slow, *many], after, looks=[(3.0, 20), (7.5, 1500), (8.5, 10**6)])
     found = logs_of(run)
     assert (found["lines"], found["unread_bytes"], found["groups_left_out"]) == (52, 0, 0)
     assert found["groups"] == [
@@ -72,7 +72,7 @@ def test_a_traceback_is_reduced_to_its_exception(run):
         "shop.Oops: full",
     ]
     write_log(run, BEFORE, [*trace, "", *trace])
-    assert [(one["text"], one["count"]) for one in logs_of(run)["groups"]] == [("shop.Oops: full", 2)]
+    assert [(group["text"], group["count"]) for group in logs_of(run)["groups"]] == [("shop.Oops: full", 2)]
 
 
 def test_a_missing_log_and_an_unrecorded_start_of_the_load_are_null(run):
@@ -84,7 +84,7 @@ def test_a_missing_log_and_an_unrecorded_start_of_the_load_are_null(run):
 
 def test_a_log_without_times_of_its_growth_has_no_first_time(run):
     write_log(run, BEFORE, ["ERROR: a"])
-    assert [one["first_s"] for one in logs_of(run)["groups"]] == [None]
+    assert [group["first_s"] for group in logs_of(run)["groups"]] == [None]
 
 
 def test_groups_and_their_texts_are_bounded_and_the_rest_is_counted(run):
@@ -92,7 +92,7 @@ def test_groups_and_their_texts_are_bounded_and_the_rest_is_counted(run):
     write_log(run, BEFORE, words)
     found = logs_of(run)
     assert (found["lines"], len(found["groups"]), found["groups_left_out"]) == (400, 20, 380)
-    assert max(len(one["text"]) for one in found["groups"]) <= TEXT_AT_MOST
+    assert max(len(group["text"]) for group in found["groups"]) <= TEXT_AT_MOST
 
 
 def test_a_huge_log_is_read_at_both_ends_in_bounded_memory(run, monkeypatch):
@@ -120,7 +120,7 @@ def service_logs_texts(run):
 
 def test_an_unlimited_line_is_cut(run):
     write_log(run, BEFORE, ["ERROR " + "y" * 3_000_000 + " fatal " + "z" * 10, "panic: next"])
-    texts = [one["text"] for one in logs_of(run)["groups"]]
+    texts = [group["text"] for group in logs_of(run)["groups"]]
     assert len(texts) == 2
     assert "panic: next" in texts
 

@@ -49,7 +49,7 @@ def test_every_sentence_of_a_study_names_the_load_of_the_stretch(run):
     (point,) = study["configurations"][0]["points"]
     assert (point["load"], point["users"], point["stage"]) == (BASE, BASE, "base")
     assert study["configurations"][0]["ideal"] == {"users": BASE, "load": BASE, "per_user_per_s": pytest.approx(1.0)}
-    texts = [study["headline"], *(one["text"] for one in study["observations"])]
+    texts = [study["headline"], *(sentence["text"] for sentence in study["observations"])]
     assert "transactions/s at 4 users (stage base) with" in study["headline"]
     assert not [text for text in texts if "18" in text]
 
@@ -77,7 +77,9 @@ def test_consecutive_stages_with_the_same_load_are_one_stretch():
             stage("d", 12.0, 14.0, rates_by_group=[0.1, 0.2]),
         ]
     )
-    assert [(one.stages, one.start_s, one.end_s, one.users, one.rate, one.of) for one in found] == [
+    assert [
+        (stretch.stages, stretch.start_s, stretch.end_s, stretch.users, stretch.rate, stretch.of) for stretch in found
+    ] == [
         (("a", "b"), 0.0, 9.0, 3, None, 3),
         (("c",), 10.0, 12.0, 5, None, 3),
         (("d",), 12.0, 14.0, None, 0.3, 3),

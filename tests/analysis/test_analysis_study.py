@@ -48,8 +48,8 @@ def test_a_copied_run_is_no_repetition(tmp_path):
     assert copied["reasons"][0] == f"the records of r900 are those of {original.run_id}"
     assert after["verdict"]["invalid_runs"] == before["verdict"]["invalid_runs"] + 1
     assert after["verdict"]["reasons"][0]["kind"] == "copied_run"
-    for one, other in zip(before["configurations"], after["configurations"], strict=True):
-        for point, same in zip(one["points"], other["points"], strict=True):
+    for first, second in zip(before["configurations"], after["configurations"], strict=True):
+        for point, same in zip(first["points"], second["points"], strict=True):
             assert point["throughput_per_s"] == same["throughput_per_s"]
 
 
@@ -64,10 +64,10 @@ def test_a_summary_is_computed_again_when_its_data_change(tmp_path):
     whole = records.read_bytes()
     records.write_bytes(b"")
     assert known_summary(run) is None
-    damaged = next(one for one in summarize_study(results)["runs"] if one["run"] == run.run_id)
+    damaged = next(entry for entry in summarize_study(results)["runs"] if entry["run"] == run.run_id)
     assert damaged["verdict"] == "invalid"
     records.write_bytes(whole)
-    again = next(one for one in summarize_study(results)["runs"] if one["run"] == run.run_id)
+    again = next(entry for entry in summarize_study(results)["runs"] if entry["run"] == run.run_id)
     assert again["verdict"] == made["verdict"]["level"]
 
 
@@ -339,7 +339,7 @@ def test_levels_at_which_transactions_fail_are_the_limit():
 def test_failures_that_the_generator_or_others_may_cause_are_no_limit_of_the_system(kind):
     reasons = [{"kind": name, "level": "invalid", "message": name} for name in ("errors_above_limit", kind)]
     failing = made("r3", 800, 130.0, verdict="invalid")
-    failing["verdict"]["reasons"] = [{**one, "seen": 0.2, "limit": 0.01} for one in reasons]
+    failing["verdict"]["reasons"] = [{**reason, "seen": 0.2, "limit": 0.01} for reason in reasons]
     limit = conclude(made("r1", 50, 50.0), made("r2", 80, 80.0), failing)
     assert (limit["kind"], limit["reached"]) == ("undecided", None)
 
@@ -460,7 +460,7 @@ def test_a_search_in_an_invalid_run_found_no_limit():
         run = {**made("r1", 119, 100.0, verdict=verdict), "limit": limit}
         summary = describe_study({"study": {"name": "s"}}, [run])
         assert (summary["configurations"][0]["found_limit"] or {}).get("value") == expected
-        assert any("119 users" in one["text"] for one in summary["observations"]) == (expected is not None)
+        assert any("119 users" in sentence["text"] for sentence in summary["observations"]) == (expected is not None)
 
 
 def test_a_tier_with_more_cpus_saturates_later():

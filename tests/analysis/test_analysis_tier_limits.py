@@ -37,7 +37,7 @@ def test_a_tier_below_its_limits_raises_no_doubt(run):
 
 
 def not_checked(run):
-    return {one["check"] for one in summarize_run(run, tables=False)["verdict"]["not_checked"]}
+    return {missing["check"] for missing in summarize_run(run, tables=False)["verdict"]["not_checked"]}
 
 
 def test_a_missing_or_unknown_limit_raises_no_doubt(run):

@@ -68,8 +68,8 @@ def means(arrivals, ends, start, seconds):
 def test_a_queue_below_its_limit_has_neither_growth_nor_pauses(service, rate, utilization, seconds):
     stream = np.random.default_rng(20)
     series = [queue(stream, service, rate, utilization, WARM_UP_S + seconds) for _ in range(SERIES)]
-    alarms = sum(growth(*one, WARM_UP_S, seconds).is_significant for one in series)
-    slow = sum(len(slow_places(means(*one, WARM_UP_S, seconds))) >= slow_limit(seconds) for one in series)
+    alarms = sum(growth(*queue, WARM_UP_S, seconds).is_significant for queue in series)
+    slow = sum(len(slow_places(means(*queue, WARM_UP_S, seconds))) >= slow_limit(seconds) for queue in series)
     # Of 1,000 series of each kind none was significant with constant or exponential service, 0.1 to 1.3 % with
     # lognormal service (rate 90 and 300, utilization 0.7 and 0.9): the nominal rate of a test is 1 %.
     assert alarms <= (0.03 * SERIES if service is lognormal else 0)
@@ -82,7 +82,7 @@ def test_an_overload_is_found_within_ten_seconds(rate, seconds):
     stream = np.random.default_rng(21)
     found = [growth(*queue(stream, exponential, rate, rate / 98.6, 5 + seconds), 5, seconds) for _ in range(SERIES)]
     # Expected growth: 1.1, 1.5 and 2.3 times the limit of three deviations.
-    assert sum(one.is_significant for one in found) >= {115.0: 0.45, 120.0: 0.70, 130.0: 0.99}[rate] * SERIES
+    assert sum(growing.is_significant for growing in found) >= {115.0: 0.45, 120.0: 0.70, 130.0: 0.99}[rate] * SERIES
 
 
 def test_a_pause_of_300_ms_every_3_3_s_is_found():

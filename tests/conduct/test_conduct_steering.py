@@ -103,7 +103,7 @@ ASKED = Pilot.model_validate({"start": 20, "ramp_up": "2 s", "settle": "2 s", "s
 def test_pilot_finds_where_the_ideal_line_meets_the_highest_throughput(run):
     """N users who think 0.5 s and are served in 50 ms carry N / 0.55 up to 200 /s: N* = 110."""
     _, said, carried = pilot(run, closed, ASKED)
-    assert [one["users"] for one in carried.plateaus] == [20, 40, 80, 160]
+    assert [plateau["users"] for plateau in carried.plateaus] == [20, 40, 80, 160]
     assert carried.users == pytest.approx(110, rel=0.02)
     assert not carried.is_lower_bound
     assert said[-1].endswith("; the limit is passed")
@@ -111,7 +111,7 @@ def test_pilot_finds_where_the_ideal_line_meets_the_highest_throughput(run):
 
 def test_pilot_of_a_system_without_a_limit_is_a_lower_bound(run):
     _, said, carried = pilot(run, closed, ASKED.model_copy(update={"at_most": 80}))
-    assert [one["users"] for one in carried.plateaus] == [20, 40, 80]
+    assert [plateau["users"] for plateau in carried.plateaus] == [20, 40, 80]
     assert carried.is_lower_bound
     assert carried.users == pytest.approx(80, rel=0.02)
     assert said[-1].endswith("; the last level")
@@ -127,7 +127,7 @@ def test_pilot_that_begins_beyond_the_limit_lowers_the_users(run, capacity, leve
         return rate, max(load, 0.1) / rate - 0.5
 
     _, _, carried = pilot(run, slow, ASKED)
-    assert [one["users"] for one in carried.plateaus] == levels
+    assert [plateau["users"] for plateau in carried.plateaus] == levels
     assert carried.users == pytest.approx(capacity * 0.55, rel=0.1)
 
 

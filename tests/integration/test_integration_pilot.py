@@ -30,7 +30,7 @@ def test_levels_come_from_a_pilot_run_that_resuming_does_not_repeat(bench: Bench
     ended = bench.towtank("run", "study.yaml", "--out", bench.results, "--no-report")
     assert "pilot run: about 4 users; 50 % = 2 users, 200 % = 8 users" in ended.stderr, ended.stderr
     manifest = json.loads((bench.results / "study.json").read_text())
-    assert [one["users"] for one in manifest["study"]["pilot"]["plateaus"]] == [1, 2, 4, 8]
+    assert [plateau["users"] for plateau in manifest["study"]["pilot"]["plateaus"]] == [1, 2, 4, 8]
     assert manifest["study"]["factors"][0] | {"numeric": None} == {
         "name": "users",
         "levels": ["50 %", "200 %"],

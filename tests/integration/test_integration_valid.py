@@ -55,7 +55,7 @@ def drive(bench: Bench, *arguments: str) -> tuple[int, dict[str, Any]]:
 
 
 def kinds(document: dict[str, Any], level: str) -> set[str]:
-    return {one["kind"] for one in document["doubts"] if one["level"] == level}
+    return {doubt["kind"] for doubt in document["doubts"] if doubt["level"] == level}
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -115,7 +115,7 @@ def test_a_run_is_not_mixed_into_results(bench: Bench, name: str) -> None:
     ended = bench.towtank("drive", "http://127.0.0.1:1/", "--out", "there", "--quiet")
     assert ended.returncode == 2
     assert ended.stderr.startswith("<command line>: --out: must be a folder without a run or a study in it")
-    assert [one.name for one in (bench.folder / "there").iterdir()] == [name]
+    assert [entry.name for entry in (bench.folder / "there").iterdir()] == [name]
 
 
 def test_bytes_behind_answers_are_a_doubt_in_the_printed_text(bench: Bench) -> None:
@@ -145,7 +145,7 @@ def test_an_engine_that_stood_still_is_a_doubt(bench: Bench, serve: Callable[...
         stdout, _ = running.communicate(timeout=60)
     document = json.loads(stdout)
     assert running.returncode == 4
-    stalled = next(one for one in document["doubts"] if one["kind"] == "generator_stalled")
+    stalled = next(doubt for doubt in document["doubts"] if doubt["kind"] == "generator_stalled")
     # Two of six seconds.
     assert stalled["level"] == "invalid"
     assert stalled["seen"] > 1.8
@@ -163,7 +163,7 @@ def engine_of(parent: int) -> int:
 def test_a_good_drive_names_what_was_not_checked(bench: Bench, serve: Callable[..., str]) -> None:
     code, document = drive(bench, f"http://{serve()}/", "--users", "2", "--think", "20 ms", "--duration", "2 s")
     assert code == (0 if document["valid"] else 4)
-    missing = {one["check"]: one["why"] for one in document["not_checked"]}
+    missing = {entry["check"]: entry["why"] for entry in document["not_checked"]}
     assert missing["interference"] == "no probe watched this machine"
     assert "generator_stalled" not in missing
-    assert {"physical_bound", "nothing_completed", "framing"}.isdisjoint(one["kind"] for one in document["doubts"])
+    assert {"physical_bound", "nothing_completed", "framing"}.isdisjoint(doubt["kind"] for doubt in document["doubts"])

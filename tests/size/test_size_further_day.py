@@ -21,7 +21,7 @@ def with_peaks(every: int) -> HistoricGrowth:
     start, times = date(2025, 11, 24), np.arange(DAYS)
     peaks = np.where(times % every == every - 1, PEAK, 1.0)
     noise = np.exp(NOISE * np.random.default_rng(2).standard_normal(DAYS))
-    days = tuple(start + timedelta(days=int(one)) for one in times)
+    days = tuple(start + timedelta(days=int(day)) for day in times)
     history = History(days, 300 * np.exp(GROWTH * times) * peaks * noise, "none")
     return HistoricGrowth(history, days[-1])
 
@@ -52,7 +52,7 @@ def test_recurring_days_are_a_doubt_with_their_number() -> None:
 
 
 def test_a_single_outage_hardly_moves_the_load_of_a_future_day() -> None:
-    days = tuple(date(2025, 1, 1) + timedelta(days=one) for one in range(DAYS))
+    days = tuple(date(2025, 1, 1) + timedelta(days=day) for day in range(DAYS))
     loads = 300 * np.exp(NOISE * np.random.default_rng(3).standard_normal(DAYS))
     clean = HistoricGrowth(History(days, loads.copy(), "none"), days[-1])
     loads[100] *= 0.05

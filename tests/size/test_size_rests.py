@@ -55,7 +55,7 @@ def test_the_probability_and_the_dates_never_contradict_each_other(
     model = written(tmp_path, "model.yaml", MODEL)
     lines = ("uncertainty: 10 %", "tiers: {app: {cpus: 6..40}}", f"probability: {probability} %")
     found = sized(capsys, model, "--for", asked(tmp_path, GROWTH, *lines))
-    answer = next(one for one in found["dates"] if one["what"] == "the answer")
+    answer = next(row for row in found["dates"] if row["what"] == "the answer")
     assert found["answer"]["probability"] >= probability / 100
     assert answer["days"] > 365
     cheaper = found["next_cheaper"]
@@ -68,7 +68,7 @@ def test_growth_without_an_interval_is_a_doubt(tmp_path: Path, capsys: Any) -> N
     file = asked(tmp_path, "growth: 50 % / year, horizon: 1 year", "uncertainty: 10 %", "tiers: {app: {cpus: 1..16}}")
     found = sized(capsys, model, "--for", file)
     assert found["trust"]["counted"] == ["demands"]
-    assert any("the uncertainty of the growth is not known" in one for one in found["trust"]["doubts"])
+    assert any("the uncertainty of the growth is not known" in doubt for doubt in found["trust"]["doubts"])
 
 
 def weeks(count: int, *, growth: float = 0.0, noise: float = 0.03, seed: int = 1) -> tuple[tuple[date, ...], Any]:
@@ -93,7 +93,7 @@ def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path:
     found = sized(capsys, model, "--for", asked(tmp_path, load, "tiers: {app: {cpus: 1..16}}"))
     assert found["load"]["rate_per_s"]["in"] == pytest.approx(100, rel=0.15)
     assert found["start_is"].startswith("Mondays, as on 2026-11-16")
-    load_row = next(one for one in found["trust"]["rests_on"] if one["part"] == "load")
+    load_row = next(part for part in found["trust"]["rests_on"] if part["part"] == "load")
     assert "busiest day of the week" in load_row["text"]
 
 
@@ -141,8 +141,8 @@ def test_a_horizon_beyond_three_times_the_history_is_a_doubt(tmp_path: Path, cap
         load = f"horizon: {horizon}, history: {{csv: history.csv, season: weekly}}"
         return list(sized(capsys, model, "--for", asked(tmp_path, load, tiers))["trust"]["doubts"])
 
-    assert any("more than 3 times" in one for one in doubts("18 months"))
-    assert not any("more than 3 times" in one for one in doubts("20 weeks"))
+    assert any("more than 3 times" in doubt for doubt in doubts("18 months"))
+    assert not any("more than 3 times" in doubt for doubt in doubts("20 weeks"))
 
 
 def test_a_tier_of_several_stations_is_refused(tmp_path: Path, capsys: Any) -> None:
@@ -160,12 +160,12 @@ def test_a_what_if_names_the_hardware_that_it_changes(tmp_path: Path, capsys: An
     options = ("--rate", "300 /s", "--objective", "mean < 60 ms", "--cpus", "app=1..16", "--what-if", "cpu x2",
                "--what-if", "as it is, cpu x2")  # fmt: skip
     rows = sized(capsys, model, *options)["what_if"]
-    assert [(one["what_if"], one["hardware"], one["configuration"]) for one in rows] == [
+    assert [(row["what_if"], row["hardware"], row["configuration"]) for row in rows] == [
         ("as it is", "the hardware that runs", "app 4 CPUs"),
         ("cpu x2", "the answer", "app 7 CPUs"),
         ("as it is, cpu x2", "the hardware that runs", "app 4 CPUs"),
     ]
-    assert [one["met"] for one in rows] == [False, True, True]
+    assert [row["met"] for row in rows] == [False, True, True]
 
 
 def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
@@ -179,8 +179,8 @@ def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
 
     def too_much(models: list[dict[str, Any]]) -> list[dict[str, Any]]:
         answers = solve(models)
-        for one in answers:
-            for station in one.get("answer", {"stations": {}})["stations"].values():
+        for answer in answers:
+            for station in answer.get("answer", {"stations": {}})["stations"].values():
                 station["utilization"] = 1.5
         return answers
 
@@ -235,4 +235,4 @@ def test_a_guess_is_refused_or_has_no_probability(
         assert "no CPU of the system was observed" in capsys.readouterr().err
     found = sized(capsys, *options, *(["--beyond"] if status else []))
     assert found["answer"]["probability"] is None
-    assert any("the probability is not known: no CPU" in one for one in found["trust"]["doubts"])
+    assert any("the probability is not known: no CPU" in doubt for doubt in found["trust"]["doubts"])

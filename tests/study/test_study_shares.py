@@ -59,7 +59,7 @@ def test_the_shipped_study_has_its_levels_from_the_pilot():
     ],
 )
 def test_faults_of_shares_have_their_places(files, levels, message):
-    line = next(one for one in files.study.read_text().splitlines() if one.strip().startswith("users: ["))
+    line = next(text for text in files.study.read_text().splitlines() if text.strip().startswith("users: ["))
     files.edit("study", line, f"  users: {levels}")
     with pytest.raises(StudyError) as caught:
         load_study(files.study)

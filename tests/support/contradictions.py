@@ -17,46 +17,47 @@ def counts(point: Json) -> bool:
 
 def limit_and_top_level(summary: Json) -> Iterator[str]:
     """A limit is `none` only if the highest level measured is valid and no tier is full there."""
-    for one in summary["configurations"]:
-        limit, points = one["limit"], one["points"]
+    for configuration in summary["configurations"]:
+        limit, points = configuration["limit"], configuration["points"]
         if limit["kind"] != "none":
             continue
         if not counts(points[-1]):
-            yield f"{one['label']}: no limit, but the highest level is invalid"
+            yield f"{configuration['label']}: no limit, but the highest level is invalid"
         for run in summary.get("_runs", ()):
             growth = (run.get("window") or {}).get("growth") or {}
             if run["run"] in points[-1]["runs"] and growth.get("is_significant"):
-                yield f"{one['label']}: no limit, but arrivals exceed throughput"
+                yield f"{configuration['label']}: no limit, but arrivals exceed throughput"
         full = [name for name, tier in points[-1]["tiers"].items() if (tier["utilization"] or 0) >= 0.9]
         if full:
-            yield f"{one['label']}: no limit, but {full} was saturated"
+            yield f"{configuration['label']}: no limit, but {full} was saturated"
 
 
 def limit_and_resource(summary: Json) -> Iterator[str]:
     """A resource is named for a limit of the CPU only, and it is a tier that was seen full."""
-    for one in summary["configurations"]:
-        limit = one["limit"]
+    for configuration in summary["configurations"]:
+        limit = configuration["limit"]
         if (limit["resource"] is not None) != (limit["kind"] == "cpu"):
-            yield f"{one['label']}: kind {limit['kind']}, resource {limit['resource']}"
+            yield f"{configuration['label']}: kind {limit['kind']}, resource {limit['resource']}"
         if limit["resource"] is not None and not any(
             (point["tiers"].get(limit["resource"], {}).get("utilization") or 0) >= 0.9
-            for point in one["points"]
+            for point in configuration["points"]
             if counts(point)
         ):
-            yield f"{one['label']}: limited by {limit['resource']}, which was nowhere full"
+            yield f"{configuration['label']}: limited by {limit['resource']}, which was nowhere full"
 
 
 def limit_and_reached(summary: Json) -> Iterator[str]:
     """`reached` follows from the kind."""
     expected = {"none": False, "undecided": None}
-    for one in summary["configurations"]:
-        if one["limit"]["reached"] is not expected.get(one["limit"]["kind"], True):
-            yield f"{one['label']}: {one['limit']['kind']}, reached {one['limit']['reached']}"
+    for configuration in summary["configurations"]:
+        limit = configuration["limit"]
+        if limit["reached"] is not expected.get(limit["kind"], True):
+            yield f"{configuration['label']}: {limit['kind']}, reached {limit['reached']}"
 
 
 def limit_and_headline(summary: Json) -> Iterator[str]:
     """The headline denies a limit only if the levels decide it."""
-    kinds = {one["limit"]["kind"] for one in summary["configurations"]}
+    kinds = {configuration["limit"]["kind"] for configuration in summary["configurations"]}
     if "its limit not reached" in summary["headline"] and "none" not in kinds:
         yield f"headline without a limit, kinds {sorted(kinds)}"
     if "limited by the CPU" in summary["headline"] and "cpu" not in kinds:
@@ -65,7 +66,7 @@ def limit_and_headline(summary: Json) -> Iterator[str]:
 
 def unobserved_and_ruled_out(summary: Json) -> Iterator[str]:
     """A resource is ruled out only if it was observed."""
-    texts = [summary["headline"], *(one["text"] for one in summary["observations"])]
+    texts = [summary["headline"], *(sentence["text"] for sentence in summary["observations"])]
     for text in texts:
         if re.search(r"not CPU time|no CPU (?:and no disk )?is full|without a saturated CPU", text):
             yield text
@@ -73,8 +74,8 @@ def unobserved_and_ruled_out(summary: Json) -> Iterator[str]:
 
 def search_and_plateaus(summary: Json) -> Iterator[str]:
     """A limit that a search found has no level that passed above its upper end."""
-    for one in summary["configurations"]:
-        found = one["found_limit"]
+    for configuration in summary["configurations"]:
+        found = configuration["found_limit"]
         for run in summary.get("_runs", ()):
             limit = run.get("limit")
             if found is None or not limit or limit["high"] is None:
@@ -86,7 +87,7 @@ def search_and_plateaus(summary: Json) -> Iterator[str]:
 
 def objectives_and_runs(summary: Json) -> Iterator[str]:
     """An objective is met or missed on valid levels; otherwise it has a reason why it is not judged."""
-    by_key = {str(one["key"]): one["points"] for one in summary["configurations"]}
+    by_key = {str(configuration["key"]): configuration["points"] for configuration in summary["configurations"]}
     for objective in summary["objectives"]:
         points = by_key[str(objective["configuration"])]
         if objective["users"] is not None:

@@ -119,7 +119,7 @@ def test_the_engine_takes_every_tls_that_a_system_file_may_have(folder: Path) ->
     path = folder / "tls.yaml"
     path.write_text(json.dumps(Grammar(0, wrong=0.0).document()), encoding="utf-8")
     options = [{"web": {"scheme": "https", "host": "h", "tls": tls.plan(folder)}} for tls in taken]
-    plans = [compile_workload(load_workload(path), targets=TARGETS, options=one) for one in options]
+    plans = [compile_workload(load_workload(path), targets=TARGETS, options=of_target) for of_target in options]
     assert engine_faults([plan_of(plan, folder) for plan in plans]) == [[] for _ in plans]
 
 

@@ -349,8 +349,8 @@ def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Checks that could not be made, each with its reason and the runs that lack it."""
     found: dict[tuple[str, str], list[str]] = {}
     for run in runs:
-        for one in run["verdict"].get("not_checked") or ():
-            found.setdefault((one["check"], one["why"]), []).append(str(run["run"]))
+        for missing in run["verdict"].get("not_checked") or ():
+            found.setdefault((missing["check"], missing["why"]), []).append(str(run["run"]))
     return [{"check": check, "why": why, "runs": names} for (check, why), names in found.items()]
 
 

@@ -39,7 +39,7 @@ def command(
     folders, sheets = _sorted_sources(sources)
     known = load_rules([*_rules_beside(folders, sheets), *(rules or [])])
     with contained() as parts:
-        found = [(one, advise(known, one)) for one in _situations(folders, sheets, known, users)]
+        found = [(situation, advise(known, situation)) for situation in _situations(folders, sheets, known, users)]
     print_failed(parts)
     if json:
         print_json({**advice_document(", ".join(map(str, sources)), found), **failed_parts(parts)})

@@ -295,8 +295,8 @@ def _trust(document: Json) -> Iterator[str]:
         yield f"  the model is the {trust['model']}: {trust['model_why']}"
     if trust["held_out_error"] is not None:
         yield f"the highest load, left out of the fit, was predicted {100 * trust['held_out_error']:+.2g} %"
-    for one in trust.get("rests_on", ()):
-        yield f"  {rests_text(one)}"
+    for part in trust.get("rests_on", ()):
+        yield f"  {rests_text(part)}"
     for one in trust["assumptions"]:
         yield f"  assumes that {one['assumes']}; tested: {one['tested']}"
     for text in trust["doubts"]:

@@ -138,7 +138,7 @@ def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Carri
             f"the pilot run found no load that the system carries: {why}",
             hint=f"see {run.path}, or give the levels of users as numbers",
         )
-    shown = tuple({"users": one.level, "throughput_per_s": one.throughput.value or 0.0} for one in plateaus)
+    shown = tuple({"users": plateau.level, "throughput_per_s": plateau.throughput.value or 0.0} for plateau in plateaus)
     return Carried(users, not is_beyond(plateaus), shown)
 
 

@@ -101,7 +101,7 @@ class SearchSteering(StageSteering):
 
     def _decide(self) -> Decision:
         """Return the next level, or the end of the search."""
-        return decide(self.plan, [one.outcome for one in self.plateaus])
+        return decide(self.plan, [plateau.outcome for plateau in self.plateaus])
 
     def _go_on(self, plateau: Plateau, decision: Decision, stage: int) -> None:
         number = len(self.plateaus)

@@ -79,7 +79,7 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
         `{"answers": [...], "comparisons": [...]}`, each further model compared with the first, or
         `{"faults": [{"model", "path", "message"}]}`, `model` counted from 0.
     """
-    chains = [_settled(chained(one)) for one in models]
+    chains = [_settled(chained(model)) for model in models]
     command = [str(binary()), "simulate", *(settings or SimulationSettings()).options()]
     done = subprocess.run(command, input=json.dumps(chains), capture_output=True, text=True, check=False)
     if done.returncode not in (0, 2) or not done.stdout:
@@ -93,7 +93,7 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
 def _settled(part: Any) -> Any:
     """Round the numbers of a model to the digits on which all CPUs agree."""
     if isinstance(part, dict):
-        return {key: one if key in _CERTAIN else _settled(one) for key, one in part.items()}
+        return {key: value if key in _CERTAIN else _settled(value) for key, value in part.items()}
     if isinstance(part, list):
-        return [_settled(one) for one in part]
+        return [_settled(value) for value in part]
     return significant(part, _DIGITS) if isinstance(part, float) else part

@@ -40,9 +40,10 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
         _print_table(console, study_summary)
     if study_summary.get("headline"):
         console.print(Text(str(study_summary["headline"]), style="bold"), soft_wrap=True)
-    observations = [one for one in study_summary.get("observations") or () if one.get("kind") != "objective"]
-    for one in observations[:_OBSERVATIONS_AT_MOST]:
-        console.print(Text(f"- {one.get('text', '')}"), soft_wrap=True)
+    sentences = study_summary.get("observations") or ()
+    observations = [sentence for sentence in sentences if sentence.get("kind") != "objective"]
+    for observation in observations[:_OBSERVATIONS_AT_MOST]:
+        console.print(Text(f"- {observation.get('text', '')}"), soft_wrap=True)
     for objective in study_summary.get("objectives") or ():
         console.print(Text(line(objective)), soft_wrap=True)
     claims = [

@@ -63,7 +63,7 @@ def _row(
     found = limits(question, candidate, draws, load=load, scales=scales, boost=boost)
     chance = round(1 - question.file.probability, 12)
     # The load carried may lie anywhere within the last step of the bisection.
-    carried = found if shares is None else [one * (1 + LIMIT_PRECISION) for one in found]
+    carried = found if shares is None else [limit * (1 + LIMIT_PRECISION) for limit in found]
     when = reached(settled.growing, settled.start, carried, chance, shares)
     middle = sorted(found)[len(found) // 2]
     total, unit = load.total

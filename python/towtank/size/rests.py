@@ -66,8 +66,8 @@ def _stations(settled: Settled) -> tuple[str, str]:
 
 
 def _machines(settled: Settled) -> tuple[str, str]:
-    options = [one for tier in settled.question.tiers for one in tier.options]
-    names = sorted({one.machine for one in options if one.machine is not None})
+    options = [option for tier in settled.question.tiers for option in tier.options]
+    names = sorted({option.machine for option in options if option.machine is not None})
     if names:
         return GIVEN, f"ratings of {', '.join(names)} over {settled.question.file.measured_on}"
     return ASSUMED, "CPUs as fast as those of the model, however many there are in a node"

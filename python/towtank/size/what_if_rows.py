@@ -77,7 +77,7 @@ def rows(question: Question, answer: Found | None, asked: Sequence[Asked]) -> li
     if answer is not None and answer.candidate != runs.candidate:
         base = Variant(answer.candidate, question.load, hardware=ANSWER)
     before = _row(question, "as it is", runs, scales if base is runs else {})
-    return [before, *(_changed(question, one, base, scales) for one in asked)]
+    return [before, *(_changed(question, change, base, scales) for change in asked)]
 
 
 def _changed(question: Question, one: Asked, before: Variant, scales: Scales) -> Json:

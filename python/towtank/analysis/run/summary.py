@@ -114,8 +114,8 @@ def describe(
     summary["generator"]["saturated"] = any(one.kind is Kind.GENERATOR_SATURATED for one in doubts)
     summary["verdict"] = {
         "level": level_of(doubts),
-        "reasons": [one.document() for one in doubts],
-        "not_checked": [one.document() for one in coverage.not_checked(evidence)],
+        "reasons": [doubt.document() for doubt in doubts],
+        "not_checked": [missing.document() for missing in coverage.not_checked(evidence)],
     }
     return summary
 

@@ -30,7 +30,10 @@ def demands_document(path: Path) -> dict[str, Any]:
     """
     configurations = read_configurations(path)
     folder = ResultsFolder.open(path) if (path / STUDY_MANIFEST).is_file() else None
-    found = [attempt(f"demands of {one.label}", configuration_demands, one, folder) for one in configurations]
+    found = [
+        attempt(f"demands of {configuration.label}", configuration_demands, configuration, folder)
+        for configuration in configurations
+    ]
     return {
         "schema": SCHEMA,
         "source": str(path),

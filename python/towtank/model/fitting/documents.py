@@ -110,8 +110,15 @@ def fit_table(path: Path, columns: Columns, wish: Wish) -> Answer:
 
 def fit_results(path: Path, wish: Wish, wanted: str | None) -> list[Answer]:
     """Fit every configuration of a results folder, or those whose label holds `wanted`."""
-    chosen = [one for one in read_configurations(path) if one.points and (wanted is None or wanted in one.label)]
-    made = [attempt(f"fit of {one.label}", _fit_configuration, one, wish) for one in chosen]
+    configurations = read_configurations(path)
+    chosen = [
+        configuration
+        for configuration in configurations
+        if configuration.points and (wanted is None or wanted in configuration.label)
+    ]
+    made = [
+        attempt(f"fit of {configuration.label}", _fit_configuration, configuration, wish) for configuration in chosen
+    ]
     answers = [answer for answer in made if not isinstance(answer, Failed)]
     if made and not answers:
         raise MeasurementError("\n".join(answer.sentence for answer in made if isinstance(answer, Failed)))

@@ -149,9 +149,9 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
             candidates.append(candidate(name, points, servers, think_s, held))
         except ModelError as error:
             refused[name] = str(error).split("\n", maxsplit=1)[0]
-    for one in candidates:
-        _judge_by_servers(one, points, servers)
-        judge_one_system(one.judgement, points)
+    for fitted in candidates:
+        _judge_by_servers(fitted, points, servers)
+        judge_one_system(fitted.judgement, points)
     candidates.sort(key=_rank)
     set_aside = _one_closed(candidates, points, held)
     able = [one for one in candidates if one.judgement.level != REJECTED and one.name not in set_aside]

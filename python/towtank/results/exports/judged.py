@@ -24,7 +24,7 @@ def explained(objective: Mapping[str, Any]) -> str:
     if found == "not measured":
         return "nothing was measured that decides it"
     if found == "not valid":
-        loads = "; ".join(f"at load {one['load']:g}: {one['why']}" for one in objective["not_judged"])
+        loads = "; ".join(f"at load {gap['load']:g}: {gap['why']}" for gap in objective["not_judged"])
         return f"seen {seen(objective)} in valid runs, but {loads}"
     at = ", ".join(f"{name} {level}" for name, level in (objective.get("at") or {}).items())
     holds = objective.get("holds_up_to")

@@ -50,7 +50,9 @@ class Advice:
 def advise(rules: Rules, situation: Situation) -> list[Advice]:
     """Hold a system against all rules of which at least one input is known of it."""
     found = [
-        one for name, rule in rules.items() for one in attempt_or(f"rule {name}", [], _all_of_rule, rule, situation)
+        advice
+        for name, rule in rules.items()
+        for advice in attempt_or(f"rule {name}", [], _all_of_rule, rule, situation)
     ]
     order = {verdict: place for place, verdict in enumerate(VERDICTS)}
     return sorted(found, key=lambda one: order[one.verdict])

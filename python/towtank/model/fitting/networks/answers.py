@@ -62,10 +62,15 @@ def network_answers(
         Levels that the test leaves out. [1]
     """
     found = [one for one in read_configurations(path) if one.points and (wanted is None or wanted in one.label)]
-    made = [attempt(f"network of {one.label}", network_answer, one, loads, highest) for one in found]
+    made = [
+        attempt(f"network of {configuration.label}", network_answer, configuration, loads, highest)
+        for configuration in found
+    ]
     return [
-        NetworkAnswer({**_head(one), "refused": answer.sentence}, None, one) if isinstance(answer, Failed) else answer
-        for one, answer in zip(found, made, strict=True)
+        NetworkAnswer({**_head(configuration), "refused": answer.sentence}, None, configuration)
+        if isinstance(answer, Failed)
+        else answer
+        for configuration, answer in zip(found, made, strict=True)
     ]
 
 

@@ -72,7 +72,7 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
         sample = of.drawn(stream)
         samples.append(sample)
         found.append(estimate(sample, groupings, noise_of(of, plain, stream)))
-    if not all(one.demands.any() for one in found):
+    if not all(estimated.demands.any() for estimated in found):
         raise MeasurementError("too little to make a network of:\n  no resource spent time on the transactions")
     in_turn, at_once = _waiting(of, plain)
     found = [replace(one, in_turn=in_turn, at_once=at_once) for one in found]
