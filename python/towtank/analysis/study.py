@@ -33,7 +33,7 @@ _UNDECIDED: dict[str, Any] = {
     "log": None,
     **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
 }
-"""Verdict of a study whose verdict could not be made: nothing may be claimed of it."""
+"""Verdict of a study whose verdict failed: it supports no claims."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
     Parameters
     ----------
     results : ResultsFolder
-        In any state; runs that are missing or cut off are reported. One that cannot be written is analysed all the
-        same, and nothing is kept in it.
+        In any state; runs that are missing or cut off are reported. A folder that cannot be written is analysed, too,
+        but gets no new files.
     fresh : bool, default False
         Whether runs that have a summary of this version already are analysed again.
 
@@ -88,7 +88,7 @@ def summarize_study(results: ResultsFolder, fresh: bool = False) -> dict[str, An
 
 
 def summaries_of(runs: Iterable[RunFolder]) -> dict[str, dict[str, Any]]:
-    """Summaries of runs by name, from disk or made anew; those that could not be made are left out."""
+    """Return the summaries of runs by name, from disk or computed again, without those that failed."""
     made = {run.run_id: attempt(f"summary of {run.run_id}", _summary_of, run, False, []) for run in runs}
     return {name: summary for name, summary in made.items() if not isinstance(summary, Failed)}
 
@@ -107,7 +107,7 @@ def _summary_of(run: RunFolder, fresh: bool, scoped: list[str]) -> dict[str, Any
 
 
 def known_summary(run: RunFolder) -> dict[str, Any] | None:
-    """The summary on disk of a run that has ended, made by this version of these data; else None."""
+    """Return the stored summary of an ended run if this version made it from the present data; None otherwise."""
     try:
         known = read_object(run.path / SUMMARY)
         status = run.manifest.get("status")
@@ -164,12 +164,12 @@ def _objectives(
 
 
 def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, Any]]) -> None:
-    """Add what follows from the points of a configuration."""
+    """Add ideal line, limits and demands, computed from the points of a configuration."""
     points, label = configuration.pop("_points"), configuration["label"]
     counting = [run for point in points for run in point.usable if run["verdict"]["level"] != "invalid"]
     names = {name for point in points for name in point.runs}
     own = [run for run in runs if str(run["run"]) in names]
-    unknown = of_levels.undecided("it could not be worked out")
+    unknown = of_levels.undecided("the limit could not be computed")
     ideal = attempt_or(f"ideal line of {label}", None, capacity.ideal_line, points)
     configuration["ideal"] = ideal
     configuration["limit"] = attempt_or(f"limit of {label}", unknown, of_levels.limit, points, ideal)
@@ -178,7 +178,7 @@ def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, 
 
 
 def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The runs; one with the very records of an earlier one is no repetition, and invalid."""
+    """Return the runs; a run with the same records as an earlier run is a copy, and invalid."""
     first: dict[str, str] = {}
     for run in runs:
         digest = (run.get("inputs") or {}).get("load")
@@ -263,8 +263,8 @@ def _points(question: Question, runs: list[dict[str, Any]]) -> list[Point]:
 
 
 def _load_of(question: Question, run: dict[str, Any]) -> float:
-    """Load of a run as a number: of the analysed stage, where the run goes through several; else from the factor's
-    numeric level, else from what the run was asked.
+    """Return the load of a run as a number: of the analysed stage if the run has several loads; otherwise the numeric
+    level of the factor, or the load in the manifest.
     """
     if several_loads(run) is not None:
         return float(run["users"].get("asked") or run.get("rate") or 0.0)
@@ -281,7 +281,7 @@ def _load_of(question: Question, run: dict[str, Any]) -> float:
 
 
 def _missing_runs(question: Question, runs: list[dict[str, Any]]) -> list[objectives.MissingRun]:
-    """Runs of the design of which no summary exists."""
+    """Return the runs of the design without a summary."""
     done = {str(run["run"]) for run in runs}
     others = [factor["name"] for factor in question.factors if factor["name"] != question.load_factor]
     found = []
@@ -346,7 +346,7 @@ def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Checks that could not be made, each with its reason and the runs that lack it."""
+    """Return the checks that could not be made, each with its reason and its runs."""
     found: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         for missing in run["verdict"].get("not_checked") or ():

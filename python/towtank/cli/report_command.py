@@ -45,8 +45,8 @@ def command(
     else:
         printer().print(headline(found), markup=False)
         missing = unchecked(found)
-        said = f"; {missing}" if missing else ""
-        printer().print(f"verdict: {level(found)}{said}\nreport: {path}", markup=False)
+        remark = f"; {missing}" if missing else ""
+        printer().print(f"verdict: {level(found)}{remark}\nreport: {path}", markup=False)
     if open_:
         _show(path)
     return parts.status(ExitStatus.INVALID_MEASUREMENT if level(found) == "invalid" else ExitStatus.DONE)

@@ -1,4 +1,4 @@
-"""Reports what the engine refused in a plan under the name of the option that caused it."""
+"""Reports faults that the engine found in a plan under the name of the option that caused them."""
 
 from __future__ import annotations
 

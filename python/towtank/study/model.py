@@ -299,5 +299,5 @@ class StudyFile(FileModel):
 
     @property
     def steady(self) -> SteadyUntil | float:
-        """How steady stages last; 0 if the stages are written out."""
+        """Length of steady stages; 0 if the stages are written out."""
         return 0.0 if self.load.stages is None else self.load.stages.steady

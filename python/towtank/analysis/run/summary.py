@@ -234,7 +234,7 @@ def _accounting(data: RunData) -> dict[str, Any]:
 
 
 def _recorded(data: RunData, totals: Any) -> dict[str, int] | None:
-    """Requests that ended by the intervals, and by the engine's own count; None where either is not whole."""
+    """Requests that ended by the intervals, and by the engine's own count; None if either is incomplete."""
     recording = data.recording
     broken = recording.damage.bad_lines or recording.damage.torn_tail or not recording.finished
     if broken or not isinstance(totals, dict) or not data.measurement.bins:

@@ -24,8 +24,8 @@ from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Floats, Observations
 
 FARTHEST = 2.0
-"""A law of scalability says nothing beyond this many times the highest load measured: six points of the raytracer
-measurements, up to 20 processors, predict a peak of 203 at 24; the machine reached 310 at 64."""
+"""Largest load that a law of scalability may predict, over the highest load measured. Six points of the raytracer
+measurements, up to 20 processors, predict a peak of 203 at 24; the machine reached 310 at 64. [ratio]"""
 
 
 class Curve(Protocol):

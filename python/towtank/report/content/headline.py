@@ -68,8 +68,8 @@ def verdict(results: Results) -> Callout:
         text(f"{str(doubt['message']).rstrip('.')}.") for doubt in _reasons(results) if doubt.get("message")
     ]
     missing = unchecked(results)
-    said = [text(people.sentence(missing))] if missing else []
-    return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons, *said))
+    unchecked_text = [text(people.sentence(missing))] if missing else []
+    return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons, *unchecked_text))
 
 
 def unchecked(results: Results) -> str:

@@ -11,7 +11,7 @@ State = Literal["met", "missed", "not measured", "not valid"]
 
 
 def state(objective: Mapping[str, Any]) -> State:
-    """State of an objective; `not valid` if a load that it is about has no valid run, and no other load decides it."""
+    """Return the state of an objective; `not valid` if one of its loads has no valid run and no other load decides."""
     if objective["met"] is None:
         kinds = {gap["kind"] for gap in objective.get("not_judged") or ()}
         return "not valid" if kinds & {"invalid", "missing"} else "not measured"
@@ -19,10 +19,10 @@ def state(objective: Mapping[str, Any]) -> State:
 
 
 def explained(objective: Mapping[str, Any]) -> str:
-    """Why an objective is not simply met, in words."""
+    """Explain the state of an objective."""
     found = state(objective)
     if found == "not measured":
-        return "nothing was measured that decides it"
+        return "no measured value decides it"
     if found == "not valid":
         loads = "; ".join(f"at load {gap['load']:g}: {gap['why']}" for gap in objective["not_judged"])
         return f"seen {seen(objective)} in valid runs, but {loads}"
