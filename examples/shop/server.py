@@ -10,8 +10,8 @@ class Server(ThreadingHTTPServer):
     """Serves each connection by a thread."""
 
     daemon_threads = True
-    # Connections that wait to be accepted. Users who arrive at once need more than Python's 5, else the kernel drops
-    # what goes beyond, and they try again after a second.
+    # Length of the queue of connections. Python's default is 5; if more users arrive at once, the kernel drops their
+    # connections, and they try again after a second.
     request_queue_size = 1024
 
 
