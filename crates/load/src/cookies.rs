@@ -1,7 +1,7 @@
 //! Cookies of one user: name and value by target and path prefix (the part of RFC 6265 that load needs).
 
 /// Most cookies a user keeps, as browsers do; a server cannot make users grow without end.
-const MOST: usize = 50;
+pub const MOST: usize = 50;
 
 /// Longest cookie kept. [bytes]
 const LONGEST: usize = 4096;
@@ -27,9 +27,20 @@ impl Jar {
         self.cookies.is_empty()
     }
 
-    /// Forgets all.
-    pub fn clear(&mut self) {
-        self.cookies.clear();
+    /// Has only what a user is given at its start: all else is forgotten.
+    pub fn restart(&mut self, given: &Self) {
+        self.cookies.clone_from(&given.cookies);
+    }
+
+    /// Puts in a cookie that no server has set; one of its name, target and path goes.
+    pub fn give(&mut self, target: u32, path: &[u8], name: &[u8], value: &[u8]) {
+        let cookie = Cookie {
+            target,
+            path: path.into(),
+            name: name.into(),
+            value: value.into(),
+        };
+        self.replace(cookie, false);
     }
 
     /// Takes in one Set-Cookie field of the answer to a request of `request_path`; `now_s` is seconds since 1970.
@@ -246,6 +257,27 @@ mod tests {
             joined(&jar, "/app/x", "xid=2; ids=3"),
             "Cookie: xid=2; ids=3; id=jar; id=root; theme=dark"
         );
+    }
+
+    #[test]
+    fn what_a_user_is_given_is_replaced_and_deleted_by_servers_and_comes_back() {
+        let mut given = Jar::default();
+        given.give(0, b"/", b"own", b"1");
+        given.give(0, b"/app", b"theme", b"dark");
+        let mut jar = Jar::default();
+        jar.restart(&given);
+        jar.store(0, b"/app/x", b"own=2; Path=/", NOW);
+        jar.store(0, b"/app/x", b"theme=light; Path=/", NOW);
+        jar.store(0, b"/app/x", b"sid=s; Path=/", NOW);
+        assert_eq!(
+            header(&jar, "/app/x"),
+            "Cookie: theme=dark; own=2; theme=light; sid=s",
+            "a cookie of another path is another one"
+        );
+        jar.store(0, b"/app/x", b"own=; Path=/; Max-Age=0", NOW);
+        assert_eq!(header(&jar, "/"), "Cookie: theme=light; sid=s");
+        jar.restart(&given);
+        assert_eq!(header(&jar, "/app"), "Cookie: theme=dark; own=1");
     }
 
     #[test]

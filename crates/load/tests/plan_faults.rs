@@ -118,6 +118,38 @@ fn connections_that_cannot_be_are_told() {
 }
 
 #[test]
+fn cookies_that_cannot_be_sent_are_told() {
+    let cookie = |path: &str, name: &str, value: &str| json!([{"target": 0, "path": path, "name": name, "value": value}]);
+    for given in [
+        cookie("x", "a", "1"),
+        cookie("/", "", "1"),
+        cookie("/", "a=b", "1"),
+        cookie("/", "a", "1; b=2"),
+        cookie("/", "a", "1\r\nX: 2"),
+    ] {
+        let found = fault("/groups/0/cookies", json!({"given": given}));
+        let expected = "groups[0].cookies.given[0]: must have";
+        assert!(found.starts_with(expected), "{given}: {found}");
+    }
+    let elsewhere = json!([{"target": 1, "path": "/", "name": "a", "value": "1"}]);
+    let found = fault("/groups/0/cookies", json!({"given": elsewhere}));
+    assert!(
+        found.starts_with("groups[0].cookies.given[0].target: must be"),
+        "{found}"
+    );
+    let many: Vec<Value> = (0..51)
+        .map(|number| json!({"target": 0, "path": "/", "name": format!("c{number}"), "value": ""}))
+        .collect();
+    let found = fault("/groups/0/cookies", json!({"given": many}));
+    assert!(
+        found.starts_with("groups[0].cookies.given: must be at most 50"),
+        "{found}"
+    );
+    let found = fault("/groups/0/cookies", json!({"kept": "always"}));
+    assert!(found.starts_with("groups[0]: unknown variant"), "{found}");
+}
+
+#[test]
 fn each_fault_has_its_place() {
     let cases: Vec<(&str, Value, &str)> = vec![
         ("/schema", json!("towtank/plan/9"), "schema: must be"),

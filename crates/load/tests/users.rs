@@ -139,6 +139,75 @@ fn a_step_s_cookies_and_the_user_s_are_one_header() {
     assert_eq!(cookies, [vec!["a=1"], vec!["sid=mine; b=2; theme=dark"]]);
 }
 
+/// What one user sends as cookies: before its rounds, in each request of a round, and when it leaves.
+fn cookies_sent(kept: &str, open: bool) -> Vec<String> {
+    let server = Server::start(|seen| match seen.path() {
+        "/login" => answer(200, "Set-Cookie: sid=login; Path=/\r\n", ""),
+        "/a" => answer(
+            200,
+            "Set-Cookie: sid=a; Path=/\r\nSet-Cookie: own=server; Path=/\r\n",
+            "",
+        ),
+        _ => answer(200, "", ""),
+    });
+    let ops = json!([get(0, &json!(["/a"])), get(1, &json!(["/b"]))]);
+    let mut plan = plan_of(server.address, &ops);
+    plan["groups"][0]["once"] = json!([get(1, &json!(["/login"]))]);
+    plan["groups"][0]["exit"] = json!([get(1, &json!(["/logout"]))]);
+    plan["groups"][0]["think"] = json!({"dist": "fixed", "mean_s": 0.02});
+    plan["groups"][0]["cookies"] = json!({"kept": kept,
+        "given": [{"target": 0, "path": "/", "name": "own", "value": "1"}]});
+    if open {
+        plan["load"] = json!({"kind": "open", "arrivals": "constant", "users_at_most": 1, "backlog_at_most": 100,
+            "stages": [{"name": "hold", "phase": "steady", "level": 0, "duration_s": 0.1, "rate": 30.0}]});
+    }
+    let results = run(plan);
+    results.check_identity();
+    let seen = server.seen();
+    let all = seen.iter();
+    all.map(|request| format!("{}: {}", request.path(), request.header("Cookie").unwrap_or("")))
+        .collect()
+}
+
+#[test]
+fn cookies_are_kept_as_long_as_the_group_says() {
+    for open in [false, true] {
+        let later = ["/a: own=server; sid=a", "/b: own=server; sid=a"];
+        for (kept, first, second, later, last) in [
+            (
+                "user",
+                "/a: own=1; sid=login",
+                "/b: own=server; sid=a",
+                later,
+                "/logout: own=server; sid=a",
+            ),
+            (
+                "round",
+                "/a: own=1; sid=login",
+                "/b: own=server; sid=a",
+                ["/a: own=1", "/b: own=server; sid=a"],
+                "/logout: own=server; sid=a",
+            ),
+            (
+                "never",
+                "/a: own=1",
+                "/b: own=1",
+                ["/a: own=1", "/b: own=1"],
+                "/logout: own=1",
+            ),
+        ] {
+            let sent = cookies_sent(kept, open);
+            assert_eq!(sent[..3], ["/login: own=1", first, second], "{kept}");
+            let rounds = &sent[3..sent.len() - 1];
+            assert!(rounds.len() >= 2, "{kept}: a second round");
+            for round in rounds.chunks(2) {
+                assert_eq!(round, later, "{kept}");
+            }
+            assert_eq!(sent[sent.len() - 1], last, "{kept}");
+        }
+    }
+}
+
 /// One user draws all the time while the others sleep: every row is dealt once.
 #[test]
 fn rows_of_a_unique_pool_go_to_whoever_asks() {

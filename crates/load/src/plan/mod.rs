@@ -4,6 +4,7 @@
 
 mod call;
 mod connections;
+mod cookies;
 mod operation;
 mod read;
 mod request;
@@ -13,6 +14,7 @@ use serde::Deserialize;
 
 pub use call::*;
 pub use connections::*;
+pub use cookies::*;
 pub use operation::*;
 pub use read::{Fault, read, read_stages, read_text};
 pub use request::*;
@@ -176,6 +178,8 @@ pub struct Group {
     pub mix: Vec<Weighted>,
     /// Done once before a user leaves.
     pub exit: Vec<Op>,
+    /// Cookies that its users have and keep.
+    pub cookies: Cookies,
 }
 
 /// One entry of a mix.

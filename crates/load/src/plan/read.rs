@@ -8,7 +8,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::validate::{validate, validate_stages};
-use super::{Connections, Group, Load, Pause, Plan, Pool, StageList, Transaction, Weighted};
+use super::{
+    Connections, Cookies, Group, Load, Pause, Plan, Pool, StageList, Transaction, Weighted,
+};
 
 /// One thing that is wrong with a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +109,8 @@ struct GroupHead {
     mix: Vec<Weighted>,
     #[serde(default)]
     exit: Vec<Value>,
+    #[serde(default)]
+    cookies: Cookies,
 }
 
 #[derive(Deserialize)]
@@ -256,6 +260,7 @@ impl Reader {
                     think,
                     pacing,
                     mix,
+                    cookies,
                     ..
                 } = head;
                 groups.push(Group {
@@ -266,6 +271,7 @@ impl Reader {
                     pacing,
                     mix,
                     exit,
+                    cookies,
                 });
             }
         }

@@ -5,7 +5,7 @@ mod load;
 mod ops;
 
 use super::read::Fault;
-use super::{Order, Pause, Plan, Pool, StageList};
+use super::{GivenCookie, Order, Pause, Plan, Pool, StageList};
 use ops::{Place, check_ops};
 
 /// Longest time that the recorder can hold. [s]
@@ -198,6 +198,33 @@ impl Checker<'_> {
                     transactions,
                 );
             }
+            self.cookies(&format!("{place}.cookies.given"), &group.cookies.given);
+        }
+    }
+
+    fn cookies(&mut self, place: &str, given: &[GivenCookie]) {
+        let most = crate::cookies::MOST;
+        self.require(given.len() <= most, place, || {
+            format!("must be at most {most} cookies, got {}", given.len())
+        });
+        for (index, cookie) in given.iter().enumerate() {
+            let place = format!("{place}[{index}]");
+            let targets = self.plan.targets.len();
+            self.index(
+                &format!("{place}.target"),
+                "targets",
+                cookie.target,
+                targets,
+            );
+            self.require(cookie.path.starts_with('/'), &place, || {
+                format!("must have a path that begins with /, got {:?}", cookie.path)
+            });
+            let sendable = |text: &str| is_header_value(text.as_bytes()) && !text.contains(';');
+            let named = !cookie.name.is_empty() && !cookie.name.contains('=');
+            let good = named && sendable(&cookie.name) && sendable(&cookie.value);
+            self.require(good, &place, || {
+                "must have a name without = and, as its value, no ; and no line break".to_owned()
+            });
         }
     }
 

@@ -6,7 +6,8 @@ use super::body::Files;
 use super::call::Call;
 use super::request::Request;
 use super::{Constants, GroupCode, Instruction, Program};
-use crate::plan::{Fault, Group, Op, Plan};
+use crate::cookies::Jar;
+use crate::plan::{Fault, GivenCookie, Group, Op, Plan};
 use crate::pools;
 use crate::rng::Alias;
 use crate::template::Text;
@@ -81,6 +82,21 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
     })
 }
 
+/// What users of a group begin with.
+fn given(cookies: &[GivenCookie]) -> Jar {
+    let mut jar = Jar::default();
+    for each in cookies {
+        let (path, name, value) = (&each.path, &each.name, &each.value);
+        jar.give(
+            each.target as u32,
+            path.as_bytes(),
+            name.as_bytes(),
+            value.as_bytes(),
+        );
+    }
+    jar
+}
+
 /// Draws from files, whose columns are known only now.
 fn draw_faults(plan: &Plan, pools: &[pools::Pool], code: &[Instruction]) -> Vec<Fault> {
     let mut faults: Vec<Fault> = Vec::new();
@@ -144,6 +160,8 @@ impl Compiler<'_> {
                 .collect(),
             think: group.think.clone(),
             pacing: group.pacing.clone(),
+            given: given(&group.cookies.given),
+            cookies_kept: group.cookies.kept,
         }
     }
 

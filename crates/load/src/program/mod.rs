@@ -9,8 +9,9 @@ pub mod request;
 
 use towtank_drivers::Task;
 
+use crate::cookies::Jar;
 use crate::http2::hpack::Constant;
-use crate::plan::{Count, Is, Pause, Pick};
+use crate::plan::{CookiesKept, Count, Is, Pause, Pick};
 use crate::pools::Pool;
 use crate::rng::Alias;
 use crate::template::Text;
@@ -93,6 +94,10 @@ pub struct GroupCode {
     pub think: Option<Pause>,
     /// Time between intended starts of transactions.
     pub pacing: Option<Pause>,
+    /// Cookies that a user begins with.
+    pub given: Jar,
+    /// How long those of servers are kept.
+    pub cookies_kept: CookiesKept,
 }
 
 /// A plan, compiled.

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 
 use crate::http::response::{Progress, Wanted};
 use crate::outcome::Failure;
+use crate::plan::CookiesKept;
 use crate::recorder;
 use crate::sys::{self, Event};
 use crate::template::Context;
@@ -278,7 +279,9 @@ impl Worker<'_> {
         self.connections[one.connection as usize].answered = true;
         let request = &self.program.requests[one.request as usize];
         let user = &mut self.users[one.user as usize];
-        for field in one.scanner.answer().headers("set-cookie") {
+        let kept = self.program.groups[usize::from(user.group)].cookies_kept;
+        let cookies = one.scanner.answer().headers("set-cookie");
+        for field in cookies.filter(|_| kept != CookiesKept::Never) {
             let today_s = (sys::wall_ns() / 1_000_000_000) as i64;
             user.jar
                 .store(request.target as u32, &one.path, field, today_s);

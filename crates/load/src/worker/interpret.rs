@@ -226,6 +226,7 @@ impl Worker<'_> {
             user.exiting = true;
             user.pc = group.exit;
         } else {
+            user.begin_round(group);
             let transaction = group.transactions[group.mix.draw(&mut user.random)] as usize;
             user.back = user.pc;
             user.pc = program.entries[transaction];

@@ -164,6 +164,7 @@ impl Worker<'_> {
             }
         }
         if let Some(arrival) = user.arrival.take() {
+            user.begin_round(&program.groups[group]);
             user.clock_ns = arrival.at_ns;
             user.back = user.pc - 1;
             user.pc = program.entries[arrival.transaction];

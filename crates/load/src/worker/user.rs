@@ -3,7 +3,8 @@
 use crate::cookies::Jar;
 use crate::http::response::{Limits, ResponseScanner};
 use crate::outcome::Failure;
-use crate::program::Program;
+use crate::plan::CookiesKept;
+use crate::program::{GroupCode, Program};
 use crate::program::body::Outgoing;
 use crate::rng::{Random, Stream};
 use crate::schedule::Arrival;
@@ -94,6 +95,8 @@ pub struct User {
     pub draws: Box<[u32]>,
     /// Its cookies.
     pub jar: Jar,
+    /// It has begun its first round.
+    pub is_in_rounds: bool,
     /// What an open load wants of it.
     pub arrival: Option<Arrival>,
 }
@@ -131,6 +134,7 @@ impl User {
             loops: Box::default(),
             draws: Box::default(),
             jar: Jar::default(),
+            is_in_rounds: false,
             arrival: None,
         }
     }
@@ -145,6 +149,16 @@ impl User {
                 self.page_thought_ns += self.page_pending_ns;
             }
             self.page_pending_ns = 0;
+        }
+    }
+
+    /// A round begins: where cookies are kept for a round, those of the one before are forgotten. What comes before the
+    /// first round belongs to it.
+    #[inline]
+    pub fn begin_round(&mut self, group: &GroupCode) {
+        let begun = std::mem::replace(&mut self.is_in_rounds, true);
+        if begun && group.cookies_kept == CookiesKept::Round {
+            self.jar.restart(&group.given);
         }
     }
 
@@ -164,8 +178,10 @@ impl User {
         if self.draws.len() != program.pools.len() {
             self.draws = vec![0; program.pools.len()].into();
         }
-        self.jar.clear();
-        self.pc = program.groups[usize::from(self.group)].start;
+        let group = &program.groups[usize::from(self.group)];
+        self.jar.restart(&group.given);
+        self.is_in_rounds = false;
+        self.pc = group.start;
         self.clock_ns = at_ns;
         (self.leaving, self.exiting, self.restart) = (false, false, false);
         (self.transaction, self.page, self.exchange) = (NONE, NONE, NONE);

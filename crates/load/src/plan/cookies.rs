@@ -1,0 +1,40 @@
+//! Cookies that users have from the start, and how long they keep those of servers.
+
+use serde::Deserialize;
+
+/// Cookies of the users of a group.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Cookies {
+    /// How long those of servers are kept.
+    pub kept: CookiesKept,
+    /// What each user has from its start.
+    pub given: Vec<GivenCookie>,
+}
+
+/// How long users keep what servers set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CookiesKept {
+    /// Until they leave.
+    #[default]
+    User,
+    /// Until they begin the next round: `once` and the first round are one, and the last round and `exit`.
+    Round,
+    /// Not at all.
+    Never,
+}
+
+/// A cookie that is there from the start.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GivenCookie {
+    /// Index of the target that it is for.
+    pub target: usize,
+    /// Path that it is for, with all below it.
+    pub path: String,
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
