@@ -19,8 +19,8 @@ from towtank.study.traces import Curve, read_trace
 from towtank.system.model import SystemFile, check_system, check_tree
 from towtank.treecheck import validate_tree
 from towtank.workload import templates
-from towtank.workload.compiling import target_faults
 from towtank.workload.loading import Workload, check_workload
+from towtank.workload.target_choice import target_faults
 from towtank.yamlfile import Document, Node, did_you_mean, fault_at
 
 STUDY_FILE = "study.yaml"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from towtank.errors import Fault, StudyError
 from towtank.workload import datafiles, drivers, references, templates
 from towtank.workload.calls import CallStep
+from towtank.workload.cookies import Cookies, GivenCookie
 from towtank.workload.loading import Workload
 from towtank.workload.model import Group, Page, Pool, Transaction
 from towtank.workload.noted import note_part
@@ -28,6 +28,7 @@ from towtank.workload.steps import (
     Step,
     Think,
 )
+from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean
 
@@ -325,8 +326,8 @@ class _Compiler:
         number = written.setdefault(step.written, len(written) + 1)
         return self.steps((transaction, step.title if number == 1 else f"{step.title} ({number})"))
 
-    def _target_of(self, step: Request | CallStep) -> int:
-        found = target_of(step, self.file.defaults.target, self.spoken)
+    def _target_of(self, of: Request | CallStep | GivenCookie) -> int:
+        found = target_of(of, self.file.defaults.target, self.spoken)
         return 0 if found is None else self.target_index[found]
 
     def _call(self, step: CallStep, transaction: str) -> dict[str, Any]:
@@ -412,66 +413,8 @@ class _Compiler:
                 if weight > 0
             ],
             "exit": [{"op": "transaction", "transaction": self.transactions[end]} for end in group.end],
+            **({"cookies": group.cookies.plan(self._target_of)} if group.cookies != Cookies() else {}),
         }
-
-
-def target_of(step: Request | CallStep, default: str | None, spoken: Mapping[str, str]) -> str | None:
-    """The target of a step: the one it names, the default one if that fits, or the only one that does."""
-    if step.target is not None:
-        return step.target
-    wanted = step.speaks if isinstance(step, CallStep) else "http"
-    fitting = [name for name, spoken_there in spoken.items() if spoken_there == wanted]
-    if default in fitting:
-        return default
-    return fitting[0] if len(fitting) == 1 else None
-
-
-def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
-    """Targets a workload names that are not there, do not speak what it needs, or that it leaves open.
-
-    Parameters
-    ----------
-    workload : Workload
-        As loaded.
-    spoken : mapping of str to str
-        What is spoken with each target there is, by name.
-    """
-    faults = []
-    known = list(spoken)
-    default = workload.file.defaults.target
-    names = ", ".join(known) or "there is none"
-
-    def unknown(path: Path_, name: str) -> Fault:
-        message = f"must be a target of the system ({names}), got {name!r} instead{did_you_mean(name, known)}"
-        return workload.fault(path, message)
-
-    if default is not None and default not in known:
-        faults.append(unknown(("defaults", "target"), default))
-    for transaction_name, transaction in workload.file.transactions.items():
-        for path, step in references.walk(transaction, ("transactions", transaction_name)):
-            faults += [unknown((*path, *p.path), p.text) for p in references.targets(step) if p.text not in known]
-            if isinstance(step, Request | CallStep):
-                faults += [workload.fault(path, message) for message in _unfit(step, default, spoken)]
-    return faults
-
-
-def _unfit(step: Request | CallStep, default: str | None, spoken: Mapping[str, str]) -> list[str]:
-    """Say why a step has no target that speaks what it needs; a name that is not there is told elsewhere."""
-    wanted = step.speaks if isinstance(step, CallStep) else "http"
-    fitting = [name for name, spoken_there in spoken.items() if spoken_there == wanted]
-    shown = {"http": "HTTP", "sql": "SQL", "ldap": "LDAP"}.get(wanted, wanted)
-    found = target_of(step, default, spoken)
-    if found is not None:
-        if found in fitting or found not in spoken:
-            return []
-        return [
-            f"must have a target that speaks {shown} ({', '.join(fitting) or 'there is none'}), got {found!r} instead"
-        ]
-    if fitting:
-        return [f"must name its target ({', '.join(fitting)}), as the system has several"]
-    if wanted == "http" and (default is not None or not spoken):
-        return []  # told already, at the default target
-    return [f"must have a target that speaks {shown}, got none in the system"]
 
 
 def _between_thinks(steps: list[Step]) -> list[list[Step]]:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 
 from towtank.fields import PARAMETER, FileModel, Name, Share, Text, mapping_or_plain
 from towtank.units import shown
+from towtank.workload.cookies import Cookies
 from towtank.workload.durations import PositiveTimedDuration
 from towtank.workload.httpfields import HeaderValue, SentHeaderName
 from towtank.workload.pauses import Pause, PauseModel, read_pacing
@@ -210,6 +211,9 @@ class Group(FileModel):
     once: list[Name] = Field(default_factory=list, description="Transactions done once, after the start of the user.")
     loop: Loop = Field(description="What is done for ever.")
     end: list[Name] = Field(default_factory=list, description="Transactions done when the user leaves.")
+    cookies: Cookies = Field(
+        default_factory=Cookies, description="What users have of cookies, and how long they keep those of servers."
+    )
 
 
 def _scalar(value: object) -> object:

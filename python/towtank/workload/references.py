@@ -196,12 +196,6 @@ def files(step: Step) -> Iterator[Placed]:
                 yield Placed(("multipart", name, "file"), part.file)
 
 
-def targets(step: Step) -> Iterator[Placed]:
-    """Targets a step names."""
-    if isinstance(step, Request | CallStep) and step.target is not None:
-        yield Placed(("target",), step.target)
-
-
 def names_in(text: str) -> list[str]:
     """Variables a template reads."""
     return templates.variables(text)

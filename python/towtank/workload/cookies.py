@@ -1,0 +1,69 @@
+"""Cookies of the users of a group: what each has from its start, and how long it keeps what servers set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from towtank.fields import FileModel, Name
+from towtank.units import shown
+from towtank.workload import templates
+from towtank.workload.httpfields import HeaderName, HeaderValue, check_path
+from towtank.workload.texts import Template
+
+# As many as the engine keeps for each user: `MOST` of its cookies.rs.
+COOKIES_AT_MOST = 50
+_KEPT = {"per_user": "user", "per_round": "round", "never": "never"}
+
+
+def _value(text: str) -> str:
+    if ";" in text:
+        raise ValueError(f"must be a text without ;, which ends a cookie, got {shown(text)} instead")
+    return templates.check_plain(text)
+
+
+def _path(text: str) -> str:
+    check_path(text)
+    return templates.check_plain(text)
+
+
+class GivenCookie(FileModel):
+    """A cookie that a user has from its start."""
+
+    name: HeaderName = Field(description="Its name.")
+    value: Annotated[HeaderValue, AfterValidator(_value)] = Field(description="Its value.")
+    path: Annotated[Template, AfterValidator(_path)] = Field(
+        "/", description="Path that it is sent to, with all below it."
+    )
+    target: Name | None = Field(None, description="Target that it is for; left out, `defaults.target` or the only one.")
+
+
+class Cookies(FileModel):
+    """Cookies of users."""
+
+    kept: Literal["per_user", "per_round", "never"] = Field(
+        "per_user",
+        description="How long what servers set is kept: until the user leaves, until its next round begins, or not at "
+        "all. What is done `once` belongs to the first round, what is done at the `end` to the last.",
+    )
+    given: list[GivenCookie] = Field(
+        default_factory=list,
+        max_length=COOKIES_AT_MOST,
+        description="What each user has from its start, and again where cookies are kept per round; a server may "
+        "replace or delete it.",
+    )
+
+    def plan(self, target_of: Callable[[GivenCookie], int]) -> dict[str, Any]:
+        """The plan's `cookies`; `target_of` gives the index of the target of each."""
+        given = [
+            {
+                "target": target_of(cookie),
+                "path": "".join(templates.literals(cookie.path)),
+                "name": cookie.name,
+                "value": "".join(templates.literals(cookie.value)),
+            }
+            for cookie in self.given
+        ]
+        return {"kept": _KEPT[self.kept], "given": given}

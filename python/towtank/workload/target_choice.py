@@ -1,0 +1,85 @@
+"""Which target of the system a step or a cookie is for, and what is wrong where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from towtank.errors import Fault
+from towtank.workload import references
+from towtank.workload.calls import CallStep
+from towtank.workload.cookies import GivenCookie
+from towtank.workload.loading import Workload
+from towtank.workload.steps import Request
+from towtank.yamlfile import Path_, did_you_mean
+
+# What goes to a target.
+Aimed = Request | CallStep | GivenCookie
+
+
+def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> str | None:
+    """The target that something names, the default one if that fits, or the only one that does."""
+    if aimed.target is not None:
+        return aimed.target
+    wanted = aimed.speaks if isinstance(aimed, CallStep) else "http"
+    fitting = [name for name, spoken_there in spoken.items() if spoken_there == wanted]
+    if default in fitting:
+        return default
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def target_faults(workload: Workload, spoken: Mapping[str, str]) -> list[Fault]:
+    """Targets a workload names that are not there, do not speak what it needs, or that it leaves open.
+
+    Parameters
+    ----------
+    workload : Workload
+        As loaded.
+    spoken : mapping of str to str
+        What is spoken with each target there is, by name.
+    """
+    faults = []
+    known = list(spoken)
+    default = workload.file.defaults.target
+    names = ", ".join(known) or "there is none"
+
+    def unknown(path: Path_, name: str) -> Fault:
+        message = f"must be a target of the system ({names}), got {name!r} instead{did_you_mean(name, known)}"
+        return workload.fault(path, message)
+
+    if default is not None and default not in known:
+        faults.append(unknown(("defaults", "target"), default))
+    for path, aimed in _aimed(workload):
+        if aimed.target is not None and aimed.target not in known:
+            faults.append(unknown((*path, "target"), aimed.target))
+        faults += [workload.fault(path, message) for message in _unfit(aimed, default, spoken)]
+    return faults
+
+
+def _aimed(workload: Workload) -> Iterator[tuple[Path_, Aimed]]:
+    """Everything in a workload that goes to a target, with its path."""
+    for name, transaction in workload.file.transactions.items():
+        for path, step in references.walk(transaction, ("transactions", name)):
+            if isinstance(step, Request | CallStep):
+                yield path, step
+    for name, group in workload.file.groups.items():
+        for index, cookie in enumerate(group.cookies.given):
+            yield ("groups", name, "cookies", "given", index), cookie
+
+
+def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list[str]:
+    """Say why something has no target that speaks what it needs; a name that is not there is told elsewhere."""
+    wanted = aimed.speaks if isinstance(aimed, CallStep) else "http"
+    fitting = [name for name, spoken_there in spoken.items() if spoken_there == wanted]
+    shown = {"http": "HTTP", "sql": "SQL", "ldap": "LDAP"}.get(wanted, wanted)
+    found = target_of(aimed, default, spoken)
+    if found is not None:
+        if found in fitting or found not in spoken:
+            return []
+        return [
+            f"must have a target that speaks {shown} ({', '.join(fitting) or 'there is none'}), got {found!r} instead"
+        ]
+    if fitting:
+        return [f"must name its target ({', '.join(fitting)}), as the system has several"]
+    if wanted == "http" and (default is not None or not spoken):
+        return []  # told already, at the default target
+    return [f"must have a target that speaks {shown}, got none in the system"]
